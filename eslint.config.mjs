@@ -1,0 +1,11 @@
+// ESLint 10 reads flat configuration only: this feeds it .eslintrc.cjs, where the rules are.
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { FlatCompat } from '@eslint/eslintrc';
+
+const compat = new FlatCompat({ baseDirectory: fileURLToPath(new URL('.', import.meta.url)) });
+
+export default [
+  { ignores: ['dist/', 'coverage/', 'bench/', 'test/package/projects/'] },
+  ...compat.config(createRequire(import.meta.url)('./.eslintrc.cjs')),
+];

@@ -1,0 +1,87 @@
+/** What went wrong, for code: compare this and not the class, which may be loaded more than once. */
+export type TransferCallbackErrorCode =
+  /** An option does not fit; thrown while a receiver, router, listener, store or verifier is made. */
+  | 'INVALID_OPTION'
+  /** The store did not answer within `storeTimeoutMs`. */
+  | 'STORE_TIMEOUT'
+  /** The store holds something under the callback's key that it did not write. */
+  | 'STORE_RECORD_UNREADABLE'
+  /** The handler did not settle within `handlerTimeoutMs`. */
+  | 'HANDLER_TIMEOUT'
+  /** `confirm` did not hand back the callback it was asked about. */
+  | 'UNCONFIRMED'
+  /** The lease passed to another delivery while the handler was running. */
+  | 'LEASE_LOST'
+  /** The receiver is closing. */
+  | 'CLOSING'
+  /** The handler asked to be called again later. */
+  | 'RETRY_LATER';
+
+/** Every error that this package makes. */
+export class TransferCallbackError extends Error {
+  readonly code: TransferCallbackErrorCode;
+
+  constructor(code: TransferCallbackErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'TransferCallbackError';
+    this.code = code;
+  }
+}
+
+/**
+ * Thrown by a handler that cannot do its work now: the delivery is answered 503 with Retry-After, the claim is
+ * released, and the service's next attempt runs the handler again. Mind that the service makes 4 attempts in all
+ * (service §6.3) and does not document that it reads Retry-After.
+ */
+export class RetryLater extends TransferCallbackError {
+  /** What Retry-After says, in milliseconds; sent in whole seconds, rounded up. */
+  readonly retryAfterMs: number;
+
+  constructor(message = 'The handler asked to be called again later.', options: RetryLaterOptions = {}) {
+    const { retryAfterMs = 30_000, ...rest } = options;
+    super('RETRY_LATER', message, rest);
+    this.name = 'RetryLater';
+    this.retryAfterMs = wholeNumber('retryAfterMs', retryAfterMs, 1);
+  }
+}
+
+export interface RetryLaterOptions extends ErrorOptions {
+  /** Default 30 000, the service's own first pause (service §6.3). */
+  retryAfterMs?: number | undefined;
+}
+
+/** The longest delay that a Node timer can keep; a longer one would fire at once. */
+export const maxTimerMs = 2_147_483_647;
+
+/** The error for an option that does not fit: names the option, the wish and the value. */
+export function invalidOption(option: string, wish: string, value: unknown): TransferCallbackError {
+  return new TransferCallbackError('INVALID_OPTION', `Expected \`${option}\` to be ${wish}, got ${shown(value)}.`);
+}
+
+/** The same for a secret: says nothing of the value but its length. */
+export function invalidSecret(option: string, wish: string, value: unknown): TransferCallbackError {
+  const got = typeof value === 'string' ? `a string of ${value.length} characters` : shown(value);
+  return new TransferCallbackError('INVALID_OPTION', `Expected \`${option}\` to be ${wish}, got ${got}.`);
+}
+
+/** Returns `value` if it is a whole number from `min` to `max`, and throws INVALID_OPTION otherwise. */
+export function wholeNumber(option: string, value: unknown, min: number, max = maxTimerMs): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
+  throw invalidOption(option, `a whole number from ${min} to ${max}`, value);
+}
+
+/** Throws INVALID_OPTION if `options` is not an object or has a key that is not one of `known`. */
+export function onlyKnownOptions(options: unknown, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) throw invalidOption('options', 'an object', options);
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue;
+    throw new TransferCallbackError('INVALID_OPTION', `Unknown option \`${name}\`; known are ${known.join(', ')}.`);
+  }
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object' && value !== null) return 'an object';
+  return typeof value === 'function' ? 'a function' : String(value);
+}

@@ -1,0 +1,175 @@
+import type { z } from 'zod';
+import { transferCallbackSchema, type CallbackShape, type TransferCallback } from './callback.js';
+import { invalidOption, maxTimerMs, onlyKnownOptions, wholeNumber } from './errors.js';
+import type { TransferCallbackOutcome } from './outcome.js';
+import type { CallbackStore } from './store.js';
+
+/** What a handler is told beside the callback. */
+export interface HandlerContext<Tx = undefined> {
+  /**
+   * Aborts when the handler's deadline has passed, its lease was lost, or the receiver closes. JavaScript cannot
+   * stop the handler: pass the signal on to whatever can be cancelled.
+   */
+  signal: AbortSignal;
+  /** Who brought the callback, as given to `receive`; `http` at the edge. */
+  source: string;
+  /** The open transaction of a transactional store; `undefined` for the others. */
+  tx: Tx;
+}
+
+/** pino's shape: any logger that takes an object and then a message. */
+export interface Logger {
+  warn(details: object, message: string): void;
+  error(details: object, message: string): void;
+}
+
+export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx = undefined> {
+  /** Where claims are kept: `redisStore(client)`, `memoryStore()` or your own. */
+  store: CallbackStore<Tx>;
+  /** Called for a transfer that has succeeded, awaited; when it throws, the service sends the callback again. */
+  onSuccess: (callback: Extract<C, { event: 'transfer.success' }>, context: HandlerContext<Tx>) => unknown;
+  /** Called for a transfer that has failed, awaited; when it throws, the service sends the callback again. */
+  onFailed: (callback: Extract<C, { event: 'transfer.failed' }>, context: HandlerContext<Tx>) => unknown;
+  /**
+   * Establishes that the callback is true, inside the claim and before the handler, for example by reading the
+   * transfer back. Answers the callback that the handler is to see, with the same id and facts; anything else, or a
+   * throw, is `unconfirmed`. It shares `handlerTimeoutMs` with the handler.
+   */
+  confirm?: ((callback: C, context: { signal: AbortSignal }) => C | undefined | Promise<C | undefined>) | undefined;
+  /** In place of the documented schema, for the day the service changes a field. Must be synchronous. */
+  schema?: z.ZodType<C> | undefined;
+  /** How long a delivery waits for another one that holds the claim, in milliseconds. Default 10 000. */
+  inFlightWaitMs?: number | undefined;
+  /**
+   * How long a claim outlives a process that died with it, in milliseconds. Default 15 000; under 30 000, so that
+   * the service's first retry (service §6.3) finds it free.
+   */
+  leaseMs?: number | undefined;
+  /** When a delivery stops waiting for its handler and answers 503, in milliseconds. Default 20 000. */
+  handlerTimeoutMs?: number | undefined;
+  /** How long any one call of the store may take, in milliseconds. Default 2 000; under a third of `leaseMs`. */
+  storeTimeoutMs?: number | undefined;
+  /** How long a settled callback is remembered, in milliseconds. Default 7 days. */
+  retentionMs?: number | undefined;
+  /** Told of every delivery once, when it has ended. Not awaited; what it throws is logged. */
+  onOutcome?: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
+  /** Default `console`, for warnings and errors; `false` for none. */
+  logger?: Logger | false | undefined;
+}
+
+/** The options as they apply: checked, and with the defaults filled in. */
+export type ResolvedOptions<C extends CallbackShape, Tx> = ReceiverOptions<C, Tx> &
+  Record<keyof typeof receiverDefaults, number> & { schema: z.ZodType<C>; logger: Logger };
+
+/** The default of every option in milliseconds. */
+export const receiverDefaults = {
+  inFlightWaitMs: 10_000,
+  leaseMs: 15_000,
+  handlerTimeoutMs: 20_000,
+  storeTimeoutMs: 2_000,
+  retentionMs: 604_800_000,
+};
+
+/** How often a lease is renewed within its length. */
+export const renewalsPerLease = 3;
+
+/** For how many handler deadlines a lease is renewed at most, for a handler that is late but alive. */
+export const deadlinesHeld = 6;
+
+/** The service's first retry comes after about this, each later one after more (service §6.3). */
+const firstRetryMs = 30_000;
+
+export const receiverOptionNames = [
+  'store',
+  'onSuccess',
+  'onFailed',
+  'confirm',
+  'schema',
+  'onOutcome',
+  'logger',
+  ...Object.keys(receiverDefaults),
+];
+
+/** Checks the options and fills in the defaults; throws INVALID_OPTION at the first that does not fit. */
+export function resolveReceiverOptions<C extends CallbackShape, Tx>(
+  options: ReceiverOptions<C, Tx>,
+): ResolvedOptions<C, Tx> {
+  onlyKnownOptions(options, receiverOptionNames);
+  requireMethods('store', options.store, ['claim'], 'a store, such as memoryStore() or redisStore(client)');
+  for (const name of ['onSuccess', 'onFailed'] as const) requireFunction(name, options[name]);
+  for (const name of ['confirm', 'onOutcome'] as const) {
+    if (options[name] !== undefined) requireFunction(name, options[name]);
+  }
+  // Without a schema of the user's, C is its default, TransferCallback.
+  const schema = options.schema ?? (transferCallbackSchema as unknown as z.ZodType<C>);
+  requireMethods('schema', schema, ['safeParse'], 'a zod schema');
+  const { logger = consoleLogger } = options;
+  if (logger !== false) requireMethods('logger', logger, ['warn', 'error'], 'false or an object with warn and error');
+
+  const storeTimeoutMs = wholeNumber('storeTimeoutMs', options.storeTimeoutMs ?? receiverDefaults.storeTimeoutMs, 1);
+  return {
+    ...options,
+    schema,
+    logger: logger === false ? silentLogger : safeLogger(logger),
+    storeTimeoutMs,
+    // Below three store deadlines one slow renewal would lose the lease; from 30 s on, a crash would outlast the
+    // service's first retry.
+    leaseMs: wholeNumber(
+      'leaseMs',
+      options.leaseMs ?? receiverDefaults.leaseMs,
+      renewalsPerLease * storeTimeoutMs + 1,
+      firstRetryMs - 1,
+    ),
+    inFlightWaitMs: wholeNumber('inFlightWaitMs', options.inFlightWaitMs ?? receiverDefaults.inFlightWaitMs, 0),
+    handlerTimeoutMs: wholeNumber(
+      'handlerTimeoutMs',
+      options.handlerTimeoutMs ?? receiverDefaults.handlerTimeoutMs,
+      1,
+      Math.floor(maxTimerMs / deadlinesHeld),
+    ),
+    // The fourth attempt comes after three pauses of at least 30 s: a shorter memory could not tell it from a first.
+    retentionMs: wholeNumber(
+      'retentionMs',
+      options.retentionMs ?? receiverDefaults.retentionMs,
+      3 * firstRetryMs + 1,
+      Number.MAX_SAFE_INTEGER,
+    ),
+  };
+}
+
+function requireFunction(option: string, value: unknown): void {
+  if (typeof value !== 'function') throw invalidOption(option, 'a function', value);
+}
+
+function requireMethods(option: string, value: unknown, methods: readonly string[], wish: string): void {
+  if (typeof value === 'object' && value !== null) {
+    const known = value as Record<string, unknown>;
+    if (methods.every((method) => typeof known[method] === 'function')) return;
+  }
+  throw invalidOption(option, wish, value);
+}
+
+/** A logger that fails must not fail a delivery, and there is nowhere left to report it. */
+function safeLogger(logger: Logger): Logger {
+  const safely = (level: 'warn' | 'error') => (details: object, message: string) => {
+    try {
+      logger[level](details, message);
+    } catch {
+      // See above.
+    }
+  };
+  return { warn: safely('warn'), error: safely('error') };
+}
+
+/* eslint-disable no-console -- the default logger is the console. */
+const consoleLogger: Logger = {
+  warn: (details, message) => {
+    console.warn(message, details);
+  },
+  error: (details, message) => {
+    console.error(message, details);
+  },
+};
+/* eslint-enable no-console */
+
+const silentLogger: Logger = { warn: () => undefined, error: () => undefined };

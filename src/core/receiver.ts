@@ -1,0 +1,239 @@
+import { announce } from './announce.js';
+import { fingerprintOf, type CallbackShape, type TransferCallback } from './callback.js';
+import { TransferCallbackError, wholeNumber, type RetryLater } from './errors.js';
+import { holdLease, type Hold } from './hold.js';
+import { resolveReceiverOptions, type HandlerContext, type ReceiverOptions, type ResolvedOptions } from './options.js';
+import type { Ended, Ending, Issue, Refusal, TransferCallbackOutcome } from './outcome.js';
+import type { Claim, Lease } from './store.js';
+import { pause, withinStoreDeadline } from './timing.js';
+
+/** What `receive` is told beside the callback. */
+export interface Delivery<C extends CallbackShape = TransferCallback> {
+  /** Who brings the callback, for the handler and `onOutcome`. Default `direct`. */
+  source?: string | undefined;
+  /**
+   * Says whether the sender is to be believed; the delivery is `unauthorized` if not, or if it throws. Asked after
+   * validation, and for an invalid callback too (then without it), so that a stranger learns nothing.
+   */
+  admit?: ((callback: C | undefined) => boolean | Promise<boolean>) | undefined;
+  /** For an edge that could not read a callback at all: why. The delivery is `invalid` with these issues. */
+  unreadable?: readonly Issue[] | undefined;
+}
+
+/** Receives callbacks from wherever they come and acts on each once. */
+export interface TransferCallbackReceiver<C extends CallbackShape = TransferCallback, Tx = undefined> {
+  /**
+   * Validates the callback, claims it, runs the handler and settles. Never rejects: the answer says how it ended,
+   * and only `processed` and `duplicate` mean that the handler has succeeded.
+   */
+  receive(callback: unknown, delivery?: Delivery<C>): Promise<TransferCallbackOutcome>;
+  /**
+   * From now on deliveries end as `closing`. Waits for the running ones; after `timeoutMs` (default 10 000) aborts
+   * their signals and waits at most `storeTimeoutMs` more for those that heed it. What is still unfinished then is
+   * left to its lease: it becomes free within `leaseMs`. Answers how many those are.
+   */
+  close(options?: { timeoutMs?: number }): Promise<{ unfinished: number }>;
+  /** The options as they apply. */
+  readonly options: Readonly<ResolvedOptions<C, Tx>>;
+}
+
+/** How the handler itself ended. */
+type Handled =
+  { outcome: 'processed' } | Extract<Ending, { outcome: 'unconfirmed' | 'retry_later' | 'handler_failed' }>;
+
+const firstPauseMs = 50;
+const longestPauseMs = 1_000;
+
+/**
+ * Makes the receiver: what happens to a callback, without HTTP. Give it to `transferCallbackRouter`, and use the same
+ * one for reconciliation, a queue worker or a replay by hand, so that all of them share one record of what was done.
+ * Throws INVALID_OPTION.
+ */
+export function transferCallbackReceiver<C extends CallbackShape = TransferCallback, Tx = undefined>(
+  given: ReceiverOptions<C, Tx>,
+): TransferCallbackReceiver<C, Tx> {
+  const options = resolveReceiverOptions(given);
+  const { store, schema, confirm, logger, inFlightWaitMs, leaseMs, handlerTimeoutMs, storeTimeoutMs, retentionMs } =
+    options;
+  if (store.processLocal === true && process.env.NODE_ENV === 'production') {
+    logger.warn({}, 'Transfer callbacks are deduplicated within this process only: production wants a shared store.');
+  }
+  const holds = new Set<Hold>();
+  let closed: Promise<{ unfinished: number }> | undefined;
+  let onIdle: () => void = () => undefined;
+
+  async function receiveTransferCallback(input: unknown, delivery: Delivery<C> = {}): Promise<TransferCallbackOutcome> {
+    const { source = 'direct' } = delivery;
+    const startedAt = performance.now();
+    const ended = await judge(input, source, delivery);
+    const outcome = { ...ended, source, durationMs: performance.now() - startedAt };
+    announce(outcome, options);
+    return outcome;
+  }
+
+  async function judge(input: unknown, source: string, { admit, unreadable }: Delivery<C>): Promise<Ended> {
+    const read = unreadable === undefined ? validate(input) : invalid(unreadable);
+    const callback = 'callback' in read ? read.callback : undefined;
+    if (admit !== undefined) {
+      try {
+        if (!(await admit(callback))) return { outcome: 'unauthorized' };
+      } catch (error) {
+        return { outcome: 'unauthorized', error };
+      }
+    }
+    if (!('callback' in read)) return read;
+    const { event, data } = read.callback;
+    return { ...(await act(read.callback, source)), id: data.id, event, status: data.status };
+  }
+
+  function validate(input: unknown): { callback: C } | Refusal {
+    try {
+      const parsed = schema.safeParse(input);
+      return parsed.success ? { callback: parsed.data } : invalid(parsed.error.issues);
+    } catch (error) {
+      return { ...invalid([{ path: [], message: 'The schema threw.' }]), error };
+    }
+  }
+
+  /** Claims the callback and acts on the answer; waits, claiming again, while another delivery holds it. */
+  async function act(callback: C, source: string): Promise<Ending> {
+    const key = callback.data.id;
+    const fingerprint = fingerprintOf(callback);
+    const request = { token: crypto.randomUUID(), fingerprint, leaseMs, retentionMs };
+    const waitUntil = performance.now() + inFlightWaitMs;
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+      if (closed !== undefined) return { outcome: 'closing' };
+      let claim: Claim<Tx>;
+      try {
+        claim = await claimWithinDeadline(key, request);
+      } catch (error) {
+        return { outcome: 'store_unavailable', error };
+      }
+      if (claim.state === 'claimed') return run(callback, claim.lease, source);
+      if (claim.state === 'settled') {
+        return claim.fingerprint === fingerprint
+          ? { outcome: 'duplicate' }
+          : { outcome: 'conflict', settled: claim.fingerprint };
+      }
+      const leftMs = waitUntil - performance.now();
+      if (leftMs <= 0) return { outcome: 'in_progress' };
+      await pause(Math.min(pauseMs, leftMs));
+    }
+  }
+
+  async function claimWithinDeadline(key: string, request: Parameters<typeof store.claim>[1]): Promise<Claim<Tx>> {
+    const claiming = store.claim(key, request);
+    try {
+      return await withinStoreDeadline(storeTimeoutMs, claiming);
+    } catch (error) {
+      // It may be applied all the same, or still be: then nobody would hold it, and it would stand in the way of the
+      // next attempt for the length of a lease.
+      claiming.then((late) => (late.state === 'claimed' ? late.lease.release() : undefined)).catch(() => undefined); // Then it lapses.
+      throw error;
+    }
+  }
+
+  /** Runs the handler under the lease. Its deadline ends the delivery, never the hold: only the handler does. */
+  async function run(callback: C, lease: Lease<Tx>, source: string): Promise<Ending> {
+    const { id } = callback.data;
+    const hold = holdLease(id, lease, options, forget);
+    holds.add(hold);
+    if (closed !== undefined) {
+      await hold.release();
+      return { outcome: 'closing' };
+    }
+
+    let late = false;
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<Ending>((resolve) => {
+      timer = setTimeout(() => {
+        late = true;
+        const error = new TransferCallbackError('HANDLER_TIMEOUT', `Not settled within ${handlerTimeoutMs} ms.`);
+        hold.abort(error);
+        resolve({ outcome: 'timed_out', error });
+      }, handlerTimeoutMs);
+    });
+    const concluded = handle(callback, { signal: hold.signal, source, tx: lease.tx }).then(async (handled) => {
+      clearTimeout(timer);
+      if (late) logger.warn({ id, outcome: handled.outcome }, 'The handler of a transfer callback settled late.');
+      if (handled.outcome === 'processed') return hold.settle();
+      await hold.release();
+      return handled;
+    });
+    return Promise.race([concluded, deadline]);
+  }
+
+  async function handle(callback: C, context: HandlerContext<Tx>): Promise<Handled> {
+    let believed = callback;
+    if (confirm !== undefined) {
+      try {
+        believed = sameFacts(callback, await confirm(callback, { signal: context.signal }));
+        // Confirming took all of the time: the delivery has ended, and the next one will confirm again.
+        context.signal.throwIfAborted();
+      } catch (error) {
+        return { outcome: 'unconfirmed', error };
+      }
+    }
+    try {
+      await (believed.event === 'transfer.success'
+        ? options.onSuccess(believed as Extract<C, { event: 'transfer.success' }>, context)
+        : options.onFailed(believed as Extract<C, { event: 'transfer.failed' }>, context));
+      return { outcome: 'processed' };
+    } catch (error) {
+      return isRetryLater(error)
+        ? { outcome: 'retry_later', retryAfterMs: error.retryAfterMs, error }
+        : { outcome: 'handler_failed', error };
+    }
+  }
+
+  function forget(hold: Hold): void {
+    holds.delete(hold);
+    if (holds.size === 0) onIdle();
+  }
+
+  async function close({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Promise<{ unfinished: number }> {
+    wholeNumber('timeoutMs', timeoutMs, 0);
+    return (closed ??= finish(timeoutMs));
+  }
+
+  async function finish(timeoutMs: number): Promise<{ unfinished: number }> {
+    await idleWithin(timeoutMs);
+    for (const hold of holds) hold.abort(new TransferCallbackError('CLOSING', 'The receiver is closing.'));
+    await idleWithin(storeTimeoutMs);
+    const unfinished = holds.size;
+    for (const hold of holds) hold.letGo();
+    return { unfinished };
+  }
+
+  async function idleWithin(ms: number): Promise<void> {
+    if (holds.size === 0) return;
+    const idle = new Promise<void>((resolve) => {
+      onIdle = resolve;
+    });
+    await Promise.race([idle, pause(ms)]);
+  }
+
+  return { receive: receiveTransferCallback, close, options };
+}
+
+function invalid(issues: readonly Issue[]): Refusal {
+  // An issue of the schema may carry the value it was found in, which may be a phone number.
+  return { outcome: 'invalid', issues: issues.map(({ path, message }) => ({ path, message })) };
+}
+
+/** Returns `confirmed` if it is about the same transfer and says the same of it; throws UNCONFIRMED otherwise. */
+function sameFacts<C extends CallbackShape>(callback: C, confirmed: C | undefined): C {
+  if (
+    confirmed?.event === callback.event &&
+    confirmed.data.id === callback.data.id &&
+    fingerprintOf(confirmed) === fingerprintOf(callback)
+  ) {
+    return confirmed;
+  }
+  throw new TransferCallbackError('UNCONFIRMED', '`confirm` did not hand back a callback with the same id and facts.');
+}
+
+/** By its code: the class may have been loaded twice, as ESM and as CommonJS. */
+function isRetryLater(error: unknown): error is RetryLater {
+  return error instanceof Error && 'code' in error && error.code === 'RETRY_LATER';
+}

@@ -1,0 +1,53 @@
+/** What a delivery asks of the store when it claims a callback. */
+export interface ClaimRequest {
+  /** Names the delivery. Two claims with the same token are one claim, sent twice. */
+  token: string;
+  /** The facts of the callback, remembered with the settled record. */
+  fingerprint: string;
+  /** How long the claim lasts unless it is renewed, in milliseconds. */
+  leaseMs: number;
+  /** How long the settled record lasts, counted from settling, in milliseconds. */
+  retentionMs: number;
+}
+
+/**
+ * The store's answer to a claim:
+ * - `claimed`: the caller, and nobody else, may run the handler while it holds the lease;
+ * - `in_progress`: another delivery holds the lease;
+ * - `settled`: the handler had succeeded, for a callback with this fingerprint.
+ */
+export type Claim<Tx = undefined> =
+  { state: 'claimed'; lease: Lease<Tx> } | { state: 'in_progress' } | { state: 'settled'; fingerprint: string };
+
+/** The right to run the handler of one callback, for `leaseMs` at a time. */
+export interface Lease<Tx = undefined> {
+  /** What a transactional store hands to the handler as `context.tx`; `undefined` for the others. */
+  readonly tx: Tx;
+  /** Counts the lease from now again. Answers whether it is still this delivery's; if not, nothing was changed. */
+  renew(): Promise<boolean>;
+  /**
+   * Records that the handler has succeeded. Never refused, and may be called again after a failure. `overlapped`
+   * says that the lease was no longer this delivery's, so that another one may have run the handler too.
+   */
+  settle(): Promise<{ overlapped: boolean }>;
+  /** Frees the callback for the next delivery. Changes nothing when the lease is no longer this delivery's. */
+  release(): Promise<void>;
+}
+
+/**
+ * Where claims are kept. What an implementation must do is written down as data in `storePromises` of
+ * `transfer-callbacks/testing`; in short:
+ * - of all concurrent claims on a key exactly one is `claimed`, and the same token claiming again is `claimed`;
+ * - success is absorbing: a settled record leaves only when its retention is over;
+ * - failure is fenced: `release` and `renew` by a late holder change nothing;
+ * - a released or lapsed claim is free.
+ *
+ * A call that cannot be carried out must reject. The receiver puts its own deadline on each.
+ */
+export interface CallbackStore<Tx = undefined> {
+  /** `settle` commits the handler's own writes too: when it fails, nothing of the delivery has happened. */
+  readonly transactional?: boolean;
+  /** The claims are known to this process only. The receiver warns of it in production. */
+  readonly processLocal?: boolean;
+  claim(key: string, request: ClaimRequest): Promise<Claim<Tx>>;
+}

@@ -1,0 +1,54 @@
+import type { ServerResponse } from 'node:http';
+import type { OutcomeName, TransferCallbackOutcome } from '../core/outcome.js';
+
+interface Row {
+  readonly status: number;
+  /** For people. Fixed texts only: nothing of an error or of the callback ever reaches the wire. */
+  readonly message: string;
+  readonly retryAfter?: number;
+  readonly close?: true;
+}
+
+/** In seconds: the service's own first pause (service §6.3), for want of anything better known. */
+const retryAfter = 30;
+
+/** The whole wire contract: what each outcome answers. A new outcome does not compile until it has its row. */
+export const answers: Readonly<Record<OutcomeName, Row>> = {
+  processed: { status: 200, message: 'The callback was handled.' },
+  duplicate: { status: 200, message: 'The callback had been handled before.' },
+  in_progress: { status: 409, message: 'Another delivery of this callback is being handled.', retryAfter },
+  conflict: { status: 422, message: 'A callback with this id was handled with other facts.' },
+  invalid: { status: 400, message: 'This is not a documented callback.' },
+  unauthorized: { status: 401, message: 'The sender is not verified.' },
+  unconfirmed: { status: 503, message: 'The callback could not be confirmed.', retryAfter },
+  retry_later: { status: 503, message: 'The callback cannot be handled now.', retryAfter },
+  handler_failed: { status: 500, message: 'The callback could not be handled.' },
+  timed_out: { status: 503, message: 'The callback was not handled in time.', retryAfter },
+  store_unavailable: { status: 503, message: 'The callback could not be recorded.', retryAfter },
+  closing: { status: 503, message: 'The server is closing.', retryAfter, close: true },
+};
+
+/** Why a request could not be read: stands in for the row of `invalid`. */
+export interface Fault {
+  readonly status: 400 | 405 | 413 | 415;
+  readonly message: string;
+}
+
+/** Writes the one answer of a delivery; of a failure in the service's own error shape (service §2.3). */
+export function sendAnswer(response: ServerResponse, outcome: TransferCallbackOutcome, fault?: Fault): void {
+  const row = answers[outcome.outcome];
+  const { status, message } = outcome.outcome === 'invalid' && fault !== undefined ? fault : row;
+  const body =
+    status < 300
+      ? JSON.stringify({ outcome: outcome.outcome })
+      : JSON.stringify({ error: true, statusCode: status, message, data: null });
+  const headers: Record<string, string | number> = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+  };
+  if (row.retryAfter !== undefined) headers['Retry-After'] = row.retryAfter;
+  if (outcome.outcome === 'retry_later') headers['Retry-After'] = Math.ceil(outcome.retryAfterMs / 1_000);
+  if (row.close) headers.Connection = 'close';
+  if (status === 405) headers.Allow = 'POST';
+  response.writeHead(status, headers).end(body);
+}

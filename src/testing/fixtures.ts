@@ -1,0 +1,46 @@
+import type { TransferFacts, TransferFailed, TransferSucceeded } from '../core/callback.js';
+
+/** A callback as documented for a transfer that has succeeded, with an id of its own; `data` overrides its fields. */
+export function transferSucceeded(data: Partial<TransferSucceeded['data']> = {}): TransferSucceeded {
+  return {
+    event: 'transfer.success',
+    data: { ...facts(), ...payout(data), status: 'SUCCESS', failureReason: null, ...data },
+  };
+}
+
+/** A callback as documented for a transfer that has failed, with an id of its own; `data` overrides its fields. */
+export function transferFailed(data: Partial<TransferFailed['data']> = {}): TransferFailed {
+  return {
+    event: 'transfer.failed',
+    data: {
+      ...facts(),
+      ...payout(data),
+      status: 'FAILED',
+      failureReason: 'Beneficiary not found',
+      ...data,
+    },
+  };
+}
+
+function facts(): TransferFacts {
+  const id = crypto.randomUUID();
+  const short = id.slice(0, 8);
+  return {
+    id,
+    externalId: `payout-${short}`,
+    reference: `REF-${short}`,
+    amount: 15_000,
+    currency: 'XAF',
+    provider: 'MTN',
+    timestamp: '2026-01-15T10:30:00.000Z',
+    externalReference: `PRV-${short}`,
+    vouchercode: '',
+  };
+}
+
+function payout({ paymentMethod }: { paymentMethod?: 'mobile_money' | 'bank' }): object {
+  return paymentMethod === 'bank'
+    ? // The fields of the account are not documented: this one is made up.
+      { paymentMethod, walletNumber: null, bankAccount: { accountNumber: '10005000010123456789' } }
+    : { paymentMethod: 'mobile_money', walletNumber: '237670000000', bankAccount: null };
+}
