@@ -50,7 +50,7 @@ export function holdLease<C extends CallbackShape, Tx>(
     if (over) return;
     clearInterval(heartbeat);
     controller.abort(new TransferCallbackError('LEASE_LOST', 'The lease passed to another delivery.'));
-    logger.error({ id }, 'The lease of a running handler was lost: another delivery may run it too.');
+    logger.error({ id }, 'The lease of a transfer callback was lost: another delivery may run its handler too.');
   }
 
   function end(): void {

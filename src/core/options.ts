@@ -100,40 +100,36 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
   for (const name of ['confirm', 'onOutcome'] as const) {
     if (options[name] !== undefined) requireFunction(name, options[name]);
   }
-  // Without a schema of the user's, C is its default, TransferCallback.
-  const schema = options.schema ?? (transferCallbackSchema as unknown as z.ZodType<C>);
+  const {
+    // Without a schema of the user's, C is its default, TransferCallback.
+    schema = transferCallbackSchema as unknown as z.ZodType<C>,
+    logger = consoleLogger,
+    inFlightWaitMs = receiverDefaults.inFlightWaitMs,
+    leaseMs = receiverDefaults.leaseMs,
+    handlerTimeoutMs = receiverDefaults.handlerTimeoutMs,
+    storeTimeoutMs = receiverDefaults.storeTimeoutMs,
+    retentionMs = receiverDefaults.retentionMs,
+  } = options;
   requireMethods('schema', schema, ['safeParse'], 'a zod schema');
-  const { logger = consoleLogger } = options;
   if (logger !== false) requireMethods('logger', logger, ['warn', 'error'], 'false or an object with warn and error');
 
-  const storeTimeoutMs = wholeNumber('storeTimeoutMs', options.storeTimeoutMs ?? receiverDefaults.storeTimeoutMs, 1);
+  wholeNumber('inFlightWaitMs', inFlightWaitMs, 0);
+  wholeNumber('storeTimeoutMs', storeTimeoutMs, 1);
+  // Below three store deadlines one slow renewal would lose the lease; from 30 s on, a crash would outlast the
+  // service's first retry.
+  wholeNumber('leaseMs', leaseMs, renewalsPerLease * storeTimeoutMs + 1, firstRetryMs - 1);
+  wholeNumber('handlerTimeoutMs', handlerTimeoutMs, 1, Math.floor(maxTimerMs / deadlinesHeld));
+  // The fourth attempt comes after three pauses of 30 s and more: a shorter memory would take it for a first.
+  wholeNumber('retentionMs', retentionMs, 3 * firstRetryMs + 1, Number.MAX_SAFE_INTEGER);
   return {
     ...options,
     schema,
     logger: logger === false ? silentLogger : safeLogger(logger),
+    inFlightWaitMs,
+    leaseMs,
+    handlerTimeoutMs,
     storeTimeoutMs,
-    // Below three store deadlines one slow renewal would lose the lease; from 30 s on, a crash would outlast the
-    // service's first retry.
-    leaseMs: wholeNumber(
-      'leaseMs',
-      options.leaseMs ?? receiverDefaults.leaseMs,
-      renewalsPerLease * storeTimeoutMs + 1,
-      firstRetryMs - 1,
-    ),
-    inFlightWaitMs: wholeNumber('inFlightWaitMs', options.inFlightWaitMs ?? receiverDefaults.inFlightWaitMs, 0),
-    handlerTimeoutMs: wholeNumber(
-      'handlerTimeoutMs',
-      options.handlerTimeoutMs ?? receiverDefaults.handlerTimeoutMs,
-      1,
-      Math.floor(maxTimerMs / deadlinesHeld),
-    ),
-    // The fourth attempt comes after three pauses of at least 30 s: a shorter memory could not tell it from a first.
-    retentionMs: wholeNumber(
-      'retentionMs',
-      options.retentionMs ?? receiverDefaults.retentionMs,
-      3 * firstRetryMs + 1,
-      Number.MAX_SAFE_INTEGER,
-    ),
+    retentionMs,
   };
 }
 

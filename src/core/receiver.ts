@@ -59,8 +59,10 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     logger.warn({}, 'Transfer callbacks are deduplicated within this process only: production wants a shared store.');
   }
   const holds = new Set<Hold>();
-  let closed: Promise<{ unfinished: number }> | undefined;
+  /** Deliveries without an outcome, and holds that are not over. */
+  let unfinished = 0;
   let onIdle: () => void = () => undefined;
+  let closed: Promise<{ unfinished: number }> | undefined;
 
   async function receiveTransferCallback(input: unknown, delivery: Delivery<C> = {}): Promise<TransferCallbackOutcome> {
     const { source = 'direct' } = delivery;
@@ -83,7 +85,12 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     }
     if (!('callback' in read)) return read;
     const { event, data } = read.callback;
-    return { ...(await act(read.callback, source)), id: data.id, event, status: data.status };
+    unfinished += 1;
+    try {
+      return { ...(await act(read.callback, source)), id: data.id, event, status: data.status };
+    } finally {
+      finishOne();
+    }
   }
 
   function validate(input: unknown): { callback: C } | Refusal {
@@ -126,9 +133,10 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     try {
       return await withinStoreDeadline(storeTimeoutMs, claiming);
     } catch (error) {
-      // It may be applied all the same, or still be: then nobody would hold it, and it would stand in the way of the
-      // next attempt for the length of a lease.
-      claiming.then((late) => (late.state === 'claimed' ? late.lease.release() : undefined)).catch(() => undefined); // Then it lapses.
+      // It may have been applied all the same, or be applied yet: without a holder it would stand in the way of the
+      // next attempt. If releasing it fails too, it lapses.
+      const released = claiming.then((claim) => (claim.state === 'claimed' ? claim.lease.release() : undefined));
+      released.catch(() => undefined);
       throw error;
     }
   }
@@ -136,8 +144,12 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
   /** Runs the handler under the lease. Its deadline ends the delivery, never the hold: only the handler does. */
   async function run(callback: C, lease: Lease<Tx>, source: string): Promise<Ending> {
     const { id } = callback.data;
-    const hold = holdLease(id, lease, options, forget);
+    const hold = holdLease(id, lease, options, (over) => {
+      holds.delete(over);
+      finishOne();
+    });
     holds.add(hold);
+    unfinished += 1;
     if (closed !== undefined) {
       await hold.release();
       return { outcome: 'closing' };
@@ -186,27 +198,27 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     }
   }
 
-  function forget(hold: Hold): void {
-    holds.delete(hold);
-    if (holds.size === 0) onIdle();
+  function finishOne(): void {
+    unfinished -= 1;
+    if (unfinished === 0) onIdle();
   }
 
   async function close({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Promise<{ unfinished: number }> {
     wholeNumber('timeoutMs', timeoutMs, 0);
-    return (closed ??= finish(timeoutMs));
+    return (closed ??= finishAll(timeoutMs));
   }
 
-  async function finish(timeoutMs: number): Promise<{ unfinished: number }> {
+  async function finishAll(timeoutMs: number): Promise<{ unfinished: number }> {
     await idleWithin(timeoutMs);
     for (const hold of holds) hold.abort(new TransferCallbackError('CLOSING', 'The receiver is closing.'));
     await idleWithin(storeTimeoutMs);
-    const unfinished = holds.size;
+    const left = holds.size;
     for (const hold of holds) hold.letGo();
-    return { unfinished };
+    return { unfinished: left };
   }
 
   async function idleWithin(ms: number): Promise<void> {
-    if (holds.size === 0) return;
+    if (unfinished === 0) return;
     const idle = new Promise<void>((resolve) => {
       onIdle = resolve;
     });

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import type { OutcomeName, TransferCallbackOutcome } from '../core/outcome.js';
+import type { Issue, OutcomeName, TransferCallbackOutcome } from '../core/outcome.js';
 
 interface Row {
   readonly status: number;
-  /** For people. Fixed texts only: nothing of an error or of the callback ever reaches the wire. */
+  /** For people. Nothing of an error or of a value ever reaches the wire. */
   readonly message: string;
   readonly retryAfter?: number;
   readonly close?: true;
@@ -37,7 +37,7 @@ export interface Fault {
 /** Writes the one answer of a delivery; of a failure in the service's own error shape (service §2.3). */
 export function sendAnswer(response: ServerResponse, outcome: TransferCallbackOutcome, fault?: Fault): void {
   const row = answers[outcome.outcome];
-  const { status, message } = outcome.outcome === 'invalid' && fault !== undefined ? fault : row;
+  const { status, message } = outcome.outcome === 'invalid' ? (fault ?? whereInvalid(outcome.issues)) : row;
   const body =
     status < 300
       ? JSON.stringify({ outcome: outcome.outcome })
@@ -51,4 +51,10 @@ export function sendAnswer(response: ServerResponse, outcome: TransferCallbackOu
   if (row.close) headers.Connection = 'close';
   if (status === 405) headers.Allow = 'POST';
   response.writeHead(status, headers).end(body);
+}
+
+function whereInvalid([first]: readonly Issue[]): { status: number; message: string } {
+  const { status, message } = answers.invalid;
+  const path = first?.path.map(String).join('.');
+  return { status, message: path ? `${message.slice(0, -1)}: see ${path}.` : message };
 }

@@ -78,25 +78,22 @@ async function everyVerifier<C, Request>(
 }
 
 function resolveEdgeOptions<C extends CallbackShape, Tx, Request>(options: TransferCallbackOptions<C, Tx, Request>) {
-  const { verify, bodyLimitBytes, ...rest } = options;
-  onlyKnownOptions(options, [
-    ...edgeOptionNames,
-    ...(rest.receiver === undefined ? receiverOptionNames : ['receiver']),
-  ]);
+  const madeBefore = (options as { receiver?: unknown } | null | undefined)?.receiver !== undefined;
+  onlyKnownOptions(options, ['verify', 'bodyLimitBytes', ...(madeBefore ? ['receiver'] : receiverOptionNames)]);
+  const { verify, bodyLimitBytes = defaultBodyLimitBytes, ...rest } = options;
+
   const verifiers = verify === undefined ? [] : [verify].flat();
   if (verify !== undefined && (verifiers.length === 0 || verifiers.some((each) => typeof each !== 'function'))) {
     throw invalidOption('verify', 'a function or a list of at least one', verify);
   }
+  wholeNumber('bodyLimitBytes', bodyLimitBytes, 1, Number.MAX_SAFE_INTEGER);
   const receiver = rest.receiver ?? transferCallbackReceiver(rest);
+  if (typeof (receiver as Partial<typeof receiver> | null)?.receive !== 'function') {
+    throw invalidOption('receiver', 'made by transferCallbackReceiver()', receiver);
+  }
   const { confirm, logger } = receiver.options;
   if (verifiers.length === 0 && confirm === undefined && process.env.NODE_ENV === 'production') {
     logger.warn({}, 'Transfer callbacks are believed from anyone: set `verify` or `confirm`.');
   }
-  return {
-    receiver,
-    verifiers,
-    bodyLimitBytes: wholeNumber('bodyLimitBytes', bodyLimitBytes ?? defaultBodyLimitBytes, 1, Number.MAX_SAFE_INTEGER),
-  };
+  return { receiver, verifiers, bodyLimitBytes };
 }
-
-const edgeOptionNames = ['verify', 'bodyLimitBytes'];

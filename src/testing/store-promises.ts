@@ -6,7 +6,7 @@ export interface StorePromise {
   /** A sentence about the store. */
   readonly title: string;
   /** Rejects if the store does not keep the promise. Uses keys of its own, and real time: up to a few seconds. */
-  check(store: CallbackStore<unknown>): Promise<void>;
+  readonly check: (store: CallbackStore<unknown>) => Promise<void>;
 }
 
 const longMs = 30_000;
@@ -34,7 +34,7 @@ function claimAs(
 
 function leaseOf(claim: Claim<unknown>): Lease<unknown> {
   assert.equal(claim.state, 'claimed');
-  return (claim).lease;
+  return claim.lease;
 }
 
 async function lease(...args: Parameters<typeof claimAs>): Promise<Lease<unknown>> {

@@ -1,8 +1,97 @@
-import { describe, test } from 'vitest';
-import { memoryStore } from 'transfer-callbacks';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { storePromises } from 'transfer-callbacks/testing';
+import { fakeClock } from '../core/support.js';
+
+const request = { token: 'a', fingerprint: 'f', leaseMs: 1_000, retentionMs: 10_000 };
+
+async function settle(store: CallbackStore, key: string, changes: Partial<typeof request> = {}): Promise<void> {
+  const claim = await store.claim(key, { ...request, ...changes });
+  if (claim.state !== 'claimed') throw new Error(`${key} is ${claim.state}`);
+  await claim.lease.settle();
+}
+
+async function isSettled(store: CallbackStore, key: string): Promise<boolean> {
+  const claim = await store.claim(key, { ...request, token: 'probe' });
+  if (claim.state === 'claimed') await claim.lease.release();
+  return claim.state === 'settled';
+}
 
 describe('memoryStore', () => {
   const store = memoryStore();
-  for (const { title, check } of storePromises) test.concurrent(title, () => check(store));
+  test.concurrent.each(storePromises)('$title', ({ check }) => check(store));
+
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test('forgets the oldest callback when it is full, and says so once', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
+    const small = memoryStore({ maxEntries: 2 });
+    for (const key of ['one', 'two', 'three', 'four']) await settle(small, key);
+    const states = await Promise.all(['one', 'two', 'three', 'four'].map((key) => isSettled(small, key)));
+    expect(states).toEqual([false, false, true, true]);
+    expect(warned.mock.calls).toEqual([
+      [
+        'The memory store is full: it forgets callbacks early, beyond 2 of them.',
+        { code: 'TRANSFER_CALLBACKS_MEMORY_STORE_FULL' },
+      ],
+    ]);
+    warned.mockRestore();
+  });
+
+  test('a running handler never loses its claim to a full store', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
+    const small = memoryStore({ maxEntries: 1 });
+    const running = await small.claim('running', request);
+    for (const key of ['one', 'two', 'three']) await settle(small, key);
+    expect((await small.claim('running', { ...request, token: 'b' })).state).toBe('in_progress');
+    expect(running.state).toBe('claimed');
+    warned.mockRestore();
+  });
+
+  test('makes room by forgetting what has expired before what has not', async () => {
+    fakeClock();
+    const warned = vi.spyOn(process, 'emitWarning');
+    const small = memoryStore({ maxEntries: 2 });
+    for (let round = 0; round < 5; round += 1) {
+      await settle(small, `a${round}`);
+      await settle(small, `b${round}`);
+      vi.advanceTimersByTime(10_000);
+      expect(await isSettled(small, `b${round}`)).toBe(false);
+    }
+    expect(warned).not.toHaveBeenCalled();
+    warned.mockRestore();
+  });
+
+  test('a callback that is settled again is remembered from then', async () => {
+    fakeClock();
+    const store = memoryStore({ maxEntries: 2 });
+    const late = await store.claim('again', { ...request, token: 'late' });
+    vi.advanceTimersByTime(1_000);
+    await settle(store, 'again');
+    await settle(store, 'other');
+    vi.advanceTimersByTime(6_000);
+    if (late.state === 'claimed') expect(await late.lease.settle()).toEqual({ overlapped: true });
+    vi.advanceTimersByTime(6_000);
+    expect([await isSettled(store, 'again'), await isSettled(store, 'other')]).toEqual([true, false]);
+  });
+
+  test('retentions of different lengths keep each its own', async () => {
+    fakeClock();
+    const store = memoryStore();
+    await settle(store, 'long', { retentionMs: 60_000 });
+    await settle(store, 'short', { retentionMs: 5_000 });
+    vi.advanceTimersByTime(5_000);
+    expect([await isSettled(store, 'long'), await isSettled(store, 'short')]).toEqual([true, false]);
+  });
+
+  test.each([
+    [{ maxEntries: 0 }, 'Expected `maxEntries` to be a whole number from 1 to 2147483647, got 0.'],
+    [{ maxEntries: '5' }, 'Expected `maxEntries` to be a whole number from 1 to 2147483647, got "5".'],
+    [{ max: 5 }, 'Unknown option `max`; known are maxEntries.'],
+    [null, 'Expected `options` to be an object, got null.'],
+  ])('refuses the options %j', (options, message) => {
+    expect(() => memoryStore(options as object)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', message }));
+  });
 });
