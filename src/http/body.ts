@@ -55,6 +55,7 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<Body>
     };
     request.on('error', aborted);
     request.on('close', aborted);
+    if (request.destroyed) aborted(); // Before we came: neither event is told again.
     // A stream that somebody has paused would keep us waiting for ever.
     request.resume();
   });

@@ -77,6 +77,19 @@ describe('memoryStore', () => {
     expect([await isSettled(store, 'again'), await isSettled(store, 'other')]).toEqual([true, false]);
   });
 
+  test('a callback that is settled again is the youngest, and leaves in its turn', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
+    const store = memoryStore({ maxEntries: 2 });
+    const late = await store.claim('again', { ...request, leaseMs: 1 });
+    await vi.waitFor(() => settle(store, 'again', { token: 'b' }));
+    await settle(store, 'other');
+    if (late.state === 'claimed') await late.lease.settle();
+    for (const key of ['three', 'four']) await settle(store, key);
+    const keys = ['again', 'other', 'three', 'four'];
+    expect(await Promise.all(keys.map((key) => isSettled(store, key)))).toEqual([false, false, true, true]);
+    warned.mockRestore();
+  });
+
   test('retentions of different lengths keep each its own', async () => {
     fakeClock();
     const store = memoryStore();
