@@ -49,7 +49,10 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
   handlerTimeoutMs?: number | undefined;
   /** How long any one call of the store may take, in milliseconds. Default 2 000; under a third of `leaseMs`. */
   storeTimeoutMs?: number | undefined;
-  /** How long a settled callback is remembered, in milliseconds. Default 7 days. */
+  /**
+   * How long a settled callback is remembered, in milliseconds. Default 7 days; over 90 000, the soonest that the
+   * service's fourth attempt can come after the first (service §6.3).
+   */
   retentionMs?: number | undefined;
   /** Told of every delivery once, when it has ended. Not awaited; what it throws is logged. */
   onOutcome?: ((outcome: TransferCallbackOutcome) => unknown) | undefined;

@@ -31,10 +31,16 @@ export type Ending =
 
 /** The ending of a delivery that was refused before its content could be believed. */
 export type Refusal =
-  /** Not the documented payload. `error` is set when the schema threw. */
-  | { outcome: 'invalid'; issues: readonly Issue[]; error?: unknown }
-  /** A verifier said no, or threw `error`. */
-  | { outcome: 'unauthorized'; error?: unknown };
+  | Invalid
+  /** A verifier said no, or threw `error`. `issues` is set when the payload was invalid, too. */
+  | { outcome: 'unauthorized'; issues?: readonly Issue[]; error?: unknown };
+
+/** Not the documented payload. `error` is set when the schema threw. */
+export interface Invalid {
+  outcome: 'invalid';
+  issues: readonly Issue[];
+  error?: unknown;
+}
 
 interface Measured {
   /** Who brought the callback: `http` at the edge, else what was given to `receive`. */

@@ -3,7 +3,7 @@ import { fingerprintOf, type CallbackShape, type TransferCallback } from './call
 import { TransferCallbackError, wholeNumber, type RetryLater } from './errors.js';
 import { holdLease, type Hold } from './hold.js';
 import { resolveReceiverOptions, type HandlerContext, type ReceiverOptions, type ResolvedOptions } from './options.js';
-import type { Ended, Ending, Issue, Refusal, TransferCallbackOutcome } from './outcome.js';
+import type { Ended, Ending, Invalid, Issue, TransferCallbackOutcome } from './outcome.js';
 import type { Claim, Lease } from './store.js';
 import { pause, withinStoreDeadline } from './timing.js';
 
@@ -33,6 +33,8 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
    * left to its lease: it becomes free within `leaseMs`. Answers how many those are.
    */
   close(options?: { timeoutMs?: number }): Promise<{ unfinished: number }>;
+  /** Whether `close` has begun. */
+  readonly closing: boolean;
   /** The options as they apply. */
   readonly options: Readonly<ResolvedOptions<C, Tx>>;
 }
@@ -77,10 +79,12 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     const read = unreadable === undefined ? validate(input) : invalid(unreadable);
     const callback = 'callback' in read ? read.callback : undefined;
     if (admit !== undefined) {
+      // For the logs alone: the day the service changes a field, a verifier that needs it says no to everything.
+      const issues = 'issues' in read ? { issues: read.issues } : {};
       try {
-        if (!(await admit(callback))) return { outcome: 'unauthorized' };
+        if (!(await admit(callback))) return { outcome: 'unauthorized', ...issues };
       } catch (error) {
-        return { outcome: 'unauthorized', error };
+        return { outcome: 'unauthorized', ...issues, error };
       }
     }
     if (!('callback' in read)) return read;
@@ -93,7 +97,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     }
   }
 
-  function validate(input: unknown): { callback: C } | Refusal {
+  function validate(input: unknown): { callback: C } | Invalid {
     try {
       const parsed = schema.safeParse(input);
       return parsed.success ? { callback: parsed.data } : invalid(parsed.error.issues);
@@ -219,16 +223,26 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
 
   async function idleWithin(ms: number): Promise<void> {
     if (unfinished === 0) return;
-    const idle = new Promise<void>((resolve) => {
-      onIdle = resolve;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      onIdle = () => {
+        clearTimeout(timer); // It would keep the process alive.
+        resolve();
+      };
     });
-    await Promise.race([idle, pause(ms)]);
   }
 
-  return { receive: receiveTransferCallback, close, options };
+  return {
+    receive: receiveTransferCallback,
+    close,
+    get closing() {
+      return closed !== undefined;
+    },
+    options,
+  };
 }
 
-function invalid(issues: readonly Issue[]): Refusal {
+function invalid(issues: readonly Issue[]): Invalid {
   // An issue of the schema may carry the value it was found in, which may be a phone number.
   return { outcome: 'invalid', issues: issues.map(({ path, message }) => ({ path, message })) };
 }

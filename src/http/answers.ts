@@ -6,7 +6,6 @@ interface Row {
   /** For people. Nothing of an error or of a value ever reaches the wire. */
   readonly message: string;
   readonly retryAfter?: number;
-  readonly close?: true;
 }
 
 /** In seconds: the service's own first pause (service §6.3), for want of anything better known. */
@@ -25,7 +24,7 @@ export const answers: Readonly<Record<OutcomeName, Row>> = {
   handler_failed: { status: 500, message: 'The callback could not be handled.' },
   timed_out: { status: 503, message: 'The callback was not handled in time.', retryAfter },
   store_unavailable: { status: 503, message: 'The callback could not be recorded.', retryAfter },
-  closing: { status: 503, message: 'The server is closing.', retryAfter, close: true },
+  closing: { status: 503, message: 'The server is closing.', retryAfter },
 };
 
 /** Why a request could not be read: stands in for the row of `invalid`. */
@@ -34,8 +33,16 @@ export interface Fault {
   readonly message: string;
 }
 
-/** Writes the one answer of a delivery; of a failure in the service's own error shape (service §2.3). */
-export function sendAnswer(response: ServerResponse, outcome: TransferCallbackOutcome, fault?: Fault): void {
+/**
+ * Writes the one answer of a delivery; of a failure in the service's own error shape (service §2.3). `closing` ends the
+ * connection with it: kept alive, it would hold up the server's own closing, and bring the next attempt here again.
+ */
+export function sendAnswer(
+  response: ServerResponse,
+  outcome: TransferCallbackOutcome,
+  fault?: Fault,
+  closing = false,
+): void {
   const row = answers[outcome.outcome];
   const { status, message } = outcome.outcome === 'invalid' ? (fault ?? whereInvalid(outcome.issues)) : row;
   const body =
@@ -48,7 +55,7 @@ export function sendAnswer(response: ServerResponse, outcome: TransferCallbackOu
   };
   if (row.retryAfter !== undefined) headers['Retry-After'] = row.retryAfter;
   if (outcome.outcome === 'retry_later') headers['Retry-After'] = Math.ceil(outcome.retryAfterMs / 1_000);
-  if (row.close) headers.Connection = 'close';
+  if (closing) headers.Connection = 'close';
   if (status === 405) headers.Allow = 'POST';
   response.writeHead(status, headers).end(body);
 }

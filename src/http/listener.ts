@@ -13,7 +13,7 @@ export interface EdgeOptions<C, Request> {
    * Whom to believe, since callbacks carry no documented signature (service §6.7): `urlToken`, `transferToken`,
    * `headerToken`, `basicAuth`, `ipAllowList` or a function of your own; all of an array must say yes.
    */
-  verify?: Verifier<C, Request> | readonly Verifier<C, Request>[] | undefined;
+  verify?: Verifier<NoInfer<C>, Request> | readonly Verifier<NoInfer<C>, Request>[] | undefined;
   /** The longest body that is read, in bytes. Default 102 400. What a parser in front has read is not counted. */
   bodyLimitBytes?: number | undefined;
 }
@@ -50,7 +50,7 @@ export function deliveryListener<C extends CallbackShape, Tx, Request extends In
       admit: verifiers.length === 0 ? undefined : (callback) => everyVerifier(verifiers, request, callback),
       unreadable: fault && [{ path: [], message: fault.message }],
     });
-    sendAnswer(response, outcome, fault);
+    sendAnswer(response, outcome, fault, receiver.closing);
   }
 
   return function listenForTransferCallbacks(request, response) {

@@ -14,12 +14,12 @@ export type Verifier<C = TransferCallback, Request = IncomingMessage> = (
 ) => boolean | Promise<boolean>;
 
 /** A secret, or several while one is being replaced by another: the first is the new one. */
-export type Secret = string | readonly [string, ...string[]];
+export type Secret = string | readonly string[];
 
 const leastSecretLength = 16;
 
 /**
- * The last segment of the URL's path must be one of the secrets: give the service
+ * The last segment of the URL's path must be one of the secrets (so it goes with `transferToken` in no list): give the service
  * `https://…/callbacks/transfers/<secret>` as `callbackUrl`. Throws INVALID_OPTION.
  */
 export function urlToken(secret: Secret): Verifier<unknown> {

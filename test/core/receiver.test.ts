@@ -170,7 +170,12 @@ describe('a delivery', () => {
       source: 'direct',
       durationMs: 0,
     });
-    expect(await receiver.receive('nonsense', { admit })).toMatchObject({ outcome: 'unauthorized' });
+    expect(await receiver.receive('nonsense', { admit })).toEqual({
+      outcome: 'unauthorized',
+      issues: [{ path: [], message: 'Invalid input: expected object, received string' }],
+      source: 'direct',
+      durationMs: 0,
+    });
     expect(claim).not.toHaveBeenCalled();
   });
 
@@ -587,12 +592,15 @@ describe('close', () => {
     const receiver = receiverOf({ onSuccess: () => work.promise });
     const running = receiver.receive(transferSucceeded());
     await vi.advanceTimersByTimeAsync(0);
+    expect(receiver.closing).toBe(false);
     const closed = receiver.close();
+    expect(receiver.closing).toBe(true);
     expect(await receiver.receive(transferFailed())).toMatchObject({ outcome: 'closing' });
     await vi.advanceTimersByTimeAsync(9_000);
     work.resolve();
     expect(await running).toMatchObject({ outcome: 'processed' });
     expect(await closed).toEqual({ unfinished: 0 });
+    expect(vi.getTimerCount(), 'a timer that would keep the process alive').toBe(0);
   });
 
   test('is done at once when nothing runs, and a second call joins the first', async () => {

@@ -1,0 +1,43 @@
+import { setTimeout } from 'node:timers/promises';
+import express from 'express';
+import { Redis } from 'ioredis';
+import { redisStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
+
+const redis = new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379', { socketTimeout: 5_000 });
+redis.on('error', (error) => {
+  console.error('Redis:', error);
+});
+
+const receiver = transferCallbackReceiver({
+  store: redisStore(redis),
+  async onSuccess({ data }, { signal }) {
+    console.log(`Booking ${data.externalId}`);
+    await setTimeout(1_000, undefined, { signal }); // Stands for work that can be cancelled.
+    console.log(`Booked ${data.externalId}`);
+  },
+  onFailed({ data }) {
+    console.log(`Failed ${data.externalId}`);
+  },
+});
+
+const app = express();
+app.use('/callbacks/transfers', transferCallbackRouter({ receiver }));
+
+const port = Number(process.env.PORT ?? 3000);
+const server = app.listen(port, (error) => {
+  if (error) throw error;
+  console.log(`Callbacks are received at http://localhost:${port}/callbacks/transfers`);
+});
+
+async function shutDown(): Promise<void> {
+  // First no new connections, then no new deliveries on those that are open.
+  const serverClosed = new Promise((resolve) => server.close(resolve));
+  const { unfinished } = await receiver.close({ timeoutMs: 10_000 });
+  // These heeded no signal. Their leases lapse, and the service's next attempt finds them free.
+  if (unfinished > 0) process.exit(1);
+  await serverClosed;
+  // Last, because until here a handler's success may have been waiting to be recorded.
+  await redis.quit();
+}
+
+process.once('SIGTERM', () => void shutDown());

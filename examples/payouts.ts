@@ -1,0 +1,13 @@
+import { setTimeout } from 'node:timers/promises';
+
+/** Stands for your own code: takes as long as a database would, and prints what it was asked to do. */
+export const payouts = {
+  markPaid: async (externalId: string, amount: number): Promise<void> => {
+    await setTimeout(5);
+    console.log(`Paid ${externalId}: ${amount}`);
+  },
+  refund: async (externalId: string, reason: string | null): Promise<void> => {
+    await setTimeout(5);
+    console.log(`Refunded ${externalId}: ${reason ?? 'no reason given'}`);
+  },
+};

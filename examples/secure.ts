@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import express from 'express';
+import {
+  headerToken,
+  ipAllowList,
+  memoryStore,
+  transferCallbackReceiver,
+  transferCallbackRouter,
+  transferToken,
+  urlToken,
+  type Secret,
+} from 'transfer-callbacks';
+import { payouts } from './payouts.js';
+
+// To replace a secret, set the new one here and keep the old one as `…_PREVIOUS` until the last transfer that was
+// created with it is final. Unset, as in this demonstration, a secret lasts as long as the process.
+function secretFromEnv(name: string): Secret {
+  const current = process.env[name] ?? randomBytes(32).toString('base64url');
+  const previous = process.env[`${name}_PREVIOUS`];
+  return previous === undefined ? current : [current, previous];
+}
+
+const receiver = transferCallbackReceiver({
+  store: memoryStore(),
+  async onSuccess({ data }) {
+    await payouts.markPaid(data.externalId, data.amount);
+  },
+  async onFailed({ data }) {
+    await payouts.refund(data.externalId, data.failureReason);
+  },
+});
+
+const app = express();
+// Your own proxies and nobody else, or a sender could claim any address.
+app.set('trust proxy', 'loopback');
+
+// An address of its own for every transfer: one that leaks forges no other transfer.
+const perTransfer = transferToken(secretFromEnv('TRANSFER_SECRET'));
+app.use('/callbacks/transfers', transferCallbackRouter({ receiver, verify: perTransfer }));
+
+// One secret address for all of them.
+app.use('/callbacks/shared', transferCallbackRouter({ receiver, verify: urlToken(secretFromEnv('URL_SECRET')) }));
+
+// Behind a gateway that adds a header: both verifiers must say yes.
+const fromGateway = [
+  ipAllowList(['127.0.0.1', '::1']),
+  headerToken('x-gateway-token', secretFromEnv('GATEWAY_SECRET')),
+];
+app.use('/callbacks/gateway', transferCallbackRouter({ receiver, verify: fromGateway }));
+
+const port = Number(process.env.PORT ?? 3000);
+app.listen(port, (error) => {
+  if (error) throw error;
+  const callbackUrl = perTransfer.urlFor(`http://localhost:${port}/callbacks/transfers`, 'payout-1');
+  console.log(`Create the transfer payout-1 with callbackUrl ${callbackUrl}`);
+});

@@ -1,0 +1,368 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { transferToken } from 'transfer-callbacks';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { kill, tied } from './support/child.js';
+import { post } from './support/http.js';
+import { startRedis } from './support/redis.js';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+type Environment = Record<string, string | undefined>;
+
+interface Run {
+  /** What it has printed until now, on both streams. */
+  readonly output: () => string;
+  /** Answers the first match in what it prints; rejects if it ends without. */
+  readonly said: (pattern: RegExp) => Promise<RegExpExecArray>;
+  /** Answers the exit code; `null` for a signal. */
+  readonly exitCode: Promise<number | null>;
+  readonly send: (signal: NodeJS.Signals) => void;
+}
+
+/** Runs an example as a user would, without this machine's own REDIS_URL. */
+function run(example: string, environment: Environment = {}, cwd = root): Run {
+  const child = tied(
+    spawn(process.execPath, ['--import', 'tsx', `examples/${example}`], {
+      cwd,
+      env: { ...process.env, REDIS_URL: undefined, PORT: undefined, ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }),
+  );
+  onTestFinished(() => kill(child));
+  let printed = '';
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      printed += text;
+      child.emit('printed');
+    });
+  }
+  return {
+    output: () => printed,
+    exitCode: ended,
+    send: (signal) => child.kill(signal),
+    said: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          const found = pattern.exec(printed);
+          if (found === null) return;
+          child.off('printed', look);
+          resolve(found);
+        };
+        child.on('printed', look);
+        look();
+        void ended.then((code) => {
+          reject(new Error(`${example} ended with ${code} before it said ${pattern.source}:\n${printed}`));
+        });
+      }),
+  };
+}
+
+/** Runs an example that serves on PORT, on a free one. Answers what it says when it listens. */
+async function serve(example: string, environment: Environment = {}): Promise<Run & { url: string }> {
+  for (;;) {
+    const started = run(example, { ...environment, PORT: String(await freePort()) });
+    const [url] = await started.said(/http:\/\/localhost:\S+(?=\s)|EADDRINUSE/);
+    // Somebody else was faster to take the port.
+    if (url !== 'EADDRINUSE') return { ...started, url: url.replace('localhost', '127.0.0.1') };
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function redisUrl(): Promise<string> {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  return redis.url;
+}
+
+const processed = { status: 200, body: '{"outcome":"processed"}' };
+const duplicate = { status: 200, body: '{"outcome":"duplicate"}' };
+
+describe('the examples', () => {
+  it('are all run by this file, or by vitest itself', async () => {
+    const files = await readdir(join(root, 'examples'));
+    const text = await readFile(fileURLToPath(import.meta.url), 'utf8');
+    // `payouts.ts` stands for the user's own code and is run by the others.
+    const examples = files.filter((file) => /(?<!\.test)\.ts$/.test(file) && file !== 'payouts.ts');
+    expect(examples.filter((file) => !text.includes(`('${file}'`))).toEqual([]);
+  });
+});
+
+describe('quick-start.ts', () => {
+  it('acts on a success and on a failure once each', async () => {
+    const { url, said, output } = await serve('quick-start.ts');
+    const success = transferSucceeded({ externalId: 'payout-1', amount: 900 });
+    const failure = transferFailed({ externalId: 'payout-2', failureReason: 'Wallet closed' });
+
+    expect(await post(url, success)).toMatchObject(processed);
+    expect(await post(url, failure)).toMatchObject(processed);
+    expect(await post(url, success)).toMatchObject(duplicate);
+
+    await said(/Refunded payout-2: Wallet closed/);
+    expect(output().match(/Paid payout-1: 900/g)).toHaveLength(1);
+  });
+
+  it('fails when its port is taken, and does not say that it listens', async () => {
+    const server = createServer().listen(0);
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+
+    const { exitCode, output } = run('quick-start.ts', { PORT: String(port) });
+
+    expect(await exitCode).toBe(1);
+    expect(output()).toContain('EADDRINUSE');
+    expect(output()).not.toContain('received');
+  });
+});
+
+describe('redis.ts', () => {
+  it('knows in one process what another has handled', async () => {
+    const REDIS_URL = await redisUrl();
+    const [one, other] = await Promise.all([serve('redis.ts', { REDIS_URL }), serve('redis.ts', { REDIS_URL })]);
+    const callback = transferSucceeded();
+
+    expect(await post(one.url, callback)).toMatchObject(processed);
+    expect(await post(other.url, callback)).toMatchObject(duplicate);
+    expect(other.output()).not.toContain('Paid');
+  });
+
+  it('finds its way back when Redis has vanished without closing the connection', async () => {
+    const network = await startNetwork(new URL(await redisUrl()));
+    const { url } = await serve('redis.ts', { REDIS_URL: network.url });
+    expect(await post(url, transferSucceeded())).toMatchObject(processed);
+
+    network.freeze();
+    const callback = transferSucceeded();
+    const statuses = [(await post(url, callback)).status];
+    expect(statuses).toEqual([503]);
+    while (statuses.at(-1) === 503) statuses.push((await post(url, callback)).status);
+
+    expect(statuses.at(-1)).toBe(200);
+  });
+});
+
+/** A network in front of Redis. `freeze` silences the connections that are open; new ones work. */
+async function startNetwork({ port: redisPort, hostname }: URL): Promise<{ url: string; freeze: () => void }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(Number(redisPort), hostname);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+    }
+    near.pipe(far).pipe(near);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return {
+    url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    freeze() {
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+  };
+}
+
+describe('secure.ts', () => {
+  const secrets = {
+    TRANSFER_SECRET: 'the-new-transfer-secret',
+    TRANSFER_SECRET_PREVIOUS: 'the-old-transfer-secret',
+    URL_SECRET: 'the-secret-of-the-url',
+    GATEWAY_SECRET: 'the-secret-of-the-gateway',
+  };
+
+  it('believes the address of a transfer for this transfer only', async () => {
+    const { url } = await serve('secure.ts');
+
+    expect(await post(url, transferSucceeded({ externalId: 'payout-1' }))).toMatchObject(processed);
+    expect(await post(url, transferSucceeded({ externalId: 'payout-2' }))).toMatchObject({ status: 401 });
+    expect(await post(new URL('.', url).href, transferSucceeded({ externalId: 'payout-1' }))).toMatchObject({
+      status: 401,
+    });
+  });
+
+  it('still believes an address that was made with the secret before', async () => {
+    const { url } = await serve('secure.ts', secrets);
+    const callback = transferSucceeded();
+    const madeWith = (secret: string): string =>
+      transferToken(secret).urlFor(new URL('/callbacks/transfers', url).href, callback.data.externalId);
+
+    expect(await post(madeWith(secrets.TRANSFER_SECRET_PREVIOUS), callback)).toMatchObject(processed);
+    expect(await post(madeWith(secrets.TRANSFER_SECRET), callback)).toMatchObject(duplicate);
+    expect(await post(madeWith('the-secret-before-those'), callback)).toMatchObject({ status: 401 });
+  });
+
+  it('believes the shared address, and with it shares what was handled', async () => {
+    const { url } = await serve('secure.ts', secrets);
+    const callback = transferSucceeded({ externalId: 'payout-1' });
+
+    expect(await post(url, callback)).toMatchObject(processed);
+    expect(await post(new URL(`/callbacks/shared/${secrets.URL_SECRET}`, url).href, callback)).toMatchObject(duplicate);
+    expect(await post(new URL('/callbacks/shared/a-guess', url).href, callback)).toMatchObject({ status: 401 });
+  });
+
+  it('believes the gateway by its address and its header together', async () => {
+    const { url } = await serve('secure.ts', secrets);
+    const gateway = new URL('/callbacks/gateway', url).href;
+    const header = { 'X-Gateway-Token': secrets.GATEWAY_SECRET };
+
+    expect(await post(gateway, transferSucceeded(), { headers: header })).toMatchObject(processed);
+    expect(await post(gateway, transferSucceeded())).toMatchObject({ status: 401 });
+    const elsewhere = { ...header, 'X-Forwarded-For': '203.0.113.7' };
+    expect(await post(gateway, transferSucceeded(), { headers: elsewhere })).toMatchObject({ status: 401 });
+  });
+});
+
+describe('graceful-shutdown.ts', () => {
+  it('ends with 0 on SIGTERM, after the running handler has finished and was acknowledged', async () => {
+    const REDIS_URL = await redisUrl();
+    const { url, said, send, exitCode } = await serve('graceful-shutdown.ts', { REDIS_URL });
+    const callback = transferSucceeded({ externalId: 'payout-1' });
+
+    const answer = post(url, callback);
+    await said(/Booking payout-1/);
+    send('SIGTERM');
+
+    expect(await answer).toMatchObject(processed);
+    expect(await exitCode).toBe(0);
+    await said(/Booked payout-1/);
+    await expect(post(url, callback)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+
+    const next = await serve('graceful-shutdown.ts', { REDIS_URL });
+    expect(await post(next.url, callback)).toMatchObject(duplicate);
+  });
+});
+
+describe('queue-hand-off.ts', () => {
+  it('acknowledges what is in the queue, works on it once, and ends', async () => {
+    const REDIS_URL = await redisUrl();
+
+    const { exitCode, output } = run('queue-hand-off.ts', { REDIS_URL });
+
+    expect(await exitCode).toBe(0);
+    expect(output()).toContain(`first delivery was answered 200: ${processed.body}`);
+    expect(output()).toContain(`second delivery was answered 200: ${duplicate.body}`);
+    expect(output().match(/Worked on payout-\w+: SUCCESS/g)).toHaveLength(1);
+  });
+});
+
+describe('demo.ts', () => {
+  const rows = [
+    '✓ A payout that succeeded       200           paid 15,000 XAF, wallet      processed',
+    '✓ A payout that failed          200           refunded: Wallet closed      processed',
+    '✓ A payout to a bank account    200           paid 250,000 XAF, bank       processed',
+    '✓ The handler fails at first    500, 200      error, paid 900 XAF, wallet  handler_failed, processed',
+    '✓ The handler asks for later    503, 200      later, paid 900 XAF, wallet  retry_later, processed',
+    '✓ Five copies at the same time  5 × 200       paid 40,000 XAF, wallet      processed, 4 × duplicate',
+    '✓ A success, then a failure     200, 4 × 422  paid 15,000 XAF, wallet      processed, 4 × conflict',
+    '✓ A forgery, without the token  4 × 401       nothing                      4 × unauthorized',
+    '✓ A callback that is cut short  4 × 400       nothing                      4 × invalid',
+  ];
+  const rowsOf = (output: string): string[] => output.split('\n').filter((line) => /^[✓✗]/.test(line));
+
+  it('shows on the memory store that each delivery ends as designed', async () => {
+    const { exitCode, output } = run('demo.ts');
+
+    expect(await exitCode).toBe(0);
+    expect(rowsOf(output())).toEqual(rows);
+    expect(output()).toContain('in memory');
+  });
+
+  it('shows the same on Redis, again and again', async () => {
+    const REDIS_URL = await redisUrl();
+    for (const time of ['first', 'second']) {
+      const { exitCode, output } = run('demo.ts', { REDIS_URL });
+
+      expect(await exitCode, time).toBe(0);
+      expect(rowsOf(output()), time).toEqual(rows);
+      expect(output(), time).toContain('in Redis');
+    }
+  });
+
+  it('fits into 100 columns and is plain where there is no terminal', async () => {
+    const { exitCode, output } = run('demo.ts');
+
+    await exitCode;
+    expect(
+      output()
+        .split('\n')
+        .filter((line) => line.length > 100),
+    ).toEqual([]);
+    expect(output()).not.toContain('\u001B');
+  });
+
+  it('ends with 1 when there is no Redis at REDIS_URL', async () => {
+    const { exitCode, output } = run('demo.ts', { REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
+
+    expect(await exitCode).toBe(1);
+    expect(output()).toContain('REDIS_URL leads to no Redis');
+    expect(output()).toContain('ECONNREFUSED');
+  });
+
+  it.each([
+    {
+      fault: 'the store forgets everything',
+      file: 'src/stores/memory.ts',
+      plant: () => `export function memoryStore() {
+        const lease = { renew: async () => true, settle: async () => ({ overlapped: false }), release: async () => {} };
+        return { claim: async () => ({ state: 'claimed', lease }) };
+      }`,
+      failures: 2,
+      row: 5,
+      shown: '✗ Five copies at the same time  5 × 200       5 × paid 40,000 XAF, wallet  5 × processed',
+    },
+    {
+      fault: 'a failed handler is acknowledged',
+      file: 'src/http/answers.ts',
+      plant: (text: string) => text.replace('status: 500', 'status: 200'),
+      failures: 1,
+      row: 3,
+      shown: '✗ The handler fails at first    200           error                        handler_failed',
+    },
+    {
+      fault: 'every sender is believed',
+      file: 'src/http/verify.ts',
+      plant: (text: string) => text.replace('return matches(lastPathSegment(request))', 'return true'),
+      failures: 1,
+      row: 7,
+      shown: '✗ A forgery, without the token  200           refunded: Beneficiary not found  processed',
+    },
+  ])('ends with 1 and says what was expected when $fault', async ({ file, plant, failures, row, shown }) => {
+    const copy = await mkdtemp(join(tmpdir(), 'transfer-callbacks-demo-'));
+    onTestFinished(() => rm(copy, { recursive: true }));
+    for (const part of ['package.json', 'tsconfig.json', 'src', 'examples']) {
+      await cp(join(root, part), join(copy, part), { recursive: true });
+    }
+    await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+    const before = await readFile(join(copy, file), 'utf8');
+    const after = plant(before);
+    expect(after).not.toBe(before);
+    await writeFile(join(copy, file), after);
+
+    const { exitCode, output } = run('demo.ts', {}, copy);
+
+    expect(await exitCode).toBe(1);
+    const expected = `    expected                    ${rows[row]?.slice(32) ?? ''}`;
+    expect(output()).toContain(`${shown}\n${expected}\n`);
+    expect(output()).toContain(`${failures} of 9 are not as designed.`);
+    expect(rowsOf(output()).filter((line) => line.startsWith('✓'))).toHaveLength(9 - failures);
+  });
+});

@@ -1,0 +1,216 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { access, constants, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { hasEnded, kill, tied } from './child.js';
+
+/** A real Redis or Valkey of the test's own, on a free port of the loopback. */
+export interface RedisServer {
+  readonly port: number;
+  readonly url: string;
+  /** Sends one command over a connection of its own. */
+  command(name: string, ...args: (string | number)[]): Promise<unknown>;
+  /** How often the server has carried out this command, from whomever, since it was started. */
+  calls(name: string): Promise<number>;
+  /** Ends it at once, as a crash would. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port: empty, unless it was `persistent`. */
+  restart(): Promise<void>;
+  /** Ends it for good and removes what it had on disk. */
+  stop(): Promise<void>;
+}
+
+export interface RedisServerOptions {
+  /** It remembers every write over a crash. Default false. */
+  readonly persistent?: boolean;
+  /** More arguments for the command line. */
+  readonly args?: readonly string[];
+}
+
+export interface RedisCluster {
+  readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  stop(): Promise<void>;
+}
+
+const host = '127.0.0.1';
+const patienceMs = 20_000;
+const attempts = 20;
+const slots = 16_384;
+const howToGetOne = 'Install Redis (apt install redis-server, brew install redis) or Valkey, or set REDIS_SERVER_BIN.';
+
+/** Starts a server and waits until it answers. */
+export async function startRedis({ persistent = false, args = [] }: RedisServerOptions = {}): Promise<RedisServer> {
+  const binary = await findBinary();
+  const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-redis-'));
+  const persistence = persistent ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
+  const launchOn = (port: number): Promise<ChildProcess | 'port taken'> =>
+    launch(binary, port, ['--bind', host, '--dir', directory, '--save', '', ...persistence, ...args]);
+
+  let port = freePort();
+  let child: ChildProcess | 'port taken' = 'port taken';
+  try {
+    for (let attempt = 1; child === 'port taken' && attempt <= attempts; attempt += 1) {
+      port = freePort();
+      child = await launchOn(port);
+    }
+    if (child === 'port taken') throw new Error(`No free port was found in ${attempts} attempts.`);
+  } catch (error) {
+    await rm(directory, { recursive: true });
+    throw error;
+  }
+
+  let running: ChildProcess = child;
+  return {
+    port,
+    url: `redis://${host}:${port}`,
+    command: (name, ...words) => once(port, (client) => client.call(name, ...words)),
+    async calls(name) {
+      const stats = await once(port, (client) => client.info('commandstats'));
+      return Number(new RegExp(`^cmdstat_${name}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0);
+    },
+    kill: () => kill(running),
+    async restart() {
+      const again = await launchOn(port);
+      if (again === 'port taken') throw new Error(`The port ${port} was taken while Redis was down.`);
+      running = again;
+    },
+    async stop() {
+      await kill(running);
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts three masters that share the slots, and waits until each of them says that the cluster is complete. */
+export async function startRedisCluster(): Promise<RedisCluster> {
+  const args = ['--cluster-enabled', 'yes', '--cluster-announce-ip', host];
+  const started = await Promise.allSettled(Array.from({ length: 3 }, () => startRedis({ args })));
+  const servers = started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  const stop = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => server.stop()));
+  };
+  try {
+    for (const result of started) if (result.status === 'rejected') throw result.reason;
+    await formCluster(servers);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { nodes: servers.map(({ port }) => ({ host, port })), stop };
+}
+
+async function formCluster(servers: readonly RedisServer[]): Promise<void> {
+  const share = Math.ceil(slots / servers.length);
+  const all = Array.from({ length: slots }, (_, slot) => slot);
+  for (const [index, server] of servers.entries()) {
+    await server.command('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
+    await server.command('CLUSTER', 'ADDSLOTS', ...all.slice(index * share, (index + 1) * share));
+    for (const other of servers.slice(0, index)) await server.command('CLUSTER', 'MEET', host, other.port);
+  }
+  const giveUpAt = performance.now() + patienceMs;
+  for (const server of servers) {
+    for (;;) {
+      const info = String(await server.command('CLUSTER', 'INFO'));
+      if (info.includes('cluster_state:ok')) break;
+      if (performance.now() > giveUpAt) throw new Error(`The cluster is not complete:\n${info}`);
+      await pause(20);
+    }
+  }
+}
+
+/**
+ * A port that is probably free. It lies below those that systems hand out for outgoing connections: one of those could
+ * be taken while a server is down, if only by the very client that is trying to reach it again. The bus of a cluster
+ * listens 10 000 higher, below them too.
+ */
+function freePort(): number {
+  return randomInt(10_000, 20_000);
+}
+
+async function launch(binary: string, port: number, args: readonly string[]): Promise<ChildProcess | 'port taken'> {
+  const child = tied(spawn(binary, ['--port', String(port), ...args], { stdio: ['ignore', 'pipe', 'pipe'] }));
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+  }
+  child.on('error', (error) => (printed += `${error.message}. ${howToGetOne}`));
+  const giveUpAt = performance.now() + patienceMs;
+  while (!(await isReady(port, child))) {
+    if (hasEnded(child)) {
+      if (/address already in use/i.test(printed)) return 'port taken';
+      throw new Error(`${binary} did not start: ${printed}`);
+    }
+    if (performance.now() > giveUpAt) {
+      await kill(child);
+      throw new Error(`${binary} did not answer within ${patienceMs} ms: ${printed}`);
+    }
+    await pause(10);
+  }
+  return child;
+}
+
+/** Whether it is this child that answers: another server may have been faster to take the port. */
+async function isReady(port: number, { pid }: ChildProcess): Promise<boolean> {
+  try {
+    return await once(port, async (client) => {
+      await client.ping();
+      return new RegExp(`^process_id:${pid}\\r?$`, 'm').test(await client.info('server'));
+    });
+  } catch {
+    return false;
+  }
+}
+
+/** Connects for one `use`, and never again. */
+async function once<T>(port: number, use: (client: Redis) => Promise<T>): Promise<T> {
+  const client = new Redis(port, host, {
+    lazyConnect: true,
+    enableReadyCheck: false,
+    retryStrategy: () => null,
+    connectTimeout: 5_000,
+    commandTimeout: 10_000,
+  });
+  // What goes wrong is told by the command itself.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return await use(client);
+  } finally {
+    client.disconnect();
+  }
+}
+
+let found: Promise<string> | undefined;
+
+function findBinary(): Promise<string> {
+  return (found ??= searchBinary());
+}
+
+async function searchBinary(): Promise<string> {
+  const { REDIS_SERVER_BIN, PATH = '' } = process.env;
+  if (REDIS_SERVER_BIN) return REDIS_SERVER_BIN;
+  for (const name of ['redis-server', 'valkey-server']) {
+    for (const directory of PATH.split(delimiter)) {
+      const path = join(directory, name);
+      if (await isExecutable(path)) return path;
+    }
+  }
+  try {
+    const { RedisBinary } = await import('redis-memory-server');
+    return await RedisBinary.getPath();
+  } catch (error) {
+    throw new Error(howToGetOne, { cause: error });
+  }
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
