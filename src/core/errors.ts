@@ -58,9 +58,14 @@ export function invalidOption(option: string, wish: string, value: unknown): Tra
   return new TransferCallbackError('INVALID_OPTION', `Expected \`${option}\` to be ${wish}, got ${shown(value)}.`);
 }
 
-/** The same for a secret: says nothing of the value but its length. */
+/** The same where the value may be a secret, perhaps put into the wrong place: says no more of it than its kind. */
 export function invalidSecret(option: string, wish: string, value: unknown): TransferCallbackError {
-  const got = typeof value === 'string' ? `a string of ${value.length} characters` : shown(value);
+  const got =
+    typeof value === 'string'
+      ? `a string of ${value.length} characters`
+      : typeof value === 'number'
+        ? 'a number'
+        : shown(value);
   return new TransferCallbackError('INVALID_OPTION', `Expected \`${option}\` to be ${wish}, got ${got}.`);
 }
 

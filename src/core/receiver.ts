@@ -261,5 +261,10 @@ function sameFacts<C extends CallbackShape>(callback: C, confirmed: C | undefine
 
 /** By its code: the class may have been loaded twice, as ESM and as CommonJS. */
 function isRetryLater(error: unknown): error is RetryLater {
-  return error instanceof Error && 'code' in error && error.code === 'RETRY_LATER';
+  try {
+    const { code, retryAfterMs } = error as Partial<RetryLater>;
+    return error instanceof Error && code === 'RETRY_LATER' && Number.isInteger(retryAfterMs);
+  } catch {
+    return false; // Nothing was thrown, or what was cannot be looked at.
+  }
 }

@@ -9,10 +9,11 @@ export type Body =
 
 /** Reads the body in whatever shape the app has left it: parsed, as bytes, as text, or as an unread stream. */
 export async function readBody(request: IncomingMessage & { body?: unknown }, limitBytes: number): Promise<Body> {
-  const { body, readableDidRead } = request;
+  const { body } = request;
+  const wasRead = request.readableDidRead || request.readableEnded;
   // Express 4's parsers leave an empty object where they have not parsed anything.
-  if (body !== undefined && body !== null && (readableDidRead || !isEmptyObject(body))) return parsedBody(body);
-  if (!readableDidRead) return headerFault(request, limitBytes) ?? readStream(request, limitBytes);
+  if (body !== undefined && body !== null && (wasRead || !isEmptyObject(body))) return parsedBody(body);
+  if (!wasRead) return headerFault(request, limitBytes) ?? readStream(request, limitBytes);
   return unreadable(
     400,
     'The body was read before the router and not left in request.body: mount the router before what reads it.',
@@ -41,7 +42,7 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<Body>
     const chunks: Buffer[] = [];
     let length = 0;
     request.on('data', (chunk: Buffer | string) => {
-      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+      const bytes = typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding ?? undefined) : chunk;
       length += bytes.length;
       if (length <= limitBytes) chunks.push(bytes);
       // The rest is read and dropped: closing on a sender that is still writing could cost it the answer.

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { CallbackShape, TransferCallback } from '../core/callback.js';
-import { invalidOption, onlyKnownOptions, wholeNumber } from '../core/errors.js';
+import { invalidOption, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/errors.js';
 import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
 import { sendAnswer } from './answers.js';
@@ -84,7 +84,7 @@ function resolveEdgeOptions<C extends CallbackShape, Tx, Request>(options: Trans
 
   const verifiers = verify === undefined ? [] : [verify].flat();
   if (verify !== undefined && (verifiers.length === 0 || verifiers.some((each) => typeof each !== 'function'))) {
-    throw invalidOption('verify', 'a function or a list of at least one', verify);
+    throw invalidSecret('verify', 'a function or a list of at least one', verify);
   }
   wholeNumber('bodyLimitBytes', bodyLimitBytes, 1, Number.MAX_SAFE_INTEGER);
   const receiver = rest.receiver ?? transferCallbackReceiver(rest);

@@ -14,7 +14,7 @@ export function transferCallbackRouter<C extends CallbackShape = TransferCallbac
   const listen = deliveryListener(options);
   const router = Router();
   router.use(function receiveDelivery(request, response, next) {
-    if (/^\/[^/?]*\/?(?:\?|$)/.test(request.url)) listen(request, response);
+    if (/^\/[^/]*\/?$/.test(request.path)) listen(request, response);
     else next();
   });
   return router;

@@ -60,8 +60,11 @@ export function transferToken(secret: Secret): TransferTokenVerifier {
       if (typeof externalId !== 'string' || externalId === '') {
         throw invalidOption('externalId', 'a string of at least one character', externalId);
       }
-      if (!URL.canParse(base)) throw invalidOption('base', 'an absolute URL', base);
-      const url = new URL(base);
+      const url = URL.canParse(base) ? new URL(base) : undefined;
+      // An address of another kind may have no path to put the token into.
+      if (url?.protocol !== 'https:' && url?.protocol !== 'http:') {
+        throw invalidOption('base', 'an absolute http or https URL', base);
+      }
       url.pathname = `${url.pathname.replace(/\/$/, '')}/${tokenOf(newest, externalId)}`;
       return url.href;
     },
@@ -71,7 +74,7 @@ export function transferToken(secret: Secret): TransferTokenVerifier {
 /** The header `name` must be one of the secrets. Throws INVALID_OPTION. */
 export function headerToken(name: string, secret: Secret): Verifier<unknown> {
   if (typeof name !== 'string' || !/^[\w!#$%&'*+.^`|~-]+$/.test(name))
-    throw invalidOption('name', 'a header name', name);
+    throw invalidSecret('name', 'a header name', name);
   const header = name.toLowerCase();
   const matches = matcherOf(secretList('secret', secret));
   return function verifyHeaderToken(request) {
@@ -94,10 +97,11 @@ export function basicAuth(credentials: Credentials | readonly [Credentials, ...C
   if (list.length === 0) throw invalidOption('credentials', 'at least one pair', credentials);
   const matches = matcherOf(
     list.map((pair) => {
+      if (typeof pair !== 'object') throw invalidSecret('credentials', 'an object or a list of them', pair);
       onlyKnownOptions(pair, ['username', 'password']);
       const { username, password } = pair;
       if (typeof username !== 'string' || username === '' || username.includes(':')) {
-        throw invalidOption('username', 'a string of at least one character and without a colon', username);
+        throw invalidSecret('username', 'a string of at least one character and without a colon', username);
       }
       if (typeof password !== 'string' || password === '') {
         throw invalidSecret('password', 'a string of at least one character', password);
@@ -130,7 +134,8 @@ export function ipAllowList(addresses: readonly string[]): Verifier<unknown> {
         'ipAllowList needs `trust proxy` to name your proxies: with `true` a sender may claim any address.',
       );
     }
-    const address = plainAddress(request.ip ?? request.socket.remoteAddress ?? '');
+    // An IPv4 peer of a dual-stack socket is shown as `::ffff:203.0.113.7`: as IPv6 it meets the IPv4 rules too.
+    const address = request.ip ?? request.socket.remoteAddress ?? '';
     return isIP(address) !== 0 && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
   };
 }
@@ -143,11 +148,6 @@ function allow(list: BlockList, entry: unknown): void {
     throw invalidOption('addresses', 'a list of IP addresses and CIDR ranges', entry);
   }
   list.addSubnet(address, length, bits === 128 ? 'ipv6' : 'ipv4');
-}
-
-/** An IPv4 peer on a dual-stack socket is shown as `::ffff:203.0.113.7`, which no IPv4 rule matches. */
-function plainAddress(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }
 
 function lastPathSegment(request: IncomingMessage & { originalUrl?: string }): string {

@@ -59,7 +59,7 @@ describe.each([
   test.each<[string, unknown, string]>([
     ['options of a receiver beside a receiver', { receiver, ...required }, 'Unknown option `store`; known are verify, bodyLimitBytes, receiver.'],
     ['a receiver that is none', { receiver: {} }, 'Expected `receiver` to be made by transferCallbackReceiver(), got an object.'],
-    ['a verifier that is no function', { receiver, verify: 'secret' }, 'Expected `verify` to be a function or a list of at least one, got "secret".'],
+    ['a verifier that is no function', { receiver, verify: 'secret' }, 'Expected `verify` to be a function or a list of at least one, got a string of 6 characters.'],
     ['an empty list of verifiers', { receiver, verify: [] }, 'Expected `verify` to be a function or a list of at least one, got an array.'],
     ['a list with something else in it', { receiver, verify: [() => true, null] }, 'Expected `verify` to be a function or a list of at least one, got an array.'],
     ['a limit of nothing', { receiver, bodyLimitBytes: 0 }, 'Expected `bodyLimitBytes` to be a whole number from 1 to 9007199254740991, got 0.'],

@@ -1,0 +1,407 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  RetryLater,
+  transferCallbackReceiver,
+  transferCallbackSchema,
+  type CallbackStore,
+  type ReceiverOptions,
+} from 'transfer-callbacks';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { answers } from '../../src/http/answers.js';
+import { edges, errorBody, post, witness, type Answer, type Edge } from '../support/http.js';
+
+type StartOptions = Parameters<Edge['start']>[0];
+
+async function start(edge: Edge, options: StartOptions) {
+  const started = await edge.start(options);
+  onTestFinished(started.close);
+  return started;
+}
+
+/** Delivers without the `Connection: close` of a client that asks once: the server's own wish is to be seen. */
+function deliver(url: string, callback: unknown = transferSucceeded(), method = 'POST'): Promise<Answer> {
+  return post(url, callback, { method, headers: { Connection: 'keep-alive' } });
+}
+
+/** The headers that say something of the outcome, and those that the package has no business to set. */
+function told({ headers }: Answer): Record<string, unknown> {
+  const ours = Object.entries(headers).filter(
+    ([name]) => !['date', 'keep-alive', 'x-powered-by', 'content-length'].includes(name),
+  );
+  return Object.fromEntries(ours);
+}
+
+const type = { 'content-type': 'application/json; charset=utf-8' };
+const open = { ...type, connection: 'keep-alive' };
+const later = { ...open, 'retry-after': '30' };
+
+interface Row {
+  outcome: keyof typeof answers;
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+  /** Brings the outcome about, and answers with what was said on the wire. */
+  bring: (edge: Edge) => Promise<Answer>;
+}
+
+/** Brings an outcome about by one option of the receiver. */
+function byOption(given: Partial<ReceiverOptions>): Row['bring'] {
+  return async (edge) => deliver((await start(edge, { ...witness().options, ...given })).url);
+}
+
+const brokenStore: CallbackStore = { claim: () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:6379')) };
+
+const rows: Row[] = [
+  {
+    outcome: 'processed',
+    status: 200,
+    headers: open,
+    body: '{"outcome":"processed"}',
+    bring: byOption({}),
+  },
+  {
+    outcome: 'duplicate',
+    status: 200,
+    headers: open,
+    body: '{"outcome":"duplicate"}',
+    async bring(edge) {
+      const { url } = await start(edge, witness().options);
+      const callback = transferFailed();
+      await deliver(url, callback);
+      return deliver(url, callback);
+    },
+  },
+  {
+    outcome: 'in_progress',
+    status: 409,
+    headers: later,
+    body: errorBody(409, 'Another delivery of this callback is being handled.'),
+    async bring(edge) {
+      let finish: () => void = () => undefined;
+      const running = new Promise<void>((resolve) => (finish = resolve));
+      let begin: () => void = () => undefined;
+      const begun = new Promise<void>((resolve) => (begin = resolve));
+      const onSuccess = (): Promise<void> => (begin(), running);
+      const { url } = await start(edge, { ...witness().options, onSuccess, inFlightWaitMs: 0 });
+      const callback = transferSucceeded();
+      const first = deliver(url, callback);
+      await begun;
+      const second = await deliver(url, callback);
+      finish();
+      expect((await first).body).toBe('{"outcome":"processed"}');
+      return second;
+    },
+  },
+  {
+    outcome: 'conflict',
+    status: 422,
+    headers: open,
+    body: errorBody(422, 'A callback with this id was handled with other facts.'),
+    async bring(edge) {
+      const { url } = await start(edge, witness().options);
+      const { data } = transferSucceeded();
+      await deliver(url, transferSucceeded({ ...data, amount: 1 }));
+      return deliver(url, transferSucceeded({ ...data, amount: 2 }));
+    },
+  },
+  {
+    outcome: 'invalid',
+    status: 400,
+    headers: open,
+    body: errorBody(400, 'This is not a documented callback: see data.amount.'),
+    async bring(edge) {
+      const { event, data } = transferSucceeded();
+      return deliver((await start(edge, witness().options)).url, { event, data: { ...data, amount: '15000' } });
+    },
+  },
+  {
+    outcome: 'unauthorized',
+    status: 401,
+    headers: open,
+    body: errorBody(401, 'The sender is not verified.'),
+    bring: async (edge) => deliver((await start(edge, { ...witness().options, verify: () => false })).url),
+  },
+  {
+    outcome: 'unconfirmed',
+    status: 503,
+    headers: later,
+    body: errorBody(503, 'The callback could not be confirmed.'),
+    bring: byOption({ confirm: () => undefined }),
+  },
+  {
+    outcome: 'retry_later',
+    status: 503,
+    headers: { ...open, 'retry-after': '90' },
+    body: errorBody(503, 'The callback cannot be handled now.'),
+    bring: byOption({
+      onSuccess() {
+        throw new RetryLater('the ledger is locked', { retryAfterMs: 90_000 });
+      },
+    }),
+  },
+  {
+    outcome: 'handler_failed',
+    status: 500,
+    headers: open,
+    body: errorBody(500, 'The callback could not be handled.'),
+    bring: byOption({
+      onSuccess() {
+        throw new Error('the ledger is gone');
+      },
+    }),
+  },
+  {
+    outcome: 'timed_out',
+    status: 503,
+    headers: later,
+    body: errorBody(503, 'The callback was not handled in time.'),
+    bring: byOption({
+      handlerTimeoutMs: 10,
+      onSuccess: (_callback, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            reject(new Error('given up'));
+          });
+        }),
+    }),
+  },
+  {
+    outcome: 'store_unavailable',
+    status: 503,
+    headers: later,
+    body: errorBody(503, 'The callback could not be recorded.'),
+    bring: byOption({ store: brokenStore }),
+  },
+  {
+    outcome: 'closing',
+    status: 503,
+    headers: { ...later, connection: 'close' },
+    body: errorBody(503, 'The server is closing.'),
+    async bring(edge) {
+      const receiver = transferCallbackReceiver(witness().options);
+      const { url } = await start(edge, { receiver });
+      await receiver.close();
+      return deliver(url);
+    },
+  },
+];
+
+test('every outcome has a row here', () => {
+  expect(rows.map(({ outcome }) => outcome)).toEqual(Object.keys(answers));
+});
+
+test('only processed and duplicate are 2xx', () => {
+  const acknowledged = Object.entries(answers).filter(([, { status }]) => status < 300);
+  expect(acknowledged.map(([outcome]) => outcome)).toEqual(['processed', 'duplicate']);
+});
+
+describe.each(edges)('on $name', (edge) => {
+  test.each(rows)('$outcome is answered $status', async ({ status, headers, body, bring }) => {
+    const answer = await bring(edge);
+    expect(answer.status).toBe(status);
+    expect(answer.body).toBe(body);
+    expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(body)));
+    expect(told(answer)).toEqual(headers);
+  });
+
+  test.each([
+    ['a string', 'callback', 'This is not a documented callback.'],
+    ['no known event', { event: 'transfer.pending' }, 'This is not a documented callback: see event.'],
+    ['no data', { event: 'transfer.success' }, 'This is not a documented callback: see data.'],
+    [
+      'an empty data',
+      { event: 'transfer.success', data: {} },
+      'This is not a documented callback: see data.paymentMethod.',
+    ],
+  ])('invalid names the first place that is wrong: %s', async (_what, callback, message) => {
+    const { url } = await start(edge, witness().options);
+    const answer = await deliver(url, JSON.stringify(callback));
+    expect(answer.status).toBe(400);
+    expect(answer.body).toBe(errorBody(400, message));
+  });
+
+  test('once the receiver is closing, every answer ends its connection, of running deliveries too', async () => {
+    let finish: () => void = () => undefined;
+    const running = new Promise<void>((resolve) => (finish = resolve));
+    let begin: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const onSuccess = (): Promise<void> => (begin(), running);
+    const receiver = transferCallbackReceiver({ ...witness().options, onSuccess });
+    const { url } = await start(edge, { receiver });
+    const first = deliver(url);
+    await begun;
+    const closed = receiver.close();
+    const invalid = await deliver(url, {});
+    expect([invalid.status, invalid.headers.connection]).toEqual([400, 'close']);
+    finish();
+    const processed = await first;
+    expect([processed.status, processed.headers.connection]).toEqual([200, 'close']);
+    expect(await closed).toEqual({ unfinished: 0 });
+  });
+
+  test.each([
+    [1, '1'],
+    [1_000, '1'],
+    [1_001, '2'],
+    [30_000, '30'],
+    [2_147_483_647, '2147484'],
+  ])('RetryLater of %i ms is Retry-After: %s', async (retryAfterMs, seconds) => {
+    const { url } = await start(edge, {
+      ...witness().options,
+      onSuccess: () => Promise.reject(new RetryLater('later', { retryAfterMs })),
+    });
+    expect((await deliver(url)).headers['retry-after']).toBe(seconds);
+  });
+
+  test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is answered 405', async (method) => {
+    const { options, handled } = witness();
+    const { url } = await start(edge, options);
+    const answer = await deliver(url, transferSucceeded(), method);
+    expect(answer.status).toBe(405);
+    expect(told(answer)).toEqual({ ...open, allow: 'POST' });
+    const body = errorBody(405, 'A callback is a POST.');
+    expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(body)));
+    expect(answer.body).toBe(method === 'HEAD' ? '' : body);
+    expect(handled).toEqual([]);
+  });
+});
+
+/** Everything that others have sent over the wire from an error: nothing of it may show. */
+const tale = 'tale of postgres://admin:hunter2@db';
+const thrown: [string, unknown][] = [
+  ['an error', new Error(tale)],
+  ['an error with status 200', Object.assign(new Error(tale), { status: 200, statusCode: 200, expose: true })],
+  ['an error with a status of text', Object.assign(new Error(tale), { status: '200 OK', statusMessage: tale })],
+  [
+    'an error with status 299 and headers',
+    Object.assign(new Error(tale), { status: 299, headers: { 'X-Tale': tale } }),
+  ],
+  [
+    'an error with a body',
+    Object.assign(new Error(tale), { body: tale, toJSON: () => tale, type: 'entity.too.large' }),
+  ],
+  ['an error with a code', Object.assign(new Error(tale), { code: 'ECONNREFUSED' })],
+  ['an error with a code of the package', Object.assign(new Error(tale), { code: 'CLOSING', outcome: 'processed' })],
+  ['an error with a cause', new Error(tale, { cause: new Error(tale) })],
+  ['an aggregate', new AggregateError([new Error(tale)], tale)],
+  ['an abort', new DOMException(tale, 'AbortError')],
+  ['an object with status 200', { status: 200, message: tale }],
+  ['an object that looks settled', { outcome: 'processed' }],
+  ['an object with the code RETRY_LATER', { code: 'RETRY_LATER', retryAfterMs: 1 }],
+  ['a text', tale],
+  ['the text route', 'route'],
+  ['the text router', 'router'],
+  ['200', 200],
+  ['0', 0],
+  ['true', true],
+  ['null', null],
+  ['undefined', undefined],
+  ['a symbol', Symbol(tale)],
+  ['a function', () => tale],
+  ['an object without a prototype', Object.create(null) as unknown],
+];
+
+function thrower(reason: unknown, how: string): () => Promise<never> {
+  return () => {
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- JavaScript may throw anything.
+    if (how === 'rejected') return Promise.reject(reason);
+    throw reason;
+  };
+}
+
+const places = [
+  { place: 'the handler', names: ['onSuccess'], status: 500, message: 'The callback could not be handled.' },
+  { place: 'confirm', names: ['confirm'], status: 503, message: 'The callback could not be confirmed.' },
+  { place: 'a verifier', names: ['verify'], status: 401, message: 'The sender is not verified.' },
+] as const;
+
+describe.each(edges)('nothing of an error reaches the wire on $name', (edge) => {
+  describe.each(places)('from $place', ({ names: [name], status, message }) => {
+    test.each(thrown)('%s', async (_what, reason) => {
+      for (const how of ['thrown', 'rejected']) {
+        const { options } = witness();
+        const { url, passedOn, close } = await edge.start({ ...options, [name]: thrower(reason, how) });
+        const answer = await deliver(url);
+        await close();
+        expect(answer.status).toBe(status);
+        expect(answer.body).toBe(errorBody(status, message));
+        expect(JSON.stringify(answer.headers)).not.toContain('tale');
+        expect(passedOn).toEqual([]);
+      }
+    });
+  });
+
+  test.each(thrown)('from the store: %s', async (_what, reason) => {
+    for (const how of ['thrown', 'rejected']) {
+      const { options } = witness();
+      const { url, passedOn, close } = await edge.start({ ...options, store: { claim: thrower(reason, how) } });
+      const answer = await deliver(url);
+      await close();
+      expect(answer.status).toBe(503);
+      expect(answer.body).toBe(errorBody(503, 'The callback could not be recorded.'));
+      expect(passedOn).toEqual([]);
+    }
+  });
+
+  test('an error that borrows the code of RetryLater without its time sends no Retry-After that is not a number', async () => {
+    const { options } = witness();
+    const onSuccess = thrower(Object.assign(new Error(tale), { code: 'RETRY_LATER' }), 'thrown');
+    const { url } = await start(edge, { ...options, onSuccess });
+    const answer = await deliver(url);
+    expect(answer.status).toBeGreaterThanOrEqual(500);
+    expect(answer.headers['retry-after'] ?? '30').toMatch(/^\d+$/);
+  });
+
+  test('an error that throws when it is looked at is a failed handler, and the next attempt runs', async () => {
+    const { options, handled } = witness();
+    let attempts = 0;
+    const spiky = Object.defineProperty(new Error(tale), 'code', {
+      get() {
+        throw new Error(tale);
+      },
+    });
+    const { url } = await start(edge, {
+      ...options,
+      inFlightWaitMs: 0,
+      onSuccess(callback) {
+        attempts += 1;
+        if (attempts === 1) throw spiky;
+        options.onSuccess(callback);
+      },
+    });
+    const callback = transferSucceeded();
+    const answer = await deliver(url, callback);
+    expect(answer.status).toBe(500);
+    expect(answer.body).toBe(errorBody(500, 'The callback could not be handled.'));
+    expect((await deliver(url, callback)).body).toBe('{"outcome":"processed"}');
+    expect(handled).toEqual([callback]);
+  });
+
+  test('from a schema that throws', async () => {
+    const { options, logged } = witness();
+    const schema = transferCallbackSchema.refine(() => {
+      throw new Error(tale);
+    });
+    const { url, passedOn } = await start(edge, { ...options, schema });
+    const answer = await deliver(url);
+    expect(answer.status).toBe(400);
+    expect(answer.body).toBe(errorBody(400, 'This is not a documented callback.'));
+    expect(passedOn).toEqual([]);
+    expect(logged[0]?.details.err).toMatchObject({ message: tale });
+  });
+
+  test('from onOutcome and a logger that throw: the answer stays what it was', async () => {
+    const { options } = witness();
+    const fail = (): never => {
+      throw new Error(tale);
+    };
+    const { url, passedOn } = await start(edge, {
+      ...options,
+      onOutcome: fail,
+      logger: { warn: fail, error: fail },
+    });
+    expect((await deliver(url)).body).toBe('{"outcome":"processed"}');
+    expect((await deliver(url, {})).status).toBe(400);
+    expect(passedOn).toEqual([]);
+  });
+});
