@@ -1,4 +1,4 @@
-import { invalidOption, onlyKnownOptions, TransferCallbackError } from '../core/errors.js';
+import { invalidOption, invalidSecret, onlyKnownOptions, TransferCallbackError } from '../core/errors.js';
 import type { CallbackStore, Claim } from '../core/store.js';
 import { releaseScript, renewScript, type Script } from './redis-scripts.js';
 
@@ -89,7 +89,8 @@ function commandsOf(client: unknown): Commands {
     if ('evalSha' in client) return commandsOfNodeRedis(client as NodeRedisClient);
     if ('call' in client) return commandsOfIoredis(client as IoredisClient);
   }
-  throw invalidOption('client', 'an ioredis, iovalkey or node-redis client', client);
+  // Perhaps a URL with a password in it.
+  throw invalidSecret('client', 'an ioredis, iovalkey or node-redis client', client);
 }
 
 function commandsOfIoredis(client: IoredisClient): Commands {
