@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Redis } from 'ioredis';
+import { memoryStore } from 'transfer-callbacks';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { receiverOf } from '../core/support.js';
+import { post } from '../support/http.js';
+import { endMerchants, startMerchant } from '../support/merchant.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
+
+let server: RedisServer;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.url);
+});
+afterAll(async () => {
+  await endMerchants();
+  redis.disconnect();
+  await server.stop();
+});
+
+const quick = { leaseMs: 4_000, storeTimeoutMs: 1_000, inFlightWaitMs: 0 };
+const recordOf = (id: string): Promise<string | null> => redis.get(`transfer-callbacks:${id}`);
+
+/** What the service does: sends until it is acknowledged; here as fast as it goes, for at most 20 s. */
+async function sendUntilAcknowledged(url: string, callback: unknown): Promise<number[]> {
+  const statuses: number[] = [];
+  for (const giveUpAt = performance.now() + 20_000; performance.now() < giveUpAt;) {
+    const { status } = await post(url, callback);
+    statuses.push(status);
+    if (status === 200) break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return statuses;
+}
+
+describe.concurrent('between processes', () => {
+  test('a process killed inside its handler is taken over when its lease is over, and not before', async () => {
+    const [victim, heir] = await Promise.all([
+      startMerchant({ redisUrl: server.url, handlersWait: true, ...quick }),
+      startMerchant({ redisUrl: server.url, ...quick }),
+    ]);
+    const callback = transferSucceeded();
+    const { id } = callback.data;
+    const lost = post(victim.url, callback).catch(() => 'no answer');
+    await victim.says({ handling: id });
+    const claimed = await recordOf(id);
+    victim.signal('SIGKILL');
+    expect(await victim.exitCode).toBe(null);
+    expect(await lost).toBe('no answer');
+
+    const statuses = await sendUntilAcknowledged(heir.url, callback);
+    // It was still claimed by the dead process when the first of these came, and the handler was not run then.
+    expect(claimed).toMatch(/^claimed /);
+    expect(statuses[0]).toBe(409);
+    expect(statuses.at(-1)).toBe(200);
+    expect([victim.runs(id), heir.runs(id)]).toEqual([1, 1]);
+    expect(await recordOf(id)).toMatch(/^settled /);
+  });
+
+  test('by default a lease is over before the first retry of the service', () => {
+    expect(receiverOf({ store: memoryStore() }).options.leaseMs).toBeLessThan(30_000);
+  });
+
+  test('fifty copies over two processes run one handler, and all are acknowledged', async () => {
+    const merchants = await Promise.all([
+      startMerchant({ redisUrl: server.url }),
+      startMerchant({ redisUrl: server.url }),
+    ]);
+    const callback = transferFailed();
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, copy) => post((merchants[copy % 2] ?? expect.fail()).url, callback)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 200));
+    expect(answers.filter(({ body }) => body === '{"outcome":"processed"}')).toHaveLength(1);
+    expect(merchants.reduce((runs, merchant) => runs + merchant.runs(callback.data.id), 0)).toBe(1);
+  });
+
+  test('a process that was frozen beyond its lease undoes nothing of the one that took over', async () => {
+    const [frozen, heir] = await Promise.all([
+      startMerchant({ redisUrl: server.url, handlersWait: true, ...quick }),
+      startMerchant({ redisUrl: server.url, ...quick }),
+    ]);
+    const callback = transferSucceeded();
+    const { id } = callback.data;
+    const late = post(frozen.url, callback);
+    await frozen.says({ handling: id });
+    frozen.signal('SIGSTOP');
+    expect((await sendUntilAcknowledged(heir.url, callback)).at(-1)).toBe(200);
+    const settled = await recordOf(id);
+
+    frozen.signal('SIGCONT');
+    await frozen.says({ aborted: id, code: 'LEASE_LOST' });
+    frozen.tell(id, 'fail');
+    expect((await late).status).toBe(500);
+    expect(await recordOf(id)).toBe(settled);
+    expect((await post(heir.url, callback)).body).toBe('{"outcome":"duplicate"}');
+    expect(heir.runs(id)).toBe(1);
+  });
+
+  test('SIGTERM lets a running handler finish, records it, and ends well', async () => {
+    const merchant = await startMerchant({ redisUrl: server.url, handlersWait: true });
+    const callback = transferSucceeded();
+    const { id } = callback.data;
+    const running = post(merchant.url, callback);
+    await merchant.says({ handling: id });
+    merchant.signal('SIGTERM');
+    await expect.poll(() => post(merchant.url, transferSucceeded()).then(() => 'open', () => 'closed')).toBe('closed'); // prettier-ignore
+    merchant.tell(id, 'succeed');
+    expect(await running).toMatchObject({ status: 200, headers: { connection: 'close' } });
+    expect(await merchant.exitCode).toBe(0);
+    expect(await recordOf(id)).toMatch(/^settled /);
+  });
+
+  test('SIGTERM leaves a handler that heeds nothing to its lease, and says so', async () => {
+    const merchant = await startMerchant({ redisUrl: server.url, handlersWait: true, closeTimeoutMs: 100, ...quick });
+    const callback = transferSucceeded();
+    const { id } = callback.data;
+    const running = post(merchant.url, callback).catch(() => 'no answer');
+    await merchant.says({ handling: id });
+    merchant.signal('SIGTERM');
+    await merchant.says({ aborted: id, code: 'CLOSING' });
+    await merchant.says({ unfinished: 1 });
+    merchant.signal('SIGKILL');
+    expect(await running).toBe('no answer');
+    const heir = await startMerchant({ redisUrl: server.url, ...quick });
+    expect((await sendUntilAcknowledged(heir.url, callback)).at(-1)).toBe(200);
+  });
+});

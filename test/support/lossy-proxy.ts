@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
+
+/** Stands before a server on the loopback and can lose a reply, as a broken network does. */
+export interface LossyProxy {
+  readonly port: number;
+  /** The reply to the next request that contains `text` is swallowed, and its connection cut. */
+  loseReplyTo(text: string): void;
+  /** How many replies were lost. */
+  lost(): number;
+  close(): Promise<void>;
+}
+
+export async function startLossyProxy(targetPort: number): Promise<LossyProxy> {
+  let doomed: string | undefined;
+  let lost = 0;
+  const server = createServer((client) => {
+    const upstream = connect(targetPort, '127.0.0.1');
+    let swallow = false;
+    client.on('data', (bytes) => {
+      if (doomed !== undefined && bytes.includes(doomed)) {
+        doomed = undefined;
+        swallow = true;
+      }
+      upstream.write(bytes);
+    });
+    upstream.on('data', (bytes) => {
+      if (!swallow) {
+        client.write(bytes);
+        return;
+      }
+      lost += 1;
+      client.destroy();
+      upstream.destroy();
+    });
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      one.on('error', () => undefined);
+      one.on('close', () => other.destroy());
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    loseReplyTo: (text) => {
+      doomed = text;
+    },
+    lost: () => lost,
+    async close() {
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

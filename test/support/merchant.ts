@@ -1,0 +1,82 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { vi } from 'vitest';
+import { hasEnded, kill, tied } from './child.js';
+
+export interface MerchantOptions {
+  readonly redisUrl: string;
+  /** Its handlers wait until they are told how to end. Default: they succeed at once. */
+  readonly handlersWait?: boolean;
+  readonly closeTimeoutMs?: number;
+  readonly leaseMs?: number;
+  readonly storeTimeoutMs?: number;
+  readonly handlerTimeoutMs?: number;
+  readonly inFlightWaitMs?: number;
+}
+
+export interface Telling {
+  readonly id: string;
+  readonly how: 'succeed' | 'fail';
+}
+
+export type MerchantMessage =
+  | { readonly port: number }
+  | { readonly handling: string }
+  | { readonly aborted: string; readonly code: string }
+  | { readonly unfinished: number };
+
+/** A merchant's app in a process of its own, with a claim store in Redis. */
+export interface Merchant {
+  readonly url: string;
+  /** What it has said until now. */
+  readonly said: readonly MerchantMessage[];
+  /** How often a handler was run for this id. */
+  runs(id: string): number;
+  /** Waits until it has said this. */
+  says(message: Partial<Record<string, unknown>>): Promise<void>;
+  tell(id: string, how: Telling['how']): void;
+  signal(signal: NodeJS.Signals): void;
+  readonly exitCode: Promise<number | null>;
+}
+
+const patienceMs = 20_000;
+const started = new Set<ChildProcess>();
+
+/** Ends all of them, for an `afterAll`. */
+export async function endMerchants(): Promise<void> {
+  await Promise.all([...started].map(kill));
+}
+
+/** Starts a merchant and waits until it listens; `endMerchants` ends it. */
+export async function startMerchant(options: MerchantOptions): Promise<Merchant> {
+  const child = tied(
+    fork(fileURLToPath(new URL('merchant-app.ts', import.meta.url)), {
+      execArgv: ['--import', 'tsx'],
+      env: { ...process.env, MERCHANT: JSON.stringify(options) },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    }),
+  );
+  started.add(child);
+  const said: MerchantMessage[] = [];
+  child.on('message', (message) => said.push(message as MerchantMessage));
+  const exitCode = once(child, 'exit').then(([code]) => code as number | null);
+
+  await vi.waitUntil(() => said.length > 0 || hasEnded(child), { timeout: patienceMs, interval: 5 });
+  const [first] = said;
+  if (first === undefined || !('port' in first)) throw new Error('The merchant did not start.');
+  return {
+    url: `http://127.0.0.1:${first.port}`,
+    said,
+    runs: (id) => said.filter((message) => 'handling' in message && message.handling === id).length,
+    async says(message) {
+      const wanted = Object.entries(message);
+      const isSaid = (): boolean =>
+        said.some((each) => wanted.every(([name, value]) => (each as Record<string, unknown>)[name] === value));
+      await vi.waitUntil(isSaid, { timeout: patienceMs, interval: 5 });
+    },
+    tell: (id, how) => child.send({ id, how } satisfies Telling),
+    signal: (signal) => child.kill(signal),
+    exitCode,
+  };
+}
