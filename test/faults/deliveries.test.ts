@@ -1,0 +1,143 @@
+import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http';
+import { once } from 'node:events';
+import { connect, type AddressInfo } from 'node:net';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import {
+  redisStore,
+  transferCallbackListener,
+  type HandlerContext,
+  type ReceiverOptions,
+  type TransferCallback,
+} from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { later, receiverOf } from '../core/support.js';
+import { head, post, serve } from '../support/http.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
+
+let server: RedisServer;
+let redis: Redis;
+const closing: (() => unknown)[] = [];
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.url);
+});
+afterAll(async () => {
+  for (const close of closing) await close();
+  redis.disconnect();
+  await server.stop();
+});
+
+async function merchant(options: Partial<ReceiverOptions>) {
+  const receiver = receiverOf({ store: redisStore(redis), ...options });
+  const { url, close } = await serve(transferCallbackListener({ receiver }));
+  closing.push(close);
+  return { url, receiver };
+}
+
+/** A handler that waits to be told, once; the runs after the first succeed at once. */
+function toldHandler() {
+  const work = later();
+  const started = later<HandlerContext>();
+  const handler = vi.fn((_callback: TransferCallback, context: HandlerContext): unknown => {
+    if (handler.mock.calls.length > 1) return undefined;
+    started.resolve(context);
+    return work.promise;
+  });
+  return { handler, started: started.promise, work };
+}
+
+describe.concurrent('deliveries', () => {
+  test('a handler slower than its deadline: 503, its claim is held beyond the lease, its success counts', async () => {
+    const { handler, started, work } = toldHandler();
+    const { url } = await merchant({
+      onSuccess: handler,
+      handlerTimeoutMs: 2_000,
+      leaseMs: 1_501,
+      storeTimeoutMs: 500,
+      inFlightWaitMs: 0,
+    });
+    const callback = transferSucceeded();
+    const startedAt = performance.now();
+    const first = await post(url, callback);
+    const { signal } = await started;
+    expect([first.status, signal.aborted]).toEqual([503, true]);
+    expect(signal.reason).toMatchObject({ code: 'HANDLER_TIMEOUT' });
+    while (performance.now() < startedAt + 5_000) {
+      expect((await post(url, callback)).status).toBe(409);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    work.resolve();
+    await vi.waitFor(async () => {
+      expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
+    });
+    expect(handler).toHaveBeenCalledTimes(1);
+  });
+
+  test('the last attempt comes while the first still runs, which then fails: the last one runs the handler', async () => {
+    const { handler, started, work } = toldHandler();
+    const { url } = await merchant({ onSuccess: handler });
+    const callback = transferSucceeded();
+    const first = post(url, callback);
+    await started;
+    const last = post(url, callback);
+    const key = `transfer-callbacks:${callback.data.id}`;
+    const claimedBy = await redis.get(key);
+    work.reject(new Error('failed after all'));
+    expect([(await first).status, (await last).status]).toEqual([500, 200]);
+    expect(handler).toHaveBeenCalledTimes(2);
+    expect(await redis.get(key)).not.toContain(claimedBy?.split(' ')[1]);
+  });
+
+  test('a client that hangs up changes nothing: the handler ends, and the retry is a duplicate', async () => {
+    const { handler, started, work } = toldHandler();
+    const { url } = await merchant({ onSuccess: handler });
+    const callback = transferSucceeded();
+    const body = JSON.stringify(callback);
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.write(head(url, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }) + body);
+    const { signal } = await started;
+    socket.resetAndDestroy();
+    await once(socket, 'close');
+    expect(signal.aborted).toBe(false);
+    work.resolve();
+    expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
+    expect(handler).toHaveBeenCalledTimes(1);
+  });
+
+  test('shutdown with a delivery in flight: it ends well, what comes meanwhile is sent away with its connection', async () => {
+    const { handler, started, work } = toldHandler();
+    const receiver = receiverOf({ store: redisStore(redis), onSuccess: handler });
+    const app = createServer(transferCallbackListener({ receiver })).listen(0, '127.0.0.1');
+    await once(app, 'listening');
+    const url = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
+    // A connection that is open when the shutdown begins, and brings another callback during it.
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const viaAgent = (callback: unknown): Promise<IncomingMessage> =>
+      new Promise((resolve, reject) => {
+        const headers = { 'Content-Type': 'application/json' };
+        const sent = httpRequest(url, { method: 'POST', agent, headers }, resolve).on('error', reject);
+        sent.end(JSON.stringify(callback));
+      });
+    const callback = transferSucceeded();
+    const running = post(url, callback);
+    await started;
+    const early = await viaAgent(transferSucceeded());
+    expect([early.statusCode, early.headers.connection]).toEqual([200, 'keep-alive']);
+    early.resume();
+    await once(early, 'end');
+
+    const receiverClosed = receiver.close();
+    const meanwhile = await viaAgent(transferSucceeded());
+    meanwhile.resume();
+    expect([meanwhile.statusCode, meanwhile.headers.connection]).toEqual([503, 'close']);
+    const serverClosed = once(app, 'close');
+    app.close();
+    work.resolve();
+    expect((await running).body).toBe('{"outcome":"processed"}');
+    expect(await receiverClosed).toEqual({ unfinished: 0 });
+    await serverClosed;
+    agent.destroy();
+    expect(await redis.get(`transfer-callbacks:${callback.data.id}`)).toMatch(/^settled /);
+  });
+});

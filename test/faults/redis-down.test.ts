@@ -1,0 +1,140 @@
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import {
+  redisStore,
+  transferCallbackListener,
+  type ReceiverOptions,
+  type TransferCallbackOutcome,
+} from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { receiverOf } from '../core/support.js';
+import { post, serve } from '../support/http.js';
+import { startLossyProxy } from '../support/lossy-proxy.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
+
+const storeTimeoutMs = 400;
+const patience = { timeout: 10_000, interval: 20 };
+
+let server: RedisServer;
+let closing: (() => unknown)[];
+beforeEach(async () => {
+  server = await startRedis({ persistent: true });
+  closing = [() => server.stop()];
+});
+afterEach(async () => {
+  for (const close of closing.reverse()) await close();
+});
+
+function clientOf(port = server.port): Redis {
+  const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 50, maxRetriesPerRequest: null });
+  client.on('error', () => undefined); // Told by the outcomes.
+  closing.push(() => {
+    client.disconnect();
+  });
+  return client;
+}
+
+/** A merchant on this Redis, over real HTTP. */
+async function merchant(onSuccess: ReceiverOptions['onSuccess'], client = clientOf()) {
+  const outcomes: TransferCallbackOutcome[] = [];
+  const receiver = receiverOf({
+    store: redisStore(client),
+    storeTimeoutMs,
+    inFlightWaitMs: 0,
+    onSuccess,
+    onOutcome: (outcome) => outcomes.push(outcome),
+  });
+  const served = await serve(transferCallbackListener({ receiver }));
+  closing.push(served.close, () => receiver.close({ timeoutMs: 0 }));
+  await client.ping();
+  return { url: served.url, outcomes };
+}
+
+const stop: Record<string, () => Promise<() => Promise<unknown>>> = {
+  'is down': async () => {
+    await server.kill();
+    return () => server.restart();
+  },
+  'does not answer': async () => {
+    // The pause ends by itself: a paused server takes no command that could end it.
+    await server.command('CLIENT', 'PAUSE', 4 * storeTimeoutMs, 'ALL');
+    return () => Promise.resolve();
+  },
+};
+
+describe.each(Object.keys(stop))('while Redis %s', (name) => {
+  const stopRedis = stop[name] ?? expect.fail;
+
+  test('before the claim: 503 within the store’s deadline, no handler, and well again when Redis is', async () => {
+    const onSuccess = vi.fn();
+    const { url, outcomes } = await merchant(onSuccess);
+    const callback = transferSucceeded();
+    const start = await stopRedis();
+    expect(await post(url, callback)).toMatchObject({ status: 503, headers: { 'retry-after': '30' } });
+    expect(outcomes).toMatchObject([{ outcome: 'store_unavailable', error: { code: 'STORE_TIMEOUT' } }]);
+    // In far less than a lease: a margin for a busy machine, not for a second attempt.
+    expect(outcomes[0]?.durationMs).toBeLessThan(storeTimeoutMs + 2_000);
+    expect(onSuccess).not.toHaveBeenCalled();
+
+    await start();
+    // The claim that was given up is carried out now, and released: or this would have to wait for its lease of 15 s.
+    await vi.waitFor(async () => {
+      expect((await post(url, callback)).body).toBe('{"outcome":"processed"}');
+    }, patience);
+    expect(onSuccess).toHaveBeenCalledTimes(1);
+  });
+
+  test('between claim and settle: 200, and recorded when Redis is back', async () => {
+    let start = (): Promise<unknown> => Promise.resolve();
+    const onSuccess = vi.fn(async () => {
+      start = await stopRedis();
+    });
+    const { url, outcomes } = await merchant(onSuccess);
+    const callback = transferSucceeded();
+    expect(await post(url, callback)).toMatchObject({ status: 200, body: '{"outcome":"processed"}' });
+    expect(outcomes).toMatchObject([{ outcome: 'processed', overlapped: false, error: { code: 'STORE_TIMEOUT' } }]);
+
+    await start();
+    await vi.waitFor(async () => {
+      expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
+    }, patience);
+    expect(onSuccess).toHaveBeenCalledTimes(1);
+  });
+
+  test('after a handler that failed: 500, and the claim is free when Redis is back', async () => {
+    let start = (): Promise<unknown> => Promise.resolve();
+    const onSuccess = vi.fn().mockImplementationOnce(async () => {
+      start = await stopRedis();
+      throw new Error('no');
+    });
+    const { url } = await merchant(onSuccess);
+    const callback = transferSucceeded();
+    expect((await post(url, callback)).status).toBe(500);
+    await start();
+    await vi.waitFor(async () => {
+      expect((await post(url, callback)).body).toBe('{"outcome":"processed"}');
+    }, patience);
+    expect(onSuccess).toHaveBeenCalledTimes(2);
+  });
+});
+
+describe('a reply lost on the wire, so that ioredis sends the command again', () => {
+  test.each([
+    ['of the claim', 'claimed '],
+    ['of the settling', 'settled '],
+  ])('%s: one handler, one success, no false alarm', async (_which, value) => {
+    const proxy = await startLossyProxy(server.port);
+    closing.push(() => proxy.close());
+    const onSuccess = vi.fn();
+    const { url, outcomes } = await merchant(onSuccess, clientOf(proxy.port));
+    const callback = transferSucceeded();
+    proxy.loseReplyTo(value);
+    expect(await post(url, callback)).toMatchObject({ status: 200, body: '{"outcome":"processed"}' });
+    expect(proxy.lost()).toBe(1);
+    expect(await server.calls('set')).toBe(3);
+    expect(outcomes).toMatchObject([{ outcome: 'processed', overlapped: false }]);
+    expect(outcomes[0]).not.toHaveProperty('error');
+    expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
+    expect(onSuccess).toHaveBeenCalledTimes(1);
+  });
+});
