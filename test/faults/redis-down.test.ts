@@ -63,7 +63,7 @@ const stop: Record<string, () => Promise<() => Promise<unknown>>> = {
 };
 
 describe.each(Object.keys(stop))('while Redis %s', (name) => {
-  const stopRedis = stop[name] ?? expect.fail;
+  const stopRedis = stop[name] ?? (() => expect.fail(name));
 
   test('before the claim: 503 within the store’s deadline, no handler, and well again when Redis is', async () => {
     const onSuccess = vi.fn();

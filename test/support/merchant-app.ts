@@ -49,6 +49,7 @@ process.once('SIGTERM', () => {
   void (async () => {
     const serverClosed = once(server, 'close');
     server.close();
+    say({ closing: true });
     const { unfinished } = await receiver.close({ timeoutMs: closeTimeoutMs ?? 10_000 });
     say({ unfinished });
     await serverClosed;

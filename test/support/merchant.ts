@@ -24,6 +24,7 @@ export type MerchantMessage =
   | { readonly port: number }
   | { readonly handling: string }
   | { readonly aborted: string; readonly code: string }
+  | { readonly closing: true }
   | { readonly unfinished: number };
 
 /** A merchant's app in a process of its own, with a claim store in Redis. */
