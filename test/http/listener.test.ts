@@ -254,10 +254,10 @@ describe.each(edges)('on $name', (edge) => {
     const first = JSON.stringify(transferSucceeded({ externalId: 'first' }));
     const last = JSON.stringify(transferSucceeded({ externalId: 'last' }));
     const answer = await overSocket(url, (socket) => {
-      const headers = { 'Content-Type': 'application/json', 'Content-Length': first.length };
-      const kept = head(url, headers).replace('Connection: close\r\n', '');
-      socket.write(`${kept}${first}${kept.replace(`${first.length}`, '1')}{`);
-      socket.write(head(url, { ...headers, 'Content-Length': last.length }) + last);
+      const headOf = (body: string): string =>
+        head(url, { 'Content-Type': 'application/json', 'Content-Length': body.length });
+      for (const body of [first, '{']) socket.write(headOf(body).replace('Connection: close\r\n', '') + body);
+      socket.write(headOf(last) + last);
     });
     expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400', 'HTTP/1.1 200']);
     expect(handled.map(({ data }) => data.externalId)).toEqual(['first', 'last']);
