@@ -61,6 +61,12 @@ export interface CallbackShape {
   };
 }
 
+/**
+ * `C` where it is used but must not be inferred from: only `schema` says what it is. A handler with parameter types of
+ * its own, or a verifier that takes any callback, would otherwise decide it for all the others.
+ */
+export type Given<C> = [C][C extends unknown ? 0 : never];
+
 const facts = {
   // The id becomes a store key and a field of log lines. A lone surrogate would be stored as U+FFFD and meet
   // other ids there; a control or format character would rewrite the line it is printed in.

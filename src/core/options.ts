@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { transferCallbackSchema, type CallbackShape, type TransferCallback } from './callback.js';
+import { transferCallbackSchema, type CallbackShape, type Given, type TransferCallback } from './callback.js';
 import { invalidOption, maxTimerMs, onlyKnownOptions, wholeNumber } from './errors.js';
 import type { TransferCallbackOutcome } from './outcome.js';
 import type { CallbackStore } from './store.js';
@@ -27,15 +27,17 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
   /** Where claims are kept: `redisStore(client)`, `memoryStore()` or your own. */
   store: CallbackStore<Tx>;
   /** Called for a transfer that has succeeded, awaited; when it throws, the service sends the callback again. */
-  onSuccess: (callback: Extract<C, { event: 'transfer.success' }>, context: HandlerContext<Tx>) => unknown;
+  onSuccess: (callback: Extract<Given<C>, { event: 'transfer.success' }>, context: HandlerContext<Tx>) => unknown;
   /** Called for a transfer that has failed, awaited; when it throws, the service sends the callback again. */
-  onFailed: (callback: Extract<C, { event: 'transfer.failed' }>, context: HandlerContext<Tx>) => unknown;
+  onFailed: (callback: Extract<Given<C>, { event: 'transfer.failed' }>, context: HandlerContext<Tx>) => unknown;
   /**
    * Establishes that the callback is true, inside the claim and before the handler, for example by reading the
    * transfer back. Answers the callback that the handler is to see, with the same id and facts; anything else, or a
    * throw, is `unconfirmed`. It shares `handlerTimeoutMs` with the handler.
    */
-  confirm?: ((callback: C, context: { signal: AbortSignal }) => C | undefined | Promise<C | undefined>) | undefined;
+  confirm?:
+    | ((callback: Given<C>, context: { signal: AbortSignal }) => Given<C> | undefined | Promise<Given<C> | undefined>)
+    | undefined;
   /** In place of the documented schema, for the day the service changes a field. Must be synchronous. */
   schema?: z.ZodType<C> | undefined;
   /** How long a delivery waits for another one that holds the claim, in milliseconds. Default 10 000. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { CallbackShape, TransferCallback } from '../core/callback.js';
+import type { CallbackShape, Given, TransferCallback } from '../core/callback.js';
 import { invalidOption, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/errors.js';
 import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
@@ -13,7 +13,7 @@ export interface EdgeOptions<C, Request> {
    * Whom to believe, since callbacks carry no documented signature (service §6.7): `urlToken`, `transferToken`,
    * `headerToken`, `basicAuth`, `ipAllowList` or a function of your own; all of an array must say yes.
    */
-  verify?: Verifier<NoInfer<C>, Request> | readonly Verifier<NoInfer<C>, Request>[] | undefined;
+  verify?: Verifier<Given<C>, Request> | readonly Verifier<Given<C>, Request>[] | undefined;
   /** The longest body that is read, in bytes. Default 102 400. What a parser in front has read is not counted. */
   bodyLimitBytes?: number | undefined;
 }
