@@ -1,0 +1,23 @@
+// The package as a user mounts it: every check on, every option the default.
+import express from 'express';
+import { secret } from '../callback.mjs';
+import { packageUnderTest } from '../package.mjs';
+import { connectRedis, serve } from './serve.mjs';
+
+const [, , edge, client] = process.argv;
+const { memoryStore, redisStore, transferCallbackListener, transferCallbackRouter, urlToken } = packageUnderTest;
+
+const options = {
+  store: client === undefined ? memoryStore() : redisStore(await connectRedis(client)),
+  verify: urlToken(secret),
+  async onSuccess() {},
+  async onFailed() {},
+};
+
+if (edge === 'router') {
+  const app = express();
+  app.use('/callbacks/transfers', transferCallbackRouter(options));
+  serve(app);
+} else {
+  serve(transferCallbackListener(options));
+}
