@@ -25,13 +25,13 @@ export function announce<C extends CallbackShape, Tx>(
   { logger, onOutcome }: ResolvedOptions<C, Tx>,
 ): void {
   if (outcome.outcome === 'processed') {
-    const { error, ...details } = outcome;
     if (outcome.overlapped) {
       logger.error(
-        details,
+        outcome,
         'A transfer callback was handled, but its lease had passed on: it may have been handled twice.',
       );
-    } else if (error !== undefined) {
+    } else if (outcome.error !== undefined) {
+      const { error, ...details } = outcome;
       logger.error({ ...details, err: error }, 'A transfer callback was handled; recording it failed and is retried.');
     }
   } else if (outcome.outcome !== 'duplicate') {

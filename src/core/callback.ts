@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TransferCallbackError } from './errors.js';
 
 /** What every callback carries, whatever its outcome and payment method (service §2.1). */
 export interface TransferFacts {
@@ -118,4 +119,16 @@ export const transferCallbackSchema: z.ZodType<TransferCallback> = z.discriminat
  */
 export function fingerprintOf({ data }: CallbackShape): string {
   return JSON.stringify([data.status, data.amount, data.currency, data.externalId]);
+}
+
+/** Returns `confirmed` if it is about the same transfer and says the same of it; throws UNCONFIRMED otherwise. */
+export function requireSameFacts<C extends CallbackShape>(callback: C, confirmed: C | undefined): C {
+  if (
+    confirmed?.event === callback.event &&
+    confirmed.data.id === callback.data.id &&
+    fingerprintOf(confirmed) === fingerprintOf(callback)
+  ) {
+    return confirmed;
+  }
+  throw new TransferCallbackError('UNCONFIRMED', '`confirm` did not hand back a callback with the same id and facts.');
 }

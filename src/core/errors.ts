@@ -50,6 +50,16 @@ export interface RetryLaterOptions extends ErrorOptions {
   retryAfterMs?: number | undefined;
 }
 
+/** By its code: the class may have been loaded twice, as ESM and as CommonJS. */
+export function isRetryLater(error: unknown): error is RetryLater {
+  try {
+    const { code, retryAfterMs } = error as Partial<RetryLater>;
+    return error instanceof Error && code === 'RETRY_LATER' && Number.isInteger(retryAfterMs);
+  } catch {
+    return false; // Nothing was thrown, or what was cannot be looked at.
+  }
+}
+
 /** The longest delay that a Node timer can keep; a longer one would fire at once. */
 export const maxTimerMs = 2_147_483_647;
 

@@ -7,8 +7,8 @@ import type { CallbackShape } from './callback.js';
 
 /** A lease in the receiver's hands: renewed by itself until it is settled, released or let go. */
 export interface Hold {
-  readonly signal: AbortSignal;
-  abort(reason: TransferCallbackError): void;
+  /** Aborts the handler's signal. */
+  readonly controller: AbortController;
   /** Records the handler's success. Never rejects: what cannot be recorded now is tried again in the background. */
   settle(): Promise<Ending>;
   /** Frees the callback. Never rejects: what cannot be freed now lapses. */
@@ -82,10 +82,7 @@ export function holdLease<C extends CallbackShape, Tx>(
   }
 
   const hold: Hold = {
-    signal: controller.signal,
-    abort: (reason) => {
-      controller.abort(reason);
-    },
+    controller,
     async settle() {
       handled = true;
       try {

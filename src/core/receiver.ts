@@ -1,6 +1,6 @@
 import { announce } from './announce.js';
-import { fingerprintOf, type CallbackShape, type TransferCallback } from './callback.js';
-import { TransferCallbackError, wholeNumber, type RetryLater } from './errors.js';
+import { fingerprintOf, requireSameFacts, type CallbackShape, type TransferCallback } from './callback.js';
+import { isRetryLater, TransferCallbackError, wholeNumber } from './errors.js';
 import { holdLease, type Hold } from './hold.js';
 import { resolveReceiverOptions, type HandlerContext, type ReceiverOptions, type ResolvedOptions } from './options.js';
 import type { Ended, Ending, Invalid, Issue, TransferCallbackOutcome } from './outcome.js';
@@ -70,7 +70,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     const { source = 'direct' } = delivery;
     const startedAt = performance.now();
     const ended = await judge(input, source, delivery);
-    const outcome = { ...ended, source, durationMs: performance.now() - startedAt };
+    const outcome = { source, durationMs: performance.now() - startedAt, ...ended };
     announce(outcome, options);
     return outcome;
   }
@@ -91,7 +91,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     const { event, data } = read.callback;
     unfinished += 1;
     try {
-      return { ...(await act(read.callback, source)), id: data.id, event, status: data.status };
+      return { id: data.id, event, status: data.status, ...(await act(read.callback, source)) };
     } finally {
       finishOne();
     }
@@ -159,31 +159,40 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
       return { outcome: 'closing' };
     }
 
-    let late = false;
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<Ending>((resolve) => {
-      timer = setTimeout(() => {
+    return new Promise((resolve) => {
+      let late = false;
+      const timer = setTimeout(() => {
         late = true;
         const error = new TransferCallbackError('HANDLER_TIMEOUT', `Not settled within ${handlerTimeoutMs} ms.`);
-        hold.abort(error);
+        hold.controller.abort(error);
         resolve({ outcome: 'timed_out', error });
       }, handlerTimeoutMs);
+      const context: HandlerContext<Tx> = {
+        // Node makes a signal when it is first asked for, and on Node 20 that takes longer than all of a claim.
+        get signal() {
+          return hold.controller.signal;
+        },
+        source,
+        tx: lease.tx,
+      };
+      void handle(callback, context).then(async (handled) => {
+        clearTimeout(timer);
+        if (late) logger.warn({ id, outcome: handled.outcome }, 'The handler of a transfer callback settled late.');
+        if (handled.outcome === 'processed') {
+          resolve(await hold.settle());
+        } else {
+          await hold.release();
+          resolve(handled);
+        }
+      });
     });
-    const concluded = handle(callback, { signal: hold.signal, source, tx: lease.tx }).then(async (handled) => {
-      clearTimeout(timer);
-      if (late) logger.warn({ id, outcome: handled.outcome }, 'The handler of a transfer callback settled late.');
-      if (handled.outcome === 'processed') return hold.settle();
-      await hold.release();
-      return handled;
-    });
-    return Promise.race([concluded, deadline]);
   }
 
   async function handle(callback: C, context: HandlerContext<Tx>): Promise<Handled> {
     let believed = callback;
     if (confirm !== undefined) {
       try {
-        believed = sameFacts(callback, await confirm(callback, { signal: context.signal }));
+        believed = requireSameFacts(callback, await confirm(callback, { signal: context.signal }));
         // Confirming took all of the time: the delivery has ended, and the next one will confirm again.
         context.signal.throwIfAborted();
       } catch (error) {
@@ -214,7 +223,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
 
   async function finishAll(timeoutMs: number): Promise<{ unfinished: number }> {
     await idleWithin(timeoutMs);
-    for (const hold of holds) hold.abort(new TransferCallbackError('CLOSING', 'The receiver is closing.'));
+    for (const hold of holds) hold.controller.abort(new TransferCallbackError('CLOSING', 'The receiver is closing.'));
     await idleWithin(storeTimeoutMs);
     const left = holds.size;
     for (const hold of holds) hold.letGo();
@@ -245,26 +254,4 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
 function invalid(issues: readonly Issue[]): Invalid {
   // An issue of the schema may carry the value it was found in, which may be a phone number.
   return { outcome: 'invalid', issues: issues.map(({ path, message }) => ({ path, message })) };
-}
-
-/** Returns `confirmed` if it is about the same transfer and says the same of it; throws UNCONFIRMED otherwise. */
-function sameFacts<C extends CallbackShape>(callback: C, confirmed: C | undefined): C {
-  if (
-    confirmed?.event === callback.event &&
-    confirmed.data.id === callback.data.id &&
-    fingerprintOf(confirmed) === fingerprintOf(callback)
-  ) {
-    return confirmed;
-  }
-  throw new TransferCallbackError('UNCONFIRMED', '`confirm` did not hand back a callback with the same id and facts.');
-}
-
-/** By its code: the class may have been loaded twice, as ESM and as CommonJS. */
-function isRetryLater(error: unknown): error is RetryLater {
-  try {
-    const { code, retryAfterMs } = error as Partial<RetryLater>;
-    return error instanceof Error && code === 'RETRY_LATER' && Number.isInteger(retryAfterMs);
-  } catch {
-    return false; // Nothing was thrown, or what was cannot be looked at.
-  }
 }

@@ -1,18 +1,17 @@
 import { TransferCallbackError } from './errors.js';
 
 /** Settles as `call` does, or rejects with STORE_TIMEOUT after `timeoutMs`; `call` itself goes on. */
-export async function withinStoreDeadline<T>(timeoutMs: number, call: PromiseLike<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
+export function withinStoreDeadline<T>(timeoutMs: number, call: PromiseLike<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
       reject(new TransferCallbackError('STORE_TIMEOUT', `The store did not answer within ${timeoutMs} ms.`));
     }, timeoutMs);
+    const inTime = (): void => {
+      clearTimeout(timer);
+    };
+    call.then(resolve, reject);
+    call.then(inTime, inTime);
   });
-  try {
-    return await Promise.race([call, deadline]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Resolves after `ms`. With `keepAlive: false` a process that has nothing else to do may end meanwhile. */

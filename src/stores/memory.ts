@@ -13,38 +13,49 @@ interface Expiring {
   readonly expiresAt: number;
 }
 
+/** A settled callback, in the chain from the oldest to the youngest. */
+interface Settled extends Expiring {
+  readonly key: string;
+  readonly fingerprint: string;
+  next: Settled | undefined;
+}
+
 /**
  * Keeps claims in this process: for development, for tests, and for an app that runs as one process and may forget
  * at a restart. Throws INVALID_OPTION.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): CallbackStore {
   onlyKnownOptions(options, ['maxEntries']);
-  const maxEntries = wholeNumber('maxEntries', options.maxEntries ?? 100_000, 1);
+  const { maxEntries = 100_000 } = options;
+  wholeNumber('maxEntries', maxEntries, 1);
   const claims = new Map<string, Expiring & { readonly token: string }>();
-  const settled = new Map<string, Expiring & { readonly fingerprint: string }>();
-  // One walk over `settled`, oldest first, that goes on as records go. Starting anew for each would pass over every
-  // hole that the earlier ones have left.
-  let walk = settled.entries();
-  let oldest = walk.next();
+  const settled = new Map<string, Settled>();
+  // The order in which records expire. An iterator over `settled` would do, but V8 keeps every table that the Map has
+  // outgrown since the iterator's last step.
+  let oldest: Settled | undefined;
+  let youngest: Settled | undefined;
   let evicted = false;
 
-  function forgetOld(): void {
-    while (settled.size > 0) {
-      if (oldest.done === true) {
-        walk = settled.entries();
-        oldest = walk.next();
-        continue;
-      }
-      const [key, record] = oldest.value;
-      if (settled.get(key) === record) {
-        if (isLive(record)) {
+  function remember(record: Settled): void {
+    settled.set(record.key, record);
+    if (youngest !== undefined) youngest.next = record;
+    youngest = record;
+    oldest ??= record;
+  }
+
+  function forgetOld(at: number): void {
+    while (oldest !== undefined) {
+      // Not so where the same key was settled again.
+      if (settled.get(oldest.key) === oldest) {
+        if (oldest.expiresAt > at) {
           if (settled.size <= maxEntries) return;
           warnOnce();
         }
-        settled.delete(key);
+        settled.delete(oldest.key);
       }
-      oldest = walk.next();
+      oldest = oldest.next;
     }
+    youngest = undefined;
   }
 
   function warnOnce(): void {
@@ -56,19 +67,17 @@ export function memoryStore(options: MemoryStoreOptions = {}): CallbackStore {
   }
 
   function claim(key: string, { token, fingerprint, leaseMs, retentionMs }: ClaimRequest): Claim {
+    const at = now();
     const record = settled.get(key);
-    if (record !== undefined && isLive(record)) return { state: 'settled', fingerprint: record.fingerprint };
+    if (record !== undefined && record.expiresAt > at) return { state: 'settled', fingerprint: record.fingerprint };
     const held = claims.get(key);
-    if (held !== undefined && held.token !== token && isLive(held)) return { state: 'in_progress' };
-    claims.set(key, { token, expiresAt: now() + leaseMs });
+    if (held !== undefined && held.token !== token && held.expiresAt > at) return { state: 'in_progress' };
+    claims.set(key, { token, expiresAt: at + leaseMs });
 
-    const mine = (): Expiring | undefined => {
+    const isMine = (): boolean => claims.get(key)?.token === token;
+    const isMineAndLive = (time: number): boolean => {
       const holder = claims.get(key);
-      return holder?.token === token ? holder : undefined;
-    };
-    const isMineAndLive = (): boolean => {
-      const holder = mine();
-      return holder !== undefined && isLive(holder);
+      return holder?.token === token && holder.expiresAt > time;
     };
     let overlapped: boolean | undefined;
     return {
@@ -76,20 +85,21 @@ export function memoryStore(options: MemoryStoreOptions = {}): CallbackStore {
       lease: {
         tx: undefined,
         renew() {
-          const live = isMineAndLive();
-          if (live) claims.set(key, { token, expiresAt: now() + leaseMs });
+          const time = now();
+          const live = isMineAndLive(time);
+          if (live) claims.set(key, { token, expiresAt: time + leaseMs });
           return Promise.resolve(live);
         },
         settle() {
-          overlapped ??= !isMineAndLive();
-          if (mine() !== undefined) claims.delete(key);
-          settled.delete(key); // So that it is set at the end, where the youngest are.
-          settled.set(key, { fingerprint, expiresAt: now() + retentionMs });
-          forgetOld();
+          const time = now();
+          overlapped ??= !isMineAndLive(time);
+          if (isMine()) claims.delete(key);
+          remember({ key, fingerprint, expiresAt: time + retentionMs, next: undefined });
+          forgetOld(time);
           return Promise.resolve({ overlapped });
         },
         release() {
-          if (mine() !== undefined) claims.delete(key);
+          if (isMine()) claims.delete(key);
           return Promise.resolve();
         },
       },
@@ -102,8 +112,4 @@ export function memoryStore(options: MemoryStoreOptions = {}): CallbackStore {
 /** Milliseconds since the process began: no clock that anyone can set, and a small integer. */
 function now(): number {
   return Math.ceil(performance.now());
-}
-
-function isLive({ expiresAt }: Expiring): boolean {
-  return expiresAt > now();
 }
