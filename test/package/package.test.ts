@@ -1,0 +1,257 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+// What `npm install transfer-callbacks` gives to people, tried in projects such as theirs.
+
+interface Manifest {
+  version: string;
+  dependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+  bundleDependencies?: unknown;
+  peerDependencies: Record<string, string>;
+  peerDependenciesMeta: Record<string, { optional?: boolean }>;
+  exports: Record<string, unknown>;
+  scripts: Record<string, string>;
+}
+
+const packageName = 'transfer-callbacks';
+const here = dirname(fileURLToPath(import.meta.url));
+const repository = dirname(dirname(here));
+const stepMs = 240_000;
+const tarballLimitBytes = 80_000;
+
+const installed = async (name: string): Promise<string> =>
+  (await readJson<Manifest>(join(repository, 'node_modules', name, 'package.json'))).version;
+
+/** The least that the peer ranges allow, and the newest that this repository has been tested with. */
+const roots = [
+  { title: 'the oldest peers', express: '4.18.0', types: '4.17.21', zod: '4.0.0' },
+  {
+    title: 'Express 4',
+    express: await installed('express4'),
+    types: await installed('@types/express4'),
+    zod: await installed('zod'),
+  },
+  {
+    title: 'Express 5',
+    express: await installed('express'),
+    types: await installed('@types/express'),
+    zod: await installed('zod'),
+  },
+].map((root, index) => ({ ...root, folder: `root-${index}` }));
+
+let workshop: string;
+let tarball: string;
+
+beforeAll(async () => {
+  workshop = await mkdtemp(join(tmpdir(), 'transfer-callbacks-package-'));
+  tarball = await pack();
+  await Promise.all(roots.map(installIn));
+}, stepMs);
+
+afterAll(() => rm(workshop, { recursive: true, force: true }));
+
+/** Packs a copy, so that building it leaves the `dist` of the working tree alone. */
+async function pack(): Promise<string> {
+  const copy = join(workshop, 'repository');
+  const leftOut = new Set(['node_modules', '.git', 'dist', 'coverage']);
+  await cp(repository, copy, { recursive: true, filter: (path) => !leftOut.has(basename(path)) });
+  await symlink(join(repository, 'node_modules'), join(copy, 'node_modules'));
+  await run('npm', ['pack', '--pack-destination', workshop], copy);
+  const [packed, ...others] = (await readdir(workshop)).filter((path) => path.endsWith('.tgz'));
+  expect(others).toEqual([]);
+  return join(workshop, packed ?? expect.fail('npm pack has made no tarball'));
+}
+
+/** Makes the folder of a project with the package and its peers, and with nothing that it does not require. */
+async function installIn({ folder, express, types, zod }: (typeof roots)[number]): Promise<void> {
+  const root = join(workshop, folder);
+  await cp(join(here, 'projects'), root, { recursive: true });
+  const dependencies = {
+    [packageName]: `file:${tarball}`,
+    express,
+    zod,
+    '@types/express': types,
+    '@types/node': await installed('@types/node'),
+  };
+  await writeFile(join(root, 'package.json'), JSON.stringify({ private: true, dependencies }));
+  await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--no-package-lock'], root);
+}
+
+describe('the tarball', () => {
+  let home: string;
+  let files: string[];
+  let manifest: Manifest;
+
+  beforeAll(async () => {
+    home = join(workshop, 'root-0', 'node_modules', packageName);
+    const entries = await readdir(home, { recursive: true, withFileTypes: true });
+    files = entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(home, join(entry.parentPath, entry.name)))
+      .sort();
+    manifest = await readJson(join(home, 'package.json'));
+  });
+
+  test('holds what was built, and what a reader looks for, and nothing else', () => {
+    const built = files.filter((file) => /^dist\/[\w-]+\.(js|cjs|d\.ts|d\.cts)$/.test(file));
+    expect(files.filter((file) => !built.includes(file))).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'package.json',
+    ]);
+    expect(built.map((file) => `./${file}`)).toEqual(expect.arrayContaining(targetsOf(manifest.exports)));
+  });
+
+  test('is small', async () => {
+    const { size } = await stat(tarball);
+    console.info(`The tarball has ${size} bytes, in ${files.length} files.`);
+    expect(size).toBeLessThan(tarballLimitBytes);
+  });
+
+  test('brings no dependencies, and needs no peers but Express and zod', () => {
+    const { dependencies = {}, optionalDependencies = {}, bundleDependencies } = manifest;
+    expect({ ...dependencies, ...optionalDependencies }).toEqual({});
+    expect(bundleDependencies).toBeUndefined();
+    const { peerDependencies: peers, peerDependenciesMeta: meta } = manifest;
+    expect(Object.keys(peers).filter((peer) => meta[peer]?.optional !== true)).toEqual(['express', 'zod']);
+    expect(['@types/express', 'express', 'ioredis', 'pg', 'zod']).toEqual(expect.arrayContaining(Object.keys(peers)));
+  });
+
+  test('runs nothing when it is installed', () => {
+    expect(Object.keys(manifest.scripts)).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/^(pre|post)?install$/)]),
+    );
+  });
+
+  test.each(['js', 'cjs'])('has one copy of the error class in its .%s files', async (ending) => {
+    const texts = await Promise.all(
+      files.filter((file) => file.endsWith(`.${ending}`)).map((file) => readFile(join(home, file), 'utf8')),
+    );
+    expect(texts.join('\n').match(/\bclass extends Error\b/g)).toHaveLength(1);
+  });
+});
+
+describe.each(roots)('a project on $title (express $express, zod $zod)', ({ folder, express }) => {
+  const at = (...path: string[]): string => join(workshop, folder, ...path);
+
+  test('has got no driver of any store', async () => {
+    const packages = await readdir(at('node_modules'));
+    expect(packages).toEqual(expect.arrayContaining([packageName, 'express', 'zod']));
+    for (const driver of ['ioredis', 'iovalkey', 'redis', 'pg']) expect(packages).not.toContain(driver);
+  });
+
+  test('imports and requires every subpath, with the same names', async () => {
+    const { exports } = await readJson<Manifest>(at('node_modules', packageName, 'package.json'));
+    const modules = Object.keys(exports)
+      .filter((subpath) => subpath !== './package.json')
+      .map((subpath) => packageName + subpath.slice(1));
+    expect(modules).toEqual(expect.arrayContaining([packageName, `${packageName}/testing`]));
+    for (const module of modules) {
+      const named = `import * as named from '${module}'; console.log(JSON.stringify(Object.keys(named).sort()));`;
+      const required = `console.log(JSON.stringify(Object.keys(require('${module}')).sort()));`;
+      const [imported, gotten] = await Promise.all([
+        run(process.execPath, ['--input-type=module', '--eval', named], at()),
+        run(process.execPath, ['--input-type=commonjs', '--eval', required], at()),
+      ]);
+      expect(JSON.parse(imported)).toEqual(JSON.parse(gotten));
+      expect(JSON.parse(imported)).not.toEqual([]);
+    }
+  });
+
+  test.each([
+    ['import', 'module', (name: string) => `import '${name}';`],
+    ['require', 'commonjs', (name: string) => `require('${name}');`],
+  ])('loads nothing with %s but Express, zod and the root entry itself', async (_, type, load) => {
+    const peers = await loadedBy(type, load('express') + load('zod'));
+    const all = await loadedBy(type, load(packageName));
+    const added = [...all].filter((path) => !peers.has(path));
+    expect(added.filter((path) => !path.includes(`/node_modules/${packageName}/dist/`))).toEqual([]);
+    expect(added.filter((path) => /\/dist\/(testing|sandbox|client)\b/.test(path))).toEqual([]);
+    expect(added).not.toEqual([]);
+  });
+
+  /** The files that a program has loaded: those that V8 has counted. */
+  async function loadedBy(type: string, program: string): Promise<Set<string>> {
+    const counts = await mkdtemp(at('counts-'));
+    await run(process.execPath, [`--input-type=${type}`, '--eval', program], at(), { NODE_V8_COVERAGE: counts });
+    const reports = await Promise.all(
+      (await readdir(counts)).map((file) => readJson<{ result: { url: string }[] }>(join(counts, file))),
+    );
+    const urls = reports.flatMap(({ result }) => result.map(({ url }) => url));
+    return new Set(urls.filter((url) => url.startsWith('file:') && url.includes('/node_modules/')));
+  }
+
+  const answers = [
+    [200, 'processed', null],
+    [200, 'duplicate', null],
+    [503, true, '7'],
+    [400, true, null],
+  ];
+  const report = { express, manifest: packageName, answers, seen: [['transfer.success', 'payout-1']], ownError: true };
+
+  test('receives callbacks in CommonJS', async () => {
+    expect(JSON.parse(await run(process.execPath, ['main.js'], at('javascript-cjs')))).toEqual(report);
+  });
+
+  test('receives callbacks in ES modules, and knows a RetryLater of the CommonJS copy by its code', async () => {
+    expect(JSON.parse(await run(process.execPath, ['main.js'], at('javascript-esm')))).toEqual({
+      ...report,
+      ownError: false,
+    });
+  });
+
+  test.each([
+    ['nodenext', ['main.mts', 'main.cts']],
+    ['bundler', ['main.ts']],
+  ])(
+    'compiles strictly and receives callbacks in TypeScript, with %s resolution',
+    async (resolution, sources) => {
+      const project = at(`typescript-${resolution}`);
+      for (const source of sources) await cp(at('main.ts'), join(project, source));
+      const compiler = join(repository, 'node_modules', 'typescript', 'bin', 'tsc');
+      expect(await run(process.execPath, [compiler, '--project', project], project)).toBe('');
+      for (const source of sources) {
+        const program = join('out', source.replace('ts', 'js'));
+        expect(JSON.parse(await run(process.execPath, [program], project))).toEqual({
+          ...report,
+          outcomes: ['processed', 'duplicate', 'retry_later', 'invalid'],
+        });
+      }
+    },
+    stepMs,
+  );
+});
+
+/** Runs a program to its end and returns what it printed; if it fails, so does the test, with all of its output. */
+async function run(file: string, args: string[], cwd: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
+  try {
+    const { stdout } = await promisify(execFile)(file, args, {
+      cwd,
+      env: { ...process.env, NODE_OPTIONS: '', ...env },
+      timeout: stepMs / 2,
+      killSignal: 'SIGKILL',
+      maxBuffer: 16 * 1024 * 1024,
+    });
+    return stdout;
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    throw new Error(`${file} ${args.join(' ')} failed in ${cwd}:\n${stdout}\n${stderr}`, { cause: error });
+  }
+}
+
+async function readJson<T>(path: string): Promise<T> {
+  return JSON.parse(await readFile(path, 'utf8')) as T;
+}
+
+/** Every file that an `exports` map leads to. */
+function targetsOf(exports: unknown): string[] {
+  if (typeof exports === 'object' && exports !== null) return Object.values(exports).flatMap(targetsOf);
+  return typeof exports === 'string' && exports.startsWith('./dist/') ? [exports] : [];
+}

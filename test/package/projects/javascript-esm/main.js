@@ -1,0 +1,49 @@
+import { createRequire } from 'node:module';
+import express from 'express';
+import { memoryStore, TransferCallbackError, transferCallbackRouter } from 'transfer-callbacks';
+import { storePromises, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+
+const require = createRequire(import.meta.url);
+const manifest = require('transfer-callbacks/package.json');
+// A library of the app's may be CommonJS: what it throws is of the other copy of the class.
+const { RetryLater } = require('transfer-callbacks');
+
+const seen = [];
+const store = memoryStore();
+const app = express();
+app.use(
+  '/callbacks',
+  transferCallbackRouter({
+    store,
+    logger: false,
+    onSuccess: ({ event, data }) => seen.push([event, data.externalId]),
+    onFailed() {
+      throw new RetryLater('Not now.', { retryAfterMs: 7_000 });
+    },
+  }),
+);
+
+const server = app.listen(0, '127.0.0.1', async () => {
+  const success = transferSucceeded({ externalId: 'payout-1' });
+  const answers = [];
+  for (const callback of [success, success, transferFailed(), {}]) {
+    const response = await fetch(`http://127.0.0.1:${server.address().port}/callbacks`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', connection: 'close' },
+      body: JSON.stringify(callback),
+    });
+    const { outcome, error } = await response.json();
+    answers.push([response.status, outcome ?? error, response.headers.get('retry-after')]);
+  }
+  await storePromises[0].check(store);
+  console.log(
+    JSON.stringify({
+      express: require('express/package.json').version,
+      manifest: manifest.name,
+      answers,
+      seen,
+      ownError: new RetryLater() instanceof TransferCallbackError,
+    }),
+  );
+  server.close();
+});

@@ -1,0 +1,204 @@
+// What a handler is given. Nothing here runs: `types.test.ts` compiles it, against the types of Express 5 and 4.
+import { expectTypeOf } from 'vitest';
+import { z } from 'zod';
+import {
+  memoryStore,
+  transferCallbackListener,
+  transferCallbackReceiver,
+  transferCallbackRouter,
+  type CallbackStore,
+  type HandlerContext,
+  type TransferCallback,
+  type TransferCallbackReceiver,
+  type TransferFailed,
+  type TransferSucceeded,
+} from 'transfer-callbacks';
+
+const store = memoryStore();
+const nothing = (): undefined => undefined;
+
+// Each handler sees its own half of the callback, whatever it was given to.
+transferCallbackReceiver({
+  store,
+  onSuccess(callback, context) {
+    expectTypeOf(callback).toEqualTypeOf<TransferSucceeded>();
+    expectTypeOf(callback.event).toEqualTypeOf<'transfer.success'>();
+    expectTypeOf(callback.data.status).toEqualTypeOf<'SUCCESS'>();
+    expectTypeOf(callback.data.failureReason).toEqualTypeOf<null>();
+    expectTypeOf(context).toEqualTypeOf<HandlerContext>();
+    expectTypeOf(context.tx).toEqualTypeOf<undefined>();
+    expectTypeOf(context.signal).toEqualTypeOf<AbortSignal>();
+  },
+  onFailed(callback) {
+    expectTypeOf(callback).toEqualTypeOf<TransferFailed>();
+    expectTypeOf(callback.event).toEqualTypeOf<'transfer.failed'>();
+    expectTypeOf(callback.data.status).toEqualTypeOf<'FAILED'>();
+    expectTypeOf(callback.data.failureReason).toEqualTypeOf<string | null>();
+  },
+});
+transferCallbackRouter({
+  store,
+  onSuccess: ({ data }) => {
+    expectTypeOf(data.failureReason).toEqualTypeOf<null>();
+    expectTypeOf(data.amount).toEqualTypeOf<number>();
+  },
+  onFailed: ({ data }) => {
+    expectTypeOf(data.failureReason).toEqualTypeOf<string | null>();
+  },
+});
+transferCallbackListener({
+  store,
+  onSuccess: ({ data }) => {
+    expectTypeOf(data.failureReason).toEqualTypeOf<null>();
+  },
+  onFailed: ({ data }) => {
+    expectTypeOf(data.failureReason).toEqualTypeOf<string | null>();
+  },
+});
+
+// A handler may be a function with types of its own, and does not narrow the other one.
+async function markPaid(callback: TransferSucceeded, { signal }: HandlerContext): Promise<void> {
+  signal.throwIfAborted();
+  await Promise.resolve(callback.data.amount);
+}
+transferCallbackReceiver({
+  store,
+  onSuccess: markPaid,
+  onFailed(callback) {
+    expectTypeOf(callback).toEqualTypeOf<TransferFailed>();
+  },
+});
+transferCallbackRouter({
+  store,
+  onSuccess: markPaid,
+  verify: (_request, callback) => callback?.event === 'transfer.failed' && callback.data.failureReason !== null,
+  onFailed(callback) {
+    expectTypeOf(callback).toEqualTypeOf<TransferFailed>();
+  },
+});
+transferCallbackListener({
+  store,
+  onSuccess: (callback: TransferCallback) => callback.event,
+  onFailed: (callback: TransferCallback) => callback.event,
+});
+// @ts-expect-error -- it is never called for a success.
+transferCallbackReceiver({ store, onSuccess: nothing, onFailed: markPaid });
+
+// The payment method tells which of the two destinations is there.
+transferCallbackReceiver({
+  store,
+  onSuccess({ data }) {
+    expectTypeOf(data.walletNumber).toEqualTypeOf<string | null>();
+    expectTypeOf(data.bankAccount).toEqualTypeOf<Record<string, unknown> | null>();
+    if (data.paymentMethod === 'bank') {
+      expectTypeOf(data.bankAccount).toEqualTypeOf<Record<string, unknown>>();
+      expectTypeOf(data.walletNumber).toEqualTypeOf<null>();
+    } else {
+      expectTypeOf(data.paymentMethod).toEqualTypeOf<'mobile_money'>();
+      expectTypeOf(data.walletNumber).toEqualTypeOf<string>();
+      expectTypeOf(data.bankAccount).toEqualTypeOf<null>();
+    }
+  },
+  onFailed({ data }) {
+    if (data.paymentMethod === 'mobile_money') {
+      expectTypeOf(data.walletNumber).toEqualTypeOf<string>();
+      expectTypeOf(data.bankAccount).toEqualTypeOf<null>();
+    } else {
+      expectTypeOf(data.bankAccount).toEqualTypeOf<Record<string, unknown>>();
+      expectTypeOf(data.walletNumber).toEqualTypeOf<null>();
+    }
+  },
+});
+
+// `confirm` and the callback as a whole are the union, narrowed on `event`.
+transferCallbackReceiver({
+  store,
+  confirm(callback, { signal }) {
+    expectTypeOf(callback).toEqualTypeOf<TransferCallback>();
+    expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
+    if (callback.event === 'transfer.success') expectTypeOf(callback).toEqualTypeOf<TransferSucceeded>();
+    else expectTypeOf(callback).toEqualTypeOf<TransferFailed>();
+    return callback;
+  },
+  onSuccess: nothing,
+  onFailed: nothing,
+});
+
+// A schema of one's own gives its type to the handlers, to `confirm` and to the verifiers.
+const amountsAsText = z.discriminatedUnion('event', [
+  z.object({
+    event: z.literal('transfer.success'),
+    data: z.object({
+      id: z.string(),
+      externalId: z.string(),
+      status: z.literal('SUCCESS'),
+      amount: z.string(),
+      currency: z.string(),
+      feeAmount: z.string(),
+    }),
+  }),
+  z.object({
+    event: z.literal('transfer.failed'),
+    data: z.object({
+      id: z.string(),
+      externalId: z.string(),
+      status: z.literal('FAILED'),
+      amount: z.string(),
+      currency: z.string(),
+      failureCode: z.number(),
+    }),
+  }),
+]);
+transferCallbackRouter({
+  store,
+  schema: amountsAsText,
+  verify(_request, callback) {
+    expectTypeOf(callback).toEqualTypeOf<z.infer<typeof amountsAsText> | undefined>();
+    return true;
+  },
+  confirm(callback) {
+    expectTypeOf(callback).toEqualTypeOf<z.infer<typeof amountsAsText>>();
+    return callback;
+  },
+  onSuccess({ data }) {
+    expectTypeOf(data.amount).toEqualTypeOf<string>();
+    expectTypeOf(data.feeAmount).toEqualTypeOf<string>();
+  },
+  onFailed({ data }) {
+    expectTypeOf(data.amount).toEqualTypeOf<string>();
+    expectTypeOf(data.failureCode).toEqualTypeOf<number>();
+  },
+});
+transferCallbackReceiver({
+  store,
+  // @ts-expect-error -- without an id there is nothing to deduplicate on.
+  schema: z.object({ event: z.literal('transfer.success'), data: z.object({ amount: z.number() }) }),
+  onSuccess: nothing,
+  onFailed: nothing,
+});
+
+// The transaction of a store reaches the handlers, without a word of annotation, and through a receiver made before.
+interface Client {
+  query(text: string, values: unknown[]): Promise<void>;
+}
+declare const transactional: CallbackStore<Client>;
+const receiver = transferCallbackReceiver({
+  store: transactional,
+  async onSuccess({ data }, { tx }) {
+    expectTypeOf(tx).toEqualTypeOf<Client>();
+    await tx.query('UPDATE payouts SET paid = true WHERE id = $1', [data.externalId]);
+  },
+  onFailed: (_callback, { tx }) => {
+    expectTypeOf(tx).toEqualTypeOf<Client>();
+  },
+});
+expectTypeOf(receiver).toEqualTypeOf<TransferCallbackReceiver<TransferCallback, Client>>();
+transferCallbackRouter({ receiver });
+transferCallbackListener({ receiver, bodyLimitBytes: 1_000 });
+transferCallbackRouter({
+  store: transactional,
+  onSuccess: (_callback, { tx }) => {
+    expectTypeOf(tx).toEqualTypeOf<Client>();
+  },
+  onFailed: nothing,
+});

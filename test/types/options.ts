@@ -1,0 +1,109 @@
+// What the options take, and what they must refuse.
+import {
+  memoryStore,
+  redisStore,
+  RetryLater,
+  transferCallbackReceiver,
+  transferCallbackRouter,
+  type CallbackStore,
+  type Logger,
+  type ReceiverOptions,
+} from 'transfer-callbacks';
+import { pino } from 'pino';
+
+const store = memoryStore();
+const onSuccess = (): undefined => undefined;
+const onFailed = async (): Promise<void> => {
+  await Promise.resolve();
+};
+
+// Every option may be given as undefined, so that a value which may be missing needs no condition.
+transferCallbackRouter({
+  store,
+  onSuccess,
+  onFailed,
+  confirm: undefined,
+  schema: undefined,
+  inFlightWaitMs: undefined,
+  leaseMs: undefined,
+  handlerTimeoutMs: undefined,
+  storeTimeoutMs: undefined,
+  retentionMs: undefined,
+  onOutcome: undefined,
+  logger: undefined,
+  verify: undefined,
+  bodyLimitBytes: undefined,
+});
+memoryStore({ maxEntries: undefined });
+redisStore({ call: () => Promise.resolve(null) }, { prefix: undefined });
+new RetryLater('Not now.', { retryAfterMs: undefined });
+
+// A logger is pino's, or the like, or none.
+transferCallbackReceiver({ store, onSuccess, onFailed, logger: false });
+transferCallbackReceiver({ store, onSuccess, onFailed, logger: pino() });
+const logger: Logger = { warn: (details: object) => details, error: () => undefined };
+transferCallbackReceiver({ store, onSuccess, onFailed, logger });
+// @ts-expect-error -- `true` is no logger.
+transferCallbackReceiver({ store, onSuccess, onFailed, logger: true });
+
+// Both handlers, and no more.
+// @ts-expect-error -- no onFailed.
+transferCallbackReceiver({ store, onSuccess });
+// @ts-expect-error -- no onSuccess.
+transferCallbackRouter({ store, onFailed });
+// @ts-expect-error -- undefined is no handler.
+transferCallbackRouter({ store, onSuccess, onFailed: undefined });
+// @ts-expect-error -- the service has no third event.
+transferCallbackRouter({ store, onSuccess, onFailed, onPending: onSuccess });
+// @ts-expect-error -- misspelt.
+transferCallbackRouter({ store, onSuccess, onFailed, onSucess: onSuccess });
+// @ts-expect-error -- misspelt.
+transferCallbackReceiver({ store, onSuccess, onFailed, leaseMS: 15_000 });
+// @ts-expect-error -- onSuccess is never called for a failure.
+transferCallbackReceiver({ store, onSuccess: ({ event }: { event: 'transfer.failed' }) => event, onFailed });
+// @ts-expect-error -- no callback has this field.
+transferCallbackReceiver({ store, onSuccess: ({ data }: { data: { fee: number } }) => data.fee, onFailed });
+// @ts-expect-error -- the edge's options are not the receiver's.
+transferCallbackReceiver({ store, onSuccess, onFailed, verify: () => true });
+
+// A receiver made before has its options already.
+const receiver = transferCallbackReceiver({ store, onSuccess, onFailed });
+transferCallbackRouter({ receiver });
+// @ts-expect-error -- which of the two stores would it be?
+transferCallbackRouter({ receiver, store, onSuccess, onFailed });
+// @ts-expect-error -- a store is no receiver.
+transferCallbackRouter({ receiver: store });
+
+// A store is what claims.
+// @ts-expect-error -- no store.
+transferCallbackReceiver({ onSuccess, onFailed });
+// @ts-expect-error -- a Map keeps claims for nobody.
+transferCallbackReceiver({ store: new Map(), onSuccess, onFailed });
+// @ts-expect-error -- the factory, not called.
+transferCallbackReceiver({ store: memoryStore, onSuccess, onFailed });
+const forgetful = {
+  claim: () =>
+    Promise.resolve({ state: 'claimed' as const, lease: { tx: undefined, renew: () => Promise.resolve(true) } }),
+};
+// @ts-expect-error -- a lease that cannot be settled or released.
+transferCallbackReceiver({ store: forgetful, onSuccess, onFailed });
+// @ts-expect-error -- a claim is one of three, and `locked` is none of them.
+export const locking: CallbackStore = { claim: () => Promise.resolve({ state: 'locked' }) };
+
+// Times are numbers of milliseconds.
+const times: Partial<ReceiverOptions> = { leaseMs: 15_000, retentionMs: 604_800_000 };
+transferCallbackReceiver({ store, onSuccess, onFailed, ...times });
+// @ts-expect-error -- no text.
+transferCallbackReceiver({ store, onSuccess, onFailed, leaseMs: '15s' });
+// @ts-expect-error -- no bigint.
+transferCallbackReceiver({ store, onSuccess, onFailed, retentionMs: 604_800_000n });
+// @ts-expect-error -- no Date.
+transferCallbackReceiver({ store, onSuccess, onFailed, handlerTimeoutMs: new Date() });
+// @ts-expect-error -- no null.
+transferCallbackReceiver({ store, onSuccess, onFailed, storeTimeoutMs: null });
+// @ts-expect-error -- no text.
+transferCallbackRouter({ store, onSuccess, onFailed, bodyLimitBytes: '100kb' });
+// @ts-expect-error -- no text.
+memoryStore({ maxEntries: '1000' });
+// @ts-expect-error -- the unit is in the name.
+new RetryLater('Not now.', { retryAfter: 30 });

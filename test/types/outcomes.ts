@@ -1,0 +1,73 @@
+// What `receive` answers and `onOutcome` is told, narrowed by the name of the outcome.
+import { expectTypeOf } from 'vitest';
+import {
+  TransferCallbackError,
+  type Issue,
+  type OutcomeName,
+  type TransferCallbackErrorCode,
+  type TransferCallbackOutcome,
+  type TransferCallbackReceiver,
+} from 'transfer-callbacks';
+
+declare const receiver: TransferCallbackReceiver;
+const outcome = await receiver.receive({}, { source: 'replay' });
+expectTypeOf(outcome).toEqualTypeOf<TransferCallbackOutcome>();
+expectTypeOf(outcome.durationMs).toEqualTypeOf<number>();
+expectTypeOf(outcome.source).toEqualTypeOf<string>();
+expectTypeOf(outcome.id).toEqualTypeOf<string | undefined>();
+expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED' | undefined>();
+
+switch (outcome.outcome) {
+  case 'processed':
+    expectTypeOf(outcome.overlapped).toEqualTypeOf<boolean>();
+    expectTypeOf(outcome.id).toEqualTypeOf<string>();
+    expectTypeOf(outcome.event).toEqualTypeOf<'transfer.success' | 'transfer.failed'>();
+    expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED'>();
+    break;
+  case 'conflict':
+    expectTypeOf(outcome.settled).toEqualTypeOf<string>();
+    expectTypeOf(outcome.id).toEqualTypeOf<string>();
+    break;
+  case 'invalid':
+    expectTypeOf(outcome.issues).toEqualTypeOf<readonly Issue[]>();
+    expectTypeOf(outcome.id).toEqualTypeOf<undefined>();
+    expectTypeOf(outcome).not.toHaveProperty('overlapped');
+    break;
+  case 'unauthorized':
+    expectTypeOf(outcome.id).toEqualTypeOf<undefined>();
+    expectTypeOf(outcome.issues).toEqualTypeOf<readonly Issue[] | undefined>();
+    expectTypeOf(outcome).not.toHaveProperty('overlapped');
+    break;
+  case 'retry_later':
+    expectTypeOf(outcome.retryAfterMs).toEqualTypeOf<number>();
+    expectTypeOf(outcome.error).toEqualTypeOf<unknown>();
+    break;
+  case 'unconfirmed':
+  case 'handler_failed':
+  case 'timed_out':
+  case 'store_unavailable':
+    expectTypeOf(outcome.error).toEqualTypeOf<unknown>();
+    expectTypeOf(outcome.id).toEqualTypeOf<string>();
+    break;
+  case 'duplicate':
+  case 'in_progress':
+  case 'closing':
+    expectTypeOf(outcome.id).toEqualTypeOf<string>();
+    break;
+  default:
+    expectTypeOf(outcome).toBeNever();
+}
+// Only some outcomes have an error: ask for the outcome first.
+expectTypeOf(outcome).not.toHaveProperty('error');
+// @ts-expect-error -- not the name of an outcome.
+export const unknownName: OutcomeName = 'acknowledged';
+
+expectTypeOf(await receiver.close({ timeoutMs: 1_000 })).toEqualTypeOf<{ unfinished: number }>();
+// @ts-expect-error -- the options as they apply cannot be changed.
+receiver.options.leaseMs = 1;
+
+// Errors are told apart by a code, which is one of those that exist.
+const { code } = new TransferCallbackError('STORE_TIMEOUT', 'The store did not answer.');
+expectTypeOf(code).toEqualTypeOf<TransferCallbackErrorCode>();
+// @ts-expect-error -- not a code.
+new TransferCallbackError('STORE_SLOW', 'The store did not answer.');

@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { expect, test } from 'vitest';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = dirname(dirname(here));
+const sources = readdirSync(here)
+  .filter((file) => !file.endsWith('.test.ts'))
+  .map((file) => join(here, file));
+
+const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), (path) => readFileSync(path, 'utf8')) as {
+  config: { compilerOptions: { paths: Record<string, string[]> } };
+};
+
+test.each([
+  ['5', '@types/express'],
+  ['4', '@types/express4'],
+])(
+  'the types are as promised, and refuse what they must, with the types of Express %s',
+  (major, types) => {
+    const { compilerOptions } = config;
+    const paths = { ...compilerOptions.paths, express: [`./node_modules/${types}/index.d.ts`] };
+    const { options } = ts.parseJsonConfigFileContent(
+      { ...config, compilerOptions: { ...compilerOptions, paths } },
+      ts.sys,
+      root,
+    );
+    const program = ts.createProgram(sources, options);
+    const read = program.getSourceFiles().map(({ fileName }) => fileName);
+    const expressTypes = read.filter((path) => /\/@types\/express\d?\/index\.d\.ts$/.test(path));
+    expect(expressTypes).toEqual([expect.stringContaining(`/${types}/index.d.ts`)]);
+    expect(majorOf(types)).toBe(major);
+    const faults = ts.getPreEmitDiagnostics(program).map(({ file, start = 0, messageText }) => ({
+      file: file?.fileName.slice(root.length + 1),
+      line: file && file.getLineAndCharacterOfPosition(start).line + 1,
+      message: ts.flattenDiagnosticMessageText(messageText, '\n'),
+    }));
+    expect(faults).toEqual([]);
+    expect(sources.length).toBeGreaterThanOrEqual(5);
+  },
+  120_000,
+);
+
+function majorOf(types: string): string | undefined {
+  const { version } = JSON.parse(readFileSync(join(root, 'node_modules', types, 'package.json'), 'utf8')) as {
+    version: string;
+  };
+  return version.split('.')[0];
+}

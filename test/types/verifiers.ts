@@ -1,0 +1,106 @@
+// Verifiers, and what mounts where.
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import express, { Router, type Request } from 'express';
+import { expectTypeOf } from 'vitest';
+import {
+  basicAuth,
+  headerToken,
+  ipAllowList,
+  memoryStore,
+  transferCallbackListener,
+  transferCallbackRouter,
+  transferToken,
+  urlToken,
+  type TransferCallback,
+  type TransferFailed,
+  type Verifier,
+} from 'transfer-callbacks';
+
+const options = { store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined };
+const secret = 'at least 16 characters';
+
+// The router is Express's own, and mounts like any other.
+const router = transferCallbackRouter(options);
+expectTypeOf(router).toEqualTypeOf<Router>();
+const app = express();
+app.use(router);
+app.use('/callbacks/transfers', express.json(), router);
+Router().use('/callbacks', router);
+
+// The listener is Node's own, and mounts like any handler.
+const listener = transferCallbackListener(options);
+expectTypeOf(listener).toEqualTypeOf<RequestListener>();
+createServer(listener);
+app.post('/callbacks', listener);
+
+// The ready-made ones fit both, alone and in a list, beside one of one's own.
+const perTransfer = transferToken([secret, secret]);
+expectTypeOf(perTransfer.urlFor('https://merchant.example/', 'payout-1')).toEqualTypeOf<string>();
+const own: Verifier = (request) => request.headers['x-gateway'] === 'payouts';
+const all = [
+  perTransfer,
+  urlToken(secret),
+  headerToken('x-token', secret),
+  basicAuth({ username: 'service', password: secret }),
+  ipAllowList(['203.0.113.0/24']),
+  own,
+];
+transferCallbackRouter({ ...options, verify: all });
+transferCallbackListener({ ...options, verify: all });
+for (const verify of all) {
+  transferCallbackRouter({ ...options, verify });
+  transferCallbackListener({ ...options, verify });
+}
+
+// Without annotation, a verifier sees the request of its server and the callback, if there is one.
+transferCallbackRouter({
+  ...options,
+  verify(request, callback) {
+    expectTypeOf(request).toEqualTypeOf<Request>();
+    expectTypeOf(callback).toEqualTypeOf<TransferCallback | undefined>();
+    return request.get('x-gateway') === 'payouts';
+  },
+});
+transferCallbackListener({
+  ...options,
+  verify: async (request, callback) => {
+    expectTypeOf(request).toEqualTypeOf<IncomingMessage>();
+    expectTypeOf(callback).toEqualTypeOf<TransferCallback | undefined>();
+    await Promise.resolve();
+    return true;
+  },
+});
+
+// The handlers keep their types beside a verifier that does not care about the callback.
+const fromProxy: Verifier<unknown, Request> = (request) => request.hostname === 'merchant.example';
+transferCallbackRouter({
+  ...options,
+  verify: [fromProxy, perTransfer],
+  onFailed(callback) {
+    expectTypeOf(callback).toEqualTypeOf<TransferFailed>();
+  },
+});
+
+// A plain Node server has no Express request to give.
+// @ts-expect-error -- `hostname` is Express's.
+transferCallbackListener({ ...options, verify: fromProxy });
+// @ts-expect-error -- as one of a list, too.
+transferCallbackListener({ ...options, verify: [own, fromProxy] });
+// @ts-expect-error -- `get` is Express's.
+transferCallbackListener({ ...options, verify: (request: Request) => request.get('x-gateway') === 'payouts' });
+
+// An answer is a boolean: a header that is merely there is none.
+// @ts-expect-error -- a string or a list, or undefined.
+transferCallbackRouter({ ...options, verify: (request) => request.headers['x-gateway'] });
+// @ts-expect-error -- the callback may be missing.
+transferCallbackRouter({ ...options, verify: (_request, callback) => callback.data.amount < 1_000_000 });
+// @ts-expect-error -- the secret itself is no verifier.
+transferCallbackRouter({ ...options, verify: secret });
+// @ts-expect-error -- urlToken, not called.
+transferCallbackRouter({ ...options, verify: urlToken });
+// @ts-expect-error -- a secret is text.
+headerToken('x-token', Buffer.from(secret));
+// @ts-expect-error -- no password.
+basicAuth({ username: 'service' });
+// @ts-expect-error -- a list.
+ipAllowList('203.0.113.7');

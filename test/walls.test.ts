@@ -1,0 +1,134 @@
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ESLint } from 'eslint';
+import { describe, expect, test } from 'vitest';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+// The walls look at imports alone: without types, a planted file need not be on disk.
+const wall = '@typescript-eslint/no-restricted-imports';
+const gate = 'no-restricted-syntax';
+const options: ESLint.Options = {
+  cwd: root,
+  overrideConfig: { languageOptions: { parserOptions: { projectService: false } } },
+  ruleFilter: ({ ruleId }) => ruleId === wall || ruleId === gate,
+};
+const eslint = new ESLint(options);
+
+async function reportedIn(filePath: string, code: string): Promise<(string | null)[]> {
+  const [result] = await eslint.lintText(code, { filePath: join(root, filePath) });
+  return (result ?? expect.fail(`${filePath} was not linted`)).messages.map(({ ruleId }) => ruleId);
+}
+
+describe.each([
+  [
+    'core knows no HTTP, no driver and no other room',
+    'src/core/planted.ts',
+    [
+      'express',
+      'node:http',
+      'node:https',
+      'node:net',
+      'ioredis',
+      'pg',
+      'redis',
+      'zod/v4/core',
+      '../http/answers.js',
+      './../http/answers.js',
+      '../stores/memory.js',
+      '../testing/index.js',
+      '../index.js',
+    ],
+    ['zod', 'node:diagnostics_channel', './errors.js'],
+  ],
+  [
+    'stores know core, and no driver',
+    'src/stores/planted.ts',
+    ['ioredis', 'iovalkey', 'redis', 'pg', 'express', 'zod', 'node:http', '../http/body.js', '../testing/index.js'],
+    ['node:crypto', './redis-scripts.js', '../core/errors.js'],
+  ],
+  [
+    'http knows core and Node',
+    'src/http/body.ts',
+    [
+      'express',
+      'zod',
+      'ioredis',
+      'body-parser',
+      'node:fs',
+      '../stores/memory.js',
+      '../core/../stores/memory.js',
+      '../testing/index.js',
+      '../index.js',
+    ],
+    ['node:http', './answers.js', '../core/receiver.js'],
+  ],
+  [
+    'the router alone knows Express',
+    'src/http/router.ts',
+    ['zod', 'ioredis', 'express/lib/router', '../stores/memory.js', '../testing/index.js'],
+    ['express', './listener.js', '../core/callback.js'],
+  ],
+  [
+    'testing knows core',
+    'src/testing/planted.ts',
+    ['vitest', 'ioredis', '../stores/memory.js', '../http/router.js', '../index.js'],
+    ['node:assert/strict', './fixtures.js', '../core/store.js'],
+  ],
+  [
+    'the public face names what is in the house, but not what stands beside it',
+    'src/index.ts',
+    ['express', 'ioredis', './testing.js', './testing/index.js', './sandbox/index.js', './client/index.js'],
+    ['./core/errors.js', './http/router.js', './stores/memory.js'],
+  ],
+  [
+    'a new room has no door until its wall has one',
+    'src/planted/planted.ts',
+    ['express', 'ioredis', 'zod', 'node:http', '../core/errors.js', '../testing/index.js'],
+    [],
+  ],
+])('%s', (_title, filePath, forbidden, allowed) => {
+  test.each(forbidden)('%s is reported, however it is imported', async (module) => {
+    const ways = [
+      `import { planted } from '${module}'; export const used = planted;`,
+      `import type { planted } from '${module}'; export type Used = typeof planted;`,
+      `import * as planted from '${module}'; export const used = planted;`,
+      `import '${module}';`,
+      `export { planted } from '${module}';`,
+      `export * from '${module}';`,
+      `import planted = require('${module}'); export const used = planted;`,
+    ];
+    for (const code of ways) expect(await reportedIn(filePath, code), code).toContain(wall);
+  });
+
+  if (allowed.length > 0) {
+    test.each(allowed)('%s is not', async (module) => {
+      const code = `import { planted } from '${module}'; export const used = planted;`;
+      expect(await reportedIn(filePath, code)).toEqual([]);
+    });
+  }
+});
+
+test.each([
+  "export const later = import('ioredis');",
+  "export type Client = import('ioredis').Redis;",
+  "export const client = require('ioredis');",
+])('no import hides from the walls: %s', async (code) => {
+  expect(await reportedIn('src/stores/planted.ts', code)).toEqual([gate]);
+});
+
+test('nothing in src goes through a wall, and no comment opens a gate', async () => {
+  const strict = new ESLint({ ...options, allowInlineConfig: false });
+  const results = await strict.lintFiles('src/**/*.ts');
+  expect(results.length).toBeGreaterThan(10);
+  const reported = results.flatMap(({ filePath, messages }) => messages.map(({ message }) => [filePath, message]));
+  expect(reported).toEqual([]);
+});
+
+test('the walls are on for every file of src', async () => {
+  const files = (await eslint.lintFiles('src/**/*.ts')).map(({ filePath }) => filePath);
+  for (const file of files) {
+    const config = (await eslint.calculateConfigForFile(file)) as { rules: Record<string, unknown[]> };
+    expect([config.rules[wall]?.[0], config.rules[gate]?.[0]], file).toEqual([2, 2]);
+  }
+});
