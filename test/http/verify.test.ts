@@ -560,7 +560,11 @@ describe('a verifier that cannot be made', () => {
       () => headerToken('X-Token', short),
       `Expected \`secret\` to be ${long}, got a string of 15 characters.`,
     ],
-    ['headerToken without a name', () => headerToken('', secret), 'Expected `name` to be a header name, got a string of 0 characters.'],
+    [
+      'headerToken without a name',
+      () => headerToken('', secret),
+      'Expected `name` to be a header name, got a string of 0 characters.',
+    ],
     [
       'headerToken of a bad name',
       () => headerToken('X Token', secret),
