@@ -55,7 +55,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): CallbackStore {
       }
       oldest = oldest.next;
     }
-    youngest = undefined;
   }
 
   function warnOnce(): void {

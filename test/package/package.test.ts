@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { storePromises } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 // What `npm install transfer-callbacks` gives to people, tried in projects such as theirs.
@@ -175,6 +176,9 @@ describe.each(roots)('a project on $title (express $express, zod $zod)', ({ fold
     expect(added.filter((path) => !path.includes(`/node_modules/${packageName}/dist/`))).toEqual([]);
     expect(added.filter((path) => /\/dist\/(testing|sandbox|client)\b/.test(path))).toEqual([]);
     expect(added).not.toEqual([]);
+    // Code that two entries share lies in files without a telling name.
+    const texts = await Promise.all(added.map((path) => readFile(fileURLToPath(path), 'utf8')));
+    for (const { title } of storePromises) expect(texts.join('\n')).not.toContain(title);
   });
 
   /** The files that a program has loaded: those that V8 has counted. */
