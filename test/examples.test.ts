@@ -94,12 +94,13 @@ const processed = { status: 200, body: '{"outcome":"processed"}' };
 const duplicate = { status: 200, body: '{"outcome":"duplicate"}' };
 
 describe('the examples', () => {
-  it('are all run by this file, or by vitest itself', async () => {
+  it('are all run by this file or those beside it, or by vitest itself', async () => {
     const files = await readdir(join(root, 'examples'));
-    const text = await readFile(fileURLToPath(import.meta.url), 'utf8');
+    const tests = ['examples.test.ts', 'postgres-examples.test.ts', 'custom-store.test.ts'];
+    const text = (await Promise.all(tests.map((file) => readFile(join(root, 'test', file), 'utf8')))).join('\n');
     // `payouts.ts` stands for the user's own code and is run by the others.
     const examples = files.filter((file) => /(?<!\.test)\.ts$/.test(file) && file !== 'payouts.ts');
-    expect(examples.filter((file) => !text.includes(`('${file}'`))).toEqual([]);
+    expect(examples.filter((file) => !text.includes(`${file}'`))).toEqual([]);
   });
 });
 
@@ -264,17 +265,46 @@ describe('queue-hand-off.ts', () => {
   });
 });
 
+describe('reconcile.ts', () => {
+  it('finds what no callback has told, acts on it once, and takes nothing unknown for a failure', async () => {
+    const { exitCode, output } = run('reconcile.ts');
+
+    expect(await exitCode).toBe(0);
+    expect(
+      output()
+        .match(/^(Paid|Refunded) .*$/gm)
+        ?.sort(),
+    ).toEqual(['Paid no-callback-1: 15000', 'Refunded failed-2: Beneficiary not found']);
+    expect(output()).toContain('{"processed":2,"duplicate":0,"pending":0,"unknown":1,"failed":0}');
+    expect(output()).toContain('{"processed":0,"duplicate":2,"pending":0,"unknown":1,"failed":0}');
+    expect(output()).toMatch(/Look into unheard-of-3: TransferClientError: The service refused: 404/);
+  });
+});
+
+describe('sandbox.ts', () => {
+  it('acts on a transfer whose first two attempts are lost, and ends', async () => {
+    const { exitCode, output } = run('sandbox.ts');
+
+    expect(await exitCode).toBe(0);
+    expect(output().match(/^Paid .*$/gm)).toEqual(['Paid 15000 XAF for lost-attempts-42']);
+    expect(output()).toContain('Attempt 3: { status: 200 }');
+  });
+});
+
 describe('demo.ts', () => {
   const rows = [
-    '✓ A payout that succeeded       200           paid 15,000 XAF, wallet      processed',
-    '✓ A payout that failed          200           refunded: Wallet closed      processed',
-    '✓ A payout to a bank account    200           paid 250,000 XAF, bank       processed',
-    '✓ The handler fails at first    500, 200      error, paid 900 XAF, wallet  handler_failed, processed',
-    '✓ The handler asks for later    503, 200      later, paid 900 XAF, wallet  retry_later, processed',
-    '✓ Five copies at the same time  5 × 200       paid 40,000 XAF, wallet      processed, 4 × duplicate',
-    '✓ A success, then a failure     200, 4 × 422  paid 15,000 XAF, wallet      processed, 4 × conflict',
-    '✓ A forgery, without the token  4 × 401       nothing                      4 × unauthorized',
-    '✓ A callback that is cut short  4 × 400       nothing                      4 × invalid',
+    '✓ A payout that succeeds       200            paid 15,000 XAF, wallet      processed',
+    '✓ A payout that fails          200            refunded 900 XAF, wallet     processed',
+    '✓ A payout to a bank account   200            paid 250,000 XAF, bank       processed',
+    '✓ The handler fails at first   500, 200       error, paid 900 XAF, wallet  handler_failed, processed',
+    '✓ The handler asks for later   503, 200       later, paid 900 XAF, wallet  retry_later, processed',
+    '✓ Ten copies at the same time  10 × 200       paid 900 XAF, wallet         processed, 9 × duplicate',
+    '✓ Two attempts are lost        2 × lost, 200  paid 900 XAF, wallet         processed',
+    '✓ A first attempt cut short    400, 200       paid 900 XAF, wallet         invalid, processed',
+    '✓ A failure, then a success    200, 4 × 422   refunded 900 XAF, wallet     processed, 4 × conflict',
+    '✓ A forgery without the token  4 × 401        nothing                      4 × unauthorized',
+    '✓ No callback: reconciled      nothing        paid 900 XAF, wallet         processed',
+    '✓ Reconciled, then callback    200            paid 900 XAF, wallet         processed, duplicate',
   ];
   const rowsOf = (output: string): string[] => output.split('\n').filter((line) => /^[✓✗]/.test(line));
 
@@ -325,9 +355,9 @@ describe('demo.ts', () => {
         const lease = { renew: async () => true, settle: async () => ({ overlapped: false }), release: async () => {} };
         return { claim: async () => ({ state: 'claimed', lease }) };
       }`,
-      failures: 2,
+      failures: 3,
       row: 5,
-      shown: '✗ Five copies at the same time  5 × 200       5 × paid 40,000 XAF, wallet  5 × processed',
+      shown: '✗ Ten copies at the same time  10 × 200       10 × paid 900 XAF, wallet    10 × processed',
     },
     {
       fault: 'a failed handler is acknowledged',
@@ -335,15 +365,15 @@ describe('demo.ts', () => {
       plant: (text: string) => text.replace('status: 500', 'status: 200'),
       failures: 1,
       row: 3,
-      shown: '✗ The handler fails at first    200           error                        handler_failed',
+      shown: '✗ The handler fails at first   200            error                        handler_failed',
     },
     {
       fault: 'every sender is believed',
       file: 'src/http/verify.ts',
       plant: (text: string) => text.replace('return matches(lastPathSegment(request))', 'return true'),
       failures: 1,
-      row: 7,
-      shown: '✗ A forgery, without the token  200           refunded: Beneficiary not found  processed',
+      row: 9,
+      shown: '✗ A forgery without the token  200            refunded 15,000 XAF, wallet  processed',
     },
   ])('ends with 1 and says what was expected when $fault', async ({ file, plant, failures, row, shown }) => {
     const copy = await mkdtemp(join(tmpdir(), 'transfer-callbacks-demo-'));
@@ -360,9 +390,9 @@ describe('demo.ts', () => {
     const { exitCode, output } = run('demo.ts', {}, copy);
 
     expect(await exitCode).toBe(1);
-    const expected = `    expected                    ${rows[row]?.slice(32) ?? ''}`;
+    const expected = `    expected                   ${rows[row]?.slice(31) ?? ''}`;
     expect(output()).toContain(`${shown}\n${expected}\n`);
-    expect(output()).toContain(`${failures} of 9 are not as designed.`);
-    expect(rowsOf(output()).filter((line) => line.startsWith('✓'))).toHaveLength(9 - failures);
+    expect(output()).toContain(`${failures} of 12 are not as designed.`);
+    expect(rowsOf(output()).filter((line) => line.startsWith('✓'))).toHaveLength(12 - failures);
   });
 });

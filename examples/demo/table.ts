@@ -1,6 +1,6 @@
 import { isAsDesigned, type Cells, type Scene } from './scenes.js';
 
-const widths = [28, 12, 27, 25];
+const widths = [27, 13, 27, 25];
 
 type Colour = 'green' | 'red' | 'dim';
 
@@ -15,14 +15,14 @@ export function paint(colour: Colour, text: string): string {
 }
 
 export function header(): string {
-  const titles = line(['Delivery', 'Attempts', 'What the handlers did', 'Outcome']);
+  const titles = line(['Transfer', 'Attempts', 'What the handlers did', 'Outcome']);
   return `  ${titles}\n  ${paint('dim', line(widths.map((width) => '─'.repeat(width))))}`;
 }
 
 /** One row; where something else was expected, with that below it. */
 export function row(scene: Scene, observed: Cells): string {
-  const { delivery, expected } = scene;
-  const text = line([delivery, observed.attempts, observed.runs, observed.outcomes]);
+  const { transfer, expected } = scene;
+  const text = line([transfer, observed.attempts, observed.runs, observed.outcomes]);
   if (isAsDesigned(scene, observed)) return `${paint('green', '✓')} ${text}`;
   const wish = line(['  expected', expected.attempts, expected.runs, expected.outcomes]);
   return `${paint('red', '✗')} ${text}\n  ${paint('red', wish)}`;

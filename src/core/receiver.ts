@@ -60,7 +60,8 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
   if (store.processLocal === true && process.env.NODE_ENV === 'production') {
     logger.warn({}, 'Transfer callbacks are deduplicated within this process only: production wants a shared store.');
   }
-  const holds = new Set<Hold>();
+  // A Set would keep every table that it has outgrown, and the deliveries in it, until a full collection.
+  const holds: Hold[] = [];
   /** Deliveries without an outcome, and holds that are not over. */
   let unfinished = 0;
   let onIdle: () => void = () => undefined;
@@ -70,7 +71,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     const { source = 'direct' } = delivery;
     const startedAt = performance.now();
     const ended = await judge(input, source, delivery);
-    const outcome = { source, durationMs: performance.now() - startedAt, ...ended };
+    const outcome = { ...ended, source, durationMs: performance.now() - startedAt };
     announce(outcome, options);
     return outcome;
   }
@@ -91,7 +92,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     const { event, data } = read.callback;
     unfinished += 1;
     try {
-      return { id: data.id, event, status: data.status, ...(await act(read.callback, source)) };
+      return { ...(await act(read.callback, source)), id: data.id, event, status: data.status };
     } finally {
       finishOne();
     }
@@ -108,16 +109,23 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
 
   /** Claims the callback and acts on the answer; waits, claiming again, while another delivery holds it. */
   async function act(callback: C, source: string): Promise<Ending> {
-    const key = callback.data.id;
+    const { event, data } = callback;
+    const { id: key, externalId } = data;
     const fingerprint = fingerprintOf(callback);
-    const request = { token: crypto.randomUUID(), fingerprint, leaseMs, retentionMs };
+    const token = crypto.randomUUID();
+    const request = { token, fingerprint, leaseMs, retentionMs, timeoutMs: storeTimeoutMs, event, externalId };
     const waitUntil = performance.now() + inFlightWaitMs;
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
       if (closed !== undefined) return { outcome: 'closing' };
+      let claiming: Promise<Claim<Tx>> | undefined;
       let claim: Claim<Tx>;
       try {
-        claim = await claimWithinDeadline(key, request);
+        claiming = store.claim(key, request);
+        claim = await withinStoreDeadline(storeTimeoutMs, claiming);
       } catch (error) {
+        // It may have been applied all the same, or be applied yet: without a holder it would stand in the way of the
+        // next attempt. If releasing it fails too, it lapses.
+        claiming?.then((late) => (late.state === 'claimed' ? late.lease.release() : undefined)).catch(() => undefined);
         return { outcome: 'store_unavailable', error };
       }
       if (claim.state === 'claimed') return run(callback, claim.lease, source);
@@ -132,27 +140,14 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     }
   }
 
-  async function claimWithinDeadline(key: string, request: Parameters<typeof store.claim>[1]): Promise<Claim<Tx>> {
-    const claiming = store.claim(key, request);
-    try {
-      return await withinStoreDeadline(storeTimeoutMs, claiming);
-    } catch (error) {
-      // It may have been applied all the same, or be applied yet: without a holder it would stand in the way of the
-      // next attempt. If releasing it fails too, it lapses.
-      const released = claiming.then((claim) => (claim.state === 'claimed' ? claim.lease.release() : undefined));
-      released.catch(() => undefined);
-      throw error;
-    }
-  }
-
   /** Runs the handler under the lease. Its deadline ends the delivery, never the hold: only the handler does. */
   async function run(callback: C, lease: Lease<Tx>, source: string): Promise<Ending> {
     const { id } = callback.data;
     const hold = holdLease(id, lease, options, (over) => {
-      holds.delete(over);
+      holds.splice(holds.indexOf(over), 1);
       finishOne();
     });
-    holds.add(hold);
+    holds.push(hold);
     unfinished += 1;
     if (closed !== undefined) {
       await hold.release();
@@ -167,15 +162,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
         hold.controller.abort(error);
         resolve({ outcome: 'timed_out', error });
       }, handlerTimeoutMs);
-      const context: HandlerContext<Tx> = {
-        // Node makes a signal when it is first asked for, and on Node 20 that takes longer than all of a claim.
-        get signal() {
-          return hold.controller.signal;
-        },
-        source,
-        tx: lease.tx,
-      };
-      void handle(callback, context).then(async (handled) => {
+      void handle(callback, { signal: hold.controller.signal, source, tx: lease.tx }).then(async (handled) => {
         clearTimeout(timer);
         if (late) logger.warn({ id, outcome: handled.outcome }, 'The handler of a transfer callback settled late.');
         if (handled.outcome === 'processed') {
@@ -225,9 +212,9 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     await idleWithin(timeoutMs);
     for (const hold of holds) hold.controller.abort(new TransferCallbackError('CLOSING', 'The receiver is closing.'));
     await idleWithin(storeTimeoutMs);
-    const left = holds.size;
-    for (const hold of holds) hold.letGo();
-    return { unfinished: left };
+    const left = [...holds];
+    for (const hold of left) hold.letGo();
+    return { unfinished: left.length };
   }
 
   async function idleWithin(ms: number): Promise<void> {

@@ -8,6 +8,12 @@ export interface ClaimRequest {
   leaseMs: number;
   /** How long the settled record lasts, counted from settling, in milliseconds. */
   retentionMs: number;
+  /** How long the caller waits for the answer, in milliseconds: a store with a queue need not work for one who has gone. */
+  timeoutMs?: number;
+  /** For whoever looks into the store. */
+  event?: string;
+  /** For whoever looks into the store. */
+  externalId?: string;
 }
 
 /**
@@ -26,8 +32,9 @@ export interface Lease<Tx = undefined> {
   /** Counts the lease from now again. Answers whether it is still this delivery's; if not, nothing was changed. */
   renew(): Promise<boolean>;
   /**
-   * Records that the handler has succeeded. Never refused, and may be called again after a failure. `overlapped`
-   * says that the lease was no longer this delivery's, so that another one may have run the handler too.
+   * Records that the handler has succeeded. May be called again after a failure. Of a lease that was no longer this
+   * delivery's it is kept all the same, and reported as `overlapped`: another one may have run the handler too. A
+   * transactional store rejects it instead, since with the lease what the handler had written is gone.
    */
   settle(): Promise<{ overlapped: boolean }>;
   /** Frees the callback for the next delivery. Changes nothing when the lease is no longer this delivery's. */

@@ -3,20 +3,22 @@ import type { CallbackStore, Claim, ClaimRequest } from '../core/store.js';
 
 export interface MemoryStoreOptions {
   /**
-   * How many settled callbacks are remembered, at up to about 250 bytes each. Beyond that the oldest is forgotten
+   * How many settled callbacks are remembered, at 250 to 300 bytes each. Beyond that the oldest is forgotten
    * early, and a process warning says so once. Default 100 000.
    */
   maxEntries?: number | undefined;
 }
 
-interface Expiring {
-  readonly expiresAt: number;
+interface Claimed {
+  readonly token: string;
+  expiresAt: number;
 }
 
 /** A settled callback, in the chain from the oldest to the youngest. */
-interface Settled extends Expiring {
+interface Settled {
   readonly key: string;
   readonly fingerprint: string;
+  readonly expiresAt: number;
   next: Settled | undefined;
 }
 
@@ -28,32 +30,31 @@ export function memoryStore(options: MemoryStoreOptions = {}): CallbackStore {
   onlyKnownOptions(options, ['maxEntries']);
   const { maxEntries = 100_000 } = options;
   wholeNumber('maxEntries', maxEntries, 1);
-  const claims = new Map<string, Expiring & { readonly token: string }>();
-  const settled = new Map<string, Settled>();
-  // The order in which records expire. An iterator over `settled` would do, but V8 keeps every table that the Map has
-  // outgrown since the iterator's last step.
+  // One table for both: a second one, of claims alone, would be filled and emptied with every callback, and V8 keeps
+  // each table that a Map has outgrown, and all that it held, until a full collection.
+  const records = new Map<string, Claimed | Settled>();
+  // The order in which settled records expire. An iterator over the Map would do, but for the same tables.
   let oldest: Settled | undefined;
   let youngest: Settled | undefined;
+  let chained = 0;
   let evicted = false;
 
   function remember(record: Settled): void {
-    settled.set(record.key, record);
+    records.set(record.key, record);
     if (youngest !== undefined) youngest.next = record;
     youngest = record;
     oldest ??= record;
+    chained += 1;
   }
 
   function forgetOld(at: number): void {
-    while (oldest !== undefined) {
-      // Not so where the same key was settled again.
-      if (settled.get(oldest.key) === oldest) {
-        if (oldest.expiresAt > at) {
-          if (settled.size <= maxEntries) return;
-          warnOnce();
-        }
-        settled.delete(oldest.key);
+    for (; oldest !== undefined; oldest = oldest.next, chained -= 1) {
+      if (records.get(oldest.key) !== oldest) continue; // The key was claimed or settled again.
+      if (oldest.expiresAt > at) {
+        if (chained <= maxEntries) return;
+        warnOnce();
       }
-      oldest = oldest.next;
+      records.delete(oldest.key);
     }
   }
 
@@ -67,16 +68,16 @@ export function memoryStore(options: MemoryStoreOptions = {}): CallbackStore {
 
   function claim(key: string, { token, fingerprint, leaseMs, retentionMs }: ClaimRequest): Claim {
     const at = now();
-    const record = settled.get(key);
-    if (record !== undefined && record.expiresAt > at) return { state: 'settled', fingerprint: record.fingerprint };
-    const held = claims.get(key);
-    if (held !== undefined && held.token !== token && held.expiresAt > at) return { state: 'in_progress' };
-    claims.set(key, { token, expiresAt: at + leaseMs });
+    const found = records.get(key);
+    if (found !== undefined && found.expiresAt > at) {
+      if ('fingerprint' in found) return { state: 'settled', fingerprint: found.fingerprint };
+      if (found.token !== token) return { state: 'in_progress' };
+    }
+    records.set(key, { token, expiresAt: at + leaseMs });
 
-    const isMine = (): boolean => claims.get(key)?.token === token;
-    const isMineAndLive = (time: number): boolean => {
-      const holder = claims.get(key);
-      return holder?.token === token && holder.expiresAt > time;
+    const mine = (): Claimed | undefined => {
+      const record = records.get(key);
+      return record !== undefined && 'token' in record && record.token === token ? record : undefined;
     };
     let overlapped: boolean | undefined;
     return {
@@ -85,20 +86,20 @@ export function memoryStore(options: MemoryStoreOptions = {}): CallbackStore {
         tx: undefined,
         renew() {
           const time = now();
-          const live = isMineAndLive(time);
-          if (live) claims.set(key, { token, expiresAt: time + leaseMs });
-          return Promise.resolve(live);
+          const claimed = mine();
+          if (claimed === undefined || claimed.expiresAt <= time) return Promise.resolve(false);
+          claimed.expiresAt = time + leaseMs;
+          return Promise.resolve(true);
         },
         settle() {
           const time = now();
-          overlapped ??= !isMineAndLive(time);
-          if (isMine()) claims.delete(key);
+          overlapped ??= (mine()?.expiresAt ?? time) <= time;
           remember({ key, fingerprint, expiresAt: time + retentionMs, next: undefined });
           forgetOld(time);
           return Promise.resolve({ overlapped });
         },
         release() {
-          if (isMine()) claims.delete(key);
+          if (mine() !== undefined) records.delete(key);
           return Promise.resolve();
         },
       },

@@ -6,6 +6,8 @@ export interface LossyProxy {
   readonly port: number;
   /** The reply to the next request that contains `text` is swallowed, and its connection cut. */
   loseReplyTo(text: string): void;
+  /** From now on it takes everything and passes on nothing, with every connection left open. */
+  fallSilent(): void;
   /** How many replies were lost. */
   lost(): number;
   close(): Promise<void>;
@@ -14,10 +16,12 @@ export interface LossyProxy {
 export async function startLossyProxy(targetPort: number): Promise<LossyProxy> {
   let doomed: string | undefined;
   let lost = 0;
+  let silent = false;
   const server = createServer((client) => {
     const upstream = connect(targetPort, '127.0.0.1');
     let swallow = false;
     client.on('data', (bytes) => {
+      if (silent) return;
       if (doomed !== undefined && bytes.includes(doomed)) {
         doomed = undefined;
         swallow = true;
@@ -47,6 +51,9 @@ export async function startLossyProxy(targetPort: number): Promise<LossyProxy> {
     port: (server.address() as AddressInfo).port,
     loseReplyTo: (text) => {
       doomed = text;
+    },
+    fallSilent: () => {
+      silent = true;
     },
     lost: () => lost,
     async close() {

@@ -1,0 +1,90 @@
+import { fileURLToPath } from 'node:url';
+import Database from 'libsql'; // Or `better-sqlite3`, whose API it has.
+import { transferCallbackReceiver, type CallbackStore, type ClaimRequest, type Lease } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+
+// The time of the database, not of the process: a statement that had to wait for the lock asks for it when it has the
+// lock. It is the same clock for all who share the file, since they run on one machine.
+const now = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
+// A late holder finds another's token, or its own beside an end that has passed, or nothing.
+const mine = 'id = :id AND token = :token';
+
+/**
+ * Keeps claims in SQLite: for an app that runs as several processes on one machine. Each step is one statement, and
+ * SQLite runs one statement that writes at a time: what it has compared is still so when it writes.
+ *
+ * The connection must be the store's own: on one where a handler has a transaction open, what the store writes would be
+ * rolled back with it. Open it with a `timeout` under `storeTimeoutMs`, since a wait for the lock stops the process; and
+ * set the file's `journal_mode` to WAL once, which makes the waits short.
+ */
+export function sqliteStore(database: Database.Database): CallbackStore {
+  // The token says whose claim it is; the fingerprint is NULL until it is settled; then the end is that of the record.
+  database.exec(`
+    CREATE TABLE IF NOT EXISTS transfer_callbacks
+      (id TEXT PRIMARY KEY, token TEXT NOT NULL, fingerprint TEXT, expires_at INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS transfer_callbacks_expires_at ON transfer_callbacks (expires_at)`);
+
+  // A callback is free when it is unknown or expired. The same token may claim again, for the answer may have been lost.
+  const take = database.prepare(`
+    INSERT INTO transfer_callbacks (id, token, expires_at) VALUES (:id, :token, ${now} + :leaseMs)
+    ON CONFLICT (id) DO UPDATE SET token = excluded.token, fingerprint = NULL, expires_at = excluded.expires_at
+    WHERE expires_at <= ${now} OR (token = excluded.token AND fingerprint IS NULL)`);
+  const look = database.prepare(
+    'SELECT fingerprint FROM transfer_callbacks WHERE id = :id AND fingerprint IS NOT NULL',
+  );
+  const extend = database.prepare(`
+    UPDATE transfer_callbacks SET expires_at = ${now} + :leaseMs
+    WHERE ${mine} AND fingerprint IS NULL AND expires_at > ${now}`);
+  const free = database.prepare(`DELETE FROM transfer_callbacks WHERE ${mine} AND fingerprint IS NULL`);
+  // One's own lease, or one's own record: `settle` may be called again.
+  const settleMine = database.prepare(`
+    UPDATE transfer_callbacks SET fingerprint = :fingerprint, expires_at = ${now} + :retentionMs
+    WHERE ${mine} AND expires_at > ${now}`);
+  // Never refused, since the handler has succeeded. By the token the next holder will know of the overlap.
+  const settleLate = database.prepare(`
+    INSERT OR REPLACE INTO transfer_callbacks VALUES (:id, :token, :fingerprint, ${now} + :retentionMs)`);
+  // SQLite forgets nothing by itself. A few at a time, so that no claim waits for long.
+  const forgetSome = database.prepare(`
+    DELETE FROM transfer_callbacks
+    WHERE id IN (SELECT id FROM transfer_callbacks WHERE expires_at <= ${now} LIMIT 10)`);
+
+  function leaseOf(id: string, { token, fingerprint, leaseMs, retentionMs }: ClaimRequest): Lease {
+    let overlapped = false;
+    return {
+      tx: undefined,
+      renew: () => answer(() => extend.run({ id, token, leaseMs }).changes === 1),
+      settle: () =>
+        answer(() => {
+          const record = { id, token, fingerprint, retentionMs };
+          overlapped ||= settleMine.run(record).changes === 0;
+          if (overlapped) settleLate.run(record);
+          return { overlapped };
+        }),
+      release: () => answer(() => void free.run({ id, token })),
+    };
+  }
+
+  return {
+    claim: (id, request) =>
+      answer(() => {
+        forgetSome.run();
+        const { token, leaseMs } = request;
+        if (take.run({ id, token, leaseMs }).changes === 1) return { state: 'claimed', lease: leaseOf(id, request) };
+        const settled = look.get({ id }) as { fingerprint: string } | undefined;
+        return settled ? { state: 'settled', fingerprint: settled.fingerprint } : { state: 'in_progress' };
+      }),
+  };
+}
+
+/** SQLite's drivers answer at once, and throw: a store must reject. */
+const answer = <T>(work: () => T): Promise<T> => Promise.resolve().then(work);
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const store = sqliteStore(new Database(process.argv[2] ?? ':memory:', { timeout: 1_000 }));
+  const act = (): void => undefined;
+  const receiver = transferCallbackReceiver({ store, onSuccess: act, onFailed: act });
+  const callback = transferSucceeded();
+  for (const delivery of ['first', 'second']) {
+    console.log(`The ${delivery} delivery: ${(await receiver.receive(callback)).outcome}`);
+  }
+}

@@ -1,0 +1,72 @@
+import express, { type Express } from 'express';
+import { memoryStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
+import { reconcileTransfers, transferClient } from 'transfer-callbacks/client';
+import { transferSandbox } from 'transfer-callbacks/sandbox';
+import { deliver, invalidCallbacks, transferSucceeded } from 'transfer-callbacks/testing';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type { payouts } from './payouts.js';
+
+const path = '/callbacks/transfers';
+const markPaid = vi.fn<(typeof payouts)['markPaid']>();
+const refund = vi.fn<(typeof payouts)['refund']>();
+
+/** Your app, made for a test, and the receiver behind it. */
+function merchant() {
+  const receiver = transferCallbackReceiver({
+    store: memoryStore(),
+    logger: false,
+    onSuccess: ({ data }) => markPaid(data.externalId, data.amount),
+    onFailed: ({ data }) => refund(data.externalId, data.failureReason),
+  });
+  const app: Express = express().use(path, transferCallbackRouter({ receiver }));
+  return { app, receiver };
+}
+
+describe('the callbacks of our payouts, delivered as the service does', () => {
+  beforeEach(() => {
+    vi.resetAllMocks();
+  });
+
+  it('mark a payout as paid once for five copies', async () => {
+    const callback = transferSucceeded({ externalId: 'payout-1', amount: 15_000 });
+
+    const { acknowledged } = await deliver(merchant().app, callback, { path, copies: 5, concurrent: true });
+
+    expect(acknowledged).toBe(true);
+    expect(markPaid.mock.calls).toEqual([['payout-1', 15_000]]);
+  });
+
+  it('come again after a failure', async () => {
+    markPaid.mockRejectedValueOnce(new Error('The database is down'));
+
+    expect(await deliver(merchant().app, transferSucceeded(), { path })).toEqual({
+      acknowledged: true,
+      answers: [500, 200],
+    });
+    expect(markPaid).toHaveBeenCalledTimes(2);
+  });
+
+  it.each(invalidCallbacks)('are refused: $title', async ({ callback }) => {
+    expect(await deliver(merchant().app, callback, { path, retry: false })).toEqual({
+      acknowledged: false,
+      answers: [400],
+    });
+  });
+
+  it('are not missed when none comes: the transfer is reconciled', async () => {
+    const service = await transferSandbox({ clock: 'manual' });
+    const client = transferClient({ baseUrl: service.baseUrl, ...service.keys.valid });
+    const { receiver } = merchant();
+    const callbackUrl = 'http://127.0.0.1:9/';
+    await client.createTransfer({ callbackUrl, externalId: 'no-callback-1', amount: 900 });
+    const pending = [{ id: 'no-callback-1', createdAt: 0 }];
+
+    expect(await reconcileTransfers({ client, receiver, pending })).toMatchObject({ pending: 1 });
+    await service.advance(60_000);
+    expect(await reconcileTransfers({ client, receiver, pending })).toMatchObject({ processed: 1 });
+    expect(await reconcileTransfers({ client, receiver, pending })).toMatchObject({ duplicate: 1 });
+
+    expect(markPaid.mock.calls).toEqual([['no-callback-1', 900]]);
+    await service.close();
+  });
+});

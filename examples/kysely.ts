@@ -1,0 +1,59 @@
+import { fileURLToPath } from 'node:url';
+import { Kysely, PostgresDialect, type ColumnType } from 'kysely';
+import { Pool, type PoolClient } from 'pg';
+import {
+  postgresStore,
+  transferCallbackReceiver,
+  type HandlerContext,
+  type TransferCallback,
+} from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+
+interface Tables {
+  payouts_kysely: {
+    callback_id: string;
+    external_id: string;
+    status: string;
+    /** What Postgres calls numeric is read as a string, for a number may not hold it. */
+    amount: ColumnType<string, number>;
+  };
+}
+
+/** Kysely wants a pool: this one hands out the client of the claim, and does not take it back, for it is the store's. */
+function kyselyOn(tx: PoolClient): Kysely<Tables> {
+  const client = { query: tx.query.bind(tx), release: () => undefined };
+  const pool = { connect: () => Promise.resolve(client), end: () => Promise.resolve() };
+  return new Kysely({ dialect: new PostgresDialect({ pool }) });
+}
+
+/**
+ * Kysely on the client of the claim: this row and the record that the callback was handled are committed together, or
+ * neither is. The transaction is the store's to end: no commit, rollback or release here, and no `transaction` of
+ * Kysely's, which would commit it too early.
+ */
+export async function book({ data }: TransferCallback, { tx }: HandlerContext<PoolClient>): Promise<void> {
+  const { id, externalId, status, amount } = data;
+  await kyselyOn(tx)
+    .insertInto('payouts_kysely')
+    .values({ callback_id: id, external_id: externalId, status, amount })
+    .execute();
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const pool = new Pool({ connectionString: process.env.DATABASE_URL ?? 'postgres://localhost/postgres' });
+  const store = postgresStore(pool);
+  await store.migrate();
+  await pool.query(`CREATE TABLE IF NOT EXISTS payouts_kysely
+    (callback_id text NOT NULL, external_id text NOT NULL, status text NOT NULL, amount numeric NOT NULL)`);
+
+  const receiver = transferCallbackReceiver({ store, onSuccess: book, onFailed: book });
+  const callback = transferSucceeded();
+  for (const delivery of ['first', 'second']) {
+    console.log(`The ${delivery} delivery: ${(await receiver.receive(callback)).outcome}`);
+  }
+  const database = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  console.log(
+    await database.selectFrom('payouts_kysely').selectAll().where('callback_id', '=', callback.data.id).execute(),
+  );
+  await database.destroy(); // Ends the pool.
+}

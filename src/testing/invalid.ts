@@ -1,0 +1,46 @@
+import { transferFailed, transferSucceeded } from './fixtures.js';
+
+/** Something that comes as a callback and is none. */
+export interface InvalidCallback {
+  /** What is wrong with it. */
+  readonly title: string;
+  /** What is sent: a string as it stands, anything else as JSON. */
+  readonly callback: unknown;
+}
+
+const success = transferSucceeded();
+const failure = transferFailed();
+
+function but(changes: object): object {
+  return { ...success, data: { ...success.data, ...changes } };
+}
+
+const wrongTypes = Object.keys(success.data).flatMap((field): InvalidCallback[] => [
+  { title: `data.${field} is missing`, callback: but({ [field]: undefined }) },
+  { title: `data.${field} is of another type`, callback: but({ [field]: [] }) },
+]);
+
+/** Callbacks that are not as documented (service §2.1, §6), one fault each: an app must answer each with a 4xx. */
+export const invalidCallbacks: readonly InvalidCallback[] = [
+  { title: 'an empty body', callback: '' },
+  { title: 'a body that is not JSON', callback: 'event=transfer.success' },
+  { title: 'a body that is cut short', callback: JSON.stringify(success).slice(0, -1) },
+  { title: 'null', callback: 'null' },
+  { title: 'a list of callbacks', callback: [success] },
+  { title: 'no event', callback: { data: success.data } },
+  { title: 'an event that is not documented', callback: { ...success, event: 'transfer.reversed' } },
+  { title: 'no data', callback: { event: success.event } },
+  { title: 'the event of a failure with the data of a success', callback: { ...success, event: failure.event } },
+  { title: 'the event of a success with the data of a failure', callback: { ...failure, event: success.event } },
+  ...wrongTypes,
+  { title: 'data.id is empty', callback: but({ id: '' }) },
+  { title: 'data.id is longer than 255 characters', callback: but({ id: 'x'.repeat(256) }) },
+  { title: 'data.id has a control character', callback: but({ id: 'tr\n1' }) },
+  { title: 'data.status is not final', callback: but({ status: 'PENDING' }) },
+  { title: 'data.amount is a text', callback: but({ amount: '15000' }) },
+  { title: 'data.paymentMethod is not documented', callback: but({ paymentMethod: 'cash' }) },
+  { title: 'a bank payout without an account', callback: but({ paymentMethod: 'bank', walletNumber: null }) },
+  { title: 'a mobile money payout with an account', callback: but({ bankAccount: {} }) },
+  { title: 'a success with a reason for failure', callback: but({ failureReason: 'Wallet closed' }) },
+  { title: 'data.timestamp is not a time', callback: but({ timestamp: 'yesterday' }) },
+];

@@ -1,0 +1,174 @@
+import request from 'supertest';
+import express from 'express';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { z } from 'zod';
+import { memoryStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
+import type { TransferCallback, TransferCallbackOutcome } from 'transfer-callbacks';
+import { confirmWith, type ConfirmOptions, type Transaction } from 'transfer-callbacks/client';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { later, receiverOf } from '../core/support.js';
+import { refusal, startService, type Reply, type Service } from './support.js';
+
+const closing: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+async function start(reply: (id: string) => Reply): Promise<Service> {
+  const service = await startService(({ url = '' }) => reply(url.slice('/transactions/'.length)), { timeoutMs: 2_000 });
+  closing.push(service.close);
+  return service;
+}
+
+const answering =
+  (callback: TransferCallback, changes: Partial<Record<string, unknown>> = {}) =>
+  (): Reply => [200, { data: { ...callback.data, ...changes } }];
+
+describe('confirmWith', () => {
+  test('hands the handler what was read, and nothing of what was posted', async () => {
+    const posted = transferSucceeded({ id: 'tr-1', externalId: 'payout-1', walletNumber: '000' });
+    const { client, received } = await start(
+      answering(posted, { walletNumber: '237670000000', provider: 'read back' }),
+    );
+    const seen: TransferCallback[] = [];
+    const receiver = transferCallbackReceiver({
+      store: memoryStore(),
+      confirm: confirmWith(client),
+      onSuccess: (callback) => seen.push(callback),
+      onFailed: () => undefined,
+    });
+    expect((await receiver.receive(posted)).outcome).toBe('processed');
+    expect(seen).toEqual([
+      { event: 'transfer.success', data: { ...posted.data, walletNumber: '237670000000', provider: 'read back' } },
+    ]);
+    expect(received.map(({ url }) => url)).toEqual(['/transactions/tr-1']);
+  });
+
+  const success = transferSucceeded({ id: 'tr-1', externalId: 'payout-1', amount: 5, currency: 'XAF' });
+  test.each<[string, (id: string) => Reply, string]>([
+    ['is not final', answering(success, { status: 'PENDING' }), 'NOT_FINAL'],
+    ['has another id', answering(success, { id: 'tr-2' }), 'UNCONFIRMED'],
+    ['has another externalId', answering(success, { externalId: 'payout-2' }), 'UNCONFIRMED'],
+    ['has failed', () => [200, transferFailed({ ...success.data, status: 'FAILED' }).data], 'UNCONFIRMED'],
+    ['has another amount', answering(success, { amount: 5.01 }), 'UNCONFIRMED'],
+    ['has another currency', answering(success, { currency: 'XOF' }), 'UNCONFIRMED'],
+    ['is not as documented', answering(success, { provider: undefined }), 'UNREADABLE_ANSWER'],
+    ['is not known', () => refusal(404, 'Not found'), 'REFUSED'],
+    ['cannot be found in the answer', () => [200, []], 'UNREADABLE_ANSWER'],
+    ['cannot be read, because the service is down', () => (response) => response.destroy(), 'UNAVAILABLE'],
+  ])('a transfer that %s is unconfirmed, and answered 503', async (_title, reply, code) => {
+    const { client } = await start(reply);
+    const handler = vi.fn();
+    const outcomes: TransferCallbackOutcome[] = [];
+    const app = express().use(
+      transferCallbackRouter({
+        store: memoryStore(),
+        confirm: confirmWith(client),
+        onSuccess: handler,
+        onFailed: handler,
+        onOutcome: (outcome) => outcomes.push(outcome),
+        logger: false,
+      }),
+    );
+    await request(app).post('/').send(success).expect(503).expect('Retry-After', '30');
+    expect(outcomes).toEqual([
+      expect.objectContaining({ outcome: 'unconfirmed', error: expect.objectContaining({ code }) as unknown }),
+    ]);
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test('a forged callback does not burn the real one', async () => {
+    const real = transferSucceeded({ id: 'tr-1', externalId: 'payout-1' });
+    const forged = transferFailed({ id: 'tr-1', externalId: 'payout-1' });
+    const { client } = await start(answering(real));
+    const onFailed = vi.fn();
+    const receiver = receiverOf({ confirm: confirmWith(client), onFailed });
+    expect((await receiver.receive(forged)).outcome).toBe('unconfirmed');
+    expect((await receiver.receive(real)).outcome).toBe('processed');
+    expect((await receiver.receive(forged)).outcome).toBe('conflict');
+    expect(onFailed).not.toHaveBeenCalled();
+  });
+
+  test('a schema of your own says what is read, too', async () => {
+    const facts = { id: z.string(), externalId: z.string(), amount: z.string(), currency: z.string() };
+    const schema = z.discriminatedUnion('event', [
+      z.object({ event: z.literal('transfer.success'), data: z.object({ ...facts, status: z.literal('SUCCESS') }) }),
+      z.object({ event: z.literal('transfer.failed'), data: z.object({ ...facts, status: z.literal('FAILED') }) }),
+    ]);
+    const data = { id: 'tr-1', externalId: 'payout-1', status: 'SUCCESS', amount: '5.00', currency: 'XAF' };
+    const { client } = await start(() => [200, data]);
+    const amounts: string[] = [];
+    const receiver = transferCallbackReceiver({
+      store: memoryStore(),
+      schema,
+      confirm: confirmWith(client, { schema }),
+      onSuccess: (callback) => amounts.push(callback.data.amount),
+      onFailed: () => undefined,
+    });
+    expect((await receiver.receive({ event: 'transfer.success', data })).outcome).toBe('processed');
+    expect(amounts).toEqual(['5.00']);
+  });
+
+  test('reads no more than `concurrency` transfers at a time, however many are forged', async () => {
+    let running = 0;
+    let most = 0;
+    const gate = later();
+    const confirm = confirmWith(
+      {
+        async getTransaction(id): Promise<Transaction> {
+          running += 1;
+          most = Math.max(most, running);
+          await gate.promise;
+          running -= 1;
+          return { ...transferSucceeded({ id }).data };
+        },
+      },
+      { concurrency: 3 },
+    );
+    const confirmed = Array.from({ length: 20 }, (_, index) =>
+      confirm(transferSucceeded({ id: `tr-${index}` }), new AbortController()),
+    );
+    gate.resolve();
+    expect((await Promise.all(confirmed)).map(({ data }) => data.id)).toEqual(
+      Array.from({ length: 20 }, (_, index) => `tr-${index}`),
+    );
+    expect(most).toBe(3);
+  });
+
+  test('whoever waits for its turn is let go by its deadline, and takes no turn', async () => {
+    const gate = later();
+    const read: string[] = [];
+    const confirm = confirmWith(
+      {
+        async getTransaction(id): Promise<Transaction> {
+          read.push(id);
+          await gate.promise;
+          return { ...transferSucceeded({ id }).data };
+        },
+      },
+      { concurrency: 1 },
+    );
+    const { signal } = new AbortController();
+    const deadline = new AbortController();
+    const first = confirm(transferSucceeded({ id: 'first' }), { signal });
+    const second = confirm(transferSucceeded({ id: 'second' }), { signal: deadline.signal });
+    const third = confirm(transferSucceeded({ id: 'third' }), { signal });
+    deadline.abort(new Error('too late'));
+    await expect(second).rejects.toThrow('too late');
+    await expect(confirm(transferSucceeded(), { signal: deadline.signal })).rejects.toThrow('too late');
+    gate.resolve();
+    await Promise.all([first, third]);
+    expect(read).toEqual(['first', 'third']);
+  });
+
+  test.each<[object, string]>([
+    [{ concurrency: 0 }, 'Expected `concurrency` to be a whole number from 1 to 2147483647, got 0.'],
+    [{ limit: 1 }, 'Unknown option `limit`; known are concurrency, schema.'],
+  ])('refuses the options %j', (options, message) => {
+    const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
+    expect(() => confirmWith(client, options as ConfirmOptions)).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', message }),
+    );
+  });
+});

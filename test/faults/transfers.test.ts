@@ -1,0 +1,172 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
+import { Redis } from 'ioredis';
+import { redisStore, transferCallbackReceiver } from 'transfer-callbacks';
+import {
+  reconcileTransfers,
+  transferClient,
+  type PendingTransfer,
+  type TransferClient,
+  type TransferClientOptions,
+} from 'transfer-callbacks/client';
+import { transferScenarios, type SandboxTransfer } from 'transfer-callbacks/sandbox';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { kill, tied } from '../support/child.js';
+import { effectsOn, payerOptions } from '../support/payer.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
+
+// The service, the merchant and whoever creates the transfers, in three processes.
+
+let server: RedisServer;
+let redis: Redis;
+const children: ChildProcess[] = [];
+const apiSecret = `secret-${randomUUID()}`;
+/** What the processes have printed, and what a merchant would log. */
+let printed = '';
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.url);
+});
+afterAll(async () => {
+  await Promise.all(children.map(kill));
+  redis.disconnect();
+  await server.stop();
+});
+
+/** Starts one of the apps and answers the first thing it says. */
+async function start(app: string, name: string, options: object): Promise<{ child: ChildProcess; said: unknown }> {
+  const child = tied(
+    fork(fileURLToPath(new URL(`../support/${app}.ts`, import.meta.url)), {
+      execArgv: ['--import', 'tsx'],
+      env: { ...process.env, [name]: JSON.stringify(options) },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    }),
+  );
+  children.push(child);
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      process.stdout.write(text);
+      printed += text;
+    });
+  }
+  const ended = once(child, 'exit').then(() => expect.fail(`${app} has ended.`));
+  ended.catch(() => undefined);
+  const [said] = (await Promise.race([once(child, 'message'), ended])) as [unknown];
+  return { child, said };
+}
+
+interface Service {
+  client: TransferClient;
+  /** Waits until the service has nothing more to say, and answers what it has decided. */
+  readonly settled: () => Promise<{ transfers: SandboxTransfer[]; attempts: number }>;
+}
+
+async function startService(options: object): Promise<Service> {
+  const { child, said } = await start('sandbox-app', 'SANDBOX', { ...options, apiSecret });
+  return {
+    client: transferClient(said as TransferClientOptions),
+    async settled() {
+      child.send('idle');
+      const [answer] = (await once(child, 'message')) as [{ transfers: SandboxTransfer[]; attempts: number }];
+      return answer;
+    },
+  };
+}
+
+async function startPayer(run: string, port = 0): Promise<{ child: ChildProcess; port: number }> {
+  const { child, said } = await start('payer-app', 'PAYER', { redisUrl: server.url, run, port });
+  return { child, port: (said as { port: number }).port };
+}
+
+async function createAll(client: TransferClient, externalIds: readonly string[], port: number): Promise<void> {
+  const left = [...externalIds];
+  const callbackUrl = `http://127.0.0.1:${port}/callbacks`;
+  const createSome = async (): Promise<void> => {
+    for (let externalId = left.pop(); externalId !== undefined; externalId = left.pop()) {
+      await client.createTransfer({ callbackUrl, externalId, amount: 5 });
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, createSome));
+}
+
+const open = (externalIds: readonly string[]): PendingTransfer[] => externalIds.map((id) => ({ id, createdAt: 0 }));
+
+test('2 000 transfers of every scenario, with the receiver killed now and then: none is lost, each as decided', async () => {
+  const { client, settled } = await startService({ speed: 100, finalAfterMs: 5_000, seed: 7 });
+  const run = randomUUID();
+  let payer = await startPayer(run);
+  const { port } = payer;
+  const names = transferScenarios.map(({ name }) => name);
+  const externalIds = Array.from({ length: 2_000 }, (_, index) => `${names[index % names.length] ?? ''}-${index}`);
+
+  // In waves, each with a kill in its middle.
+  const waves = 5;
+  for (let wave = 0; wave < waves; wave += 1) {
+    const before = await redis.hlen(`effects:${run}`);
+    const creating = createAll(client, externalIds.slice(wave * 400, (wave + 1) * 400), port);
+    await vi.waitUntil(async () => (await redis.hlen(`effects:${run}`)) > before + 100, {
+      timeout: 30_000,
+      interval: 5,
+    });
+    await kill(payer.child);
+    payer = await startPayer(run, port);
+    await creating;
+  }
+  const { transfers, attempts } = await settled();
+  expect(transfers).toHaveLength(2_000);
+
+  const before = Object.keys(await redis.hgetall(`effects:${run}`)).length;
+  const receiver = transferCallbackReceiver({ ...payerOptions, store: redisStore(redis), ...effectsOn(redis, run) });
+  const report = await reconcileTransfers({ client, receiver, pending: open(externalIds), concurrency: 8 });
+  const [effects, runs] = await Promise.all([redis.hgetall(`effects:${run}`), redis.hgetall(`runs:${run}`)]);
+  const runTwice = Object.values(runs).filter((count) => Number(count) > 1).length;
+  console.info(
+    `2 000 transfers, ${attempts} attempts, receiver killed ${waves} times: ${before} effects by callback, ` +
+      `${report.processed} by reconciliation, ${2_000 - Object.keys(effects).length} missing; ` +
+      `${runTwice} handlers were run again after a kill; problems: ${report.failed}.`,
+  );
+
+  // Of a transfer that failed and succeeded later, whichever the merchant heard of first stands; the other is refused.
+  const flipped = transfers.filter(({ scenario }) => scenario === 'flip').map(({ externalId }) => externalId);
+  const decided = transfers.filter(({ scenario }) => scenario !== 'flip');
+  expect(decided.filter(({ externalId, state }) => effects[externalId] !== state)).toEqual([]);
+  expect(flipped.filter((externalId) => !['SUCCESS', 'FAILED'].includes(effects[externalId] ?? ''))).toEqual([]);
+  expect(report.problems.filter(({ id }) => !flipped.includes(id))).toEqual([]);
+  expect(report.processed).toBeGreaterThan(0);
+  printed += inspect(report, { depth: null });
+  expect(before).toBeGreaterThan(waves * 100);
+}, 180_000);
+
+test('reconciliation that races callbacks, in another process, never runs a handler twice', async () => {
+  const run = randomUUID();
+  const { client, settled } = await startService({ speed: 100, finalAfterMs: 1_000, seed: 8 });
+  const { port } = await startPayer(run);
+  const externalIds = Array.from({ length: 300 }, (_, index) => `burst-${index}`);
+  const receiver = transferCallbackReceiver({ ...payerOptions, store: redisStore(redis), ...effectsOn(redis, run) });
+  const creation = { over: false };
+  const passes = (async () => {
+    let processed = 0;
+    do {
+      const report = await reconcileTransfers({ client, receiver, pending: open(externalIds), concurrency: 8 });
+      processed += report.processed;
+    } while (!creation.over);
+    return processed;
+  })();
+  await createAll(client, externalIds, port);
+  creation.over = true;
+  const processed = await passes;
+  await settled();
+  const runs = await redis.hgetall(`runs:${run}`);
+  expect(Object.keys(runs)).toHaveLength(300);
+  expect(Object.values(runs).filter((count) => count !== '1')).toEqual([]);
+  console.info(`Of 300 transfers, reconciliation was first for ${processed}.`);
+}, 120_000);
+
+test('the secret is in nothing that any of them has printed or reported', () => {
+  expect(printed).toContain('The receiver ended with conflict.'); // It was filled, then.
+  expect(printed).not.toContain(apiSecret);
+});

@@ -1,0 +1,294 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { transferSandbox } from 'transfer-callbacks/sandbox';
+import { attemptCallback, type AttemptAnswer } from '../../src/sandbox/attempt.js';
+import { baseUrlAt } from '../../src/sandbox/options.js';
+import { course, create, startMerchant, startSandbox } from './support.js';
+
+describe('time', () => {
+  test('a manual clock repeats a run to the byte', async () => {
+    async function run(): Promise<unknown> {
+      const { url, bodies } = await startMerchant([500, 200, 500]);
+      const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+      for (const externalId of ['a', 'b', 'failed-1']) await create(sandbox, { externalId });
+      await Promise.all([sandbox.advance(20_000), sandbox.advance(20_000)]);
+      return [bodies(), course(sandbox)];
+    }
+    expect(await run()).toEqual(await run());
+  });
+
+  test('a manual clock does not move by itself, and idle waits for no more than what is under way', async () => {
+    const { url, received } = await startMerchant();
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, finalAfterMs: 0 });
+    await create(sandbox, {});
+    await sandbox.idle();
+    expect(received).toEqual([]);
+    await sandbox.advance(0);
+    expect(received).toHaveLength(1);
+  });
+
+  test('a transfer created while time is advanced is part of it', async () => {
+    const sandbox = await startSandbox({ clock: 'manual' });
+    const { url } = await startMerchant(async (_received, count, response) => {
+      if (count === 1) await create(sandbox, { externalId: 'second', callbackUrl: url });
+      response.end();
+    });
+    await create(sandbox, { externalId: 'first', callbackUrl: url });
+    await sandbox.advance(5_000);
+    expect(sandbox.attempts.map(({ externalId }) => externalId)).toEqual(['first', 'second']);
+  });
+
+  test('at a speed, retries keep at least the pauses of sandbox time, and idle waits for all of them', async () => {
+    const { url } = await startMerchant([500, 500, 500, 500]);
+    const startedAtMs = Date.now();
+    const sandbox = await startSandbox({ speed: 2_000, callbackUrl: url });
+    await create(sandbox, {});
+    await sandbox.idle();
+    const sentAtMs = sandbox.attempts.map((attempt) => attempt.sentAtMs);
+    expect(sentAtMs[0]).toBeGreaterThanOrEqual(startedAtMs + 1_000);
+    const pauses = sentAtMs.slice(1).map((ms, before) => ms - (sentAtMs[before] ?? 0));
+    expect(pauses).toHaveLength(3);
+    for (const [index, least] of [30_000, 60_000, 120_000].entries()) {
+      expect(pauses[index]).toBeGreaterThanOrEqual(least);
+    }
+  });
+
+  test('advance is refused where time runs by itself, and does not go back', async () => {
+    const running = await startSandbox();
+    await expect(running.advance(1)).rejects.toMatchObject({ code: 'INVALID_OPTION' });
+    const manual = await startSandbox({ clock: 'manual' });
+    await expect(manual.advance(-1)).rejects.toThrow('Expected `ms` to be a whole number from 0');
+  });
+});
+
+test('a seed repeats its identifiers, and another gives others', async () => {
+  async function ids(seed?: number): Promise<string[]> {
+    const sandbox = await startSandbox({ clock: 'manual', seed });
+    for (const request of [{}, { externalId: 'x' }, {}]) await create(sandbox, request);
+    return sandbox.transfers().map(({ id, externalId }) => `${id} ${externalId}`);
+  }
+  const first = await ids();
+  expect(await ids(1)).toEqual(first);
+  expect(new Set([...first, ...(await ids(2))]).size).toBe(6);
+  for (const each of first) expect(each).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12} /);
+});
+
+test('resend delivers the same bytes again, with attempts of its own', async () => {
+  const { url, bodies } = await startMerchant([200, 500, 200]);
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, scenario: 'success' });
+  await create(sandbox, { externalId: 'one' });
+  await expect(sandbox.resend('one')).rejects.toMatchObject({ code: 'INVALID_OPTION' });
+  await sandbox.advance(1_000);
+  await sandbox.resend(String(sandbox.transfers()[0]?.id));
+  await sandbox.advance(30_000);
+  expect(course(sandbox)).toEqual([
+    [0, 1, 200],
+    [0, 1, 500],
+    [30, 2, 200],
+  ]);
+  expect(new Set(bodies()).size).toBe(1);
+});
+
+test('resend delivers what its scenario kept back', async () => {
+  const { url, received } = await startMerchant();
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, scenario: 'no-callback' });
+  await create(sandbox, { externalId: 'one' });
+  await sandbox.advance(1_000);
+  await sandbox.resend('one');
+  expect(received).toHaveLength(1);
+  expect(sandbox.transfers()).toMatchObject([{ delivered: true }]);
+});
+
+test('what transfers() hands out is a copy', async () => {
+  const sandbox = await startSandbox({ clock: 'manual' });
+  await create(sandbox, {});
+  await sandbox.advance(1_000);
+  const [transfer] = sandbox.transfers();
+  if (transfer?.callback) transfer.callback.data.amount = -1;
+  expect(sandbox.transfers()[0]?.callback?.data.amount).toBe(15_000);
+});
+
+test('onAttempt hears of every attempt, and what it throws is a warning', async () => {
+  const warnings = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
+  onTestFinished(() => {
+    warnings.mockRestore();
+  });
+  const heard: number[] = [];
+  const { url } = await startMerchant([500]);
+  const sandbox = await startSandbox({
+    clock: 'manual',
+    callbackUrl: url,
+    onAttempt({ number }) {
+      heard.push(number);
+      // eslint-disable-next-line @typescript-eslint/only-throw-error -- whatever a listener may throw.
+      throw number === 1 ? new Error('first') : 'second';
+    },
+  });
+  await create(sandbox, {});
+  await sandbox.advance(60_000);
+  expect(heard).toEqual([1, 2]);
+  expect(warnings.mock.calls).toEqual([[new Error('first')], ['second']]);
+});
+
+describe('close', () => {
+  test('in the middle of an attempt, breaks it off, frees the port, and lets idle go', async () => {
+    const { url, received } = await startMerchant(() => undefined);
+    const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 0 });
+    await create(sandbox, {});
+    const idle = sandbox.idle();
+    await vi.waitFor(() => {
+      expect(received).toHaveLength(1);
+    });
+    await Promise.all([sandbox.close(), sandbox.close()]);
+    await idle;
+    expect(sandbox.attempts).toMatchObject([{ answer: { error: 'aborted' } }]);
+    await expect(fetch(sandbox.baseUrl)).rejects.toThrow();
+    const again = await startSandbox({ port: Number(new URL(sandbox.baseUrl).port) });
+    expect(again.baseUrl).toBe(sandbox.baseUrl);
+  });
+
+  test('forgets what is due, and idle does not wait for it', async () => {
+    const { url } = await startMerchant();
+    const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 2_000_000 });
+    await create(sandbox, {});
+    const idle = sandbox.idle();
+    await sandbox.close();
+    await idle;
+    expect(sandbox.attempts).toEqual([]);
+  });
+
+  test('leaves a manual clock with nothing to do', async () => {
+    const { url, received } = await startMerchant();
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    await create(sandbox, { externalId: 'one' });
+    await sandbox.advance(1_000);
+    await create(sandbox, {});
+    await sandbox.close();
+    await sandbox.advance(300_000);
+    await sandbox.resend('one');
+    await sandbox.advance(300_000);
+    expect(received).toHaveLength(1);
+    expect(sandbox.attempts).toMatchObject([{ answer: { status: 200 } }, { answer: { error: 'aborted' } }]);
+  });
+});
+
+describe('options', () => {
+  const wrong: [string, object][] = [
+    ['Unknown option `speeed`', { speeed: 1 }],
+    ['Expected `port` to be a whole number from 0 to 65535, got -1', { port: -1 }],
+    ['Expected `host` to be a host name or address, got ""', { host: '' }],
+    ['Expected `apiKey` to be visible ASCII characters without spaces, got a string of 3', { apiKey: 'a b' }],
+    ['Expected `apiSecret` to be visible ASCII characters without spaces, got a number', { apiSecret: 7 }],
+    ['Expected `callbackUrl` to be a URL, got "x"', { callbackUrl: 'x' }],
+    ['`allowOtherHosts` to be set, got "http://example.com"', { callbackUrl: 'http://example.com' }],
+    ['Expected `finalAfterMs` to be a whole number', { finalAfterMs: 0.5 }],
+    ['Expected `speed` to be a number above 0, up to 1000000, got 0', { speed: 0 }],
+    ['Expected `speed` to be a number above 0, up to 1000000, got NaN', { speed: NaN }],
+    ['Expected `speed` to be left out', { speed: 2, clock: 'manual' }],
+    ['Expected `clock` to be "manual" if given, got "real"', { clock: 'real' }],
+    ['Expected `attemptTimeoutMs` to be a whole number from 1', { attemptTimeoutMs: 0 }],
+    ['Expected `seed` to be a whole number from 0 to 4294967295', { seed: -1 }],
+    ['Expected `scenario` to be one of success, failed', { scenario: 'toString' }],
+    ['Expected `allowOtherHosts` to be true or false, got "yes"', { allowOtherHosts: 'yes' }],
+    ['Expected `onAttempt` to be a function', { onAttempt: {} }],
+  ];
+  test.each(wrong)('%s', async (message, options) => {
+    const starting = transferSandbox(options);
+    await expect(starting).rejects.toMatchObject({ code: 'INVALID_OPTION' });
+    await expect(starting).rejects.toThrow(message);
+  });
+
+  test('setScenario wants a scenario, and a transfer that is yet to come', async () => {
+    const sandbox = await startSandbox({ clock: 'manual' });
+    await create(sandbox, { externalId: 'there' });
+    expect(() => {
+      sandbox.setScenario('there', 'burst');
+    }).toThrow('Expected `externalId` to be of a transfer that has not been created yet, got "there".');
+    expect(() => {
+      sandbox.setScenario('new', 'nonsense' as 'burst');
+    }).toThrow('Expected `scenario` to be one of');
+  });
+
+  test('a port that is taken is said to be', async () => {
+    const taken = await startSandbox();
+    const starting = transferSandbox({ port: Number(new URL(taken.baseUrl).port) });
+    await expect(starting).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  });
+
+  test('a sandbox that listens at localhost is reached there', async () => {
+    const sandbox = await startSandbox({ host: 'localhost' });
+    expect(new URL(sandbox.baseUrl).hostname).toBe('localhost');
+    expect((await create(sandbox, {})).status).toBe(201);
+  });
+
+  // By the function: not every machine has IPv6 to listen at.
+  test.each([
+    ['0.0.0.0', 'http://127.0.0.1:80'],
+    ['::', 'http://[::1]:80'],
+    ['fe80::1', 'http://[fe80::1]:80'],
+  ])('a sandbox that listens at %s is reached at %s', (host, baseUrl) => {
+    expect(baseUrlAt(host, 80)).toBe(baseUrl);
+  });
+});
+
+function errorOf(answer: AttemptAnswer): string | undefined {
+  return 'error' in answer ? answer.error : undefined;
+}
+
+describe('an attempt', () => {
+  test('whose answer has no length ends with the connection', async () => {
+    const { url } = await startMerchant((_received, _count, response) => {
+      response.socket?.end('HTTP/1.1 202 Accepted\r\nConnection: close\r\n\r\nas long as it lasts');
+    });
+    expect(await attemptCallback(url, '{}')).toEqual({ status: 202 });
+  });
+
+  test('that is answered with another protocol has no answer', async () => {
+    const { url } = await startMerchant((_received, _count, response) => {
+      response.socket?.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+    });
+    expect(errorOf(await attemptCallback(url, '{}'))).toMatch(/closed|hang up/);
+  });
+
+  test.each([
+    ['nowhere', /Invalid URL/],
+    ['ftp://127.0.0.1/', /ftp:/],
+    ['http://127.0.0.1:1/', /ECONNREFUSED/],
+    ['http://localhost:1/', /ECONNREFUSED/],
+    ['https://127.0.0.1:1/', /ECONNREFUSED/],
+  ])('at %s ends with an error, not a rejection', async (url, error) => {
+    expect(errorOf(await attemptCallback(url, '{}'))).toMatch(error);
+  });
+
+  test('that was aborted before it began is not sent', async () => {
+    const { url, received } = await startMerchant();
+    expect(await attemptCallback(url, '{}', { signal: AbortSignal.abort() })).toEqual({ error: 'aborted' });
+    expect(received).toEqual([]);
+  });
+
+  test('whose connection is cut without a word has no answer', async () => {
+    const { url } = await startMerchant((_received, _count, response) => response.destroy());
+    expect(await attemptCallback(url, Buffer.from('{}'))).toEqual({ error: 'socket hang up' });
+  });
+
+  test('whose answer breaks off in its middle has no answer', async () => {
+    const { url } = await startMerchant((_received, _count, response) => {
+      response.writeHead(200, { 'Content-Length': 9 }).write('half', () => response.destroy());
+    });
+    expect(await attemptCallback(url, '{}')).toEqual({ error: 'answer cut short' });
+  });
+
+  test('in pieces stops when the merchant cuts the connection', async () => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.destroy());
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const answer = await attemptCallback(`http://127.0.0.1:${port}/`, 'x'.repeat(100_000), { pieces: true });
+    expect(errorOf(answer)).toMatch(/hang up|ECONNRESET|EPIPE/);
+  });
+});

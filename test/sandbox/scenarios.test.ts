@@ -1,0 +1,221 @@
+import { expect, test, vi } from 'vitest';
+import { memoryStore, transferCallbackListener, type TransferCallback } from 'transfer-callbacks';
+import { transferScenarios, type TransferScenario } from 'transfer-callbacks/sandbox';
+import { serve } from '../support/http.js';
+import { course, create, query, startMerchant, startSandbox, type Answering } from './support.js';
+
+/** Longer than any scenario takes, in sandbox time. */
+const longEnoughMs = 2_000_000;
+
+/** One transfer of a scenario, from its creation on, with a manual clock. */
+async function play(scenario: TransferScenario, answering?: Answering | readonly number[]) {
+  const merchant = await startMerchant(answering);
+  const sandbox = await startSandbox({ clock: 'manual', scenario, callbackUrl: merchant.url });
+  const created = await create(sandbox, { externalId: 'one' });
+  return { ...merchant, sandbox, created };
+}
+
+const statusOf = async (sandbox: Parameters<typeof query>[0]) => (await query(sandbox, 'one')).body.data?.status;
+
+test('success: the first 2xx, whichever, ends the delivery', async () => {
+  const { sandbox, bodies } = await play('success', [204]);
+  await sandbox.advance(longEnoughMs);
+  expect(course(sandbox)).toEqual([[0, 1, 204]]);
+  expect(JSON.parse(String(bodies()[0]))).toEqual(sandbox.transfers()[0]?.callback);
+});
+
+test('without 2xx there are exactly 4 attempts, 0, 30, 90 and 210 s after the first, with the same bytes', async () => {
+  const { sandbox, bodies } = await play('success', [500, 302, 404, 503]);
+  await sandbox.advance(1_000 + 209_999);
+  expect(sandbox.attempts).toHaveLength(3);
+  await sandbox.advance(longEnoughMs);
+  expect(course(sandbox)).toEqual([
+    [0, 1, 500],
+    [30, 2, 302],
+    [90, 3, 404],
+    [210, 4, 503],
+  ]);
+  expect(new Set(bodies()).size).toBe(1);
+  const { callback, delivered } = sandbox.transfers()[0] ?? {};
+  expect(sandbox.attempts[0]?.sentAtMs).toBe(Date.parse(String(callback?.data.timestamp)));
+  expect(delivered).toBe(false);
+});
+
+test('failed: says why, and a query says the same', async () => {
+  const { sandbox, bodies } = await play('failed');
+  await sandbox.advance(longEnoughMs);
+  const { event, data } = JSON.parse(String(bodies()[0])) as TransferCallback;
+  expect([event, data.status, typeof data.failureReason]).toEqual(['transfer.failed', 'FAILED', 'string']);
+  expect((await query(sandbox, 'one')).body.data).toEqual(data);
+});
+
+test('no-callback: only a query tells the outcome', async () => {
+  const { sandbox, received } = await play('no-callback');
+  await sandbox.advance(longEnoughMs);
+  expect(received).toEqual([]);
+  expect(await statusOf(sandbox)).toBe('SUCCESS');
+});
+
+test('late-callback: comes 10 minutes after the outcome, which a query knows at once', async () => {
+  const { sandbox, received } = await play('late-callback');
+  await sandbox.advance(1_000 + 599_999);
+  expect(received).toEqual([]);
+  expect(await statusOf(sandbox)).toBe('SUCCESS');
+  await sandbox.advance(1);
+  expect(received).toHaveLength(1);
+});
+
+test('early-callback: is answered before the creation is', async () => {
+  const order: string[] = [];
+  const { sandbox, created } = await play('early-callback', (_received, _count, response) => {
+    order.push('callback');
+    response.end();
+  });
+  order.push('creation');
+  expect(order).toEqual(['callback', 'creation']);
+  expect(created).toMatchObject({ status: 201, body: { data: { status: 'PENDING' } } });
+  expect(sandbox.transfers()).toMatchObject([{ state: 'SUCCESS', delivered: true }]);
+});
+
+test('early-callback: a merchant who waits for the creation first gets it after the attempt timeout', async () => {
+  const { url } = await startMerchant(() => undefined);
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, attemptTimeoutMs: 50 });
+  expect((await create(sandbox, { externalId: 'early-callback' })).status).toBe(201);
+  expect(course(sandbox)).toEqual([[0, 1, 'no answer within 50 ms']]);
+});
+
+test('duplicate: is acknowledged, and comes once more', async () => {
+  const { sandbox, bodies } = await play('duplicate', [500]);
+  await sandbox.advance(longEnoughMs);
+  expect(course(sandbox)).toEqual([
+    [0, 1, 500],
+    [30, 2, 200],
+    [90, 3, 200],
+  ]);
+  expect(new Set(bodies()).size).toBe(1);
+});
+
+test('burst: ten copies are under way at once', async () => {
+  let release: () => void = () => undefined;
+  const all = new Promise<void>((resolve) => (release = resolve));
+  const { sandbox, bodies } = await play('burst', async (_received, count, response) => {
+    if (count === 10) release();
+    await all;
+    response.writeHead(count > 10 ? 200 : 500).end();
+  });
+  await sandbox.advance(longEnoughMs);
+  expect(course(sandbox)).toEqual([...Array.from({ length: 10 }, (_, copy) => [0, copy + 1, 500]), [30, 11, 200]]);
+  expect(new Set(bodies()).size).toBe(1);
+});
+
+test('lost-attempts: the first two never arrive', async () => {
+  const { sandbox, received } = await play('lost-attempts');
+  await sandbox.advance(longEnoughMs);
+  expect(course(sandbox)).toEqual([
+    [0, 1, 'lost'],
+    [30, 2, 'lost'],
+    [90, 3, 200],
+  ]);
+  expect(received).toHaveLength(1);
+});
+
+test('answer-lost: what the merchant answered is not heard, and the callback comes again', async () => {
+  const { sandbox, bodies } = await play('answer-lost');
+  await sandbox.advance(longEnoughMs);
+  expect(course(sandbox)).toEqual([
+    [0, 1, 'answer lost'],
+    [30, 2, 200],
+  ]);
+  expect(bodies()[0]).toBe(bodies()[1]);
+});
+
+test('slow-sender: the body arrives in pieces', async () => {
+  const { sandbox, received } = await play('slow-sender');
+  await sandbox.advance(longEnoughMs);
+  expect(course(sandbox)).toEqual([[0, 1, 200]]);
+  expect(received[0]?.pieces).toBeGreaterThan(1);
+  expect(JSON.parse(String(received[0]?.body))).toEqual(sandbox.transfers()[0]?.callback);
+});
+
+test('flip: FAILED is acknowledged, then SUCCESS comes for the same id, once', async () => {
+  const { sandbox, bodies } = await play('flip');
+  await sandbox.advance(1_000);
+  expect(await statusOf(sandbox)).toBe('FAILED');
+  await sandbox.resend('one');
+  await sandbox.advance(longEnoughMs);
+  const callbacks = bodies().map((body) => JSON.parse(body) as TransferCallback);
+  expect(callbacks.map(({ event }) => event)).toEqual(['transfer.failed', 'transfer.failed', 'transfer.success']);
+  expect(new Set(callbacks.map(({ data }) => data.id)).size).toBe(1);
+  expect(Date.parse(String(callbacks[2]?.data.timestamp))).toBeGreaterThan(
+    Date.parse(String(callbacks[0]?.data.timestamp)),
+  );
+  expect(await statusOf(sandbox)).toBe('SUCCESS');
+});
+
+test('malformed: the first attempt is cut short, the next is right', async () => {
+  const { sandbox, bodies } = await play('malformed', [400]);
+  await sandbox.advance(longEnoughMs);
+  const [cut = '', whole = ''] = bodies();
+  expect(() => JSON.parse(cut) as unknown).toThrow(SyntaxError);
+  expect(whole.startsWith(cut)).toBe(true);
+  expect(sandbox.attempts.map(({ body }) => body)).toEqual([cut, whole]);
+});
+
+test('wrong-content-type: the first attempt says text/plain, the next application/json', async () => {
+  const { sandbox, received } = await play('wrong-content-type', [415]);
+  await sandbox.advance(longEnoughMs);
+  expect(received.map(({ headers }) => headers['content-type'])).toEqual(['text/plain', 'application/json']);
+});
+
+test('query-lags: a query says PENDING until a minute after the outcome', async () => {
+  const { sandbox, received } = await play('query-lags');
+  await sandbox.advance(1_000 + 59_999);
+  expect(received).toHaveLength(1);
+  expect(await statusOf(sandbox)).toBe('PENDING');
+  await sandbox.advance(1);
+  expect(await statusOf(sandbox)).toBe('SUCCESS');
+});
+
+test('query-fails: two queries are answered 500, and the next is not', async () => {
+  const { sandbox } = await play('query-fails');
+  const statuses = [];
+  for (let count = 0; count < 3; count += 1) statuses.push((await query(sandbox, 'one')).status);
+  expect(statuses).toEqual([500, 500, 200]);
+});
+
+test('a scenario is chosen by setScenario, else by the beginning of the externalId, else by the option', async () => {
+  const sandbox = await startSandbox({ clock: 'manual', scenario: 'failed' });
+  sandbox.setScenario('burst-1', 'flip');
+  for (const externalId of ['burst-1', 'burst-2', 'no-callback', 'bursting', 'payout-1', 'constructor']) {
+    await create(sandbox, { externalId });
+  }
+  expect(sandbox.transfers().map(({ scenario }) => scenario)).toEqual([
+    ...['flip', 'burst', 'no-callback', 'failed', 'failed', 'failed'],
+  ]);
+});
+
+test('every scenario has a name of its own and a line that describes it', () => {
+  expect(new Set(transferScenarios.map(({ name }) => name)).size).toBe(15);
+  for (const { description } of transferScenarios) expect(description).toMatch(/^[A-Z][^\n]+\.$/);
+});
+
+test('against the receiver of this package, every scenario runs one handler once and ends acknowledged', async () => {
+  const handled: string[] = [];
+  const note = ({ data }: TransferCallback) => void handled.push(data.externalId);
+  const listener = transferCallbackListener({ store: memoryStore(), onSuccess: note, onFailed: note, logger: false });
+  const { url, close } = await serve(listener);
+  const sandbox = await startSandbox({ speed: 1_000, callbackUrl: url });
+  // Silence has nothing to acknowledge, and a flip is a conflict, which the receiver refuses by design.
+  const names = transferScenarios.map(({ name }) => name).filter((name) => name !== 'no-callback' && name !== 'flip');
+  for (const externalId of names) await create(sandbox, { externalId });
+  await sandbox.idle();
+  expect([...handled].sort()).toEqual([...names].sort());
+  expect(sandbox.transfers().filter(({ delivered }) => !delivered)).toEqual([]);
+
+  await create(sandbox, { externalId: 'flip' });
+  await sandbox.idle();
+  expect(handled.filter((name) => name === 'flip')).toHaveLength(1);
+  const answers = sandbox.attempts.filter(({ externalId }) => externalId === 'flip').map(({ answer }) => answer);
+  expect(answers).toEqual([200, 422, 422, 422, 422].map((status) => ({ status })));
+  await vi.waitFor(close);
+});

@@ -1,0 +1,73 @@
+import { onTestFinished } from 'vitest';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { transferSandbox, type TransferSandbox, type TransferSandboxOptions } from 'transfer-callbacks/sandbox';
+import { serve } from '../support/http.js';
+
+export async function startSandbox(options?: TransferSandboxOptions): Promise<TransferSandbox> {
+  const sandbox = await transferSandbox(options);
+  onTestFinished(() => sandbox.close());
+  return sandbox;
+}
+
+export interface Received {
+  readonly body: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly method: string | undefined;
+  /** Into how many pieces the body was cut on its way. */
+  readonly pieces: number;
+}
+
+export type Answering = (received: Received, count: number, response: ServerResponse) => unknown;
+
+/** A merchant's endpoint that keeps what it receives and answers as told: with a status, or in its own way. */
+export async function startMerchant(answering: Answering | readonly number[] = []) {
+  const received: Received[] = [];
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    const { headers, method } = request;
+    const one = { body: Buffer.concat(chunks).toString(), headers, method, pieces: chunks.length };
+    received.push(one);
+    if (typeof answering === 'function') await answering(one, received.length, response);
+    else response.writeHead(answering[received.length - 1] ?? 200).end('noted');
+  }
+  const served = await serve((request, response) => {
+    answer(request, response).catch(() => response.destroy());
+  });
+  onTestFinished(served.close);
+  return { url: `${served.url}/callbacks`, received, bodies: () => received.map(({ body }) => body) };
+}
+
+export interface Envelope {
+  readonly error: boolean;
+  readonly statusCode: number;
+  readonly message: string;
+  readonly data: Record<string, unknown> | null;
+}
+
+export async function call(sandbox: TransferSandbox, path: string, init: RequestInit = {}) {
+  const { apiKey, apiSecret } = sandbox.keys.valid;
+  const response = await fetch(`${sandbox.baseUrl}${path}`, {
+    ...init,
+    headers: init.headers ?? { 'Content-Type': 'application/json', 'x-api-key': apiKey, 'x-api-secret': apiSecret },
+  });
+  return { status: response.status, body: (await response.json()) as Envelope };
+}
+
+export function create(sandbox: TransferSandbox, request: unknown) {
+  const body = typeof request === 'string' ? request : JSON.stringify(request);
+  return call(sandbox, '/transactions/transfer', { method: 'POST', body });
+}
+
+export function query(sandbox: TransferSandbox, name: string) {
+  return call(sandbox, `/transactions/${encodeURIComponent(name)}`);
+}
+
+/** Each attempt as its seconds after the first, its number and its answer. */
+export function course({ attempts }: TransferSandbox): unknown[] {
+  return attempts.map(({ sentAtMs, number, answer }) => [
+    (sentAtMs - (attempts[0]?.sentAtMs ?? 0)) / 1_000,
+    number,
+    'status' in answer ? answer.status : answer.error,
+  ]);
+}

@@ -1,0 +1,382 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool, PoolClient } from 'pg';
+import {
+  postgresStore,
+  transferCallbackReceiver,
+  type ReceiverOptions,
+  type TransferCallback,
+} from 'transfer-callbacks';
+import { storePromises, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { claimSql } from '../../src/stores/postgres-sql.js';
+import { later } from '../core/support.js';
+import { startLossyProxy, type LossyProxy } from '../support/lossy-proxy.js';
+import { postgresMajors, startPostgres, type PostgresServer } from '../support/postgres.js';
+
+type Major = keyof typeof postgresMajors;
+
+describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major))('on PostgreSQL %i', (major) => {
+  let server: PostgresServer;
+  let pool: Pool;
+
+  beforeAll(async () => {
+    server = await startPostgres(major);
+    pool = server.pool({ max: 100 });
+    await postgresStore(pool).migrate();
+    await pool.query('CREATE TABLE ledger (callback text, entry text)');
+  });
+  afterAll(() => server.stop());
+
+  async function bookings(id: string): Promise<string[]> {
+    const { rows } = await pool.query<{ entry: string }>('SELECT entry FROM ledger WHERE callback = $1', [id]);
+    return rows.map(({ entry }) => entry);
+  }
+  /** Books a callback in the transaction of its claim. */
+  async function book({ data }: TransferCallback, { tx }: { tx: PoolClient }): Promise<void> {
+    await tx.query('INSERT INTO ledger VALUES ($1, $2)', [data.id, data.status]);
+  }
+  function receiverOn(on: Pool, options: Partial<ReceiverOptions<TransferCallback, PoolClient>> = {}) {
+    return transferCallbackReceiver({
+      store: postgresStore(on),
+      onSuccess: book,
+      onFailed: book,
+      logger: false,
+      ...options,
+    });
+  }
+  const locksHeld = async (): Promise<number> =>
+    (await pool.query("SELECT FROM pg_locks WHERE locktype = 'advisory'")).rowCount ?? 0;
+
+  describe('every promise of a store', () => {
+    test.concurrent.each(storePromises)('$title', ({ check }) => check(postgresStore(pool)));
+  });
+
+  test('what the handler writes and the record are committed together', async () => {
+    const callback = transferSucceeded();
+    const { id, externalId } = callback.data;
+    expect(await receiverOn(pool).receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false });
+    expect(await bookings(id)).toEqual(['SUCCESS']);
+    const { rows } = await pool.query('SELECT * FROM transfer_callbacks WHERE id = $1', [id]);
+    expect(rows).toEqual([
+      {
+        id,
+        event: 'transfer.success',
+        external_id: externalId,
+        fingerprint: `["SUCCESS",15000,"XAF","${externalId}"]`,
+        settled_at: expect.any(Date) as Date,
+        expires_at: expect.any(Date) as Date,
+      },
+    ]);
+    const [{ settled_at: settledAt, expires_at: expiresAt }] = rows as [{ settled_at: Date; expires_at: Date }];
+    expect(expiresAt.getTime() - settledAt.getTime()).toBe(604_800_000);
+    expect((await receiverOn(pool).receive(callback)).outcome).toBe('duplicate');
+    expect((await receiverOn(pool).receive(transferFailed({ id, externalId }))).outcome).toBe('conflict');
+    expect(await bookings(id)).toEqual(['SUCCESS']);
+  });
+
+  test('nothing of a handler that fails is written, and the next delivery runs it again', async () => {
+    const callback = transferFailed();
+    const failing = receiverOn(pool, {
+      async onFailed(...given) {
+        await book(...given);
+        throw new Error('after writing');
+      },
+    });
+    expect((await failing.receive(callback)).outcome).toBe('handler_failed');
+    expect(await bookings(callback.data.id)).toEqual([]);
+    expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
+    expect(await bookings(callback.data.id)).toEqual(['FAILED']);
+  });
+
+  test('a handler that swallows an error of its transaction has not succeeded', async () => {
+    const callback = transferSucceeded();
+    const swallowing = receiverOn(pool, {
+      async onSuccess(...given) {
+        await book(...given);
+        await given[1].tx.query('SELECT 1/0').catch(() => undefined);
+      },
+    });
+    expect((await swallowing.receive(callback)).outcome).toBe('store_unavailable');
+    expect(await bookings(callback.data.id)).toEqual([]);
+    expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
+  });
+
+  test('a commit that fails is a failed delivery, which the next one repairs', async () => {
+    await pool.query(`CREATE TABLE IF NOT EXISTS accounts (id text PRIMARY KEY);
+      CREATE TABLE IF NOT EXISTS moves (account text REFERENCES accounts DEFERRABLE INITIALLY DEFERRED)`);
+    const callback = transferSucceeded();
+    const { id } = callback.data;
+    const receiver = receiverOn(pool, {
+      // Found to be wrong at the commit, and not before.
+      onSuccess: (_callback, { tx }) => tx.query('INSERT INTO moves VALUES ($1)', [id]),
+    });
+    expect(await receiver.receive(callback)).toMatchObject({
+      outcome: 'store_unavailable',
+      error: expect.objectContaining({ code: '23503' }) as unknown,
+    });
+    await pool.query('INSERT INTO accounts VALUES ($1)', [id]);
+    expect((await receiver.receive(callback)).outcome).toBe('processed');
+    expect((await pool.query('SELECT FROM moves WHERE account = $1', [id])).rowCount).toBe(1);
+  });
+
+  /** A pool that reaches the server through a network which can be broken. */
+  async function poolBehindProxy(): Promise<{ own: Pool; proxy: LossyProxy }> {
+    const url = new URL(server.url);
+    const proxy = await startLossyProxy(Number(url.port));
+    url.port = String(proxy.port);
+    return { own: server.pool({ connectionString: url.href, max: 1 }), proxy };
+  }
+
+  test('a commit whose answer is lost is found settled by the next delivery', async () => {
+    const { own, proxy } = await poolBehindProxy();
+    const callback = transferSucceeded();
+    proxy.loseReplyTo('COMMIT\0'); // The end of a message, not the COMMITTED of an isolation level.
+    expect((await receiverOn(own).receive(callback)).outcome).toBe('store_unavailable');
+    expect(proxy.lost()).toBe(1);
+    expect((await receiverOn(own).receive(callback)).outcome).toBe('duplicate');
+    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  });
+
+  test('a database that takes everything and answers nothing costs no client of the pool for ever', async () => {
+    const { own, proxy } = await poolBehindProxy();
+    const receiver = receiverOn(own, { storeTimeoutMs: 300, leaseMs: 1_000 });
+    expect((await receiver.receive(transferSucceeded())).outcome).toBe('processed');
+    proxy.fallSilent();
+    const callback = transferFailed();
+    expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');
+    await vi.waitFor(() => {
+      expect(own.totalCount).toBe(0);
+    });
+    expect(await bookings(callback.data.id)).toEqual([]);
+  });
+
+  test('a commit that is never answered costs no client of the pool either', async () => {
+    const { own, proxy } = await poolBehindProxy();
+    const callback = transferSucceeded();
+    const receiver = receiverOn(own, {
+      storeTimeoutMs: 300,
+      leaseMs: 20_000,
+      async onSuccess(...given) {
+        await book(...given);
+        proxy.fallSilent();
+      },
+    });
+    expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');
+    await vi.waitFor(() => {
+      expect(own.totalCount).toBe(0);
+    });
+    expect(await bookings(callback.data.id)).toEqual([]);
+  });
+
+  test('a handler that hangs beyond the longest hold can write nothing later, and its connection is destroyed', async () => {
+    const callback = transferSucceeded();
+    const own = server.pool({ max: 1 });
+    const [goOn, ended] = [later(), later<unknown>()];
+    const receiver = receiverOn(own, {
+      handlerTimeoutMs: 50,
+      storeTimeoutMs: 100,
+      leaseMs: 400,
+      async onSuccess(...given) {
+        await book(...given);
+        await goOn.promise;
+        await book(...given).then(ended.resolve, ended.resolve);
+      },
+    });
+    expect((await receiver.receive(callback)).outcome).toBe('timed_out');
+    await vi.waitFor(
+      () => {
+        expect(own.totalCount).toBe(0);
+      },
+      { timeout: 10_000 },
+    );
+    goOn.resolve();
+    expect(await ended.promise).toBeInstanceOf(Error);
+    expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
+    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  });
+
+  test('a connection that Postgres has ended aborts the handler, writes nothing, and harms neither process nor pool', async () => {
+    const callback = transferSucceeded();
+    const own = server.pool({ max: 1 });
+    const aborted = later<unknown>();
+    const receiver = receiverOn(own, {
+      storeTimeoutMs: 100,
+      leaseMs: 400,
+      async onSuccess(given, context) {
+        await book(given, context);
+        context.signal.addEventListener('abort', () => {
+          aborted.resolve(context.signal.reason);
+        });
+        const { rows } = await context.tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+        await pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
+        await aborted.promise;
+      },
+    });
+    expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');
+    expect(await aborted.promise).toMatchObject({ code: 'LEASE_LOST' });
+    expect(await bookings(callback.data.id)).toEqual([]);
+    expect((await receiverOn(own).receive(callback)).outcome).toBe('processed');
+    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  });
+
+  test('Postgres itself ends a transaction that is silent for too long, or a statement that takes too long', async () => {
+    const limits = { idleTimeoutMs: 100, statementTimeoutMs: 100 };
+    const store = postgresStore(server.pool(), limits);
+    const silent = transferSucceeded();
+    const idle = transferCallbackReceiver({
+      store,
+      logger: false,
+      onFailed: () => undefined,
+      onSuccess: () => new Promise((resolve) => setTimeout(resolve, 500)),
+    });
+    expect((await idle.receive(silent)).outcome).toBe('store_unavailable');
+    const slow = transferCallbackReceiver({
+      store,
+      logger: false,
+      onFailed: () => undefined,
+      onSuccess: (_callback, { tx }) => tx.query('SELECT pg_sleep(10)'),
+    });
+    expect(await slow.receive(transferSucceeded())).toMatchObject({
+      outcome: 'handler_failed',
+      error: expect.objectContaining({ code: '57014' }) as unknown,
+    });
+  });
+
+  test('two hundred deliveries on a pool of two: all are processed, and the pool is whole afterwards', async () => {
+    const small = server.pool({ max: 2 });
+    const receiver = receiverOn(small, { storeTimeoutMs: 5_000, leaseMs: 20_000 });
+    const callbacks = Array.from({ length: 200 }, () => transferSucceeded());
+    const outcomes = await Promise.all(callbacks.map((callback) => receiver.receive(callback)));
+    expect(new Set(outcomes.map(({ outcome }) => outcome))).toEqual(new Set(['processed']));
+    expect([small.waitingCount, small.idleCount <= 2]).toEqual([0, true]);
+  });
+
+  test('copies of one callback on a pool of two: one runs, the others wait without a connection', async () => {
+    const small = server.pool({ max: 2 });
+    const callback = transferSucceeded();
+    const goOn = later();
+    const receiver = receiverOn(small, {
+      async onSuccess(...given) {
+        await goOn.promise;
+        await book(...given);
+      },
+    });
+    const copies = Promise.all(Array.from({ length: 50 }, () => receiver.receive(callback)));
+    // Another callback gets through between them.
+    expect((await receiver.receive(transferFailed())).outcome).toBe('processed');
+    goOn.resolve();
+    const outcomes = (await copies).map(({ outcome }) => outcome);
+    expect(outcomes.filter((outcome) => outcome === 'processed')).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === 'duplicate')).toHaveLength(49);
+    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  });
+
+  test('an exhausted pool is answered within storeTimeoutMs, and recovers by itself', async () => {
+    const small = server.pool({ max: 2 });
+    const goOn = later();
+    const receiver = receiverOn(small, {
+      storeTimeoutMs: 200,
+      leaseMs: 5_000,
+      onSuccess: () => goOn.promise,
+    });
+    const holding = [receiver.receive(transferSucceeded()), receiver.receive(transferSucceeded())];
+    await vi.waitFor(() => {
+      expect(small.totalCount - small.idleCount).toBe(2);
+    });
+    const refused = await Promise.all(Array.from({ length: 50 }, () => receiver.receive(transferFailed())));
+    expect(new Set(refused.map(({ outcome }) => outcome))).toEqual(new Set(['store_unavailable']));
+    expect(Math.max(...refused.map(({ durationMs }) => durationMs))).toBeLessThan(2_000);
+    goOn.resolve();
+    expect((await Promise.all(holding)).map(({ outcome }) => outcome)).toEqual(['processed', 'processed']);
+    await vi.waitFor(() => {
+      expect(small.waitingCount).toBe(0);
+    });
+    expect((await receiver.receive(transferFailed())).outcome).toBe('processed');
+  });
+
+  test('nothing that stands in a callback gets into the SQL', async () => {
+    const nasty = String.raw`'; DROP TABLE ledger; -- \' " $1 é 付款`;
+    const callback = transferSucceeded({ id: `${nasty} ${randomUUID()}`, externalId: `${nasty}\0` });
+    expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
+    expect((await receiverOn(pool).receive(callback)).outcome).toBe('duplicate');
+    const { rows } = await pool.query('SELECT external_id FROM transfer_callbacks WHERE id = $1', [callback.data.id]);
+    expect(rows).toEqual([{ external_id: `${nasty}\uFFFD` }]);
+  });
+
+  test('a callback is looked up by the index, however many there are', async () => {
+    const store = postgresStore(pool, { table: 'many' });
+    await store.migrate();
+    await pool.query("INSERT INTO many SELECT n, '', '', '', now(), now() FROM generate_series(1, 10000) AS n");
+    const lookUp = claimSql('many', '5', { statementTimeoutMs: 1, idleTimeoutMs: 1 }).split(';').at(-1) ?? '';
+    const { rows } = await pool.query<Record<string, string>>(`EXPLAIN ${lookUp}`);
+    expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain('many_pkey');
+  });
+
+  test('the table may have any name in any schema, and is made once by several at a time', async () => {
+    const schema = `of "${randomUUID().slice(0, 8)}"`;
+    await pool.query(`CREATE SCHEMA "${schema.replaceAll('"', '""')}"`);
+    const store = postgresStore(pool, { schema, table: "callbacks' table" });
+    await Promise.all([store.migrate(), store.migrate(), store.migrate()]);
+    expect(store.migrationSql).toContain(
+      `CREATE TABLE IF NOT EXISTS "${schema.replaceAll('"', '""')}"."callbacks' table"`,
+    );
+    const receiver = transferCallbackReceiver({ store, onSuccess: book, onFailed: book, logger: false });
+    const callback = transferSucceeded();
+    expect((await receiver.receive(callback)).outcome).toBe('processed');
+    expect((await receiver.receive(callback)).outcome).toBe('duplicate');
+    // Another table knows nothing of it.
+    expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
+  });
+
+  test('without its table no callback is acknowledged', async () => {
+    const receiver = transferCallbackReceiver({
+      store: postgresStore(pool, { table: 'not_there' }),
+      onSuccess: book,
+      onFailed: book,
+      logger: false,
+    });
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({
+      outcome: 'store_unavailable',
+      error: expect.objectContaining({ code: '42P01' }) as unknown,
+    });
+    expect(await locksHeld()).toBeGreaterThanOrEqual(0);
+  });
+
+  test('prune deletes what is old, in batches, and nothing else', async () => {
+    const store = postgresStore(pool, { table: 'pruned' });
+    await store.migrate();
+    await pool.query(`INSERT INTO pruned SELECT 'old-' || n, '', '', '', now() - interval '2 days', now() FROM generate_series(1, 2500) AS n;
+      INSERT INTO pruned SELECT 'new-' || n, '', '', '', now(), now() FROM generate_series(1, 10) AS n`);
+    expect(await store.prune({ olderThanMs: 86_400_000 })).toBe(2_500);
+    expect(await store.prune({ olderThanMs: 86_400_000 })).toBe(0);
+    expect((await pool.query('SELECT FROM pruned')).rowCount).toBe(10);
+    await expect(store.prune({ olderThanMs: 90_000 })).rejects.toMatchObject({ code: 'INVALID_OPTION' });
+    await expect(postgresStore(pool, { table: 'not_there' }).prune({ olderThanMs: 90_001 })).rejects.toMatchObject({
+      code: '42P01',
+    });
+  });
+});
+
+describe('the options', () => {
+  const pool = { connect: () => Promise.reject(new Error('not asked')) };
+
+  test.each<[unknown, unknown, string]>([
+    [undefined, {}, 'Expected `pool` to be a pool of pg, got undefined.'],
+    [{}, {}, 'Expected `pool` to be a pool of pg, got an object.'],
+    [pool, { table: '' }, 'Expected `table` to be a name of 1 to 52 bytes, got "".'],
+    [pool, { table: 'x'.repeat(53) }, `Expected \`table\` to be a name of 1 to 52 bytes, got "${'x'.repeat(53)}".`],
+    [pool, { schema: 5 }, 'Expected `schema` to be a name of 1 to 52 bytes, got 5.'],
+    [
+      pool,
+      { statementTimeoutMs: 0 },
+      'Expected `statementTimeoutMs` to be a whole number from 1 to 2147483647, got 0.',
+    ],
+    [pool, { idleTimeoutMs: 1.5 }, 'Expected `idleTimeoutMs` to be a whole number from 1 to 2147483647, got 1.5.'],
+    [pool, { prefix: 'x' }, 'Unknown option `prefix`; known are table, schema, statementTimeoutMs, idleTimeoutMs.'],
+    [pool, null, 'Expected `options` to be an object, got null.'],
+  ])('postgresStore(%o, %o) is refused', (given, options, message) => {
+    expect(() => postgresStore(given as Pool, options as object)).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', message }),
+    );
+  });
+});

