@@ -311,8 +311,7 @@ describe('demo.ts', () => {
   it('shows on the memory store that each delivery ends as designed', async () => {
     const { exitCode, output } = run('demo.ts');
 
-    expect(await exitCode).toBe(0);
-    expect(rowsOf(output())).toEqual(rows);
+    expect([await exitCode, rowsOf(output())]).toEqual([0, rows]);
     expect(output()).toContain('in memory');
   });
 
@@ -321,8 +320,7 @@ describe('demo.ts', () => {
     for (const time of ['first', 'second']) {
       const { exitCode, output } = run('demo.ts', { REDIS_URL });
 
-      expect(await exitCode, time).toBe(0);
-      expect(rowsOf(output()), time).toEqual(rows);
+      expect([await exitCode, rowsOf(output())], time).toEqual([0, rows]);
       expect(output(), time).toContain('in Redis');
     }
   });
