@@ -111,7 +111,7 @@ export function postgresStore<Pool extends PgPool>(
 
   function leaseOf(id: string, request: ClaimRequest, { client, giveBack, destroy, lost }: Borrowed): Lease<PgClient> {
     const { token, fingerprint, leaseMs, retentionMs, event = '', externalId = '' } = request;
-    let ending: 'settle' | 'release' | undefined;
+    let settling = false;
     let over: 'settled' | 'gone' | undefined;
     const timer = setTimeout(() => {
       end('gone', destroy);
@@ -135,7 +135,7 @@ export function postgresStore<Pool extends PgPool>(
       async settle() {
         if (over === 'settled') return { overlapped: false };
         if (over === 'gone') throw new TransferCallbackError('LEASE_LOST', 'The transaction has been rolled back.');
-        ending = 'settle';
+        settling = true;
         try {
           await client.query(settleSql(table, { id, event, externalId, fingerprint, retentionMs }));
         } catch (error) {
@@ -148,9 +148,8 @@ export function postgresStore<Pool extends PgPool>(
       },
       async release() {
         // The caller has given up on a commit that may be under way: nothing else can be said on this connection.
-        if (ending === 'settle') end('gone', destroy);
+        if (settling) end('gone', destroy);
         if (over !== undefined) return;
-        ending = 'release';
         try {
           await client.query('ROLLBACK');
         } catch (error) {

@@ -57,7 +57,6 @@ async function leaseInTime(...args: Parameters<typeof claimAs>): Promise<Lease<u
  * of a late holder; every other store keeps its success. Some claims are left to lapse, up to 15 of them for 30 s: a
  * store that holds a connection for each needs as many.
  *
- *
  *     for (const { title, check } of storePromises) test(title, () => check(store));
  */
 export const storePromises: readonly StorePromise[] = [
