@@ -1,9 +1,10 @@
+import type { CallbackShape } from './callback.js';
+import type { Deadlines, WithinStoreDeadline } from './deadlines.js';
 import { TransferCallbackError } from './errors.js';
 import { deadlinesHeld, renewalsPerLease, type ResolvedOptions } from './options.js';
 import type { Ending } from './outcome.js';
 import type { Lease } from './store.js';
-import { pause, withinStoreDeadline } from './timing.js';
-import type { CallbackShape } from './callback.js';
+import { pause } from './timing.js';
 
 /** A lease in the receiver's hands: renewed by itself until it is settled, released or let go. */
 export interface Hold {
@@ -17,51 +18,58 @@ export interface Hold {
   letGo(): void;
 }
 
+/** What all holds of a receiver share. */
+export interface HoldTerms<C extends CallbackShape, Tx> {
+  readonly options: ResolvedOptions<C, Tx>;
+  /** When leases are to be renewed. */
+  readonly heartbeats: Deadlines;
+  readonly withinStoreDeadline: WithinStoreDeadline;
+}
+
 const firstPauseMs = 100;
 
 /** Holds `lease`; `onOver` is called once, when nothing of it is left to do. */
 export function holdLease<C extends CallbackShape, Tx>(
   id: string,
   lease: Lease<Tx>,
-  options: ResolvedOptions<C, Tx>,
+  { options, heartbeats, withinStoreDeadline }: HoldTerms<C, Tx>,
   onOver: (hold: Hold) => void,
 ): Hold {
-  const { store, logger, leaseMs, handlerTimeoutMs, storeTimeoutMs, retentionMs } = options;
-  const beatMs = leaseMs / renewalsPerLease;
+  const { store, logger, leaseMs, handlerTimeoutMs, retentionMs } = options;
   const controller = new AbortController();
   const handlerEndsBy = performance.now() + deadlinesHeld * handlerTimeoutMs;
   let handled = false;
   let over = false;
 
-  // A heartbeat alone keeps no process alive.
-  const heartbeat = setInterval(() => void renewHeldLease(), beatMs).unref();
+  let heartbeat = heartbeats.set(beat);
+
+  function beat(): void {
+    heartbeat = heartbeats.set(beat);
+    void renewHeldLease();
+  }
 
   async function renewHeldLease(): Promise<void> {
     if (!handled && performance.now() > handlerEndsBy) {
-      clearInterval(heartbeat);
+      heartbeats.clear(heartbeat);
       logger.error({ id }, `A handler has been running for ${deadlinesHeld} deadlines: its lease is renewed no more.`);
       return;
     }
     try {
-      if (await withinStoreDeadline(storeTimeoutMs, lease.renew())) return;
+      if (await withinStoreDeadline(lease.renew())) return;
     } catch {
       return; // The next beat comes while the lease still lasts.
     }
     if (over) return;
-    clearInterval(heartbeat);
+    heartbeats.clear(heartbeat);
     controller.abort(new TransferCallbackError('LEASE_LOST', 'The lease passed to another delivery.'));
     logger.error({ id }, 'The lease of a transfer callback was lost: another delivery may run its handler too.');
   }
 
   function end(): void {
-    clearInterval(heartbeat);
+    heartbeats.clear(heartbeat);
     if (over) return;
     over = true;
     onOver(hold);
-  }
-
-  async function record(): Promise<{ overlapped: boolean }> {
-    return withinStoreDeadline(storeTimeoutMs, lease.settle());
   }
 
   async function recordInBackground(): Promise<void> {
@@ -69,9 +77,9 @@ export function holdLease<C extends CallbackShape, Tx>(
     let pauseMs = firstPauseMs;
     while (!over && performance.now() < giveUpAt) {
       await pause(pauseMs, { keepAlive: false });
-      pauseMs = Math.min(2 * pauseMs, beatMs);
+      pauseMs = Math.min(2 * pauseMs, leaseMs / renewalsPerLease);
       try {
-        const { overlapped } = await record();
+        const { overlapped } = await withinStoreDeadline(lease.settle());
         logger.warn({ id, overlapped }, 'A handled transfer callback was recorded after all.');
         break;
       } catch {
@@ -86,7 +94,7 @@ export function holdLease<C extends CallbackShape, Tx>(
     async settle() {
       handled = true;
       try {
-        const { overlapped } = await record();
+        const { overlapped } = await withinStoreDeadline(lease.settle());
         end();
         return { outcome: 'processed', overlapped };
       } catch (error) {
@@ -100,9 +108,9 @@ export function holdLease<C extends CallbackShape, Tx>(
       }
     },
     async release() {
-      clearInterval(heartbeat);
+      heartbeats.clear(heartbeat);
       try {
-        await withinStoreDeadline(storeTimeoutMs, lease.release());
+        await withinStoreDeadline(lease.release());
       } catch (error) {
         logger.warn({ id, err: error }, `A claim could not be released: it lapses within ${leaseMs} ms.`);
       }

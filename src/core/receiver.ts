@@ -1,11 +1,18 @@
 import { announce } from './announce.js';
 import { fingerprintOf, requireSameFacts, type CallbackShape, type TransferCallback } from './callback.js';
+import { deadlines, storeDeadline } from './deadlines.js';
 import { isRetryLater, TransferCallbackError, wholeNumber } from './errors.js';
 import { holdLease, type Hold } from './hold.js';
-import { resolveReceiverOptions, type HandlerContext, type ReceiverOptions, type ResolvedOptions } from './options.js';
+import {
+  renewalsPerLease,
+  resolveReceiverOptions,
+  type HandlerContext,
+  type ReceiverOptions,
+  type ResolvedOptions,
+} from './options.js';
 import type { Ended, Ending, Invalid, Issue, TransferCallbackOutcome } from './outcome.js';
 import type { Claim, Lease } from './store.js';
-import { pause, withinStoreDeadline } from './timing.js';
+import { pause } from './timing.js';
 
 /** What `receive` is told beside the callback. */
 export interface Delivery<C extends CallbackShape = TransferCallback> {
@@ -60,6 +67,11 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
   if (store.processLocal === true && process.env.NODE_ENV === 'production') {
     logger.warn({}, 'Transfer callbacks are deduplicated within this process only: production wants a shared store.');
   }
+  const withinStoreDeadline = storeDeadline(storeTimeoutMs);
+  const handlerDeadlines = deadlines(handlerTimeoutMs);
+  // A heartbeat alone keeps no process alive.
+  const heartbeats = deadlines(leaseMs / renewalsPerLease, { keepAlive: false });
+  const terms = { options, heartbeats, withinStoreDeadline };
   // A Set would keep every table that it has outgrown, and the deliveries in it, until a full collection.
   const holds: Hold[] = [];
   /** Deliveries without an outcome, and holds that are not over. */
@@ -71,7 +83,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     const { source = 'direct' } = delivery;
     const startedAt = performance.now();
     const ended = await judge(input, source, delivery);
-    const outcome = { ...ended, source, durationMs: performance.now() - startedAt };
+    const outcome = { source, durationMs: performance.now() - startedAt, ...ended };
     announce(outcome, options);
     return outcome;
   }
@@ -92,7 +104,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     const { event, data } = read.callback;
     unfinished += 1;
     try {
-      return { ...(await act(read.callback, source)), id: data.id, event, status: data.status };
+      return { id: data.id, event, status: data.status, ...(await act(read.callback, source)) };
     } finally {
       finishOne();
     }
@@ -121,7 +133,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
       let claim: Claim<Tx>;
       try {
         claiming = store.claim(key, request);
-        claim = await withinStoreDeadline(storeTimeoutMs, claiming);
+        claim = await withinStoreDeadline(claiming);
       } catch (error) {
         // It may have been applied all the same, or be applied yet: without a holder it would stand in the way of the
         // next attempt. If releasing it fails too, it lapses.
@@ -143,7 +155,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
   /** Runs the handler under the lease. Its deadline ends the delivery, never the hold: only the handler does. */
   async function run(callback: C, lease: Lease<Tx>, source: string): Promise<Ending> {
     const { id } = callback.data;
-    const hold = holdLease(id, lease, options, (over) => {
+    const hold = holdLease(id, lease, terms, (over) => {
       holds.splice(holds.indexOf(over), 1);
       finishOne();
     });
@@ -156,14 +168,14 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
 
     return new Promise((resolve) => {
       let late = false;
-      const timer = setTimeout(() => {
+      const deadline = handlerDeadlines.set(() => {
         late = true;
         const error = new TransferCallbackError('HANDLER_TIMEOUT', `Not settled within ${handlerTimeoutMs} ms.`);
         hold.controller.abort(error);
         resolve({ outcome: 'timed_out', error });
-      }, handlerTimeoutMs);
+      });
       void handle(callback, { signal: hold.controller.signal, source, tx: lease.tx }).then(async (handled) => {
-        clearTimeout(timer);
+        handlerDeadlines.clear(deadline);
         if (late) logger.warn({ id, outcome: handled.outcome }, 'The handler of a transfer callback settled late.');
         if (handled.outcome === 'processed') {
           resolve(await hold.settle());
