@@ -1,38 +1,10 @@
 // The load: one process, driven by run.mjs. Raw sockets and requests serialised beforehand, so that it costs a fraction
 // of what the servers cost; every request carries an id that was never sent before.
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { callbackText, path } from './callback.mjs';
+import { makeUnique, newRequest } from './request.mjs';
 
 const ok = Buffer.from('HTTP/1.1 200 ');
-const digits = 12;
-const mark = '0'.repeat(digits);
-const run = randomBytes(12).toString('hex');
-let sent = 0;
-
-/** The request, and where in it the digits stand that make it unlike any other. */
-function newRequest(port) {
-  const body = callbackText(`${run}${mark}`);
-  const head = [
-    `POST ${path} HTTP/1.1`,
-    `Host: 127.0.0.1:${port}`,
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Connection: keep-alive',
-  ];
-  const bytes = Buffer.from([...head, '', body].join('\r\n'));
-  const places = [];
-  for (let at = bytes.indexOf(mark); at !== -1; at = bytes.indexOf(mark, at + digits)) places.push(at);
-  return { bytes, places };
-}
-
-function makeUnique({ bytes, places }) {
-  for (let place = digits - 1, rest = ++sent; place >= 0; place -= 1, rest = Math.floor(rest / 10)) {
-    for (const at of places) bytes[at + place] = 48 + (rest % 10);
-  }
-}
-
 /** The whole length of the answer that `bytes` begin, or undefined when its head is not complete. */
 function lengthOf(bytes) {
   const headLength = bytes.indexOf('\r\n\r\n') + 4;

@@ -1,8 +1,15 @@
 import { createServer } from 'node:http';
 
+/** The servers of this process that in-process.mjs has imported, in order. */
+export const served = [];
+
 /** Serves on a free port, tells run.mjs which, and whenever it asks, the processor time used so far; ends with it. */
 export function serve(listener) {
   const server = createServer(listener);
+  if (process.send === undefined) {
+    served.push(server);
+    return;
+  }
   server.listen(0, '127.0.0.1', () => process.send(server.address().port));
   process.on('message', () => {
     const { user, system } = process.cpuUsage();
