@@ -73,7 +73,11 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
   if (typeof (receiver as Partial<typeof receiver> | undefined)?.receive !== 'function') {
     throw invalidOption('receiver', 'made by transferCallbackReceiver()', receiver);
   }
-  if (typeof pending !== 'object' || !(Symbol.asyncIterator in pending || Symbol.iterator in pending)) {
+  if (
+    typeof pending !== 'object' ||
+    (pending as unknown) === null ||
+    !(Symbol.asyncIterator in pending || Symbol.iterator in pending)
+  ) {
     throw invalidOption('pending', 'an iterable or an async iterable', pending);
   }
 
@@ -122,8 +126,7 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
       return { id, result: 'failed', outcome, error };
     } catch (error) {
       if (signal?.aborted) return { id, result: 'pending' };
-      const { status } = error as { status?: unknown };
-      return { id, result: status === 404 ? 'unknown' : 'failed', error };
+      return { id, result: (error as { status?: unknown } | undefined)?.status === 404 ? 'unknown' : 'failed', error };
     }
   }
 

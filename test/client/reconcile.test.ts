@@ -319,6 +319,8 @@ describe('reconcileTransfers', () => {
     [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
     [{ receiver: undefined }, 'Expected `receiver` to be made by transferCallbackReceiver(), got undefined.'],
     [{ pending: 5 }, 'Expected `pending` to be an iterable or an async iterable, got 5.'],
+    [{ pending: null }, 'Expected `pending` to be an iterable or an async iterable, got null.'],
+    [{ pending: {} }, 'Expected `pending` to be an iterable or an async iterable, got an object.'],
     [{ concurrency: 0 }, 'Expected `concurrency` to be a whole number from 1 to 2147483647, got 0.'],
     [{ minAgeMs: -1 }, 'Expected `minAgeMs` to be a whole number from 0 to 9007199254740991, got -1.'],
     [
