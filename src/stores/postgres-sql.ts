@@ -1,12 +1,15 @@
 /**
- * Text as SQL: all but letters, digits and a few more by their code points, so that nothing of it can end the literal.
+ * Text as SQL: all but letters, digits and the marks of JSON by their code points, so that nothing can end the literal.
  * A literal, and no function of one, because a function's answer may have a collation that no index has.
  */
 export function textOf(value: string): string {
   // Through a Buffer a lone surrogate, which Postgres refuses, becomes U+FFFD.
   const escaped = Buffer.from(value)
     .toString()
-    .replaceAll(/[^\w-]/gu, (character) => `\\+${(character.codePointAt(0) ?? 0).toString(16).padStart(6, '0')}`);
+    .replaceAll(
+      /[^\w\-.,:"[\]{} ]/gu,
+      (character) => `\\+${(character.codePointAt(0) ?? 0).toString(16).padStart(6, '0')}`,
+    );
   return `U&'${escaped}'`;
 }
 
@@ -45,9 +48,9 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${table} USING brin (settled_at);
  */
 export function claimSql(table: string, id: string, { statementTimeoutMs, idleTimeoutMs }: Limits): string {
   return `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
-SELECT pg_try_advisory_xact_lock(hashtextextended(${textOf(`${table} ${id}`)}, 0)) AS locked,
-  set_config('statement_timeout', '${statementTimeoutMs}', true),
-  set_config('idle_in_transaction_session_timeout', '${idleTimeoutMs}', true);
+SET LOCAL statement_timeout = ${statementTimeoutMs};
+SET LOCAL idle_in_transaction_session_timeout = ${idleTimeoutMs};
+SELECT pg_try_advisory_xact_lock(hashtextextended(${textOf(`${table} ${id}`)}, 0)) AS locked;
 SELECT fingerprint, expires_at > clock_timestamp() AS live FROM ${table} WHERE id = ${textOf(id)}`;
 }
 

@@ -92,7 +92,8 @@ export function postgresStore<Pool extends PgPool>(
     // Where the network swallows everything nothing else would ever give the client back.
     const deadline = setTimeout(borrowed.destroy, request.timeoutMs ?? request.leaseMs).unref();
     try {
-      const [, locks, records] = (await client.query(claimSql(table, id, limits))) as readonly Rows[];
+      const results = (await client.query(claimSql(table, id, limits))) as readonly Rows[];
+      const [locks, records] = results.slice(-2);
       const record = records?.rows[0] as { fingerprint: string; live: boolean } | undefined;
       if (record?.live === true || locks?.rows[0]?.locked !== true) {
         await client.query('ROLLBACK');
