@@ -53,8 +53,8 @@ const leastPruneMs = 90_001;
 /**
  * Keeps claims in the database that the handler writes to. The handler runs inside the transaction that `claim` has
  * begun, and gets its client as `context.tx`: what it writes there and the record that it has succeeded are committed
- * together, or not at all. It must neither commit, roll back nor release that client, which is destroyed when its lease
- * ends: a handler that hangs can write nothing later.
+ * together, or not at all. It must neither commit, roll back nor release that client, which takes no more queries once
+ * the handler has settled or its lease has lapsed: what a handler has left behind can write nothing later.
  *
  * A claim holds one client of the pool for as long as its handler runs; waiting for another delivery holds none.
  * Throws INVALID_OPTION.
@@ -113,6 +113,8 @@ export function postgresStore<Pool extends PgPool>(
   function leaseOf(id: string, request: ClaimRequest, { client, giveBack, destroy, lost }: Borrowed): Lease<PgClient> {
     const { token, fingerprint, leaseMs, retentionMs, event = '', externalId = '' } = request;
     let settling = false;
+    /** The transaction is being ended, or has been: nothing may be written any more. */
+    let fenced = false;
     let over: 'settled' | 'gone' | undefined;
     const timer = setTimeout(() => {
       end('gone', destroy);
@@ -121,13 +123,14 @@ export function postgresStore<Pool extends PgPool>(
     function end(how: 'settled' | 'gone', leave: () => void): void {
       if (over !== undefined) return;
       over = how;
+      fenced = true;
       clearTimeout(timer);
       if (leases.get(id)?.lease === lease) leases.delete(id);
       leave();
     }
 
     const lease: Lease<PgClient> = {
-      tx: client,
+      tx: fencedClient(client, () => fenced),
       renew() {
         if (over !== undefined || lost()) return Promise.resolve(false);
         timer.refresh();
@@ -136,7 +139,7 @@ export function postgresStore<Pool extends PgPool>(
       async settle() {
         if (over === 'settled') return { overlapped: false };
         if (over === 'gone') throw new TransferCallbackError('LEASE_LOST', 'The transaction has been rolled back.');
-        settling = true;
+        settling = fenced = true;
         try {
           await client.query(settleSql(table, { id, event, externalId, fingerprint, retentionMs }));
         } catch (error) {
@@ -151,6 +154,7 @@ export function postgresStore<Pool extends PgPool>(
         // The caller has given up on a commit that may be under way: nothing else can be said on this connection.
         if (settling) end('gone', destroy);
         if (over !== undefined) return;
+        fenced = true;
         try {
           await client.query('ROLLBACK');
         } catch (error) {
@@ -243,6 +247,27 @@ interface Borrowed {
   readonly lost: () => boolean;
   readonly giveBack: () => void;
   readonly destroy: () => void;
+}
+
+/**
+ * The client for the handler. Once fenced it refuses queries: it may be another delivery's by now, or nobody's, and
+ * what a handler has left running would be committed there.
+ */
+function fencedClient(client: PgClient, isFenced: () => boolean): PgClient {
+  const run = client.query.bind(client) as (...args: unknown[]) => unknown;
+  function query(...args: unknown[]): unknown {
+    if (!isFenced()) return run(...args);
+    const error = new TransferCallbackError('LEASE_LOST', 'The transaction of this handler is over.');
+    const callback = args.at(-1) as ((error: Error) => void) | undefined;
+    if (typeof callback !== 'function') return Promise.reject(error);
+    queueMicrotask(() => {
+      callback(error);
+    });
+    return undefined;
+  }
+  return new Proxy(client, {
+    get: (target, name): unknown => (name === 'query' ? query : Reflect.get(target, name)),
+  });
 }
 
 /** Postgres cuts longer names short, and so would take two tables for one. */

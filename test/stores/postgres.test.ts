@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Pool, PoolClient } from 'pg';
+import { Client, type Pool, type PoolClient } from 'pg';
 import {
   postgresStore,
   transferCallbackReceiver,
@@ -191,6 +191,71 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect(await ended.promise).toBeInstanceOf(Error);
     expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
     expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  });
+
+  test('what a failed handler has left running writes nothing, on its client or on that of the next delivery', async () => {
+    const own = server.pool({ max: 1 });
+    const [failed, goOn, stray, next] = [transferSucceeded(), later(), later<unknown>(), transferSucceeded()];
+    const receiver = receiverOn(own, {
+      async onSuccess(callback, context) {
+        if (callback.data.id === next.data.id) {
+          goOn.resolve();
+          await stray.promise;
+          await book(callback, context);
+          return;
+        }
+        void goOn.promise.then(() => book(callback, context)).then(stray.resolve, stray.resolve);
+        throw new Error('one branch of two');
+      },
+    });
+    expect((await receiver.receive(failed)).outcome).toBe('handler_failed');
+    // On the very client of the first: the pool has no other.
+    expect((await receiver.receive(next)).outcome).toBe('processed');
+    expect(await stray.promise).toMatchObject({ code: 'LEASE_LOST' });
+    expect(await bookings(failed.data.id)).toEqual([]);
+    expect(await bookings(next.data.id)).toEqual(['SUCCESS']);
+    expect(own.totalCount).toBe(1);
+  });
+
+  test.each<['succeeded' | 'failed', string]>([
+    ['succeeded', 'processed'],
+    ['failed', 'handler_failed'],
+  ])(
+    'the client of a handler that has %s is as good as gone, even while its transaction ends',
+    async (how, outcome) => {
+      const callback = transferSucceeded();
+      const refused: unknown[] = [];
+      const { promise, resolve } = later();
+      const receiver = receiverOn(pool, {
+        onSuccess(given, { tx }) {
+          // A moment after the handler: the end of the transaction has been sent, and not answered.
+          setImmediate(() => {
+            void book(given, { tx }).catch((error: unknown) => refused.push(error));
+            tx.query('SELECT 1', (error) => {
+              refused.push(error);
+              resolve();
+            });
+          });
+          if (how === 'failed') throw new Error('no');
+        },
+      });
+      expect((await receiver.receive(callback)).outcome).toBe(outcome);
+      await promise;
+      expect(refused).toMatchObject([{ code: 'LEASE_LOST' }, { code: 'LEASE_LOST' }]);
+      expect(await bookings(callback.data.id)).toEqual([]);
+    },
+  );
+
+  test('the client of a handler is a client of pg in every other way', async () => {
+    let seen: unknown[] = [];
+    const receiver = receiverOn(pool, {
+      async onSuccess(_callback, { tx }) {
+        const { query } = tx as { query: (text: string) => Promise<{ rowCount: number | null }> };
+        seen = [tx instanceof Client, tx.escapeIdentifier('a"b'), (await query('SELECT 1')).rowCount];
+      },
+    });
+    expect((await receiver.receive(transferSucceeded())).outcome).toBe('processed');
+    expect(seen).toEqual([true, '"a""b"', 1]);
   });
 
   test('a connection that Postgres has ended aborts the handler, writes nothing, and harms neither process nor pool', async () => {
