@@ -113,6 +113,22 @@ export const transferCallbackSchema: z.ZodType<TransferCallback> = z.discriminat
   }),
 ]);
 
+/** Throws INVALID_OPTION unless a schema of the user's has given what the receiver needs: from JavaScript it may not. */
+export function requireCallback(given: unknown): void {
+  const { event, data } = (given ?? {}) as { event?: unknown; data?: Record<string, unknown> | null };
+  const { id, externalId, status, amount, currency } = data ?? {};
+  const fits =
+    (event === 'transfer.success' || event === 'transfer.failed') &&
+    (status === 'SUCCESS' || status === 'FAILED') &&
+    [id, externalId, currency].every((field) => typeof field === 'string') &&
+    (typeof amount === 'number' || typeof amount === 'string');
+  if (fits) return;
+  throw new TransferCallbackError(
+    'INVALID_OPTION',
+    'Expected `schema` to give `event` and `data` with id, externalId, status, amount and currency, as documented.',
+  );
+}
+
 /**
  * The facts on which two callbacks with one id must agree, as text: a second one with other facts is a conflict,
  * not a duplicate. Plain JSON, so that whoever looks into the store sees what had been settled.

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { transferCallbackSchema, type CallbackShape, type Given, type TransferCallback } from './callback.js';
 import { invalidOption, maxTimerMs, onlyKnownOptions, wholeNumber } from './errors.js';
-import type { TransferCallbackOutcome } from './outcome.js';
+import type { Issue, TransferCallbackOutcome } from './outcome.js';
 import type { CallbackStore } from './store.js';
 
 /** What a handler is told beside the callback. */
@@ -100,7 +100,12 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
   options: ReceiverOptions<C, Tx>,
 ): ResolvedOptions<C, Tx> {
   onlyKnownOptions(options, receiverOptionNames);
-  requireMethods('store', options.store, ['claim'], 'a store, such as memoryStore() or redisStore(client)');
+  requireMethods(
+    'store',
+    options.store,
+    ['claim'],
+    'a store, such as memoryStore(), redisStore(client) or postgresStore(pool)',
+  );
   for (const name of ['onSuccess', 'onFailed'] as const) requireFunction(name, options[name]);
   for (const name of ['confirm', 'onOutcome'] as const) {
     if (options[name] !== undefined) requireFunction(name, options[name]);
@@ -119,9 +124,9 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
   if (logger !== false) requireMethods('logger', logger, ['warn', 'error'], 'false or an object with warn and error');
 
   wholeNumber('inFlightWaitMs', inFlightWaitMs, 0);
-  wholeNumber('storeTimeoutMs', storeTimeoutMs, 1);
   // Below three store deadlines one slow renewal would lose the lease; from 30 s on, a crash would outlast the
   // service's first retry.
+  wholeNumber('storeTimeoutMs', storeTimeoutMs, 1, Math.floor(firstRetryMs / renewalsPerLease) - 1);
   wholeNumber('leaseMs', leaseMs, renewalsPerLease * storeTimeoutMs + 1, firstRetryMs - 1);
   wholeNumber('handlerTimeoutMs', handlerTimeoutMs, 1, Math.floor(maxTimerMs / deadlinesHeld));
   // The fourth attempt comes after three pauses of 30 s and more: a shorter memory would take it for a first.
@@ -165,12 +170,18 @@ function safeLogger(logger: Logger): Logger {
 /* eslint-disable no-console -- the default logger is the console. */
 const consoleLogger: Logger = {
   warn: (details, message) => {
-    console.warn(message, details);
+    console.warn(message, legible(details));
   },
   error: (details, message) => {
-    console.error(message, details);
+    console.error(message, legible(details));
   },
 };
 /* eslint-enable no-console */
+
+/** The console shows an issue's path as `[Array]`. */
+function legible(details: { issues?: readonly Issue[] }): object {
+  if (details.issues === undefined) return details;
+  return { ...details, issues: details.issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`) };
+}
 
 const silentLogger: Logger = { warn: () => undefined, error: () => undefined };

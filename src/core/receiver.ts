@@ -1,5 +1,11 @@
 import { announce } from './announce.js';
-import { fingerprintOf, requireSameFacts, type CallbackShape, type TransferCallback } from './callback.js';
+import {
+  fingerprintOf,
+  requireCallback,
+  requireSameFacts,
+  type CallbackShape,
+  type TransferCallback,
+} from './callback.js';
 import { deadlines, storeDeadline } from './deadlines.js';
 import { isRetryLater, TransferCallbackError, wholeNumber } from './errors.js';
 import { holdLease, type Hold } from './hold.js';
@@ -113,9 +119,11 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
   function validate(input: unknown): { callback: C } | Invalid {
     try {
       const parsed = schema.safeParse(input);
-      return parsed.success ? { callback: parsed.data } : invalid(parsed.error.issues);
+      if (!parsed.success) return invalid(parsed.error.issues);
+      if (given.schema !== undefined) requireCallback(parsed.data);
+      return { callback: parsed.data };
     } catch (error) {
-      return { ...invalid([{ path: [], message: 'The schema threw.' }]), error };
+      return { ...invalid([{ path: [], message: 'The schema failed.' }]), error };
     }
   }
 

@@ -151,6 +151,29 @@ describe('a delivery', () => {
     expect(onSuccess.mock.calls[0]).toMatchObject([{ data: { id: 't1', amount: '5' } }, {}]);
   });
 
+  const event = 'transfer.success';
+  test.each<[string, (data: object) => unknown]>([
+    ['nothing', () => undefined],
+    ['no data', () => ({ event })],
+    ['null for data', () => ({ event, data: null })],
+    ['another event', (data) => ({ event: 'payout.success', data })],
+    ['no id', (data) => ({ event, data: { ...data, id: undefined } })],
+    ['a number for an id', (data) => ({ event, data: { ...data, id: 5 } })],
+    ['another status', (data) => ({ event, data: { ...data, status: 'OK' } })],
+    ['no externalId', (data) => ({ event, data: { ...data, externalId: null } })],
+    ['no amount', (data) => ({ event, data: { ...data, amount: undefined } })],
+    ['no currency', (data) => ({ event, data: { ...data, currency: undefined } })],
+  ])('is invalid when the schema gives %s, and the log says whose fault that is', async (_title, give) => {
+    const callback = transferSucceeded();
+    const onSuccess = vi.fn();
+    const receiver = receiverOf({ schema: z.any().transform(() => give(callback.data)) as never, onSuccess });
+    expect(await receiver.receive(callback)).toMatchObject({
+      outcome: 'invalid',
+      error: expect.objectContaining({ code: 'INVALID_OPTION' }) as unknown,
+    });
+    expect(onSuccess).not.toHaveBeenCalled();
+  });
+
   test('is invalid when the schema throws', async () => {
     const error = new Error('broken schema');
     const schema = transferCallbackSchema.refine(() => {
@@ -764,7 +787,10 @@ describe('seeing', () => {
       ],
     ]);
     expect(warn.mock.calls).toEqual([
-      ['A transfer callback is not as documented.', expect.objectContaining({ outcome: 'invalid' })],
+      [
+        'A transfer callback is not as documented.',
+        expect.objectContaining({ outcome: 'invalid', issues: [expect.stringMatching(/^event: /)] }),
+      ],
     ]);
     vi.restoreAllMocks();
   });

@@ -217,7 +217,7 @@ describe('options of the edge', () => {
     [
       'no store',
       { ...options, store: undefined },
-      'Expected `store` to be a store, such as memoryStore() or redisStore(client), got undefined.',
+      'Expected `store` to be a store, such as memoryStore(), redisStore(client) or postgresStore(pool), got undefined.',
     ],
     [
       'no handler',
