@@ -109,8 +109,10 @@ async function runSandbox(args: readonly string[]): Promise<void> {
     },
   });
   const { baseUrl, keys } = sandbox;
+  // Before anybody knows that it has started, and may end it.
+  const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   print(json ? line({ type: 'started', baseUrl, ...keys.valid, seed }) : greeting(sandbox, seed, callbackUrl));
-  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  await stopped;
   await sandbox.close();
 }
 
@@ -163,11 +165,15 @@ async function runTrigger(args: readonly string[]): Promise<void> {
   // Before its own beginning chooses another one.
   if (externalId !== undefined) sandbox.setScenario(externalId, scenario);
   const { apiKey, apiSecret } = sandbox.keys.valid;
-  await fetch(`${sandbox.baseUrl}/transactions/transfer`, {
+  const created = await fetch(`${sandbox.baseUrl}/transactions/transfer`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', 'x-api-key': apiKey, 'x-api-secret': apiSecret },
     body: JSON.stringify({ amount, externalId }),
   });
+  if (!created.ok) {
+    await sandbox.close();
+    throw new UsageError(((await created.json()) as { message: string }).message);
+  }
   await sandbox.idle();
   const acknowledged = sandbox.transfers().every(({ delivered }) => delivered);
   await sandbox.close();
@@ -234,11 +240,17 @@ function inFlags(message: string, command = ''): string {
   return message.replace(/`(\w+)`/g, (_, name: string) => flagOf[command]?.[name] ?? kebab(name));
 }
 
-process.stdout.on('error', () => {
-  process.exit(0); // Whoever read the pipe, such as `head`, has seen enough.
+const args = process.argv.slice(2);
+
+process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  if (code !== 'EPIPE') {
+    process.stderr.write(`transfer-callbacks: ${message}\n`);
+    process.exit(1);
+  }
+  // Whoever read the pipe, such as `head`, has seen enough. A trigger still ends with its own code.
+  if (args[0] === 'sandbox') process.exit(0);
 });
 
-const args = process.argv.slice(2);
 run(args).catch((error: unknown) => {
   const { message, code } = error as Error & { code?: string };
   const wrong = error instanceof UsageError || code === 'INVALID_OPTION';

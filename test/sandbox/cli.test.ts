@@ -102,6 +102,31 @@ describe('trigger', () => {
     expect([code, out]).toEqual([0, 'No callback was sent: in this scenario only a query tells the outcome.\n']);
   });
 
+  test('ends with 2 when the sandbox does not take the transfer', async () => {
+    const { code, out, err } = await run(
+      'trigger',
+      'success',
+      '--to',
+      'http://127.0.0.1:1/',
+      '--external-id',
+      'x'.repeat(110_000),
+    );
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toMatch(/^transfer-callbacks: [^\n]+\n$/);
+  });
+
+  test('ends with the code of its answer when nobody reads on, and with 1 when nobody can', async () => {
+    const { url } = await startMerchant(Array<number>(8).fill(500));
+    const { child, ended } = start(['trigger', 'success', '--to', url]);
+    child.stdout.destroy();
+    expect((await ended).code).toBe(1);
+    const full = spawn('sh', ['-c', `exec "${process.execPath}" --import tsx src/cli.ts --version >/dev/full`], {
+      cwd: root,
+    });
+    const [code] = (await once(full, 'close')) as [number];
+    expect(code).toBe(process.platform === 'linux' ? 1 : code);
+  });
+
   test('gives a transfer another id each time, unless it is told the seed', async () => {
     const { url, bodies } = await startMerchant();
     await run('trigger', 'success', '--to', url);
