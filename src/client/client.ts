@@ -55,6 +55,12 @@ export interface TransferClient {
   getTransaction(idOrExternalId: string, options?: { signal?: AbortSignal | undefined }): Promise<Transaction>;
 }
 
+/**
+ * The statuses that say no to the request itself: 400 and 404 are documented (service §5.4), the others mean it wherever
+ * HTTP is spoken. Not so 408, 409 or 499: whoever answers with these may have acted before.
+ */
+const refusals = new Set([400, 401, 403, 404, 405, 413, 415, 421, 422, 429, 431]);
+
 const knownOptions = ['baseUrl', 'apiKey', 'apiSecret', 'timeoutMs', 'fetch', 'readTransaction'];
 
 /** Makes a client of the transfer service. Throws INVALID_OPTION. */
@@ -78,19 +84,27 @@ export function transferClient(options: TransferClientOptions): TransferClient {
   for (const [name, value] of Object.entries({ fetch, readTransaction })) {
     if (typeof value !== 'function') throw invalidOption(name, 'a function', value);
   }
+  const secrets = [apiSecret, apiKey];
   const headers = { 'x-api-key': apiKey, 'x-api-secret': apiSecret, 'Content-Type': 'application/json' };
 
   async function createTransfer<T>(request: TransferRequest, { schema, signal }: CreateOptions<T> = {}): Promise<T> {
-    const body = JSON.stringify(request);
+    const { externalId } = request;
+    const body = new Blob([JSON.stringify(request)]);
     signal?.throwIfAborted();
     const answer = await callOnce({
       url: `${transactions}/transfer`,
-      init: { method: 'POST', headers, body },
+      init: {
+        method: 'POST',
+        headers: { ...headers, 'Content-Length': String(body.size) },
+        // What has been streamed fetch cannot send again by itself, as it would after a 421.
+        body: body.stream(),
+        duplex: 'half',
+      },
+      secrets,
       timeoutMs,
       signal,
       fetch,
     });
-    const { externalId } = request;
     const query = typeof externalId === 'string' ? `query it by its externalId, ${externalId}` : 'query it';
     const text = accepted(
       answer,
@@ -102,7 +116,12 @@ export function transferClient(options: TransferClientOptions): TransferClient {
       throw unreadable(answer, `The transfer was accepted, but the answer is not JSON: ${query}.`);
     }
     if (schema === undefined) return value as T;
-    const checked = schema.safeParse(value);
+    let checked: z.ZodSafeParseResult<T>;
+    try {
+      checked = schema.safeParse(value);
+    } catch (cause) {
+      throw unreadable(answer, `The transfer was accepted, but the schema threw: ${query}.`, cause);
+    }
     if (checked.success) return checked.data;
     const at = checked.error.issues.map(({ path }) => path.map(String).join('.') || 'the top').join(', ');
     throw unreadable(answer, `The transfer was accepted, but the answer does not fit the schema, at ${at}: ${query}.`);
@@ -114,7 +133,7 @@ export function transferClient(options: TransferClientOptions): TransferClient {
   ): Promise<Transaction> {
     const url = `${transactions}/${pathSegment(idOrExternalId)}`;
     signal?.throwIfAborted();
-    const answer = await callPatiently({ url, init: { headers }, timeoutMs, signal, fetch });
+    const answer = await callPatiently({ url, init: { headers }, secrets, timeoutMs, signal, fetch });
     signal?.throwIfAborted();
     const text = accepted(answer, 'UNAVAILABLE', 'The transfer could not be read.');
     let transaction: Transaction | undefined;
@@ -130,16 +149,15 @@ export function transferClient(options: TransferClientOptions): TransferClient {
     );
   }
 
-  /** The text of a 2xx; throws REFUSED for a 4xx, and `otherwise` for whatever leaves the question open. */
+  /** The text of a 2xx; throws REFUSED for a refusal, and `otherwise` for whatever leaves the question open. */
   function accepted(answer: Answer, otherwise: TransferClientErrorCode, message: string): string {
     if (!answer.came) throw new TransferClientError(otherwise, `No answer came. ${message}`, { cause: answer.error });
     const { status, text, retryAfterMs } = answer;
     if (status >= 200 && status < 300) return text;
-    const body = errorBodyOf(text, apiSecret);
+    const body = errorBodyOf(text, secrets);
     const details = { status, body, retryAfterMs };
     const said = body === undefined ? `${status}` : `${status}, «${body.message}»`;
-    if (status >= 400 && status < 500)
-      throw new TransferClientError('REFUSED', `The service refused: ${said}.`, details);
+    if (refusals.has(status)) throw new TransferClientError('REFUSED', `The service refused: ${said}.`, details);
     throw new TransferClientError(otherwise, `The service answered ${said}. ${message}`, details);
   }
 
@@ -158,7 +176,8 @@ function baseUrlOf(given: unknown): string {
   if (
     url === undefined ||
     !/^https?:$/.test(url.protocol) ||
-    url.username + url.password + url.search + url.hash !== ''
+    url.username + url.password !== '' ||
+    /[?#]/.test(url.href)
   ) {
     // Not shown: it may hold a password.
     throw invalidSecret('baseUrl', 'an http or https URL without credentials, query or fragment', given);

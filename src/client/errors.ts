@@ -2,9 +2,9 @@
 export type TransferClientErrorCode =
   /** The id cannot stand in the path of a query. Nothing was sent. */
   | 'INVALID_ID'
-  /** The service said no, with a 4xx. It has not acted. */
+  /** The service said no, for example with 400 or 404. It has not acted. */
   | 'REFUSED'
-  /** A query could not be answered: no connection, no answer in time, or a status that is neither 2xx nor 4xx. */
+  /** A query could not be answered: no connection, no answer in time, or a status that is neither a success nor a refusal. */
   | 'UNAVAILABLE'
   /** A creation was sent, and nobody knows whether the service has acted on it. Query the transfer before anything else. */
   | 'OUTCOME_UNKNOWN'

@@ -140,25 +140,55 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
     }
   }
 
-  signal?.addEventListener('abort', abortReading);
+  const items = Symbol.asyncIterator in pending ? pending[Symbol.asyncIterator]() : pending[Symbol.iterator]();
+  let exhausted = false as boolean;
+  /** Wakes the pass while it waits for an item; who is asked for one may not answer for long. */
+  let interrupt: (() => void) | undefined;
+  const abort = (): void => {
+    abortReading();
+    interrupt?.();
+  };
+
+  async function nextItem(): Promise<PendingTransfer | undefined> {
+    const next = await new Promise<IteratorResult<PendingTransfer> | undefined>((resolve, reject) => {
+      interrupt = () => {
+        resolve(undefined);
+      };
+      Promise.resolve(items.next()).then(resolve, reject);
+    });
+    if (next === undefined) return undefined;
+    interrupt = undefined;
+    exhausted = next.done === true;
+    return next.done === true ? undefined : next.value;
+  }
+
+  signal?.addEventListener('abort', abort);
   try {
-    for await (const transfer of pending) {
+    while (fault === undefined && !exhausted) {
       if (signal?.aborted) {
         report.aborted = true;
         break;
       }
+      const transfer = await nextItem();
+      if (transfer === undefined) continue;
       const task: Promise<void> = reconcileAndReport(transfer)
         .catch((error: unknown) => {
           fault ??= { error };
+          interrupt?.();
         })
         .finally(() => underWay.delete(task));
       underWay.add(task);
       if (underWay.size >= concurrency) await Promise.race(underWay);
-      if (fault !== undefined) break;
+    }
+    if (!exhausted) {
+      const closing = Promise.resolve(items.return?.());
+      // In the middle of an item it ends when that has come.
+      if (interrupt === undefined) await closing;
+      else closing.catch(() => undefined);
     }
   } finally {
     await Promise.all(underWay);
-    signal?.removeEventListener('abort', abortReading);
+    signal?.removeEventListener('abort', abort);
   }
   if (fault !== undefined) throw fault.error;
   return report;

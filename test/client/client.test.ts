@@ -60,6 +60,7 @@ describe('createTransfer', () => {
       }),
     ]);
     expect(JSON.parse(received[0]?.body ?? '')).toEqual(request);
+    expect(received[0]?.headers).toMatchObject({ 'content-length': String(received[0]?.body.length) });
   });
 
   test('keeps the path of the base URL, whether it ends with a slash or not', async () => {
@@ -101,6 +102,9 @@ describe('createTransfer', () => {
     ['the service answers 500', refusal(500, 'Oops'), 500],
     ['the service answers 503', [503, 'busy'], 503],
     ['the service redirects', [307, '', { Location: 'http://127.0.0.1:9/' }], 307],
+    ['somebody on the way gives up', refusal(408, 'Timeout'), 408],
+    ['there seems to be such a transfer', refusal(409, 'Conflict'), 409],
+    ['the status is nobody’s', refusal(499, 'Closed'), 499],
   ])('is sent once, and its outcome unknown, when %s', async (_title, reply, status) => {
     const { client, received } = await start([reply]);
     const error = await errorOf(client.createTransfer(request));
@@ -143,6 +147,7 @@ describe('createTransfer', () => {
       ['api_key_invalid', 'api_secret_missing', 'api_secret_wrong', 'key_revoked', 'merchant_inactive', 'key_expired'],
     ],
     [422, []],
+    [421, []], // After which fetch would send it again, could it.
   ])('a %i is a refusal that may mean %j', async (status, authenticationFaults) => {
     const { client, received } = await start([refusal(status, 'No.')]);
     expect(await errorOf(client.createTransfer(request))).toMatchObject({
@@ -168,10 +173,72 @@ describe('createTransfer', () => {
     expect(error).toMatchObject({ code: 'REFUSED', body: undefined, message: 'The service refused: 400.' });
   });
 
+  test('a schema that throws, or is asynchronous, does not hide that the transfer was accepted', async () => {
+    const { client } = await start([[201, {}]]);
+    const broken = z.unknown().transform((): never => {
+      throw new RangeError('broken');
+    });
+    const asynchronous = z.unknown().refine(() => Promise.resolve(true));
+    for (const schema of [broken, asynchronous]) {
+      const error = await errorOf(client.createTransfer(request, { schema }));
+      expect(error).toMatchObject({ code: 'UNREADABLE_ANSWER', cause: expect.any(Error) as unknown });
+      expect(error.message).toMatch(/^The transfer was accepted, but the schema threw: query it/);
+    }
+  });
+
+  test('nothing is sent of what is no request', async () => {
+    const { client, received } = await start([[201, {}]]);
+    for (const nothing of [undefined, null]) {
+      await expect(client.createTransfer(nothing as never)).rejects.toThrow(TypeError);
+    }
+    expect(received).toEqual([]);
+  });
+
+  test('the secret does not come back from a server that does not speak HTTP, and repeats what it got', async () => {
+    const server = createServer((socket) => {
+      socket.on('data', (bytes) => socket.end(Buffer.concat([Buffer.from('nonsense '), bytes])));
+    }).listen(0, '127.0.0.1');
+    closing.push(() => new Promise<void>((resolve) => server.close(() => { resolve(); }))); // prettier-ignore
+    await once(server, 'listening');
+    const client = transferClient({
+      ...credentials,
+      baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    });
+    expect(await errorOf(client.createTransfer(request))).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      cause: expect.any(Error) as unknown,
+    });
+  });
+
+  test.each<[string, unknown, object]>([
+    ['an error with a cause', new TypeError('fetch failed', { cause: new Error('no route') }), { message: 'no route' }],
+    [
+      'an error without a message',
+      Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }),
+      { message: 'ECONNREFUSED' },
+    ],
+    ['the secret itself', new Error(`${credentials.apiSecret} is wrong`), { message: '[redacted] is wrong' }],
+    ['a text', 'no', { message: 'no' }],
+    ['nothing', undefined, { message: 'undefined' }],
+  ])('a fetch that rejects with %s is an outcome unknown', async (_title, reason, cause) => {
+    const fetch = vi.fn<typeof globalThis.fetch>().mockRejectedValue(reason);
+    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
+    expect(await errorOf(client.createTransfer(request))).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause });
+  });
+
+  test('a fetch that heeds no signal does not hold up anybody', async () => {
+    const fetch: typeof globalThis.fetch = () => new Promise(() => undefined);
+    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch, timeoutMs: 50 });
+    expect(await errorOf(client.createTransfer(request))).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      cause: expect.objectContaining({ name: 'TimeoutError' }) as unknown,
+    });
+  });
+
   test('the secret does not come back in what the service says', async () => {
     const { client } = await start([refusal(400, `Wrong secret ${credentials.apiSecret} for key-1`)]);
     const error = await errorOf(client.createTransfer(request));
-    expect(error.body?.message).toBe('Wrong secret [secret] for key-1');
+    expect(error.body?.message).toBe('Wrong secret [redacted] for [redacted]');
   });
 });
 
@@ -286,7 +353,7 @@ describe('getTransaction', () => {
     const { client, received } = await start([[503, '', { 'Retry-After': header }]]);
     const error = await errorOf(client.getTransaction('tr-1'));
     expect(received).toHaveLength(1);
-    expect(error.retryAfterMs).toBeGreaterThan(ms - 30_000);
+    expect(error.retryAfterMs).toBeGreaterThan(ms / 2);
     expect(error.retryAfterMs).toBeLessThanOrEqual(ms);
   });
 

@@ -285,6 +285,51 @@ describe('reconcileTransfers', () => {
     expect(await pass).toEqual({ ...report, pending: 2 });
   });
 
+  test('a signal, or what onProgress throws, ends a pass whose stream does not go on', async () => {
+    const { client } = await start();
+    const controller = new AbortController();
+    const goOn = later();
+    let closed = 0;
+    async function* cursor(): AsyncGenerator<PendingTransfer> {
+      try {
+        yield old('payout-1');
+        await goOn.promise;
+      } finally {
+        closed += 1;
+      }
+    }
+    const options = { client, receiver: receiverOf(), signal: controller.signal };
+    const thrown = reconcileTransfers({
+      ...options,
+      pending: cursor(),
+      onProgress: () => {
+        throw new Error('enough');
+      },
+    });
+    await expect(thrown).rejects.toThrow('enough');
+    const aborted = reconcileTransfers({ ...options, pending: cursor(), onProgress: () => setImmediate(() => { controller.abort(); }) }); // prettier-ignore
+    expect(await aborted).toMatchObject({ unknown: 1, pending: 0, aborted: true });
+    goOn.resolve();
+    await vi.waitFor(() => {
+      expect(closed).toBe(2);
+    });
+  });
+
+  test('a signal that has aborted takes nothing', async () => {
+    const { client } = await start();
+    const taken = vi.fn(function* () {
+      yield old('payout-1');
+    });
+    const pending = { [Symbol.iterator]: taken };
+    const next = vi.fn(() => ({ done: false as const, value: old('payout-1') }));
+    const signal = AbortSignal.abort();
+    const ended = { ...report, aborted: true };
+    expect(await reconcileTransfers({ client, receiver: receiverOf(), pending, signal })).toEqual(ended);
+    const bare = { [Symbol.iterator]: () => ({ next }) };
+    expect(await reconcileTransfers({ client, receiver: receiverOf(), pending: bare, signal })).toEqual(ended);
+    expect(next).not.toHaveBeenCalled();
+  });
+
   test('a stream that breaks rejects, once those under way have ended', async () => {
     const success = transferSucceeded();
     const { client } = await start({ ...success.data });
