@@ -101,7 +101,8 @@ export function resolveSandboxOptions(options: TransferSandboxOptions) {
     throw invalidOption('onAttempt', 'a function', onAttempt);
   }
   const fault = callbackUrl === undefined ? undefined : callbackUrlFault(callbackUrl, allowOtherHosts);
-  if (fault !== undefined) throw invalidOption('callbackUrl', fault, callbackUrl);
+  // Not shown: it may hold a token.
+  if (fault !== undefined) throw invalidSecret('callbackUrl', fault, callbackUrl);
   return {
     port,
     host,

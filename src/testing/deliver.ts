@@ -3,6 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { invalidOption, onlyKnownOptions, wholeNumber } from '../core/errors.js';
 import { attemptCallback } from '../sandbox/attempt.js';
+import { baseUrlAt } from '../sandbox/options.js';
 
 export interface DeliverOptions {
   /** Where in the app the callbacks go, as in `callbackUrl`: with the token, if there is one. Default `/`, or the URL. */
@@ -40,10 +41,10 @@ export async function deliver(
   const { path = '', copies = 1, concurrent = false, retry = true, retryPauseMs = 0 } = options;
   wholeNumber('copies', copies, 1);
   wholeNumber('retryPauseMs', retryPauseMs, 0);
-  const body = typeof callback === 'string' ? callback : JSON.stringify(callback);
+  const body = textOf(callback);
   const { base, close } = await addressOf(target);
   try {
-    const url = new URL(path, base).href;
+    const url = urlAt(path, base);
     const send = (): Promise<(number | string)[]> => deliverOnce(url, body, retry, retryPauseMs);
     const delivered: (number | string)[][] = [];
     if (concurrent) delivered.push(...(await Promise.all(Array.from({ length: copies }, send))));
@@ -92,10 +93,30 @@ async function addressOf(target: unknown): Promise<{ base: string; close: () => 
   return { base: urlOf(server), close };
 }
 
+function textOf(callback: unknown): string {
+  if (typeof callback === 'string') return callback;
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(callback);
+  } catch {
+    // It refers to itself, or holds a bigint.
+  }
+  if (text === undefined) throw invalidOption('callback', 'a text or a value of JSON', callback);
+  return text;
+}
+
+/** Of the target's own origin: a path that is a URL of its own would lead to somebody else. */
+function urlAt(path: string, base: string): string {
+  const url = URL.canParse(path, base) ? new URL(path, base) : undefined;
+  if (url?.origin !== new URL(base).origin) throw invalidOption('path', 'a path of the target', path);
+  return url.href;
+}
+
 function isServer(target: unknown): target is Server {
   return typeof (target as Partial<Server> | null)?.listen === 'function' && typeof target !== 'function';
 }
 
 function urlOf(server: Server): string {
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { address, port } = server.address() as AddressInfo;
+  return baseUrlAt(address, port);
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import express, { type Express } from 'express';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -151,12 +152,26 @@ describe('deliver', () => {
   test.each<[object, string]>([
     [{ copies: 0 }, 'Expected `copies` to be a whole number from 1 to 2147483647, got 0.'],
     [{ retryPauseMs: -1 }, 'Expected `retryPauseMs` to be a whole number from 0 to 2147483647, got -1.'],
+    [{ path: 'http://127.0.0.1:8/' }, 'Expected `path` to be a path of the target, got "http://127.0.0.1:8/".'],
+    [{ path: '//example.com' }, 'Expected `path` to be a path of the target, got "//example.com".'],
+    [{ path: 'http://' }, 'Expected `path` to be a path of the target, got "http://".'],
     [{ times: 2 }, 'Unknown option `times`; known are path, copies, concurrent, retry, retryPauseMs.'],
   ])('refuses the options %j', async (options, message) => {
     await expect(deliver('http://127.0.0.1:9', {}, options as DeliverOptions)).rejects.toMatchObject({
       code: 'INVALID_OPTION',
       message,
     });
+  });
+
+  test.each([[undefined], [{ amount: 5n }]])('refuses the callback %o', async (callback) => {
+    await expect(deliver('http://127.0.0.1:9', callback)).rejects.toMatchObject({ code: 'INVALID_OPTION' });
+  });
+
+  test('finds a server wherever it listens', async () => {
+    const server = createServer((_request, response) => response.end()).listen(0, 'localhost');
+    await once(server, 'listening');
+    expect(await deliver(server, {})).toEqual({ acknowledged: true, answers: [200] });
+    server.close();
   });
 
   test.each([['callbacks'], [{}], [undefined]])('refuses the target %j', async (target) => {
