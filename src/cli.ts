@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { isAcknowledgement } from './sandbox/deliveries.js';
+import { isAcknowledgement } from './sandbox/attempt.js';
 import {
   transferSandbox,
   transferScenarios,

@@ -10,6 +10,7 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { kill, tied } from './support/child.js';
 import { post } from './support/http.js';
+import { freePort } from './support/port.js';
 import { startRedis } from './support/redis.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -73,15 +74,6 @@ async function serve(example: string, environment: Environment = {}): Promise<Ru
     // Somebody else was faster to take the port.
     if (url !== 'EADDRINUSE') return { ...started, url: url.replace('localhost', '127.0.0.1') };
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 async function redisUrl(): Promise<string> {

@@ -84,6 +84,9 @@ export const deadlinesHeld = 6;
 /** The service's first retry comes after about this, each later one after more (service §6.3). */
 const firstRetryMs = 30_000;
 
+/** The fourth attempt comes after three such pauses, or longer ones: a shorter memory would take it for a first. */
+export const leastRetentionMs = 3 * firstRetryMs + 1;
+
 export const receiverOptionNames = [
   'store',
   'onSuccess',
@@ -129,8 +132,7 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
   wholeNumber('storeTimeoutMs', storeTimeoutMs, 1, Math.floor(firstRetryMs / renewalsPerLease) - 1);
   wholeNumber('leaseMs', leaseMs, renewalsPerLease * storeTimeoutMs + 1, firstRetryMs - 1);
   wholeNumber('handlerTimeoutMs', handlerTimeoutMs, 1, Math.floor(maxTimerMs / deadlinesHeld));
-  // The fourth attempt comes after three pauses of 30 s and more: a shorter memory would take it for a first.
-  wholeNumber('retentionMs', retentionMs, 3 * firstRetryMs + 1, Number.MAX_SAFE_INTEGER);
+  wholeNumber('retentionMs', retentionMs, leastRetentionMs, Number.MAX_SAFE_INTEGER);
   return {
     ...options,
     schema,

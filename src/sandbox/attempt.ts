@@ -5,6 +5,14 @@ import { pause } from '../core/timing.js';
 /** What became of one attempt: the status of a complete answer, or why there was none. */
 export type AttemptAnswer = { status: number } | { error: string };
 
+/** Any 2xx, and nothing else (service §4.3). */
+export function isAcknowledgement(answer: AttemptAnswer): boolean {
+  return 'status' in answer && answer.status >= 200 && answer.status < 300;
+}
+
+/** In total, the first included (service §6.3). */
+export const attemptsPerCallback = 4;
+
 export interface AttemptOptions {
   /** Default `application/json`, as documented (service §4.3). */
   contentType?: string | undefined;

@@ -1,4 +1,4 @@
-import { attemptCallback, type AttemptAnswer } from './attempt.js';
+import { attemptCallback, attemptsPerCallback, isAcknowledgement, type AttemptAnswer } from './attempt.js';
 import type { SandboxClock } from './clock.js';
 import type { DeliveryConduct } from './scenarios.js';
 
@@ -32,9 +32,6 @@ export interface DeliveryTerms {
   readonly signal: AbortSignal;
   record(attempt: SandboxAttempt): void;
 }
-
-/** In total, the first included (service §6.3). */
-const attemptsPerCallback = 4;
 
 /** The service's «about 30 seconds» (service §6.3), exactly. */
 const firstRetryMs = 30_000;
@@ -86,9 +83,4 @@ async function sendOnce(
     contentType: fault === 'text/plain' ? fault : undefined,
   });
   return { body: sent, answer };
-}
-
-/** Any 2xx, and nothing else (service §4.3). */
-export function isAcknowledgement(answer: AttemptAnswer): boolean {
-  return 'status' in answer && answer.status >= 200 && answer.status < 300;
 }

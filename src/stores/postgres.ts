@@ -1,4 +1,5 @@
 import { invalidOption, onlyKnownOptions, TransferCallbackError, wholeNumber } from '../core/errors.js';
+import { leastRetentionMs } from '../core/options.js';
 import type { CallbackStore, Claim, ClaimRequest, Lease } from '../core/store.js';
 import { claimSql, forgetSql, nameOf, pruneSql, settleSql, tableSql, type Limits } from './postgres-sql.js';
 
@@ -47,8 +48,6 @@ export interface PostgresStore<Client extends PgClient> extends CallbackStore<Cl
 }
 
 const pruneBatch = 1_000;
-/** The soonest that the service's fourth attempt can come after the first (service §6.3). */
-const leastPruneMs = 90_001;
 
 /**
  * Keeps claims in the database that the handler writes to. The handler runs inside the transaction that `claim` has
@@ -225,7 +224,7 @@ export function postgresStore<Pool extends PgPool>(
       );
     },
     async prune({ olderThanMs }) {
-      wholeNumber('olderThanMs', olderThanMs, leastPruneMs, Number.MAX_SAFE_INTEGER);
+      wholeNumber('olderThanMs', olderThanMs, leastRetentionMs, Number.MAX_SAFE_INTEGER);
       let pruned = 0;
       for (;;) {
         const { rowCount } = (await run(pruneSql(table, olderThanMs, pruneBatch))) as { rowCount: number };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { invalidOption, onlyKnownOptions, wholeNumber } from '../core/errors.js';
-import { attemptCallback } from '../sandbox/attempt.js';
+import { attemptCallback, attemptsPerCallback, isAcknowledgement, type AttemptAnswer } from '../sandbox/attempt.js';
 import { baseUrlAt } from '../sandbox/options.js';
 
 export interface DeliverOptions {
@@ -25,8 +25,6 @@ export interface Delivered {
   answers: (number | string)[];
 }
 
-const attemptsInAll = 4;
-
 /**
  * Delivers a callback as the service does (service §6): the same bytes on each attempt, until one is answered with a
  * 2xx or the fourth is not. `target` is what supertest takes (an app, a request listener, a server) or a URL. A string
@@ -45,29 +43,28 @@ export async function deliver(
   const { base, close } = await addressOf(target);
   try {
     const url = urlAt(path, base);
-    const send = (): Promise<(number | string)[]> => deliverOnce(url, body, retry, retryPauseMs);
-    const delivered: (number | string)[][] = [];
+    const send = (): Promise<AttemptAnswer[]> => deliverOnce(url, body, retry, retryPauseMs);
+    const delivered: AttemptAnswer[][] = [];
     if (concurrent) delivered.push(...(await Promise.all(Array.from({ length: copies }, send))));
     else while (delivered.length < copies) delivered.push(await send());
-    return { acknowledged: delivered.every((answers) => isAcknowledged(answers.at(-1))), answers: delivered.flat() };
+    return {
+      acknowledged: delivered.every((answers) => answers.some(isAcknowledgement)),
+      answers: delivered.flat().map((answer) => ('status' in answer ? answer.status : answer.error)),
+    };
   } finally {
     await close();
   }
 }
 
-async function deliverOnce(url: string, body: string, retry: boolean, pauseMs: number): Promise<(number | string)[]> {
-  const answers: (number | string)[] = [];
-  for (let attempt = 0; attempt < (retry ? attemptsInAll : 1); attempt += 1) {
+async function deliverOnce(url: string, body: string, retry: boolean, pauseMs: number): Promise<AttemptAnswer[]> {
+  const answers: AttemptAnswer[] = [];
+  for (let attempt = 0; attempt < (retry ? attemptsPerCallback : 1); attempt += 1) {
     if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs * 2 ** (attempt - 1)));
     const answer = await attemptCallback(url, body);
-    answers.push('status' in answer ? answer.status : answer.error);
-    if (isAcknowledged(answers.at(-1))) break;
+    answers.push(answer);
+    if (isAcknowledgement(answer)) break;
   }
   return answers;
-}
-
-function isAcknowledged(answer: number | string | undefined): boolean {
-  return typeof answer === 'number' && answer >= 200 && answer < 300;
 }
 
 /** Where the target listens; an app that does not listen yet does so until it is closed. */

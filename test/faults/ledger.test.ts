@@ -1,11 +1,10 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import type { Pool } from 'pg';
 import { postgresStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { kill, tied } from '../support/child.js';
+import { forkApp, kill } from '../support/child.js';
 import { post } from '../support/http.js';
 import type { LedgerOptions } from '../support/ledger-app.js';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
@@ -34,13 +33,7 @@ interface App {
 
 async function startApp(store: LedgerOptions['store'], port = 0): Promise<App> {
   const options: LedgerOptions = { store, port, postgresUrl: postgres.url, redisUrl: redis.url };
-  const child = tied(
-    fork(fileURLToPath(new URL('../support/ledger-app.ts', import.meta.url)), {
-      execArgv: ['--import', 'tsx'],
-      env: { ...process.env, LEDGER: JSON.stringify(options) },
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    }),
-  );
+  const child = forkApp('ledger-app.ts', 'LEDGER', options);
   children.add(child);
   const ended = once(child, 'exit').then(() => expect.fail('The app has ended.'));
   ended.catch(() => undefined);

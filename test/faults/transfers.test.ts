@@ -1,7 +1,6 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { Redis } from 'ioredis';
 import { redisStore, transferCallbackReceiver } from 'transfer-callbacks';
@@ -14,7 +13,7 @@ import {
 } from 'transfer-callbacks/client';
 import { transferScenarios, type SandboxTransfer } from 'transfer-callbacks/sandbox';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { kill, tied } from '../support/child.js';
+import { forkApp, kill } from '../support/child.js';
 import { effectsOn, payerOptions } from '../support/payer.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 
@@ -39,13 +38,7 @@ afterAll(async () => {
 
 /** Starts one of the apps and answers the first thing it says. */
 async function start(app: string, name: string, options: object): Promise<{ child: ChildProcess; said: unknown }> {
-  const child = tied(
-    fork(fileURLToPath(new URL(`../support/${app}.ts`, import.meta.url)), {
-      execArgv: ['--import', 'tsx'],
-      env: { ...process.env, [name]: JSON.stringify(options) },
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    }),
-  );
+  const child = forkApp(`${app}.ts`, name, options, 'pipe');
   children.push(child);
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (text: string) => {

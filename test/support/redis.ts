@@ -1,11 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { access, constants, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { hasEnded, kill, tied } from './child.js';
+import { freePort } from './port.js';
 
 /** A real Redis or Valkey of the test's own, on a free port of the loopback. */
 export interface RedisServer {
@@ -49,11 +49,11 @@ export async function startRedis({ persistent = false, args = [] }: RedisServerO
   const launchOn = (port: number): Promise<ChildProcess | 'port taken'> =>
     launch(binary, port, ['--bind', host, '--dir', directory, '--save', '', ...persistence, ...args]);
 
-  let port = freePort();
+  let port = await freePort();
   let child: ChildProcess | 'port taken' = 'port taken';
   try {
     for (let attempt = 1; child === 'port taken' && attempt <= attempts; attempt += 1) {
-      port = freePort();
+      port = await freePort();
       child = await launchOn(port);
     }
     if (child === 'port taken') throw new Error(`No free port was found in ${attempts} attempts.`);
@@ -119,15 +119,6 @@ async function formCluster(servers: readonly RedisServer[]): Promise<void> {
       await pause(20);
     }
   }
-}
-
-/**
- * A port that is probably free. It lies below those that systems hand out for outgoing connections: one of those could
- * be taken while a server is down, if only by the very client that is trying to reach it again. The bus of a cluster
- * listens 10 000 higher, below them too.
- */
-function freePort(): number {
-  return randomInt(10_000, 20_000);
 }
 
 async function launch(binary: string, port: number, args: readonly string[]): Promise<ChildProcess | 'port taken'> {
