@@ -1,32 +1,56 @@
 /**
- * Text as SQL: all but letters, digits and the marks of JSON by their code points, so that nothing can end the literal.
- * A literal, and no function of one, because a function's answer may have a collation that no index has.
+ * The SQL of `postgresStore`. Values stand in it as literals, because the store sends several statements in one
+ * message: that needs the simple query protocol, which takes no parameters.
  */
-export function textOf(value: string): string {
-  // Through a Buffer a lone surrogate, which Postgres refuses, becomes U+FFFD.
+
+/** What the table keeps of a callback. */
+export interface CallbackRow {
+  readonly id: string;
+  readonly event?: string;
+  readonly externalId?: string;
+  readonly fingerprint: string;
+  readonly retentionMs: number;
+}
+
+/** How long Postgres lets a transaction run a statement or stay idle, in milliseconds. `null`: as the session has it. */
+export interface Limits {
+  readonly statementTimeoutMs: number | null;
+  readonly idleTimeoutMs: number | null;
+}
+
+/** The settings that a claim began with. The handler may change them, and the name of the table depends on them. */
+export interface SessionSettings {
+  readonly search_path: string;
+  readonly role: string;
+}
+
+/** For how long after its claim a record needs no correction of its times, in milliseconds. */
+export const slackMs = 1_000;
+
+/**
+ * Renders a text as an SQL literal. Every character outside a safe set becomes a code point, so that nothing can end
+ * the literal. `E''` means the same under every setting of `standard_conforming_strings`.
+ */
+export function toLiteral(value: string): string {
+  if (/^[\w\-.,:"[\]{} ]*$/.test(value)) return `E'${value}'`;
+  // Buffer turns a lone surrogate, which Postgres refuses, into U+FFFD.
   const escaped = Buffer.from(value)
     .toString()
     .replaceAll(
       /[^\w\-.,:"[\]{} ]/gu,
-      (character) => `\\+${(character.codePointAt(0) ?? 0).toString(16).padStart(6, '0')}`,
+      (character) => `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`,
     );
-  return `U&'${escaped}'`;
+  return `E'${escaped}'`;
 }
 
-/** A name as SQL, in any spelling. */
-export function nameOf(name: string): string {
+/** Renders a name as a quoted SQL identifier. */
+export function toIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** What a transaction is allowed, in milliseconds, until Postgres ends it by itself. */
-export interface Limits {
-  readonly statementTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-}
-
 /**
- * The table: one row for each callback whose handler has succeeded. `event` and `external_id` are for people;
- * `expires_at` is when the row no longer counts, and `settled_at` what `prune` goes by.
+ * Creates the table: one row for each callback whose handler has succeeded. `event` and `external_id` are for people.
+ * From `expires_at` on the row no longer counts; `prune` goes by `settled_at`.
  */
 export function tableSql(table: string, index: string): string {
   return `CREATE TABLE IF NOT EXISTS ${table} (
@@ -41,40 +65,86 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${table} USING brin (settled_at);
 `;
 }
 
+/** Reads whether the table exists, as `exists`. */
+export function existsSql(table: string): string {
+  return `SELECT to_regclass(${toLiteral(table)}) IS NOT NULL AS exists`;
+}
+
+/** Creates the table once. The lock is needed because IF NOT EXISTS is not atomic: two processes could both create. */
+export function migrateSql(migrationSql: string): string {
+  return `BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('transfer-callbacks', 0)); ${migrationSql} COMMIT`;
+}
+
 /**
- * Begins a transaction, locks the id in it or not at once, and looks for its record. In one message, yet statement by
- * statement: each sees what was committed before it, so that whoever gets the lock sees the record that its last
- * holder has left. A stricter isolation level would show the state from before the lock.
+ * Begins the transaction of a claim and inserts the record, which counts once the transaction commits. Inserts nothing
+ * if another transaction holds the lock of the id, or if there is a record already: the lock keeps claims from waiting
+ * for each other, and the primary key makes a second record impossible. READ COMMITTED, so that the insertion sees
+ * what the last holder of the lock committed. The savepoint is gone if the handler ends the transaction.
  */
-export function claimSql(table: string, id: string, { statementTimeoutMs, idleTimeoutMs }: Limits): string {
-  return `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
-SET LOCAL statement_timeout = ${statementTimeoutMs};
-SET LOCAL idle_in_transaction_session_timeout = ${idleTimeoutMs};
-SELECT pg_try_advisory_xact_lock(hashtextextended(${textOf(`${table} ${id}`)}, 0)) AS locked;
-SELECT fingerprint, expires_at > clock_timestamp() AS live FROM ${table} WHERE id = ${textOf(id)}`;
+export function claimSql(table: string, row: CallbackRow, limits: Limits): string {
+  return `${beginSql(limits)};
+${insertSql(table, row)};
+SAVEPOINT transfer_callbacks`;
 }
 
-/** Makes room for a new record of a callback whose old one has expired. */
-export function forgetSql(table: string, id: string): string {
-  return `DELETE FROM ${table} WHERE id = ${textOf(id)} AND expires_at <= clock_timestamp()`;
+/** The same for a callback whose record has expired: deletes that record first, under the same lock. */
+export function claimExpiredSql(table: string, row: CallbackRow, limits: Limits): string {
+  return `${beginSql(limits)};
+DELETE FROM ${table} WHERE id = ${toLiteral(row.id)} AND expires_at <= clock_timestamp() AND ${tryLockSql(table, row.id)};
+${insertSql(table, row)};
+SAVEPOINT transfer_callbacks`;
 }
 
-/** Records and commits, in one message. If the insertion fails, nothing is committed. */
-export function settleSql(
+/** Reads the record that stands in the way of a claim, and ends that claim's transaction. */
+export function lookUpSql(table: string, id: string): string {
+  return `SELECT fingerprint, expires_at > clock_timestamp() AS live FROM ${table} WHERE id = ${toLiteral(id)};
+ROLLBACK`;
+}
+
+/** Commits. Fails if the handler has ended the transaction, or has left it failed. */
+export const settleSql = 'RELEASE transfer_callbacks; COMMIT';
+
+/**
+ * Commits a record that is older than `slackMs`, with the times of settling. Restores the settings of the claim first:
+ * after a `SET LOCAL` by the handler the name could mean another table, or the role could have no right to it.
+ * RELEASE comes before, because it ends a `SET TRANSACTION READ ONLY` of the handler.
+ */
+export function settleLateSql(
   table: string,
-  row: { id: string; event: string; externalId: string; fingerprint: string; retentionMs: number },
+  { id, retentionMs }: CallbackRow,
+  { search_path: searchPath, role }: SessionSettings,
 ): string {
-  // Postgres keeps no NUL in a text. This column is for people only.
-  const externalId = row.externalId.replaceAll('\0', '\uFFFD');
-  return `INSERT INTO ${table} (id, event, external_id, fingerprint, settled_at, expires_at)
-VALUES (${[row.id, row.event, externalId, row.fingerprint].map(textOf).join(', ')},
-  statement_timestamp(), statement_timestamp() + interval '${row.retentionMs} milliseconds');
+  return `RELEASE transfer_callbacks;
+SELECT set_config('role', ${toLiteral(role)}, true), set_config('search_path', ${toLiteral(searchPath)}, true);
+UPDATE ${table} SET settled_at = statement_timestamp(),
+  expires_at = statement_timestamp() + interval '${retentionMs} milliseconds' WHERE id = ${toLiteral(id)};
 COMMIT`;
 }
 
-/** Deletes up to `batch` rows that were settled more than `olderThanMs` ago. */
+/** Deletes up to `batch` rows settled more than `olderThanMs` ago, except those that a claim is replacing. */
 export function pruneSql(table: string, olderThanMs: number, batch: number): string {
   return `DELETE FROM ${table} WHERE id IN (
-  SELECT id FROM ${table} WHERE settled_at < clock_timestamp() - interval '${olderThanMs} milliseconds' LIMIT ${batch}
+  SELECT id FROM ${table} WHERE settled_at < clock_timestamp() - interval '${olderThanMs} milliseconds'
+  LIMIT ${batch} FOR UPDATE SKIP LOCKED
 )`;
+}
+
+function beginSql({ statementTimeoutMs, idleTimeoutMs }: Limits): string {
+  const begin = ['BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE'];
+  if (statementTimeoutMs !== null) begin.push(`SET LOCAL statement_timeout = ${statementTimeoutMs}`);
+  if (idleTimeoutMs !== null) begin.push(`SET LOCAL idle_in_transaction_session_timeout = ${idleTimeoutMs}`);
+  return begin.join(';\n');
+}
+
+function insertSql(table: string, { id, event = '', externalId = '', fingerprint, retentionMs }: CallbackRow): string {
+  // Postgres stores no NUL in a text. The column is for people only.
+  const texts = [id, event, externalId.replaceAll('\0', '\uFFFD'), fingerprint].map(toLiteral).join(', ');
+  return `INSERT INTO ${table} (id, event, external_id, fingerprint, settled_at, expires_at)
+SELECT ${texts}, statement_timestamp(), statement_timestamp() + interval '${retentionMs + slackMs} milliseconds'
+WHERE ${tryLockSql(table, id)} ON CONFLICT (id) DO NOTHING
+RETURNING current_setting('search_path') AS search_path, current_setting('role') AS role`;
+}
+
+function tryLockSql(table: string, id: string): string {
+  return `pg_try_advisory_xact_lock(hashtextextended(${toLiteral(`${table} ${id}`)}, 0))`;
 }

@@ -1,233 +1,175 @@
-import { invalidOption, onlyKnownOptions, TransferCallbackError, wholeNumber } from '../core/errors.js';
+import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/errors.js';
 import { leastRetentionMs } from '../core/options.js';
 import type { CallbackStore, Claim, ClaimRequest, Lease } from '../core/store.js';
-import { claimSql, forgetSql, nameOf, pruneSql, settleSql, tableSql, type Limits } from './postgres-sql.js';
+import { leaseTransaction } from './postgres-lease.js';
+import {
+  checkOut,
+  nextTurn,
+  runOnce,
+  setDeadline,
+  surviveRestarts,
+  type Checkout,
+  type PgClient,
+  type PgClientOf,
+  type PgPool,
+} from './postgres-pool.js';
+import {
+  claimExpiredSql,
+  claimSql,
+  existsSql,
+  lookUpSql,
+  migrateSql,
+  pruneSql,
+  settleLateSql,
+  settleSql,
+  slackMs,
+  tableSql,
+  toIdentifier,
+  type Limits,
+  type SessionSettings,
+} from './postgres-sql.js';
 
-/** What the store uses of a client of `pg`'s pool. */
-export interface PgClient {
-  query(text: string): Promise<unknown>;
-  on(event: 'error', listener: (error: Error) => void): unknown;
-  off(event: 'error', listener: (error: Error) => void): unknown;
-  release(destroy?: boolean): void;
-}
-
-/** What the store uses of a `pg` pool. */
-export interface PgPool {
-  connect(): Promise<PgClient>;
-}
-
-/** The client that a pool hands out. `pg` declares `connect` twice: with a promise, and with a callback. */
-export type PgClientOf<Pool extends PgPool> = Pool['connect'] extends {
-  (): Promise<infer Client extends PgClient>;
-  (callback: never): void;
-}
-  ? Client
-  : Awaited<ReturnType<Pool['connect']>>;
+export type { PgClient, PgClientOf, PgPool };
 
 export interface PostgresStoreOptions {
   /** Default `transfer_callbacks`. */
   table?: string | undefined;
-  /** The table's schema. Default: the first of the connection's `search_path`. */
+  /** The table's schema. Default: the first of the connection's `search_path` that has the table. */
   schema?: string | undefined;
-  /** How long one statement may take in the handler's transaction, in milliseconds. Default 30 000. */
-  statementTimeoutMs?: number | undefined;
   /**
-   * How long the handler's transaction may wait between two statements, in milliseconds; then Postgres ends it, so that
-   * a machine that has vanished keeps no callback locked. Default 60 000.
+   * How long one statement may take in the handler's transaction, in milliseconds. Default 30 000; `null` keeps the
+   * connection's own `statement_timeout`.
    */
-  idleTimeoutMs?: number | undefined;
+  statementTimeoutMs?: number | null | undefined;
+  /**
+   * How long the handler's transaction may wait between two statements, in milliseconds. Then Postgres rolls it back,
+   * so that the callback of a machine that has vanished is free before the service's first retry. A handler that is
+   * silent for longer runs again. Default 25 000; `null` keeps the connection's own setting.
+   */
+  idleTimeoutMs?: number | null | undefined;
 }
 
 export interface PostgresStore<Client extends PgClient> extends CallbackStore<Client> {
-  /** Creates the table, for whoever has no migration tool. May be called again, and by several processes at once. */
+  /** Creates the table unless it exists. Several processes may call it concurrently. */
   migrate(): Promise<void>;
-  /** What `migrate` runs, for a migration tool. */
+  /** The SQL that creates the table, for a migration tool. */
   readonly migrationSql: string;
-  /** Deletes what was settled longer ago, in batches of 1 000 rows; answers how many. Over 90 000 ms. */
+  /** Deletes records settled more than `olderThanMs` ago (above 90 000), 1 000 at a time. Resolves with their number. */
   prune(options: { olderThanMs: number }): Promise<number>;
+}
+
+interface Rows {
+  readonly rows: readonly unknown[];
+  readonly rowCount: number | null;
 }
 
 const pruneBatch = 1_000;
 
 /**
- * Keeps claims in the database that the handler writes to. The handler runs inside the transaction that `claim` has
- * begun, and gets its client as `context.tx`: what it writes there and the record that it has succeeded are committed
- * together, or not at all. It must neither commit, roll back nor release that client, which takes no more queries once
- * the handler has settled or its lease has lapsed: what a handler has left behind can write nothing later.
+ * Keeps records in the database that the handler writes to. The handler runs inside the transaction that the claim has
+ * begun, and gets its client as `context.tx`: what it writes there and the record of its success are committed together
+ * or not at all. On that client a transaction of the handler or of its ORM becomes a savepoint, and what would end the
+ * store's own transaction is refused with TRANSACTION_CONTROL. It takes no queries once the handler has settled.
  *
- * A claim holds one client of the pool for as long as its handler runs; waiting for another delivery holds none.
- * Throws INVALID_OPTION.
+ * A claim holds one client of the pool while its handler runs, and queues for it; waiting for another delivery holds
+ * none. Throws INVALID_ARGUMENT.
  */
 export function postgresStore<Pool extends PgPool>(
   pool: Pool,
   options: PostgresStoreOptions = {},
 ): PostgresStore<PgClientOf<Pool>> {
-  onlyKnownOptions(options, ['table', 'schema', 'statementTimeoutMs', 'idleTimeoutMs']);
-  const {
-    table: tableName = 'transfer_callbacks',
-    schema,
-    statementTimeoutMs = 30_000,
-    idleTimeoutMs = 60_000,
-  } = options;
-  if (typeof (pool as Partial<PgPool> | undefined)?.connect !== 'function') {
-    throw invalidOption('pool', 'a pool of pg', pool);
-  }
-  requireName('table', tableName);
-  if (schema !== undefined) requireName('schema', schema);
-  const limits: Limits = {
-    statementTimeoutMs: wholeNumber('statementTimeoutMs', statementTimeoutMs, 1),
-    idleTimeoutMs: wholeNumber('idleTimeoutMs', idleTimeoutMs, 1),
-  };
-  const table = schema === undefined ? nameOf(tableName) : `${nameOf(schema)}.${nameOf(tableName)}`;
-  const migrationSql = tableSql(table, nameOf(`${tableName}_settled_at`));
-  /** The leases of this process, by callback: a claim that is made again with the same token gets its own. */
+  const { table, limits, migrationSql } = resolveOptions(pool, options);
+  surviveRestarts(pool);
+  /** The leases that this process holds, by callback. */
   const leases = new Map<string, { token: string; lease: Lease<PgClient> }>();
+  let warned = false;
 
   async function claim(id: string, request: ClaimRequest): Promise<Claim<PgClient>> {
-    const mine = leases.get(id);
-    if (mine?.token === request.token) return { state: 'claimed', lease: mine.lease };
-    const borrowed = await borrow(request.timeoutMs);
-    const { client } = borrowed;
-    // Where the network swallows everything nothing else would ever give the client back.
-    const deadline = setTimeout(borrowed.destroy, request.timeoutMs ?? request.leaseMs).unref();
+    const held = leases.get(id);
+    if (held?.token === request.token) return { state: 'claimed', lease: held.lease };
+    if (held !== undefined) {
+      // Nobody can claim it while this process holds it: no connection is needed to know. Without a turn of the event
+      // loop a caller that claims in a loop would starve the timer that ends the lease.
+      await nextTurn();
+      return { state: 'in_progress' };
+    }
+    const { timeoutMs, queueMs = timeoutMs, leaseMs } = request;
+    const checkout = await checkOut(pool, queueMs);
+    // If the network drops every packet, nothing else would return this client to the pool.
+    const cancel = setDeadline(timeoutMs ?? leaseMs, checkout.destroy);
     try {
-      const results = (await client.query(claimSql(table, id, limits))) as readonly Rows[];
-      const [locks, records] = results.slice(-2);
-      const record = records?.rows[0] as { fingerprint: string; live: boolean } | undefined;
-      if (record?.live === true || locks?.rows[0]?.locked !== true) {
-        await client.query('ROLLBACK');
-        borrowed.giveBack();
-        return record?.live === true ? { state: 'settled', fingerprint: record.fingerprint } : { state: 'in_progress' };
-      }
-      if (record !== undefined) await client.query(forgetSql(table, id));
-      return { state: 'claimed', lease: leaseOf(id, request, borrowed) };
+      return await claimOn(checkout, id, request);
     } catch (error) {
-      borrowed.destroy();
+      checkout.destroy();
       throw error;
     } finally {
-      clearTimeout(deadline);
+      cancel();
     }
   }
 
-  function leaseOf(id: string, request: ClaimRequest, { client, giveBack, destroy, lost }: Borrowed): Lease<PgClient> {
-    const { token, fingerprint, leaseMs, retentionMs, event = '', externalId = '' } = request;
-    let settling = false;
-    /** The transaction is being ended, or has been: nothing may be written any more. */
-    let fenced = false;
-    let over: 'settled' | 'gone' | undefined;
-    const timer = setTimeout(() => {
-      end('gone', destroy);
-    }, leaseMs).unref();
+  async function claimOn(checkout: Checkout, id: string, request: ClaimRequest): Promise<Claim<PgClient>> {
+    const { client } = checkout;
+    const sentAt = performance.now();
+    const row = { id, ...request };
 
-    function end(how: 'settled' | 'gone', leave: () => void): void {
-      if (over !== undefined) return;
-      over = how;
-      fenced = true;
-      clearTimeout(timer);
-      if (leases.get(id)?.lease === lease) leases.delete(id);
-      leave();
+    async function insert(sql: string): Promise<Claim<PgClient> | undefined> {
+      const { rows } = ((await client.query(sql)) as readonly Rows[]).at(-2) ?? { rows: [] };
+      const settings = rows[0] as SessionSettings | undefined;
+      if (settings === undefined) return undefined;
+      const isLate = (): boolean => performance.now() - sentAt > slackMs;
+      const lease = leaseTransaction(checkout, {
+        leaseMs: request.leaseMs,
+        settleSql: () => (isLate() ? settleLateSql(table, row, settings) : settleSql),
+        onRenew: warnWhenExhausted,
+        onOver: () => {
+          if (leases.get(id)?.lease === lease) leases.delete(id);
+        },
+      });
+      leases.set(id, { token: request.token, lease });
+      return { state: 'claimed', lease };
     }
 
-    const lease: Lease<PgClient> = {
-      tx: fencedClient(client, () => fenced),
-      renew() {
-        if (over !== undefined || lost()) return Promise.resolve(false);
-        timer.refresh();
-        return Promise.resolve(true);
-      },
-      async settle() {
-        if (over === 'settled') return { overlapped: false };
-        if (over === 'gone') throw new TransferCallbackError('LEASE_LOST', 'The transaction has been rolled back.');
-        settling = fenced = true;
-        try {
-          await client.query(settleSql(table, { id, event, externalId, fingerprint, retentionMs }));
-        } catch (error) {
-          // Perhaps committed, and the answer lost: then the next attempt finds the record.
-          end('gone', destroy);
-          throw error;
-        }
-        end('settled', giveBack);
-        return { overlapped: false };
-      },
-      async release() {
-        // The caller has given up on a commit that may be under way: nothing else can be said on this connection.
-        if (settling) end('gone', destroy);
-        if (over !== undefined) return;
-        fenced = true;
-        try {
-          await client.query('ROLLBACK');
-        } catch (error) {
-          end('gone', destroy);
-          throw error;
-        }
-        end('gone', giveBack);
-      },
-    };
-    leases.set(id, { token, lease });
-    return lease;
+    const claimed = await insert(claimSql(table, row, limits));
+    if (claimed !== undefined) return claimed;
+    const [found] = (await client.query(lookUpSql(table, id))) as readonly Rows[];
+    const record = found?.rows[0] as { fingerprint: string; live: boolean } | undefined;
+    if (record?.live === false) {
+      const reclaimed = await insert(claimExpiredSql(table, row, limits));
+      if (reclaimed !== undefined) return reclaimed;
+      await client.query('ROLLBACK');
+    }
+    checkout.giveBack();
+    return record?.live === true ? { state: 'settled', fingerprint: record.fingerprint } : { state: 'in_progress' };
   }
 
-  /** Takes a client out of the pool, unless that takes so long that the caller has gone. */
-  async function borrow(timeoutMs = Infinity): Promise<Borrowed> {
-    const askedAt = performance.now();
-    const client = await pool.connect();
-    if (performance.now() - askedAt >= timeoutMs) {
-      client.release();
-      throw new TransferCallbackError('STORE_TIMEOUT', `The pool had no client within ${timeoutMs} ms.`);
-    }
-    let broken = false;
-    // Without a listener a connection that breaks would end the process.
-    const onError = (): void => {
-      broken = true;
-    };
-    client.on('error', onError);
-    let left = false;
-    const leave = (destroyed: boolean): void => {
-      if (left) return;
-      left = true;
-      client.release(destroyed);
-      // What is destroyed may still have something to complain of.
-      if (!destroyed) client.off('error', onError);
-    };
-    return {
-      client,
-      lost: () => broken,
-      giveBack: () => {
-        leave(broken);
-      },
-      destroy: () => {
-        leave(true);
-      },
-    };
-  }
-
-  async function run(sql: string): Promise<unknown> {
-    const { client, giveBack, destroy } = await borrow();
-    try {
-      const result = await client.query(sql);
-      giveBack();
-      return result;
-    } catch (error) {
-      destroy();
-      throw error;
-    }
+  /** Called while a handler has been running for a while: it may be waiting for a client that its own claim holds. */
+  function warnWhenExhausted(): void {
+    const { totalCount = Infinity, waitingCount = 0 } = pool;
+    if (warned || waitingCount === 0 || leases.size < totalCount) return;
+    warned = true;
+    process.emitWarning(
+      `Claims hold all ${totalCount} clients of the pool, and ${waitingCount} callers wait for one. A handler that uses ` +
+        'the pool itself waits for the claims: use `context.tx`, or another pool. If none does, raise `max`.',
+      { code: 'TRANSFER_CALLBACKS_POSTGRES_POOL_EXHAUSTED' },
+    );
   }
 
   return {
     transactional: true,
+    queues: true,
     claim: (id, request) => claim(id, request) as Promise<Claim<PgClientOf<Pool>>>,
     migrationSql,
     async migrate() {
-      // IF NOT EXISTS looks before it creates: two at once would both create.
-      await run(
-        `BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('transfer-callbacks', 0)); ${migrationSql} COMMIT`,
-      );
+      const { rows } = (await runOnce(pool, existsSql(table))) as { rows: [{ exists: boolean }] };
+      // A role that may not create could not even run CREATE TABLE IF NOT EXISTS.
+      if (!rows[0].exists) await runOnce(pool, migrateSql(migrationSql));
     },
     async prune({ olderThanMs }) {
       wholeNumber('olderThanMs', olderThanMs, leastRetentionMs, Number.MAX_SAFE_INTEGER);
-      let pruned = 0;
-      for (;;) {
-        const { rowCount } = (await run(pruneSql(table, olderThanMs, pruneBatch))) as { rowCount: number };
+      // Nothing was settled before 1970, and Postgres has no timestamps for the largest ages.
+      const sql = pruneSql(table, Math.min(olderThanMs, Date.now()), pruneBatch);
+      for (let pruned = 0; ;) {
+        const { rowCount } = (await runOnce(pool, sql)) as { rowCount: number };
         pruned += rowCount;
         if (rowCount < pruneBatch) return pruned;
       }
@@ -235,42 +177,34 @@ export function postgresStore<Pool extends PgPool>(
   };
 }
 
-interface Rows {
-  rows: readonly Record<string, unknown>[];
-}
-
-/** A client of the pool, to be given back or destroyed once. */
-interface Borrowed {
-  readonly client: PgClient;
-  /** Whether its connection has broken. */
-  readonly lost: () => boolean;
-  readonly giveBack: () => void;
-  readonly destroy: () => void;
-}
-
-/**
- * The client for the handler. Once fenced it refuses queries: it may be another delivery's by now, or nobody's, and
- * what a handler has left running would be committed there.
- */
-function fencedClient(client: PgClient, isFenced: () => boolean): PgClient {
-  const run = client.query.bind(client) as (...args: unknown[]) => unknown;
-  function query(...args: unknown[]): unknown {
-    if (!isFenced()) return run(...args);
-    const error = new TransferCallbackError('LEASE_LOST', 'The transaction of this handler is over.');
-    const callback = args.at(-1) as ((error: Error) => void) | undefined;
-    if (typeof callback !== 'function') return Promise.reject(error);
-    queueMicrotask(() => {
-      callback(error);
-    });
-    return undefined;
+function resolveOptions(
+  pool: unknown,
+  options: PostgresStoreOptions,
+): { table: string; limits: Limits; migrationSql: string } {
+  onlyKnownOptions(options, ['table', 'schema', 'statementTimeoutMs', 'idleTimeoutMs']);
+  if (typeof (pool as Partial<PgPool> | undefined)?.connect !== 'function') {
+    throw invalidArgument('pool', 'a pool of pg', pool);
   }
-  return new Proxy(client, {
-    get: (target, name): unknown => (name === 'query' ? query : Reflect.get(target, name)),
-  });
+  const { table: name = 'transfer_callbacks', schema, statementTimeoutMs = 30_000, idleTimeoutMs = 25_000 } = options;
+  requireName('table', name);
+  if (schema !== undefined) requireName('schema', schema);
+  const table = schema === undefined ? toIdentifier(name) : `${toIdentifier(schema)}.${toIdentifier(name)}`;
+  return {
+    table,
+    limits: {
+      statementTimeoutMs: limit('statementTimeoutMs', statementTimeoutMs),
+      idleTimeoutMs: limit('idleTimeoutMs', idleTimeoutMs),
+    },
+    migrationSql: tableSql(table, toIdentifier(`${name}_settled_at`)),
+  };
 }
 
-/** Postgres cuts longer names short, and so would take two tables for one. */
+function limit(option: string, value: number | null): number | null {
+  return value === null ? null : wholeNumber(option, value, 1);
+}
+
+/** Postgres truncates longer names, and two tables could become one. */
 function requireName(option: string, value: unknown): void {
   if (typeof value === 'string' && /^[^\0]+$/.test(value) && Buffer.byteLength(value) <= 52) return;
-  throw invalidOption(option, 'a name of 1 to 52 bytes', value);
+  throw invalidArgument(option, 'a name of 1 to 52 bytes', value);
 }

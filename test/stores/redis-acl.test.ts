@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { redisStore, type CallbackStore, type Lease } from 'transfer-callbacks';
+import { storeContract } from 'transfer-callbacks/testing';
+import {
+  clientsOfACluster,
+  closing,
+  connectNodeRedis,
+  ioredisFamily,
+  type Connected,
+} from '../support/redis-clients.js';
+import { startRedis, startRedisCluster, type RedisCluster, type RedisServer } from '../support/redis.js';
+
+// The line that the README shows, as it is.
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const [, username = '', password = '', prefix = '', rights = ''] =
+  /`ACL SETUSER (\S+) on >(\S+) ~(\S+)\* ([^`]+)`/.exec(readme) ?? [];
+const [, clusterRights = ''] = /`([^`]+)` on a Cluster/.exec(readme) ?? [];
+
+async function restrict(server: RedisServer, ...moreRights: string[]): Promise<void> {
+  const line = ['on', `>${password}`, `~${prefix}*`, ...rights.split(' '), ...moreRights];
+  await server.command('acl', 'setuser', username, ...line);
+}
+
+const clients: Record<string, (port: number) => Connected | Promise<Connected>> = {
+  ...Object.fromEntries(
+    Object.entries(ioredisFamily).map(([name, connect]) => [
+      name,
+      (port: number) => closing(connect(port, { username, password })),
+    ]),
+  ),
+  'node-redis': (port) => connectNodeRedis(port, { username, password }),
+};
+
+test('the README grants the rights on the prefix of its own snippet', () => {
+  expect(readme).toContain(`{ prefix: '${prefix}' }`);
+});
+
+describe.each(Object.entries(clients))('with the rights of the README, %s', (_name, connect) => {
+  let store: CallbackStore;
+  beforeAll(async () => {
+    const server = await startRedis();
+    await restrict(server);
+    const { client, close } = await connect(server.port);
+    store = redisStore(client, { prefix });
+    return async () => {
+      await close();
+      await server.stop();
+    };
+  });
+
+  test.concurrent.each(storeContract)('$title', ({ check }) => check(store));
+});
+
+describe('with the rights of the README for a Cluster', () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    const started = (cluster = await startRedisCluster());
+    await Promise.all(started.servers.map((server) => restrict(server, ...clusterRights.split(' '))));
+    return () => started.stop();
+  });
+
+  test.each(Object.entries(clientsOfACluster))('%s claims, renews and settles', async (_name, connect) => {
+    const { client, close } = await connect(cluster, { username, password });
+    onTestFinished(() => void close());
+    const store = redisStore(client, { prefix });
+    // Enough to reach each of the three nodes.
+    for (let run = 0; run < 20; run += 1) {
+      const lease = await claim(store, crypto.randomUUID());
+      expect(await lease.renew()).toBe(true);
+      expect(await lease.settle()).toEqual({ overlapped: false });
+    }
+  });
+});
+
+describe('each right of the README is needed', () => {
+  test.each<[string, (store: CallbackStore, lease: Lease) => Promise<unknown>]>([
+    ['set', (_store, lease) => lease.settle()],
+    ['get', (store) => store.claim('held', { token: 'b', fingerprint: '', leaseMs: 10_000, retentionMs: 10_000 })],
+    ['eval', (_store, lease) => lease.renew()],
+    ['pexpire', (_store, lease) => lease.renew()],
+    ['del', (_store, lease) => lease.release()],
+  ])('without +%s the store rejects with the reason of the server', async (right, call) => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    await restrict(server);
+    const { client, close } = await (clients['ioredis 6'] ?? expect.fail())(server.port);
+    onTestFinished(() => void close());
+    const store = redisStore(client, { prefix });
+    const lease = await claim(store, 'held');
+    await server.command('acl', 'setuser', username, `-${right}`);
+    await expect(call(store, lease)).rejects.toThrow(/no permissions to run|can't run this command/);
+    expect(await server.command('get', `${prefix}held`)).toBe('claimed a');
+  });
+});
+
+async function claim(store: CallbackStore, id: string): Promise<Lease> {
+  const claimed = await store.claim(id, { token: 'a', fingerprint: 'f', leaseMs: 10_000, retentionMs: 10_000 });
+  return claimed.state === 'claimed' ? claimed.lease : expect.fail(claimed.state);
+}

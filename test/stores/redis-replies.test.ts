@@ -1,0 +1,105 @@
+import { Redis } from 'ioredis';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { redisStore, type NodeRedisClient } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { receiverOf } from '../core/support.js';
+import { connectNodeRedis } from '../support/redis-clients.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
+
+let server: RedisServer;
+let redis: Redis;
+beforeAll(async () => {
+  const started = (server = await startRedis());
+  redis = new Redis(server.url);
+  return async () => {
+    redis.disconnect();
+    await started.stop();
+  };
+});
+
+describe('a reply to the claim that is neither OK nor null', () => {
+  test('from a client in legacyMode: no handler runs, and its claim holds up no other client', async () => {
+    const { client, close } = await connectNodeRedis(server.port);
+    onTestFinished(close);
+    const onSuccess = vi.fn();
+    const callback = transferSucceeded();
+    const legacy = receiverOf({ store: redisStore(inLegacyMode(client)), onSuccess });
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      expect(await legacy.receive(callback)).toMatchObject({
+        outcome: 'store_unavailable',
+        error: {
+          code: 'STORE_REPLY_UNEXPECTED',
+          message:
+            'Expected the reply to SET NX to be "OK" or null, got undefined. ' +
+            'With node-redis in legacyMode, pass `client.v4`.',
+        },
+      });
+    }
+    expect(onSuccess).not.toHaveBeenCalled();
+    const receiver = receiverOf({ store: redisStore(client), onSuccess, inFlightWaitMs: 0 });
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+  });
+
+  test('from a client that is within a transaction: no handler runs', async () => {
+    const client = new Redis(server.url);
+    onTestFinished(() => {
+      client.disconnect();
+    });
+    await client.multi({ pipeline: false });
+    const onSuccess = vi.fn();
+    const outcome = await receiverOf({ store: redisStore(client), onSuccess }).receive(transferSucceeded());
+    expect(outcome).toMatchObject({
+      outcome: 'store_unavailable',
+      error: { code: 'STORE_REPLY_UNEXPECTED', message: expect.stringContaining('got "QUEUED"') as string },
+    });
+    expect(onSuccess).not.toHaveBeenCalled();
+  });
+});
+
+/**
+ * Stands in for node-redis 4 in legacyMode, which cannot be installed beside node-redis 6: its methods send the
+ * command and resolve with undefined. The client beneath is real.
+ */
+function inLegacyMode(client: NodeRedisClient): NodeRedisClient {
+  const muted =
+    <A extends unknown[]>(send: (...args: A) => Promise<unknown>) =>
+    async (...args: A): Promise<undefined> => {
+      await send(...args);
+    };
+  return {
+    get: muted((key: string) => client.get(key)),
+    set: muted((...args: Parameters<NodeRedisClient['set']>) => client.set(...args)),
+    eval: muted((...args: Parameters<NodeRedisClient['eval']>) => client.eval(...args)),
+    evalSha: client.evalSha,
+  };
+}
+
+describe('a record that the store has not written', () => {
+  test.each([
+    ['a text of another program', (key: string) => redis.set(key, 'hello')],
+    ['a record that was cut short', (key: string) => redis.set(key, 'settled the-token')],
+  ])('%s is not believed', async (_what, plant) => {
+    const onSuccess = vi.fn();
+    const callback = transferSucceeded();
+    await plant(`transfer-callbacks:${callback.data.id}`);
+    expect(await receiverOf({ store: redisStore(redis), onSuccess }).receive(callback)).toMatchObject({
+      outcome: 'store_unavailable',
+      error: {
+        code: 'STORE_RECORD_UNREADABLE',
+        message: `The key transfer-callbacks:${callback.data.id} holds something else than a callback.`,
+      },
+    });
+    expect(onSuccess).not.toHaveBeenCalled();
+  });
+
+  test('a list is not believed', async () => {
+    const onSuccess = vi.fn();
+    const callback = transferSucceeded();
+    await redis.lpush(`transfer-callbacks:${callback.data.id}`, 'x');
+    expect(await receiverOf({ store: redisStore(redis), onSuccess }).receive(callback)).toMatchObject({
+      outcome: 'store_unavailable',
+      error: { message: expect.stringContaining('WRONGTYPE') as string },
+    });
+    expect(onSuccess).not.toHaveBeenCalled();
+  });
+});
