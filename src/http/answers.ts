@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import type { Issue, OutcomeName, TransferCallbackOutcome } from '../core/outcome.js';
 
 interface Row {
@@ -8,10 +7,10 @@ interface Row {
   readonly retryAfter?: number;
 }
 
-/** In seconds: the service's own first pause (service §6.3), for want of anything better known. */
+/** In seconds: the service's first retry pause (service §6.3). Nothing better is documented. */
 const retryAfter = 30;
 
-/** The whole wire contract: what each outcome answers. A new outcome does not compile until it has its row. */
+/** The response to each outcome. A new outcome does not compile until it has its row. */
 export const answers: Readonly<Record<OutcomeName, Row>> = {
   processed: { status: 200, message: 'The callback was handled.' },
   duplicate: { status: 200, message: 'The callback had been handled before.' },
@@ -27,24 +26,23 @@ export const answers: Readonly<Record<OutcomeName, Row>> = {
   closing: { status: 503, message: 'The server is closing.', retryAfter },
 };
 
-/** Why a request could not be read: stands in for the row of `invalid`. */
+/** Why a request could not be read. Takes the place of the row of `invalid`. */
 export interface Fault {
   readonly status: 400 | 405 | 413 | 415;
   readonly message: string;
 }
 
-/**
- * Writes the one answer of a delivery; of a failure in the service's own error shape (service §2.3). `closing` ends the
- * connection with it: kept alive, it would hold up the server's own closing, and bring the next attempt here again.
- */
-export function sendAnswer(
-  response: ServerResponse,
-  outcome: TransferCallbackOutcome,
-  fault?: Fault,
-  closing = false,
-): void {
+/** A response, but for the headers that only concern the connection. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body: string;
+}
+
+/** Returns the response to an outcome; for a failure its body has the service's own error shape (service §2.3). */
+export function toAnswer(outcome: TransferCallbackOutcome, fault?: Fault): Answer {
   const row = answers[outcome.outcome];
-  const { status, message } = outcome.outcome === 'invalid' ? (fault ?? whereInvalid(outcome.issues)) : row;
+  const { status, message } = outcome.outcome === 'invalid' ? toInvalidRow(outcome, fault) : row;
   const body =
     status < 300
       ? JSON.stringify({ outcome: outcome.outcome })
@@ -55,13 +53,15 @@ export function sendAnswer(
   };
   if (row.retryAfter !== undefined) headers['Retry-After'] = row.retryAfter;
   if (outcome.outcome === 'retry_later') headers['Retry-After'] = Math.ceil(outcome.retryAfterMs / 1_000);
-  if (closing) headers.Connection = 'close';
   if (status === 405) headers.Allow = 'POST';
-  response.writeHead(status, headers).end(body);
+  return { status, headers, body };
 }
 
-function whereInvalid([first]: readonly Issue[]): { status: number; message: string } {
+function toInvalidRow({ issues, error }: { issues: readonly Issue[]; error?: unknown }, fault?: Fault): Row {
+  // Not the sender's fault: the app has consumed the body, or its schema threw.
+  if (error !== undefined) return { status: 500, message: 'The callback could not be read.' };
+  if (fault !== undefined) return fault;
   const { status, message } = answers.invalid;
-  const path = first?.path.map(String).join('.');
+  const path = issues[0]?.path.map(String).join('.');
   return { status, message: path ? `${message.slice(0, -1)}: see ${path}.` : message };
 }

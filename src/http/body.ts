@@ -1,63 +1,83 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import { UnreadableCallback } from '../core/callback.js';
+import { TransferCallbackError } from '../core/errors.js';
+import { deleteProtoKeys } from '../core/proto-keys.js';
+import type { Fault } from './answers.js';
 
-/** What came of reading a body: a JSON value, the answer for one that cannot be read, or nobody left to answer. */
-export type Body =
-  | { state: 'read'; value: unknown }
-  | { state: 'unreadable'; status: 400 | 413 | 415; message: string }
-  | { state: 'aborted' };
+/** What the receiver is given, and the response for a body that the sender should not have sent. */
+export interface Body {
+  readonly input: unknown;
+  readonly fault?: Fault;
+}
 
-/** Reads the body in whatever shape the app has left it: parsed, as bytes, as text, or as an unread stream. */
-export async function readBody(request: IncomingMessage & { body?: unknown }, limitBytes: number): Promise<Body> {
-  const { body } = request;
+/** What an app's own middleware may have left in a request. */
+interface Parsed {
+  body?: unknown;
+  rawBody?: unknown;
+}
+
+/**
+ * Reads the body in whatever form the app has left it: parsed, as bytes, as text, or as an unread stream. Resolves with
+ * `undefined` if the client is gone.
+ */
+export async function readBody(request: IncomingMessage & Parsed, limitBytes: number): Promise<Body | undefined> {
+  const { body, rawBody } = request;
   const wasRead = request.readableDidRead || request.readableEnded;
   // Express 4's parsers leave an empty object where they have not parsed anything.
-  if (body !== undefined && body !== null && (wasRead || !isEmptyObject(body))) return parsedBody(body);
-  if (!wasRead) return headerFault(request, limitBytes) ?? readStream(request, limitBytes);
-  return unreadable(
-    400,
-    'The body was read before the router and not left in request.body: mount the router before what reads it.',
-  );
+  if (body !== undefined && body !== null && !isEmptyObject(body)) return toBody(body);
+  if (!wasRead) return findHeaderFault(request, limitBytes) ?? readStream(request, limitBytes);
+  if (typeof rawBody === 'string' || rawBody instanceof Uint8Array) return toBody(rawBody);
+  return isEmptyObject(body) ? { input: body } : consumed();
 }
 
-function parsedBody(body: unknown): Body {
-  if (typeof body === 'string') return parse(body);
-  if (body instanceof Uint8Array) return parseBytes(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
-  return { state: 'read', value: body };
+function toBody(given: unknown): Body {
+  if (typeof given === 'string') return parse(given);
+  if (given instanceof Uint8Array) return parseBytes(Buffer.from(given.buffer, given.byteOffset, given.byteLength));
+  deleteProtoKeys(given);
+  return { input: given };
 }
 
-function headerFault({ headers }: IncomingMessage, limitBytes: number): Body | undefined {
-  const [type, ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';');
-  if (type?.trim() !== 'application/json') return unreadable(415, 'Content-Type must be application/json.');
-  const charset = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith('charset='));
-  if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset))
+function findHeaderFault({ headers }: IncomingMessage, limitBytes: number): Body | undefined {
+  // A quoted value may contain semicolons, which end no parameter.
+  const header = (headers['content-type'] ?? '').replace(/"(?:\\.|[^"\\])*"/g, (text) => text.replaceAll(';', ' '));
+  const [type = '', ...parameters] = header.split(';').map((part) => part.trim().toLowerCase());
+  if (type !== 'application/json') return unreadable(415, 'Content-Type must be application/json.');
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset)) {
     return unreadable(415, 'The charset must be UTF-8.');
-  const encoding = headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity') return unreadable(415, 'The body must not be compressed.');
+  }
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (encoding.toLowerCase() !== 'identity') return unreadable(415, 'The body must not be compressed.');
   return Number(headers['content-length'] ?? 0) > limitBytes ? tooLarge(limitBytes) : undefined;
 }
 
-function readStream(request: IncomingMessage, limitBytes: number): Promise<Body> {
+function readStream(request: IncomingMessage, limitBytes: number): Promise<Body | undefined> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let length = 0;
-    request.on('data', (chunk: Buffer | string) => {
+    request.on('data', function keepChunk(chunk: Buffer | string) {
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding ?? undefined) : chunk;
       length += bytes.length;
-      if (length <= limitBytes) chunks.push(bytes);
-      // The rest is read and dropped: closing on a sender that is still writing could cost it the answer.
-      else resolve(tooLarge(limitBytes));
+      if (length <= limitBytes) {
+        chunks.push(bytes);
+      } else {
+        // `respond` reads some of the rest, so that the sender sees the response.
+        request.off('data', keepChunk).pause();
+        resolve(tooLarge(limitBytes));
+      }
     });
     request.on('end', () => {
       if (length <= limitBytes) resolve(parseBytes(Buffer.concat(chunks, length)));
     });
     const aborted = (): void => {
-      resolve({ state: 'aborted' });
+      resolve(undefined);
     };
     request.on('error', aborted);
     request.on('close', aborted);
-    if (request.destroyed) aborted(); // Before we came: neither event is told again.
-    // A stream that somebody has paused would keep us waiting for ever.
+    // Destroyed before this call: neither event is emitted again.
+    if (request.destroyed) aborted();
+    // Earlier middleware may have paused the stream.
     request.resume();
   });
 }
@@ -67,19 +87,32 @@ function parseBytes(bytes: Buffer): Body {
 }
 
 function parse(text: string): Body {
+  let input: unknown;
   try {
-    return { state: 'read', value: JSON.parse(text) };
+    // Express's parsers drop a byte order mark too; JSON.parse refuses it.
+    input = JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text);
   } catch {
     return unreadable(400, 'The body is not JSON.');
   }
+  // The name of a `__proto__` key, in full or with escapes: other texts need no search.
+  if (text.includes('__proto__') || text.includes('\\u')) deleteProtoKeys(input);
+  return { input };
 }
 
 function tooLarge(limitBytes: number): Body {
   return unreadable(413, `The body must not be longer than ${limitBytes} bytes.`);
 }
 
-function unreadable(status: 400 | 413 | 415, message: string): Body {
-  return { state: 'unreadable', status, message };
+function consumed(): Body {
+  const message =
+    'Another middleware has read the body and left it neither in request.body nor in request.rawBody: ' +
+    'mount the router before that middleware.';
+  return { input: new UnreadableCallback(message, new TransferCallbackError('BODY_CONSUMED', message)) };
+}
+
+/** The body of a request that the sender should not have sent like this. */
+export function unreadable(status: Fault['status'], message: string): Body {
+  return { input: new UnreadableCallback(message), fault: { status, message } };
 }
 
 function isEmptyObject(value: unknown): boolean {

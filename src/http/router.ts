@@ -1,20 +1,29 @@
 import { Router, type Request } from 'express';
 import type { CallbackShape, TransferCallback } from '../core/callback.js';
-import { deliveryListener, type TransferCallbackOptions } from './listener.js';
+import { deliveryListener } from './listener.js';
+import { resolveHttpOptions, type TransferCallbackOptions } from './options.js';
+
+/** Express's own request: by this name the types that editors show stay short. */
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type -- see above; a type alias would be shown in full.
+export interface ExpressRequest extends Request {}
 
 /**
- * Makes the router: mount it with `app.use(path, router)`, before or after `express.json()` or any other parser. It
- * answers POST at that path, and one segment below it for `urlToken` and `transferToken`, by itself: it never calls
- * `next` with an error, because an app's error handler that answers 200 would acknowledge a failure. Throws
- * INVALID_OPTION.
+ * Makes the router: mount it with `app.use(path, router)`, best before `express.json()` and other parsers. It takes
+ * its mount path itself, and responds 405 there to everything but POST. One segment below, it takes POST only, and only if
+ * a verifier reads that segment, as `urlToken` and `transferToken` do. All other requests are left to the app. It never
+ * calls `next` with an error, because an app's error handler that responds 200 would acknowledge a failure. Throws
+ * INVALID_ARGUMENT.
  */
 export function transferCallbackRouter<C extends CallbackShape = TransferCallback, Tx = undefined>(
-  options: TransferCallbackOptions<C, Tx, Request>,
+  options: TransferCallbackOptions<C, Tx, ExpressRequest>,
 ): Router {
-  const listen = deliveryListener(options);
+  const resolved = resolveHttpOptions(options);
+  const listen = deliveryListener(resolved);
+  const readsPath = resolved.verifiers.some((verify) => verify.readsPath === true);
   const router = Router();
   router.use(function receiveDelivery(request, response, next) {
-    if (/^\/[^/]*\/?$/.test(request.path)) listen(request, response);
+    const isToken = readsPath && request.method === 'POST' && /^\/[^/]+\/?$/.test(request.path);
+    if (request.path === '/' || isToken) listen(request, response);
     else next();
   });
   return router;

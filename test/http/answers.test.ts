@@ -5,9 +5,10 @@ import {
   transferCallbackSchema,
   type CallbackStore,
   type ReceiverOptions,
+  type TransferCallbackOutcome,
 } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { answers } from '../../src/http/answers.js';
+import { answers, toAnswer } from '../../src/http/answers.js';
 import { edges, errorBody, post, witness, type Answer, type Edge } from '../support/http.js';
 
 type StartOptions = Parameters<Edge['start']>[0];
@@ -193,6 +194,18 @@ test('every outcome has a row here', () => {
 test('only processed and duplicate are 2xx', () => {
   const acknowledged = Object.entries(answers).filter(([, { status }]) => status < 300);
   expect(acknowledged.map(([outcome]) => outcome)).toEqual(['processed', 'duplicate']);
+});
+
+test('of all outcomes and faults only processed and duplicate make a 2xx', () => {
+  const details = { source: 'http', durationMs: 1, issues: [], retryAfterMs: 200, status: 200, statusCode: 200 };
+  for (const outcome of Object.keys(answers)) {
+    for (const error of [undefined, new Error('no'), { status: 200 }]) {
+      for (const fault of [undefined, { status: 413, message: 'too long' } as const]) {
+        const { status } = toAnswer({ ...details, outcome, error } as unknown as TransferCallbackOutcome, fault);
+        expect([outcome, status < 300]).toEqual([outcome, outcome === 'processed' || outcome === 'duplicate']);
+      }
+    }
+  }
 });
 
 describe.each(edges)('on $name', (edge) => {
@@ -384,8 +397,8 @@ describe.each(edges)('nothing of an error reaches the wire on $name', (edge) => 
     });
     const { url, passedOn } = await start(edge, { ...options, schema });
     const answer = await deliver(url);
-    expect(answer.status).toBe(400);
-    expect(answer.body).toBe(errorBody(400, 'This is not a documented callback.'));
+    expect(answer.status).toBe(500);
+    expect(answer.body).toBe(errorBody(500, 'The callback could not be read.'));
     expect(passedOn).toEqual([]);
     expect(logged[0]?.details.err).toMatchObject({ message: tale });
   });

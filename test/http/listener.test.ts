@@ -233,17 +233,10 @@ describe.each(edges)('on $name', (edge) => {
     };
     const good = JSON.stringify(transferSucceeded());
     const statuses = [];
-    for (const [body, method] of [
-      [good],
-      ['{'],
-      [good.padEnd(2_001)],
-      [good, 'PUT'],
-      ['x'.repeat(100_000), 'PUT'],
-      [good],
-    ] as const) {
+    for (const [body, method] of [[good], ['{'], [good, 'PUT'], ['x'.repeat(19_000), 'PUT'], [good]] as const) {
       statuses.push(await send(body, method));
     }
-    expect(statuses).toEqual([200, 400, 413, 405, 405, 200]);
+    expect(statuses).toEqual([200, 400, 405, 405, 200]);
     expect(ports.size).toBe(1);
     expect(handled).toHaveLength(1);
   });
@@ -296,7 +289,7 @@ describe.each(edges)('on $name', (edge) => {
 
 describe('in production', () => {
   const open = 'Transfer callbacks are believed from anyone: set `verify` or `confirm`.';
-  const local = 'Transfer callbacks are deduplicated within this process only: production wants a shared store.';
+  const local = 'Transfer callbacks are deduplicated within this process only: use a shared store.';
   const memory = memoryStore();
   const shared: CallbackStore = { claim: (key, request) => memory.claim(key, request) };
   const { onSuccess, onFailed } = witness().options;

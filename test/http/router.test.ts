@@ -1,7 +1,16 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { transferCallbackReceiver, transferCallbackRouter, urlToken } from 'transfer-callbacks';
+import type { Express, RequestHandler } from 'express';
+import {
+  basicAuth,
+  headerToken,
+  ipAllowList,
+  transferCallbackReceiver,
+  transferToken,
+  urlToken,
+  type TransferCallback,
+  type Verifier,
+} from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import express from 'express';
 import {
   edges,
   errorBody,
@@ -21,6 +30,15 @@ async function start(edge: Edge, ...args: Parameters<Edge['start']>) {
   const started = await edge.start(...args);
   onTestFinished(started.close);
   return started;
+}
+
+/** Sends a request over a socket, because a client's URL parser would tidy the path; returns the response as text. */
+function postTo(url: string, target: string, callback: TransferCallback, method = 'POST'): Promise<string> {
+  const bytes = JSON.stringify(callback);
+  const headers = { 'Content-Type': 'application/json', 'Content-Length': bytes.length };
+  return overSocket(url, (socket) => {
+    socket.write(head(url, headers, method).replace(mountPath, target) + bytes);
+  });
 }
 
 describe.each(edges)('on $name', (edge) => {
@@ -46,45 +64,27 @@ describe.each(edges)('on $name', (edge) => {
     ]);
   });
 
-  test.each([
-    '',
-    '/',
-    '/token',
-    '/token/',
-    '?q=1',
-    '/?q=1',
-    '/token?q=/a/b',
-    '/%2F',
-    '/a%20b',
-    '/..%2f',
-    '/t?',
-    '/%zz',
-  ])('a callback at the mount point and %s is a delivery', async (below) => {
+  test.each(['', '/', '?q=1', '/?q=1'])('a callback at the mount path and %s is a delivery', async (below) => {
     const { options, handled } = witness();
     const { url } = await start(edge, options);
     const callback = transferSucceeded();
-    // Over a socket: a client's URL parser would tidy the path.
-    const bytes = JSON.stringify(callback);
-    const answer = await overSocket(url, (socket) => {
-      const headers = { 'Content-Type': 'application/json', 'Content-Length': bytes.length };
-      socket.write(head(url, headers).replace(mountPath, mountPath + below) + bytes);
-    });
-    expect(statusOf(answer)).toBe(200);
+    expect(statusOf(await postTo(url, mountPath + below, callback))).toBe(200);
     expect(handled).toEqual([callback]);
   });
 
-  test('nothing is left to the next middleware, whatever the method', async () => {
+  test('nothing at the mount path is left to the next middleware, whatever the method', async () => {
     const { url, passedOn } = await start(edge, witness().options);
     for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
-      for (const below of ['', '/', '/token']) {
+      for (const below of ['', '/']) {
         const answer = await post(url + below, {}, { method });
+        expect([answer.status, answer.headers.allow]).toEqual([405, 'POST']);
         expect(answer.body).toBe(errorBody(405, 'A callback is a POST.'));
       }
     }
     expect(passedOn).toEqual([]);
   });
 
-  test('two edges on one receiver share one record of what was done', async () => {
+  test('two of them on one receiver share one record of what was done', async () => {
     const { options, handled } = witness();
     const receiver = transferCallbackReceiver(options);
     const first = await start(edge, { receiver });
@@ -98,7 +98,20 @@ describe.each(edges)('on $name', (edge) => {
 });
 
 describe.each(expressEdges)('on $name', (edge) => {
-  test.each([
+  const readers: [string, Verifier][] = [
+    ['urlToken', urlToken('a-secret-long-enough')],
+    ['transferToken', transferToken('a-secret-long-enough')],
+    ['a verifier that says it reads the path', Object.assign(() => true, { readsPath: true })],
+  ];
+  const others: [string, Verifier | undefined][] = [
+    ['none', undefined],
+    ['a function', () => true],
+    ['headerToken', headerToken('X-Token', 'a-secret-long-enough')],
+    ['basicAuth', basicAuth({ username: 'service', password: 'password' })],
+    ['ipAllowList', ipAllowList(['0.0.0.0/0'])],
+    ['a verifier that says it does not read the path', Object.assign(() => true, { readsPath: false })],
+  ];
+  const elsewhere = [
     `${mountPath}/a/b`,
     `${mountPath}/a/b/`,
     `${mountPath}/a//`,
@@ -106,26 +119,57 @@ describe.each(expressEdges)('on $name', (edge) => {
     `${mountPath}x`,
     '/callbacks',
     '/',
-  ])('a request at %s is left to the app', async (path) => {
+  ];
+  const oneBelow = ['/token', '/token/', '/token?q=/a/b', '/%2F', '/a%20b', '/..%2f', '/t?'].map(
+    (below) => mountPath + below,
+  );
+  const methods = ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'];
+
+  async function expectLeftToApp(verify: Verifier | undefined, paths: string[], methods: string[]): Promise<void> {
     const { options, handled, logged } = witness();
-    const { url } = await start(edge, options);
-    for (const method of ['POST', 'GET']) {
-      const answer = await post(new URL(path, url).href, transferSucceeded(), { method });
-      expect([answer.status, answer.body]).toEqual([404, notFoundBody]);
+    const { url } = await start(edge, { ...options, verify });
+    for (const path of paths) {
+      for (const method of methods) {
+        const text = await postTo(url, path, transferSucceeded(), method);
+        expect([path, method, statusOf(text)]).toEqual([path, method, 404]);
+        if (method !== 'HEAD') expect(text).toContain(notFoundBody);
+      }
     }
     expect(handled).toEqual([]);
     expect(logged).toEqual([]);
+  }
+
+  test.each([...readers, ...others])('with %s as verifier, other paths are left to the app', async (_name, verify) => {
+    await expectLeftToApp(verify, elsewhere, ['POST', ...methods]);
+  });
+
+  test.each(readers)('with %s as verifier, POST one segment below is a delivery', async (_name, verify) => {
+    const { options } = witness();
+    const { url } = await start(edge, { ...options, verify });
+    for (const path of oneBelow) {
+      expect([path, statusOf(await postTo(url, path, transferSucceeded()))]).not.toEqual([path, 404]);
+    }
+    // Alone or as one of several.
+    const listed = await start(edge, { ...options, verify: [() => true, verify] });
+    expect(statusOf(await postTo(listed.url, `${mountPath}/token`, transferSucceeded()))).not.toBe(404);
+  });
+
+  test.each(readers)(
+    'with %s as verifier, other methods one segment below are left to the app',
+    async (_name, verify) => {
+      await expectLeftToApp(verify, oneBelow, methods);
+    },
+  );
+
+  test.each(others)('with %s as verifier, one segment below is left to the app', async (_name, verify) => {
+    await expectLeftToApp(verify, oneBelow, ['POST', ...methods]);
   });
 
   test('a request target with scheme and host is the same address', async () => {
     const { options, handled } = witness();
     const { url } = await start(edge, options);
     const callback = transferSucceeded();
-    const bytes = JSON.stringify(callback);
-    const answer = await overSocket(url, (socket) => {
-      const headers = { 'Content-Type': 'application/json', 'Content-Length': bytes.length };
-      socket.write(head(url, headers).replace(mountPath, url) + bytes);
-    });
+    const answer = await postTo(url, url, callback);
     expect(statusOf(answer)).toBe(200);
     expect(handled).toEqual([callback]);
   });
@@ -145,28 +189,87 @@ describe.each(expressEdges)('on $name', (edge) => {
   });
 });
 
-test('routers work below routers, with parameters in their mount point, side by side', async () => {
-  const { options, handled } = witness();
+describe.each(expressEdges)('in an app of its own on $name', ({ framework, router }) => {
   const secret = 'a-secret-of-the-first-tenant';
-  const callbacks = express.Router();
-  callbacks.use('/open', transferCallbackRouter(options));
-  callbacks.use('/guarded', transferCallbackRouter({ ...options, verify: urlToken(secret) }));
-  const app = express().use('/:tenant/callbacks', callbacks);
-  const { url, close } = await serve(app);
-  onTestFinished(close);
+  const page = (text: string): RequestHandler => {
+    return (_request, response) => {
+      response.send(text);
+    };
+  };
 
-  const callback = transferSucceeded();
-  expect((await post(`${url}/acme/callbacks/open`, callback)).status).toBe(200);
-  expect((await post(`${url}/acme/callbacks/guarded`, callback)).status).toBe(401);
-  expect((await post(`${url}/acme/callbacks/guarded/${secret}`, callback)).status).toBe(200);
-  expect(handled).toEqual([callback]);
+  async function serveApp(app: Express): Promise<string> {
+    const { url, close } = await serve(app);
+    onTestFinished(close);
+    return url;
+  }
+
+  test('routes of the app below the mount path are served, whichever comes first', async () => {
+    for (const routerIsFirst of [true, false]) {
+      const { options, handled } = witness();
+      const app = framework();
+      const mount = (): unknown => app.use('/callbacks', router(options));
+      if (routerIsFirst) mount();
+      app.get('/callbacks/health', page('healthy'));
+      app.post('/callbacks/other-provider', page('another provider'));
+      if (!routerIsFirst) mount();
+      const url = await serveApp(app);
+      expect((await post(`${url}/callbacks/health`, '', { method: 'GET' })).body).toBe('healthy');
+      expect((await post(`${url}/callbacks/other-provider`, transferSucceeded())).body).toBe('another provider');
+      expect((await post(`${url}/callbacks`, transferSucceeded())).status).toBe(200);
+      expect(handled).toHaveLength(1);
+    }
+  });
+
+  test('mounted at the root, it takes the root only', async () => {
+    const { options, handled } = witness();
+    const app = framework().use(router(options));
+    app.get('/health', page('healthy'));
+    app.post('/login', page('welcome'));
+    const url = await serveApp(app);
+    expect((await post(`${url}/health`, '', { method: 'GET' })).body).toBe('healthy');
+    expect((await post(`${url}/login`, {})).body).toBe('welcome');
+    expect((await post(url, '', { method: 'GET' })).status).toBe(405);
+    expect((await post(url, transferSucceeded())).status).toBe(200);
+    expect(handled).toHaveLength(1);
+  });
+
+  test('of two routers, one below the mount path of the other, each receives its own callbacks', async () => {
+    const [outer, inner] = [witness(), witness()];
+    const app = framework();
+    app.use('/callbacks', router(outer.options));
+    app.use('/callbacks/acme', router({ ...inner.options, verify: urlToken(secret) }));
+    const url = await serveApp(app);
+    const [first, second] = [transferSucceeded(), transferSucceeded()];
+    expect((await post(`${url}/callbacks`, first)).status).toBe(200);
+    expect((await post(`${url}/callbacks/acme/${secret}`, second)).status).toBe(200);
+    expect((await post(`${url}/callbacks/acme`, second)).status).toBe(401);
+    expect([outer.handled, inner.handled]).toEqual([[first], [second]]);
+  });
+
+  test('routers work below routers and in sub-apps, with parameters in their mount path, side by side', async () => {
+    const { options, handled } = witness();
+    const callbacks = framework.Router();
+    callbacks.use('/open', router(options));
+    callbacks.use('/guarded', router({ ...options, verify: urlToken(secret) }));
+    const subApp = framework().use('/callbacks', callbacks);
+    const url = await serveApp(framework().use('/:tenant', subApp));
+
+    const callback = transferSucceeded();
+    expect((await post(`${url}/acme/callbacks/open`, callback)).status).toBe(200);
+    expect((await post(`${url}/acme/callbacks/open/${secret}`, callback)).status).toBe(404);
+    expect((await post(`${url}/acme/callbacks/guarded`, callback)).status).toBe(401);
+    expect((await post(`${url}/acme/callbacks/guarded/${secret}`, callback)).status).toBe(200);
+    expect((await post(`${url}/acme/callbacks/guarded/${secret}/`, callback)).status).toBe(200);
+    expect(handled).toEqual([callback]);
+  });
 });
 
-describe('options of the edge', () => {
+describe('options of the router and the listener', () => {
   const { options } = witness();
   const receiver = transferCallbackReceiver(options);
   const known = 'store, onSuccess, onFailed, confirm, schema, onOutcome, logger';
-  const times = 'inFlightWaitMs, leaseMs, handlerTimeoutMs, storeTimeoutMs, retentionMs';
+  const times =
+    'verifyTimeoutMs, confirmTimeoutMs, inFlightWaitMs, leaseMs, handlerTimeoutMs, storeTimeoutMs, retentionMs';
 
   const wrong: [string, object, string][] = [
     [
@@ -230,7 +333,7 @@ describe('options of the edge', () => {
     test.each(wrong)('%s is refused by name', async (_what, given, message) => {
       await expect(edge.start(given as Parameters<Edge['start']>[0])).rejects.toMatchObject({
         name: 'TransferCallbackError',
-        code: 'INVALID_OPTION',
+        code: 'INVALID_ARGUMENT',
         message,
       });
     });
@@ -240,10 +343,11 @@ describe('options of the edge', () => {
       ['null', null],
       ['a text', 'https://example.test'],
       ['a receiver that is none', { receiver: {} }],
+      ['a receiver without options', { receiver: { receive: () => undefined } }],
       ['a receiver that is null', { receiver: null }],
     ])('%s instead of options is refused', async (_what, given) => {
       await expect(edge.start(given as unknown as Parameters<Edge['start']>[0])).rejects.toMatchObject({
-        code: 'INVALID_OPTION',
+        code: 'INVALID_ARGUMENT',
       });
     });
   });

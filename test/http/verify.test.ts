@@ -65,11 +65,12 @@ describe.each(edges)('on $name', (edge) => {
       const { url, admits, refuses } = await guarded(edge, urlToken(secret));
       await admits(`${url}/${secret}`);
       await admits(`${url}/${secret}?utm=1&x=/other`);
+      await admits(`${url}/${secret}/`);
+      await admits(`${url}/${secret}/?utm=1`);
       for (const wrong of [
         '',
         '/',
         '/wrong',
-        `/${secret}/`,
         `/${secret}x`,
         `/x${secret}`,
         `/${secret.slice(0, -1)}`,
@@ -89,6 +90,13 @@ describe.each(edges)('on $name', (edge) => {
       await admits(`${url}/${secret}`);
       await admits(`${url}/${older}`);
       await refuses(`${url}/${secret}${older}`);
+    });
+
+    test('an older secret that is not set is left out', async () => {
+      const { url, admits, refuses } = await guarded(edge, urlToken([secret, undefined]));
+      await admits(`${url}/${secret}`);
+      await refuses(`${url}/undefined`);
+      await refuses(`${url}/`);
     });
 
     test('knows every character that a URL carries as it is', async () => {
@@ -116,6 +124,8 @@ describe.each(edges)('on $name', (edge) => {
       const { url, admits, refuses } = await guarded(edge, verify);
       const callback = transferSucceeded({ externalId });
       await admits(verify.urlFor(url, externalId), {}, callback);
+      const withSlash = transferSucceeded({ externalId });
+      await admits(`${verify.urlFor(url, externalId)}/`, {}, withSlash);
       await refuses(verify.urlFor(url, `${externalId} `), {}, callback);
       await refuses(verify.urlFor(url, 'payout-2'), {}, callback);
       await refuses(url, {}, callback);
@@ -163,6 +173,12 @@ describe.each(edges)('on $name', (edge) => {
       }
       await refuses(url, { headers: { 'X-Callback-Token': [secret, secret] } });
       await refuses(url, { headers: { 'X-Other-Token': secret } });
+    });
+
+    test('knows every character that a header carries as it is', async () => {
+      const visible = String.fromCharCode(...Array.from({ length: 95 }, (_, at) => 32 + at)).trim();
+      const { url, admits } = await guarded(edge, headerToken('X-Token', visible));
+      await admits(url, { headers: { 'X-Token': visible } });
     });
 
     test('refuses a header that Node hands over as a list', async () => {
@@ -394,6 +410,8 @@ describe.each(expressEdges)('ipAllowList on $name', (edge) => {
     ['1', 1],
     ['loopback', 'loopback'],
     ['a function', (address: string) => address === '127.0.0.1'],
+    ['a function of the hop', (_address: string, hop: number) => hop < 1],
+    ['a list of ranges', ['127.0.0.0/8', '10.0.0.0/8']],
   ])('with trust proxy %s, the address that the last proxy saw counts', async (_what, trust) => {
     const { url, admits, refuses } = await guarded(edge, ipAllowList(['203.0.113.0/24', '2001:db8::/32']), {
       settings: { 'trust proxy': trust },
@@ -414,9 +432,16 @@ describe.each(expressEdges)('ipAllowList on $name', (edge) => {
     await refuses(url);
   });
 
-  test('with trust proxy true nobody is let in, and the log says why', async () => {
+  const everybody: [string, unknown][] = [
+    ['true', true],
+    ['a function that trusts everybody', () => true],
+    ['a function that returns something truthy', () => 'yes'],
+    ['both halves of all addresses', ['0.0.0.0/1', '128.0.0.0/1']],
+    ['a hundred hops', 100],
+  ];
+  test.each(everybody)('with trust proxy %s nobody is let in, and the log says why', async (_what, trust) => {
     const { url, refuses, logged } = await guarded(edge, ipAllowList(['0.0.0.0/0', '::/0']), {
-      settings: { 'trust proxy': true },
+      settings: { 'trust proxy': trust },
     });
     await refuses(url);
     await refuses(url, forwarded('127.0.0.1'));
@@ -425,8 +450,9 @@ describe.each(expressEdges)('ipAllowList on $name', (edge) => {
       level: 'warn',
       details: {
         err: {
-          code: 'INVALID_OPTION',
-          message: 'ipAllowList needs `trust proxy` to name your proxies: with `true` a sender may claim any address.',
+          code: 'INVALID_ARGUMENT',
+          message:
+            'ipAllowList needs `trust proxy` to name your proxies: as it is set, a sender may claim any address.',
         },
       },
     });
@@ -521,12 +547,45 @@ describe('a verifier that cannot be made', () => {
   const ranges = 'a list of IP addresses and CIDR ranges';
 
   const wrong: [string, () => unknown, string][] = [
-    ['urlToken of nothing', () => urlToken(undefined as never), `Expected \`secret\` to be ${long}, got undefined.`],
+    ['urlToken of nothing', () => urlToken(undefined), `Expected \`secret\` to be ${long}, got undefined.`],
     [
       'urlToken of an empty text',
       () => urlToken(''),
       `Expected \`secret\` to be ${long}, got a string of 0 characters.`,
     ],
+    ['transferToken of nothing', () => transferToken(undefined), `Expected \`secret\` to be ${long}, got undefined.`],
+    [
+      'headerToken of nothing',
+      () => headerToken('X-Token', undefined),
+      `Expected \`secret\` to be ${long}, got undefined.`,
+    ],
+    [
+      'transferToken of two that are both missing',
+      () => transferToken([undefined, undefined]),
+      `Expected \`secret\` to be ${long}, got undefined.`,
+    ],
+    [
+      'transferToken of an old secret without a new one',
+      () => transferToken([undefined, older]),
+      `Expected \`secret\` to be ${long}, got undefined.`,
+    ],
+    [
+      'transferToken whose older one is empty',
+      () => transferToken([secret, '']),
+      `Expected \`secret\` to be ${long}, got a string of 0 characters.`,
+    ],
+    [
+      'transferToken whose older one is null',
+      () => transferToken([secret, null as never]),
+      `Expected \`secret\` to be ${long}, got null.`,
+    ],
+    ...[`${secret}é`, `${secret}付`, `${secret}\u007f`, `${secret}\n`, ` ${secret}`, `${secret} `].map(
+      (text): [string, () => unknown, string] => [
+        `headerToken of ${JSON.stringify(text)}`,
+        () => headerToken('X-Token', [older, text]),
+        `Expected \`secret\` to be made of ASCII characters, without a space at its ends, got a string of ${text.length} characters.`,
+      ],
+    ),
     ['urlToken too short', () => urlToken(short), `Expected \`secret\` to be ${long}, got a string of 15 characters.`],
     ['urlToken of none', () => urlToken([] as never), `Expected \`secret\` to be ${long}, got undefined.`],
     [
@@ -581,6 +640,21 @@ describe('a verifier that cannot be made', () => {
       'Expected `credentials` to be at least one pair, got an array.',
     ],
     [
+      'basicAuth whose password is missing',
+      () => basicAuth({ username: 'service', password: undefined }),
+      'Expected `password` to be a string of at least one character, got undefined.',
+    ],
+    [
+      'basicAuth whose name is missing',
+      () => basicAuth({ username: undefined, password: spaced }),
+      'Expected `username` to be a string of at least one character and without a colon, got undefined.',
+    ],
+    [
+      'basicAuth of null',
+      () => basicAuth(null as never),
+      'Expected `credentials` to be an object or a list of them, got null.',
+    ],
+    [
       'basicAuth without a password',
       () => basicAuth({ username: 'service', password: '' }),
       'Expected `password` to be a string of at least one character, got a string of 0 characters.',
@@ -627,7 +701,7 @@ describe('a verifier that cannot be made', () => {
   ];
 
   test.each(wrong)('%s: says what was expected', (_what, make, message) => {
-    expect(make).toThrow(expect.objectContaining({ name: 'TransferCallbackError', code: 'INVALID_OPTION', message }));
+    expect(make).toThrow(expect.objectContaining({ name: 'TransferCallbackError', code: 'INVALID_ARGUMENT', message }));
     expect(message).not.toMatch(/hunter2|first-secret/);
   });
 
@@ -644,7 +718,7 @@ describe('a verifier that cannot be made', () => {
   test.each(mistakes)('%s: does not show it', (_what, make) => {
     expect(make).toThrow(
       expect.objectContaining({
-        code: 'INVALID_OPTION',
+        code: 'INVALID_ARGUMENT',
         message: expect.not.stringMatching(/hunter2|41111/) as string,
       }),
     );

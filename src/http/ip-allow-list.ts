@@ -1,0 +1,60 @@
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP, isIPv6 } from 'node:net';
+import { invalidArgument, TransferCallbackError } from '../core/errors.js';
+import type { Verifier } from './verifier.js';
+
+/** What Express adds to a request. */
+interface ExpressRequest extends IncomingMessage {
+  ip?: string;
+  app?: { get(setting: string): unknown };
+}
+
+/**
+ * Accepts senders whose address is on the list: addresses and CIDR ranges, IPv4 and IPv6. In Express the address is
+ * `request.ip`, which follows the app's `trust proxy` setting; elsewhere it is the peer of the socket. Refuses everyone
+ * while `trust proxy` trusts every address (`true`, or a function like it): a sender could then claim any address.
+ * Called before the body is read. Throws INVALID_ARGUMENT.
+ */
+export function ipAllowList(addresses: readonly string[]): Verifier<unknown> {
+  if (!Array.isArray(addresses) || addresses.length === 0) {
+    throw invalidArgument('addresses', 'a list of at least one address or range', addresses);
+  }
+  const list = new BlockList();
+  for (const entry of addresses) allow(list, entry);
+
+  function verifyIpAddress(request: ExpressRequest): boolean {
+    if (trustsEverybody(request.app?.get('trust proxy fn'))) {
+      throw new TransferCallbackError(
+        'INVALID_ARGUMENT',
+        'ipAllowList needs `trust proxy` to name your proxies: as it is set, a sender may claim any address.',
+      );
+    }
+    const address = request.ip ?? request.socket.remoteAddress ?? '';
+    // `BlockList` applies IPv4 rules to `::ffff:203.0.113.7` (dual-stack sockets) only if told it is IPv6.
+    return isIP(address) !== 0 && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+  }
+  return Object.assign(verifyIpAddress, { readsCallback: false });
+}
+
+function allow(list: BlockList, entry: unknown): void {
+  const [address = '', prefix, ...rest] = typeof entry === 'string' ? entry.split('/') : [];
+  const bits = isIPv6(address) ? 128 : 32;
+  const length = prefix === undefined ? bits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : NaN;
+  if (isIP(address) === 0 || !(length <= bits) || rest.length > 0) {
+    throw invalidArgument('addresses', 'a list of IP addresses and CIDR ranges', entry);
+  }
+  list.addSubnet(address, length, bits === 128 ? 'ipv6' : 'ipv4');
+}
+
+/** An address for documentation (RFC 5737), which no proxy has. */
+const noProxy = '192.0.2.1';
+
+/**
+ * Whether Express's compiled `trust proxy` setting trusts any address, at the first hop and far behind it. A number of
+ * hops trusts any address too, but only so many.
+ */
+function trustsEverybody(trust: unknown): boolean {
+  if (typeof trust !== 'function') return false;
+  const trusts = trust as (address: string, hop: number) => unknown;
+  return [0, 99].every((hop) => Boolean(trusts(noProxy, hop)));
+}

@@ -1,0 +1,62 @@
+import type { IncomingMessage } from 'node:http';
+import type { CallbackShape, Given, TransferCallback } from '../core/callback.js';
+import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/errors.js';
+import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
+import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
+import type { Verifier } from './verifier.js';
+
+/** The options that HTTP adds to the receiver's. */
+export interface HttpOptions<C = TransferCallback, Request = IncomingMessage> {
+  /**
+   * Whom to believe, since callbacks carry no documented signature (service §6.7): `urlToken`, `transferToken`,
+   * `headerToken`, `basicAuth`, `ipAllowList` or a function of your own. All of a list must accept.
+   */
+  verify?: Verifier<Given<C>, Request> | readonly Verifier<Given<C>, Request>[] | undefined;
+  /** The longest body that is read, in bytes. Default 102 400. What a parser in front has read is not counted. */
+  bodyLimitBytes?: number | undefined;
+}
+
+/** The receiver's options and HTTP's in one object, or HTTP's with a receiver made before. */
+export type TransferCallbackOptions<
+  C extends CallbackShape = TransferCallback,
+  Tx = undefined,
+  Request = IncomingMessage,
+> = HttpOptions<C, Request> &
+  ((ReceiverOptions<C, Tx> & { receiver?: never }) | { receiver: TransferCallbackReceiver<C, Tx> });
+
+/** The validated options with defaults applied. */
+export interface ResolvedHttpOptions<C extends CallbackShape, Tx, Request> {
+  readonly receiver: TransferCallbackReceiver<C, Tx>;
+  readonly verifiers: readonly Verifier<Given<C>, Request>[];
+  readonly bodyLimitBytes: number;
+}
+
+export const defaultBodyLimitBytes = 102_400;
+
+/** Checks the options and makes the receiver. Throws INVALID_ARGUMENT. */
+export function resolveHttpOptions<C extends CallbackShape, Tx, Request>(
+  options: TransferCallbackOptions<C, Tx, Request>,
+): ResolvedHttpOptions<C, Tx, Request> {
+  const madeBefore = (options as { receiver?: unknown } | null | undefined)?.receiver !== undefined;
+  onlyKnownOptions(options, ['verify', 'bodyLimitBytes', ...(madeBefore ? ['receiver'] : receiverOptionNames)]);
+  const { verify, bodyLimitBytes = defaultBodyLimitBytes, ...rest } = options;
+
+  const verifiers = verify === undefined ? [] : [verify].flat();
+  if (verify !== undefined && (verifiers.length === 0 || verifiers.some((each) => typeof each !== 'function'))) {
+    throw invalidSecret('verify', 'a function or a list of at least one', verify);
+  }
+  wholeNumber('bodyLimitBytes', bodyLimitBytes, 1, Number.MAX_SAFE_INTEGER);
+  const receiver = rest.receiver ?? transferCallbackReceiver(rest);
+  requireReceiver(receiver);
+  const { confirm, logger } = receiver.options;
+  if (verifiers.length === 0 && confirm === undefined && process.env.NODE_ENV === 'production') {
+    logger.warn({}, 'Transfer callbacks are believed from anyone: set `verify` or `confirm`.');
+  }
+  return { receiver, verifiers, bodyLimitBytes };
+}
+
+function requireReceiver(receiver: unknown): void {
+  const { receive, options } = (receiver ?? {}) as { receive?: unknown; options?: unknown };
+  if (typeof receive === 'function' && typeof options === 'object' && options !== null) return;
+  throw invalidArgument('receiver', 'made by transferCallbackReceiver()', receiver);
+}

@@ -1,0 +1,35 @@
+import { timingSafeEqual } from 'node:crypto';
+import { invalidSecret } from '../core/errors.js';
+
+/**
+ * A secret of at least 16 characters, or several while one replaces another: the newest first. `undefined` is in the type
+ * so that `process.env.SECRET` fits, and is refused when the verifier is made. Only after the first of a list it is
+ * left out, so that `[process.env.SECRET, process.env.SECRET_PREVIOUS]` needs no condition.
+ */
+export type Secret = string | undefined | readonly (string | undefined)[];
+
+const minSecretLength = 16;
+
+/** Returns the secrets as a list, the newest first. Throws INVALID_ARGUMENT. */
+export function toSecretList(option: string, secret: Secret): readonly [string, ...string[]] {
+  const [newest, ...older] = (Array.isArray(secret) ? secret : [secret]) as readonly unknown[];
+  const list = [newest, ...older.filter((each) => each !== undefined)];
+  for (const each of list) {
+    if (typeof each === 'string' && each.length >= minSecretLength) continue;
+    throw invalidSecret(option, `a string of at least ${minSecretLength} characters, or several`, each);
+  }
+  return list as [string, ...string[]];
+}
+
+/** Returns a constant-time comparison with every secret. */
+export function matcherOf(secrets: readonly string[]): (candidate: string) => boolean {
+  const expected = secrets.map((secret) => Buffer.from(secret));
+  return (candidate) => {
+    const bytes = Buffer.from(candidate);
+    return expected.reduce((found, secret) => {
+      // `timingSafeEqual` throws on unequal lengths. Compare the secret with itself then, which takes as long.
+      const alike = bytes.length === secret.length;
+      return (timingSafeEqual(alike ? bytes : secret, secret) && alike) || found;
+    }, false);
+  };
+}

@@ -1,0 +1,150 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  basicAuth,
+  headerToken,
+  ipAllowList,
+  transferToken,
+  urlToken,
+  type TransferCallbackOutcome,
+  type Verifier,
+} from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { edges, errorBody, head, overSocket, post, statusOf, witness, type Edge } from '../support/http.js';
+
+const secret = 'a-secret-long-enough';
+const unauthorized = errorBody(401, 'The sender is not verified.');
+const json = { 'Content-Type': 'application/json' };
+
+/** The package behind a middleware that keeps the requests, to see what has been read of them. */
+async function start(edge: Edge, verify: Verifier | readonly Verifier[]) {
+  const { options, handled, logged } = witness();
+  const outcomes: TransferCallbackOutcome[] = [];
+  const requests: IncomingMessage[] = [];
+  const { url, close } = await edge.start(
+    { ...options, verify, onOutcome: (outcome) => outcomes.push(outcome) },
+    {
+      before: [
+        (request, _response, next) => {
+          requests.push(request);
+          next();
+        },
+      ],
+    },
+  );
+  onTestFinished(close);
+  return { url, handled, logged, outcomes, requests };
+}
+
+const bodyless: [string, Verifier][] = [
+  ['urlToken', urlToken(secret)],
+  ['headerToken', headerToken('X-Token', secret)],
+  ['basicAuth', basicAuth({ username: 'service', password: 'password' })],
+  ['ipAllowList', ipAllowList(['203.0.113.7'])],
+  ['a function that says it reads no callback', Object.assign(() => false, { readsCallback: false })],
+];
+
+describe.each(edges)('on $name', (edge) => {
+  test.each(bodyless)('%s refuses before a byte of the body has come, and reports it', async (_name, verify) => {
+    const { url, outcomes, requests, handled } = await start(edge, [() => expect.fail('asked too late'), verify]);
+    const answer = await overSocket(url, async (socket) => {
+      socket.write(head(url, { ...json, 'Content-Length': 100 }));
+      // The response comes although nothing of the body has been sent.
+      await once(socket, 'data');
+      socket.write('x'.repeat(100));
+    });
+    expect(statusOf(answer)).toBe(401);
+    expect(answer.endsWith(unauthorized)).toBe(true);
+    expect(outcomes).toMatchObject([{ outcome: 'unauthorized', source: 'http' }]);
+    expect(requests.map(({ readableLength }) => readableLength)).toEqual([0]);
+    expect(handled).toEqual([]);
+  });
+
+  test('a body that never comes is not waited for', async () => {
+    const { url } = await start(edge, headerToken('X-Token', secret));
+    // Resolves when the server has ended the connection: the sender does nothing for it.
+    const answer = await overSocket(url, (socket) =>
+      socket.write(head(url, { ...json, 'Content-Length': 100, Connection: 'keep-alive' })),
+    );
+    expect(statusOf(answer)).toBe(401);
+  });
+
+  test('the body of a refused sender is not parsed', async () => {
+    const { url, logged } = await start(edge, headerToken('X-Token', secret));
+    for (const body of ['{', JSON.stringify(transferSucceeded())]) {
+      expect((await post(url, body)).body).toBe(unauthorized);
+    }
+    const issues = [{ path: [], message: 'The sender was refused before the body was read.' }];
+    expect(logged).toMatchObject([{ details: { issues } }, { details: { issues } }]);
+  });
+
+  test('a refused sender may go on with its connection, once it has sent the body', async () => {
+    const { url } = await start(edge, headerToken('X-Token', secret));
+    const body = JSON.stringify(transferSucceeded());
+    const answer = await overSocket(url, async (socket) => {
+      const headers = { ...json, 'Content-Length': body.length };
+      socket.write(head(url, { ...headers, Connection: 'keep-alive' }));
+      await once(socket, 'data');
+      socket.write(body + head(url, { ...headers, 'X-Token': secret }) + body);
+    });
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200']);
+  });
+
+  test('transferToken needs the callback: it refuses when the body has been read', async () => {
+    const { url, outcomes, requests } = await start(edge, transferToken(secret));
+    const bytes = JSON.stringify(transferSucceeded());
+    const answer = await overSocket(`${url}/token`, async (socket) => {
+      socket.write(head(`${url}/token`, { ...json, 'Content-Length': bytes.length }));
+      while (requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      expect(outcomes).toEqual([]);
+      socket.write(bytes);
+    });
+    expect(statusOf(answer)).toBe(401);
+  });
+
+  test('verifiers that need no callback are called first, in order, and each once; then the others', async () => {
+    const calls: unknown[] = [];
+    const noting = (name: string) => (_request: IncomingMessage, callback: unknown) => {
+      calls.push([name, callback]);
+      return true;
+    };
+    const { url } = await start(edge, [
+      noting('late'),
+      Object.assign(noting('early'), { readsCallback: false }),
+      Object.assign(noting('late, as by default'), { readsCallback: true }),
+      Object.assign(noting('second early'), { readsCallback: false }),
+    ]);
+    const callback = transferSucceeded();
+    expect((await post(url, callback)).status).toBe(200);
+    expect(calls).toEqual([
+      ['early', undefined],
+      ['second early', undefined],
+      ['late', callback],
+      ['late, as by default', callback],
+    ]);
+  });
+
+  test.each([
+    ['nothing', () => undefined, undefined],
+    ['an object', () => ({ ok: true }), undefined],
+    [
+      'by throwing',
+      () => {
+        throw new Error('no keys today');
+      },
+      { message: 'no keys today' },
+    ],
+    ['a promise of true', () => Promise.resolve(true), { code: 'INVALID_ARGUMENT' }],
+    ['a promise that rejects', () => Promise.reject(new Error('no keys today')), { code: 'INVALID_ARGUMENT' }],
+  ])(
+    'one that should need no callback but answers %s refuses, and the log has the reason',
+    async (_how, verify, err) => {
+      const early = Object.assign(verify as Verifier, { readsCallback: false });
+      const { url, logged } = await start(edge, early);
+      expect((await post(url, transferSucceeded())).body).toBe(unauthorized);
+      expect(logged).toHaveLength(1);
+      expect(logged[0]?.details.err ?? undefined).toEqual(err === undefined ? undefined : expect.objectContaining(err));
+    },
+  );
+});
