@@ -1,29 +1,31 @@
-import type { z } from 'zod';
-import { invalidOption, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/errors.js';
-import { callOnce, callPatiently, errorBodyOf, parsed, type Answer } from './call.js';
-import { TransferClientError, type TransferClientErrorCode } from './errors.js';
+import type { z } from 'zod/v4';
+import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/errors.js';
+import { createTransfer } from './create-transfer.js';
+import { findTransaction, getTransaction } from './get-transaction.js';
 
 export interface TransferClientOptions {
-  /** Where the service is, without the `/transactions` of its paths. */
+  /** The address of the service, without the `/transactions` of its paths. */
   baseUrl: string;
   /** From the merchant's dashboard (service §5). */
   apiKey: string;
-  /** From the merchant's dashboard (service §5). Goes into the header of each request, and nowhere else. */
+  /** From the merchant's dashboard (service §5). Sent in a header of each request, and nowhere else. */
   apiSecret: string;
-  /** How long one call may take, the answer included, in milliseconds. Default 10 000. */
+  /** How long one request may take, its response included, in milliseconds. Default 10 000. */
   timeoutMs?: number | undefined;
-  /** In place of Node's own, for a proxy or for instrumentation. */
+  /** Replaces the global `fetch`, for a proxy or for instrumentation. The global one is looked up at each request. */
   fetch?: typeof fetch | undefined;
   /**
-   * Finds the transaction in the parsed answer to a query, whose shape is not documented (service §4.2). By default it
-   * is looked for under `data` and at the top: an object with the documented `id`, `externalId` and `status`.
+   * Finds the transaction in the parsed response to a query, whose shape is not documented (service §4.2). The default
+   * looks under `data` and at the top for an object with the documented `id`, `externalId` and `status`.
    */
   readTransaction?: ((body: unknown) => Transaction | undefined) | undefined;
 }
 
-/** What a creation is asked for. Only `callbackUrl` is documented (service §2.2); the rest is sent as it is given. */
+/** The body of a creation. Only `callbackUrl` is documented (service §2.2); all fields are sent unchanged. */
 export interface TransferRequest {
   callbackUrl: string;
+  /** Your own id of the transfer. Rejected with INVALID_ID if it is a string that `getTransaction` would reject. */
+  externalId?: unknown;
   [field: string]: unknown;
 }
 
@@ -36,142 +38,68 @@ export interface Transaction {
 }
 
 export interface CreateOptions<T> {
-  /** Checks the answer and gives it its type. Without one it is handed over as parsed. */
+  /** Checks and types the response. Without it the response is returned as parsed. */
   schema?: z.ZodType<T> | undefined;
+  /** Once the request has been sent, an abort rejects with OUTCOME_UNKNOWN. */
   signal?: AbortSignal | undefined;
 }
 
-/** The merchant's calls to the service. Each rejects with a `TransferClientError`. */
-export interface TransferClient {
-  /**
-   * Creates a transfer (service §4.1), and answers with what the service answered. Sent once and never again by
-   * itself, because the service may have acted: OUTCOME_UNKNOWN says so, and REFUSED that it has not.
-   */
-  createTransfer<T = unknown>(request: TransferRequest, options?: CreateOptions<T>): Promise<T>;
-  /**
-   * Reads a transfer by the service's id or your own (service §4.2). Asked up to 3 times, with jittered backoff, while
-   * the service cannot be reached or answers 5xx or 429.
-   */
-  getTransaction(idOrExternalId: string, options?: { signal?: AbortSignal | undefined }): Promise<Transaction>;
+export interface QueryOptions {
+  signal?: AbortSignal | undefined;
 }
 
 /**
- * The statuses that say no to the request itself: 400 and 404 are documented (service §5.4), the others mean it wherever
- * HTTP is spoken. Not so 408, 409 or 499: whoever answers with these may have acted before.
+ * The merchant's requests to the service. Each rejects with a `TransferClientError`, except after an abort of your own
+ * `signal`: then with the signal's reason. No more than 1 MiB of a response is read.
  */
-const refusals = new Set([400, 401, 403, 404, 405, 413, 415, 421, 422, 429, 431]);
+export interface TransferClient {
+  /**
+   * Creates a transfer (service §4.1) and resolves with the service's response. Sends the request once and never
+   * retries, because the service may have acted: OUTCOME_UNKNOWN says so, and REFUSED that it has not.
+   */
+  createTransfer<T = unknown>(request: TransferRequest, options?: CreateOptions<T>): Promise<T>;
+  /**
+   * Reads a transfer by the service's id or your own (service §4.2): 1 to 255 characters, not `.` or `..`, without
+   * slash, backslash, ?, #, % or control characters. Sends up to 3 requests, with jittered backoff, while the service
+   * cannot be reached or responds with 5xx or 429.
+   */
+  getTransaction(idOrExternalId: string, options?: QueryOptions): Promise<Transaction>;
+}
 
-const knownOptions = ['baseUrl', 'apiKey', 'apiSecret', 'timeoutMs', 'fetch', 'readTransaction'];
+const optionNames = ['baseUrl', 'apiKey', 'apiSecret', 'timeoutMs', 'fetch', 'readTransaction'];
 
-/** Makes a client of the transfer service. Throws INVALID_OPTION. */
+/** Makes a client of the transfer service. Throws INVALID_ARGUMENT. */
 export function transferClient(options: TransferClientOptions): TransferClient {
-  onlyKnownOptions(options, knownOptions);
+  onlyKnownOptions(options, optionNames);
   const {
     apiKey,
     apiSecret,
     timeoutMs = 10_000,
-    fetch = globalThis.fetch,
+    // Looked up at each request, so that instrumentation and test servers may replace it later.
+    fetch = (...request: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...request),
     readTransaction = findTransaction,
   } = options;
-  const transactions = `${baseUrlOf(options.baseUrl)}/transactions`;
+  const transactionsUrl = `${checkedBaseUrl(options.baseUrl)}/transactions`;
   for (const [name, value] of Object.entries({ apiKey, apiSecret })) {
-    // A header cannot carry anything else, and fetch would show the value in its complaint.
+    // A header cannot carry other characters, and the error of fetch would show the value.
     if (typeof value !== 'string' || !/^[!-~]+$/.test(value)) {
       throw invalidSecret(name, 'a text of visible ASCII characters', value);
     }
   }
   wholeNumber('timeoutMs', timeoutMs, 1);
   for (const [name, value] of Object.entries({ fetch, readTransaction })) {
-    if (typeof value !== 'function') throw invalidOption(name, 'a function', value);
+    if (typeof value !== 'function') throw invalidArgument(name, 'a function', value);
   }
-  const secrets = [apiSecret, apiKey];
   const headers = { 'x-api-key': apiKey, 'x-api-secret': apiSecret, 'Content-Type': 'application/json' };
+  const access = { transactionsUrl, headers, secrets: [apiSecret, apiKey], timeoutMs, fetch };
 
-  async function createTransfer<T>(request: TransferRequest, { schema, signal }: CreateOptions<T> = {}): Promise<T> {
-    const { externalId } = request;
-    const body = new Blob([JSON.stringify(request)]);
-    signal?.throwIfAborted();
-    const answer = await callOnce({
-      url: `${transactions}/transfer`,
-      init: {
-        method: 'POST',
-        headers: { ...headers, 'Content-Length': String(body.size) },
-        // What has been streamed fetch cannot send again by itself, as it would after a 421.
-        body: body.stream(),
-        duplex: 'half',
-      },
-      secrets,
-      timeoutMs,
-      signal,
-      fetch,
-    });
-    const query = typeof externalId === 'string' ? `query it by its externalId, ${externalId}` : 'query it';
-    const text = accepted(
-      answer,
-      'OUTCOME_UNKNOWN',
-      `The transfer may have been created: ${query}, before anything else.`,
-    );
-    const value = parsed(text);
-    if (value === undefined) {
-      throw unreadable(answer, `The transfer was accepted, but the answer is not JSON: ${query}.`);
-    }
-    if (schema === undefined) return value as T;
-    let checked: z.ZodSafeParseResult<T>;
-    try {
-      checked = schema.safeParse(value);
-    } catch (cause) {
-      throw unreadable(answer, `The transfer was accepted, but the schema threw: ${query}.`, cause);
-    }
-    if (checked.success) return checked.data;
-    const at = checked.error.issues.map(({ path }) => path.map(String).join('.') || 'the top').join(', ');
-    throw unreadable(answer, `The transfer was accepted, but the answer does not fit the schema, at ${at}: ${query}.`);
-  }
-
-  async function getTransaction(
-    idOrExternalId: string,
-    { signal }: { signal?: AbortSignal | undefined } = {},
-  ): Promise<Transaction> {
-    const url = `${transactions}/${pathSegment(idOrExternalId)}`;
-    signal?.throwIfAborted();
-    const answer = await callPatiently({ url, init: { headers }, secrets, timeoutMs, signal, fetch });
-    signal?.throwIfAborted();
-    const text = accepted(answer, 'UNAVAILABLE', 'The transfer could not be read.');
-    let transaction: Transaction | undefined;
-    try {
-      transaction = readTransaction(parsed(text));
-    } catch (cause) {
-      throw unreadable(answer, '`readTransaction` threw.', cause);
-    }
-    if (transaction !== undefined) return transaction;
-    throw unreadable(
-      answer,
-      'No transaction with id, externalId and status was found in the answer, under `data` or at the top: say where it is with `readTransaction`.',
-    );
-  }
-
-  /** The text of a 2xx; throws REFUSED for a refusal, and `otherwise` for whatever leaves the question open. */
-  function accepted(answer: Answer, otherwise: TransferClientErrorCode, message: string): string {
-    if (!answer.came) throw new TransferClientError(otherwise, `No answer came. ${message}`, { cause: answer.error });
-    const { status, text, retryAfterMs } = answer;
-    if (status >= 200 && status < 300) return text;
-    const body = errorBodyOf(text, secrets);
-    const details = { status, body, retryAfterMs };
-    const said = body === undefined ? `${status}` : `${status}, «${body.message}»`;
-    if (refusals.has(status)) throw new TransferClientError('REFUSED', `The service refused: ${said}.`, details);
-    throw new TransferClientError(otherwise, `The service answered ${said}. ${message}`, details);
-  }
-
-  return { createTransfer, getTransaction };
+  return {
+    createTransfer: (request, createOptions) => createTransfer(access, request, createOptions),
+    getTransaction: (id, queryOptions) => getTransaction(access, readTransaction, id, queryOptions),
+  };
 }
 
-function unreadable(answer: Answer, message: string, cause?: unknown): TransferClientError {
-  return new TransferClientError('UNREADABLE_ANSWER', message, {
-    status: answer.came ? answer.status : undefined,
-    cause,
-  });
-}
-
-function baseUrlOf(given: unknown): string {
+function checkedBaseUrl(given: unknown): string {
   const url = typeof given === 'string' && URL.canParse(given) ? new URL(given) : undefined;
   if (
     url === undefined ||
@@ -179,27 +107,8 @@ function baseUrlOf(given: unknown): string {
     url.username + url.password !== '' ||
     /[?#]/.test(url.href)
   ) {
-    // Not shown: it may hold a password.
+    // Not shown, because it may hold a password.
     throw invalidSecret('baseUrl', 'an http or https URL without credentials, query or fragment', given);
   }
   return url.href.replace(/\/+$/, '');
-}
-
-/** Nothing that a URL could read as more than one segment, or as a way up: `encodeURIComponent('..')` is still `..`. */
-function pathSegment(id: unknown): string {
-  if (typeof id === 'string' && id.length <= 255 && /^(?!\.{1,2}$)[^/\\?#%\p{Cc}\p{Cf}\p{Cs}]+$/u.test(id)) {
-    return encodeURIComponent(id);
-  }
-  throw new TransferClientError(
-    'INVALID_ID',
-    'An id is 1 to 255 characters, not `.` or `..`, and has no slash, backslash, ?, #, % or control character.',
-  );
-}
-
-function findTransaction(body: unknown): Transaction | undefined {
-  const candidates = [(body as { data?: unknown } | null | undefined)?.data, body];
-  return candidates.find((candidate): candidate is Transaction => {
-    const { id, externalId, status } = (candidate ?? {}) as Partial<Record<keyof Transaction, unknown>>;
-    return [id, externalId, status].every((field) => typeof field === 'string');
-  });
 }

@@ -1,74 +1,118 @@
-import type { z } from 'zod';
+import type { z } from 'zod/v4';
 import { transferCallbackSchema, type CallbackShape, type Given, type TransferCallback } from '../core/callback.js';
-import { onlyKnownOptions, wholeNumber } from '../core/errors.js';
-import type { TransferClient } from './client.js';
+import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../core/errors.js';
+import { reconciliation, toCallback } from './callback.js';
+import type { Transaction, TransferClient } from './client.js';
+import { Slots } from './concurrency.js';
+import { deadlineSignal, withDeadline } from './deadline.js';
 import { TransferClientError } from './errors.js';
-import { announced } from './final.js';
 
 export interface ConfirmOptions<C extends CallbackShape = TransferCallback> {
-  /** How many transfers are read at a time; the other deliveries wait. Default 8. */
+  /** How many transfers are read at the same time. Default 8. Four times as many callbacks may wait. */
   concurrency?: number | undefined;
-  /** The receiver's `schema`, where it has one of its own. */
+  /**
+   * How long a callback waits until its transfer is read, and then for the response, in milliseconds each. Default
+   * 5 000. The receiver's `confirmTimeoutMs` limits both together.
+   */
+  timeoutMs?: number | undefined;
+  /** The receiver's `schema`, if it has one. */
   schema?: z.ZodType<C> | undefined;
 }
 
+/** Callbacks that may wait, for each transfer that is read at the same time. */
+const waitingPerSlot = 4;
+const idsRemembered = 5_000;
+
 /**
- * Makes a `confirm` for the receiver: reads the transfer back from the service, and answers with what was read. The
- * receiver compares it with the callback (id, externalId, status, amount, currency) and hands it to the handler, so that
- * nothing of an unsigned POST is believed. A transfer that is not final, cannot be read, or is not as documented
- * rejects: the delivery is `unconfirmed`, and the service will come again. Throws INVALID_OPTION.
+ * Makes a `confirm` for the receiver: reads the transfer from the service and returns that in place of the callback, so
+ * that the handler sees nothing of an unsigned POST. The receiver compares both (id, externalId, status, amount,
+ * currency). Rejects, so that the delivery is `unconfirmed`, if the transfer is not final, not as documented, or cannot be
+ * read in time. Skips callbacks of source `reconciliation`, which were read a moment ago; a sender cannot choose the
+ * source, only your own code. Throws INVALID_ARGUMENT.
+ *
+ * Under a flood of forged callbacks, `concurrency` transfers are read at the same time, `4 * concurrency` callbacks wait,
+ * and all others are rejected immediately with BUSY. A callback whose transfer was not read for that reason goes first
+ * when it comes again to this process, which remembers the last 5 000 to 10 000 such ids: the service repeats real
+ * callbacks, and new forged ones cannot overtake them. A query that is no longer waited for keeps its place until it ends,
+ * at most `timeoutMs` more, because the service may still work on it.
  */
 export function confirmWith<C extends CallbackShape = TransferCallback>(
   client: Pick<TransferClient, 'getTransaction'>,
   options: ConfirmOptions<C> = {},
-): (callback: Given<C>, context: { signal: AbortSignal }) => Promise<Given<C>> {
-  onlyKnownOptions(options, ['concurrency', 'schema']);
-  const { concurrency = 8, schema = transferCallbackSchema as unknown as z.ZodType<C> } = options;
+): (callback: Given<C>, context: { signal: AbortSignal; source?: string | undefined }) => Promise<Given<C>> {
+  onlyKnownOptions(options, ['concurrency', 'timeoutMs', 'schema']);
+  const { concurrency = 8, timeoutMs = 5_000, schema = transferCallbackSchema as unknown as z.ZodType<C> } = options;
   wholeNumber('concurrency', concurrency, 1);
-  let running = 0;
-  const waiting = new Set<() => void>();
+  wholeNumber('timeoutMs', timeoutMs, 1, Math.floor(maxTimerMs / 2));
+  const slots = new Slots(concurrency);
+  const unserved = new RecentIds();
 
-  return async function confirmTransfer({ data: { id } }, { signal }) {
-    await turn(signal);
+  async function takeSlot(id: string, signal: AbortSignal): Promise<void> {
+    const urgent = unserved.delete(id);
+    const deadline = deadlineSignal(timeoutMs, signal, tooMany);
     try {
-      const callback = announced(await client.getTransaction(id, { signal }));
-      if (callback === undefined) {
-        throw new TransferClientError('NOT_FINAL', 'The service does not say that this transfer is final.');
-      }
-      const checked = schema.safeParse(callback);
-      if (checked.success) return checked.data;
-      const at = checked.error.issues.map(({ path }) => path.map(String).join('.')).join(', ');
-      throw new TransferClientError(
-        'UNREADABLE_ANSWER',
-        `The transaction that was read is not as documented, at ${at}.`,
-      );
+      if (slots.waiting({ urgent }) >= waitingPerSlot * concurrency) throw tooMany();
+      await slots.take(deadline.signal, { urgent });
+    } catch (error) {
+      unserved.add(id);
+      throw error;
     } finally {
-      running -= 1;
-      const [next] = waiting;
-      next?.();
+      deadline.clear();
     }
-  };
+  }
 
-  /** Waits until fewer than `concurrency` are running, and is one of them then. */
-  async function turn(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (running >= concurrency) {
-      await new Promise<void>((resolve, reject) => {
-        const begin = (): void => {
-          waiting.delete(begin);
-          signal.removeEventListener('abort', giveUp);
-          running += 1;
-          resolve();
-        };
-        const giveUp = (): void => {
-          waiting.delete(begin);
-          reject(signal.reason as Error);
-        };
-        waiting.add(begin);
-        signal.addEventListener('abort', giveUp, { once: true });
-      });
-    } else {
-      running += 1;
+  return async function confirmTransfer(callback, { signal, source }) {
+    if (source === reconciliation) return callback;
+    const { id } = callback.data;
+    await takeSlot(id, signal);
+    const read = toCallback(await readInSlot(client, id, { slots, timeoutMs, signal }));
+    if (read === undefined) {
+      throw new TransferClientError('NOT_FINAL', 'The service does not say that this transfer is final.');
     }
+    const checked = schema.safeParse(read);
+    if (checked.success) return checked.data;
+    const at = checked.error.issues.map(({ path }) => path.map(String).join('.')).join(', ');
+    throw new TransferClientError('UNREADABLE_ANSWER', `The transaction that was read is not as documented, at ${at}.`);
+  };
+}
+
+/** Waits for the response until `signal` aborts or `timeoutMs` have passed. Releases the slot when the query ends. */
+async function readInSlot(
+  client: Pick<TransferClient, 'getTransaction'>,
+  id: string,
+  { slots, timeoutMs, signal }: { slots: Slots; timeoutMs: number; signal: AbortSignal },
+): Promise<Transaction> {
+  const query = withDeadline(deadlineSignal(2 * timeoutMs, undefined), (deadline) =>
+    client.getTransaction(id, { signal: deadline }),
+  );
+  const release = (): void => {
+    slots.release();
+  };
+  query.then(release, release);
+  const tooLate = (): Error =>
+    new TransferClientError('UNAVAILABLE', `The transfer was not read within ${timeoutMs} ms.`);
+  return withDeadline(deadlineSignal(timeoutMs, signal, tooLate), () => query);
+}
+
+function tooMany(): Error {
+  return new TransferClientError('BUSY', 'Too many callbacks are waiting to be confirmed.');
+}
+
+/** Remembers the last 5 000 to 10 000 ids. */
+class RecentIds {
+  #newer = new Set<string>();
+  #older = new Set<string>();
+
+  add(id: string): void {
+    if (this.#newer.size >= idsRemembered) {
+      this.#older = this.#newer;
+      this.#newer = new Set();
+    }
+    this.#newer.add(id);
+  }
+
+  /** Forgets the id, and returns whether it was there. */
+  delete(id: string): boolean {
+    return this.#newer.delete(id) || this.#older.delete(id);
   }
 }

@@ -1,17 +1,23 @@
-/** What went wrong with a call, for code: compare this and not the class, which may be loaded more than once. */
+/** Machine-readable reason. Compare `code`, not the class: the package may be loaded twice, as ESM and as CommonJS. */
 export type TransferClientErrorCode =
-  /** The id cannot stand in the path of a query. Nothing was sent. */
+  /** An argument does not fit, or fetch blocks the port of `baseUrl`. Nothing was sent. */
+  | 'INVALID_ARGUMENT'
+  /** The service cannot be queried by this id. Nothing was sent. */
   | 'INVALID_ID'
-  /** The service said no, for example with 400 or 404. It has not acted. */
+  /** The service refused the request, for example with 400 or 404. It has not acted. */
   | 'REFUSED'
-  /** A query could not be answered: no connection, no answer in time, or a status that is neither a success nor a refusal. */
+  /** A query was not answered: no connection, no response in time, or a status that is neither a success nor a refusal. */
   | 'UNAVAILABLE'
-  /** A creation was sent, and nobody knows whether the service has acted on it. Query the transfer before anything else. */
+  /** A creation was sent, and the service may have acted on it. Query the transfer before anything else. */
   | 'OUTCOME_UNKNOWN'
-  /** The service has answered with 2xx, but not with what was looked for. A creation was accepted all the same. */
+  /** The service responded with 2xx, but with a body that cannot be used. A creation was accepted. */
   | 'UNREADABLE_ANSWER'
   /** The transaction that was read is not final yet. */
-  | 'NOT_FINAL';
+  | 'NOT_FINAL'
+  /** `confirmWith` has as many callbacks waiting as it allows. Nothing was sent. */
+  | 'BUSY'
+  /** A transfer is final, and the receiver ended with another outcome than `processed` or `duplicate`. */
+  | 'NOT_HANDLED';
 
 /** The cases of service §5.4 in which the service refuses a request that it cannot authenticate. */
 export type AuthenticationFault =
@@ -37,16 +43,16 @@ interface Details extends ErrorOptions {
   retryAfterMs?: number | undefined;
 }
 
-/** Every error of a call to the service. Holds nothing of the request: no key, no secret. */
+/** Every error of this entry point, except for wrong options when something is made. Contains no key and no secret. */
 export class TransferClientError extends Error {
   readonly code: TransferClientErrorCode;
-  /** The HTTP status of the answer; `undefined` when there was none. */
+  /** The HTTP status of the response; `undefined` when there was none. */
   readonly status: number | undefined;
-  /** What the service said, where that has its documented shape. */
+  /** The body of the response, where it has the documented shape. */
   readonly body: ServiceErrorBody | undefined;
-  /** Which faults of authentication answer with this status (service §5.4). The service may mean something else by it. */
+  /** The authentication faults that the service reports with this status (service §5.4). It may mean something else. */
   readonly authenticationFaults: readonly AuthenticationFault[];
-  /** What the answer's Retry-After asked for, in milliseconds. */
+  /** The Retry-After of the response, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: TransferClientErrorCode, message: string, { status, body, retryAfterMs, ...rest }: Details = {}) {
@@ -57,6 +63,12 @@ export class TransferClientError extends Error {
     this.body = body;
     this.authenticationFaults = (status === undefined ? undefined : faults[status]) ?? [];
     this.retryAfterMs = retryAfterMs;
+  }
+
+  /** For logs. Leaves out `cause`, which may be an error of a driver, with the parameters of a query in it. */
+  toJSON(): object {
+    const { name, code, message, status, retryAfterMs } = this;
+    return { name, code, message, status, retryAfterMs };
   }
 }
 

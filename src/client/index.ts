@@ -1,6 +1,7 @@
 export {
   transferClient,
   type CreateOptions,
+  type QueryOptions,
   type Transaction,
   type TransferClient,
   type TransferClientOptions,
@@ -13,10 +14,7 @@ export {
   type ServiceErrorBody,
   type TransferClientErrorCode,
 } from './errors.js';
-export {
-  reconcileTransfers,
-  type PendingTransfer,
-  type Reconciled,
-  type ReconcileOptions,
-  type ReconciliationReport,
-} from './reconcile.js';
+export { ReconciliationError, type PassOptions, type PassReport, type Stopped } from './pass-options.js';
+export { readTransfers, type ReadingReport, type ReadOptions, type TransferReading } from './read.js';
+export { reconcileTransfers, type ReconcileOptions } from './reconcile.js';
+export type { NotHandled, PendingTransfer, Reconciled, ReconciliationReport } from './report.js';

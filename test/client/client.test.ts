@@ -84,7 +84,7 @@ describe('createTransfer', () => {
       code: 'UNREADABLE_ANSWER',
       status: 200,
       message:
-        'The transfer was accepted, but the answer does not fit the schema, at data.id: query it by its externalId, payout-1.',
+        'The transfer was accepted, but the response does not fit the schema, at data.id: query it by its externalId, payout-1.',
     });
     expect(received).toHaveLength(1);
   });
@@ -93,7 +93,7 @@ describe('createTransfer', () => {
     const { client } = await start([[200, '<html>']]);
     expect(await errorOf(client.createTransfer({ callbackUrl: 'x' }))).toMatchObject({
       code: 'UNREADABLE_ANSWER',
-      message: 'The transfer was accepted, but the answer is not JSON: query it.',
+      message: 'The transfer was accepted, but the response is not JSON: query it.',
     });
   });
 
@@ -186,12 +186,44 @@ describe('createTransfer', () => {
     }
   });
 
-  test('nothing is sent of what is no request', async () => {
+  const circular: Record<string, unknown> = { callbackUrl: 'x' };
+  circular.self = circular;
+  test.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['null', null],
+    ['a text', 'https://merchant.example/callbacks'],
+    ['a list', [{ callbackUrl: 'x' }]],
+    ['an object without callbackUrl', { amount: 5 }],
+    ['an object whose callbackUrl is no text', { callbackUrl: new Date(0).getTime() }],
+    ['an object that contains itself', circular],
+    ['an object with a bigint', { callbackUrl: 'x', amount: 5n }],
+    ['an object whose JSON lacks the callbackUrl', { callbackUrl: 'x', toJSON: () => ({ amount: 5 }) }],
+  ])('a request that is %s rejects with INVALID_ARGUMENT and is not sent', async (_title, given) => {
     const { client, received } = await start([[201, {}]]);
-    for (const nothing of [undefined, null]) {
-      await expect(client.createTransfer(nothing as never)).rejects.toThrow(TypeError);
-    }
+    expect(await errorOf(client.createTransfer(given as never))).toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect(received).toEqual([]);
+  });
+
+  test.each([
+    ['2026/11/0001', '2026/11/0001'],
+    ['a#1', 'a#1'],
+    ['100%', '100%'],
+    ['..', '..'],
+    ['nothing', ''],
+    ['256 characters', 'x'.repeat(256)],
+  ])(
+    'a transfer with an externalId of %s, by which it could not be queried, is not created',
+    async (_title, externalId) => {
+      const { client, received } = await start([[201, {}]]);
+      expect(await errorOf(client.createTransfer({ ...request, externalId }))).toMatchObject({ code: 'INVALID_ID' });
+      expect(received).toEqual([]);
+    },
+  );
+
+  test('null in place of the options is as none', async () => {
+    const { client } = await start([[200, { data: transaction }]]);
+    await client.createTransfer(request, null as never);
+    await client.getTransaction('tr-1', null as never);
   });
 
   test('the secret does not come back from a server that does not speak HTTP, and repeats what it got', async () => {
@@ -325,7 +357,7 @@ describe('getTransaction', () => {
     expect(await errorOf(client.getTransaction('tr-1'))).toMatchObject({
       code: 'UNAVAILABLE',
       status: 502,
-      message: 'The service answered 502, «Bad gateway». The transfer could not be read.',
+      message: 'The service responded with 502, «Bad gateway». The transfer could not be read.',
     });
     expect(received).toHaveLength(3);
   });
@@ -459,7 +491,7 @@ describe('transferClient', () => {
   ])('refuses the options %j', (changes, message) => {
     const options = changes && { baseUrl: 'https://service.example', ...credentials, ...changes };
     expect(() => transferClient(options as TransferClientOptions)).toThrow(
-      expect.objectContaining({ code: 'INVALID_OPTION', message }),
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', message }),
     );
   });
 });

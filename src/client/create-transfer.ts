@@ -1,0 +1,82 @@
+import type { CreateOptions } from './client.js';
+import { TransferClientError } from './errors.js';
+import { toPathSegment } from './get-transaction.js';
+import { parseJson, requireSuccess, sendOnce, type ServiceAccess } from './request.js';
+
+export async function createTransfer<T>(
+  access: ServiceAccess,
+  request: unknown,
+  options?: CreateOptions<T>,
+): Promise<T> {
+  const { schema, signal } = options ?? {};
+  const { text, externalId } = serialise(request);
+  // A transfer that cannot be queried must not be created: its outcome could never be looked up.
+  if (typeof externalId === 'string') toPathSegment(externalId);
+  signal?.throwIfAborted();
+
+  const body = new Blob([text]);
+  const result = await sendOnce(
+    access,
+    '/transfer',
+    {
+      method: 'POST',
+      headers: { 'Content-Length': String(body.size) },
+      // A stream, so that fetch cannot silently send the request twice, as it does after a 421.
+      body: body.stream(),
+      duplex: 'half',
+    },
+    signal,
+  );
+  const query = typeof externalId === 'string' ? `query it by its externalId, ${externalId}` : 'query it';
+  const response = requireSuccess(
+    result,
+    'OUTCOME_UNKNOWN',
+    `The transfer may have been created: ${query}, before anything else.`,
+    access.secrets,
+  );
+  return parseResponse(response, schema, query);
+}
+
+/** The JSON to send. What it says is checked, not the argument, which may have getters or a `toJSON`. */
+function serialise(request: unknown): { text: string; externalId: unknown } {
+  let text: string;
+  let sent: { callbackUrl?: unknown; externalId?: unknown } | null;
+  try {
+    text = JSON.stringify(request);
+    sent = JSON.parse(text) as typeof sent;
+  } catch (cause) {
+    throw new TransferClientError('INVALID_ARGUMENT', 'Expected `request` to be an object that JSON can express.', {
+      cause,
+    });
+  }
+  if (typeof sent?.callbackUrl !== 'string') {
+    throw new TransferClientError('INVALID_ARGUMENT', 'Expected `request` to be an object with a text `callbackUrl`.');
+  }
+  return { text, externalId: sent.externalId };
+}
+
+/** Throws UNREADABLE_ANSWER, which says that the transfer was accepted. */
+function parseResponse<T>(
+  { status, text }: { status: number; text: string | undefined },
+  schema: CreateOptions<T>['schema'],
+  query: string,
+): T {
+  const unreadable = (what: string, cause?: unknown): TransferClientError =>
+    new TransferClientError('UNREADABLE_ANSWER', `The transfer was accepted, but ${what}: ${query}.`, {
+      status,
+      cause,
+    });
+  if (text === undefined) throw unreadable('the response is longer than 1 MiB');
+  const value = parseJson(text);
+  if (value === undefined) throw unreadable('the response is not JSON');
+  if (schema === undefined) return value as T;
+  let checked: ReturnType<typeof schema.safeParse>;
+  try {
+    checked = schema.safeParse(value);
+  } catch (cause) {
+    throw unreadable('the schema threw', cause);
+  }
+  if (checked.success) return checked.data;
+  const at = checked.error.issues.map(({ path }) => path.map(String).join('.') || 'the top').join(', ');
+  throw unreadable(`the response does not fit the schema, at ${at}`);
+}

@@ -1,0 +1,47 @@
+/** The items of an iterable, taken one at a time until the signal aborts. */
+export class Items<T> {
+  readonly #iterator: AsyncIterator<T> | Iterator<T>;
+  readonly #signal: AbortSignal;
+  /** `asked` while a `next` is unanswered; `done` at the end, and after an error. */
+  #state: 'open' | 'asked' | 'done' = 'open';
+  #stopWaiting: (() => void) | undefined;
+
+  constructor(items: AsyncIterable<T> | Iterable<T>, signal: AbortSignal) {
+    this.#iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
+    this.#signal = signal;
+    // One listener for all items: adding and removing one takes longer than everything else here.
+    signal.addEventListener('abort', () => this.#stopWaiting?.(), { once: true });
+  }
+
+  get isDone(): boolean {
+    return this.#state === 'done';
+  }
+
+  /** Resolves with `undefined` at the end, or when the signal aborts: an unanswered `next` is not waited for then. */
+  async next(): Promise<{ value: T } | undefined> {
+    if (this.#signal.aborted) return undefined;
+    this.#state = 'asked';
+    try {
+      const next = await new Promise<IteratorResult<T> | undefined>((resolve, reject) => {
+        this.#stopWaiting = () => {
+          resolve(undefined);
+        };
+        Promise.resolve(this.#iterator.next()).then(resolve, reject);
+      });
+      if (next === undefined) return undefined;
+      this.#state = next.done === true ? 'done' : 'open';
+      return next.done === true ? undefined : next;
+    } catch (error) {
+      this.#state = 'done';
+      throw error;
+    }
+  }
+
+  /** Closes an iterator that is not at its end. One that still owes an answer closes itself later, unobserved. */
+  async close(): Promise<void> {
+    if (this.#state === 'done') return;
+    const closing = Promise.resolve(this.#iterator.return?.());
+    if (this.#state === 'open') await closing;
+    else closing.catch(() => undefined);
+  }
+}

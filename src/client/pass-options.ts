@@ -1,0 +1,90 @@
+import { invalidArgument, wholeNumber } from '../core/errors.js';
+import type { TransferClient } from './client.js';
+import { messageOf } from './lookup.js';
+import type { Trouble } from './pace.js';
+
+/** Why a pass ended before its last transfer. */
+export type Stopped =
+  /** 10 failures of one kind in a row; `unavailable` also when the service asks for a pause of over 60 s. */
+  | Trouble
+  /** The receiver was closing. */
+  | 'closing'
+  /** `signal` aborted. */
+  | 'aborted'
+  /** `deadlineMs` had passed. */
+  | 'deadline'
+  /** `limit` was reached. */
+  | 'limit'
+  /** `pending` or `onProgress` threw. */
+  | 'error';
+
+export interface PassOptions {
+  client: Pick<TransferClient, 'getTransaction'>;
+  /** How many transfers are processed at the same time. Default 4. */
+  concurrency?: number | undefined;
+  /** How many queries may begin per second. Default unlimited. The client's own retries are not counted. */
+  queriesPerSecond?: number | undefined;
+  /** How many transfers are taken at most. Default all. */
+  limit?: number | undefined;
+  /** Ends the pass after this time, in milliseconds, as `signal` does. Default none. */
+  deadlineMs?: number | undefined;
+  /** Ends the pass: no more transfers are read, those being read stay pending, and running handlers finish. */
+  signal?: AbortSignal | undefined;
+}
+
+/** What is known of a pass, whatever it does with the transfers. */
+export interface PassReport<Item> {
+  /** Why the pass ended before its last transfer; `undefined` if it did not. */
+  stopped: Stopped | undefined;
+  /**
+   * The last transfer up to which all were read. Begin the next pass after it, and at the start again once a pass
+   * ends without `stopped`. Set when the pass has ended; `undefined` if there is none.
+   */
+  cursor: Item | undefined;
+  /** How many transfers were queried. */
+  queries: number;
+  durationMs: number;
+}
+
+/** Rejects a pass that could not go on because your own code threw. The original error is the `cause`. */
+export class ReconciliationError<Report = unknown> extends Error {
+  readonly code: 'PENDING_FAILED' | 'ON_PROGRESS_FAILED';
+  /** What the pass did before. */
+  readonly report: Report;
+
+  constructor(code: ReconciliationError['code'], report: Report, cause: unknown) {
+    super(`\`${code === 'PENDING_FAILED' ? 'pending' : 'onProgress'}\` threw: ${messageOf(cause)}`, { cause });
+    this.name = 'ReconciliationError';
+    this.code = code;
+    this.report = report;
+  }
+
+  /** For logs. Leaves out `cause`, which may be an error of a driver, with the parameters of a query in it. */
+  toJSON(): object {
+    const { name, code, message, report } = this;
+    return { name, code, message, report };
+  }
+}
+
+export const passOptionNames = ['client', 'concurrency', 'queriesPerSecond', 'limit', 'deadlineMs', 'signal'];
+
+/** Throws INVALID_ARGUMENT. */
+export function checkPassOptions({ client, concurrency, queriesPerSecond, limit, deadlineMs }: PassOptions): void {
+  if (typeof (client as Partial<typeof client> | undefined)?.getTransaction !== 'function') {
+    throw invalidArgument('client', 'made by transferClient()', client);
+  }
+  for (const [name, value] of Object.entries({ concurrency, queriesPerSecond, limit, deadlineMs })) {
+    if (value !== undefined) wholeNumber(name, value, 1);
+  }
+}
+
+/** Throws INVALID_ARGUMENT. */
+export function requireIterable(name: string, value: unknown): void {
+  const isIterable =
+    typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value);
+  if (!isIterable) throw invalidArgument(name, 'an iterable or an async iterable', value);
+}
+
+export function emptyPassReport(): { stopped: undefined; cursor: undefined; queries: number; durationMs: number } {
+  return { stopped: undefined, cursor: undefined, queries: 0, durationMs: 0 };
+}

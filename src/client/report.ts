@@ -1,0 +1,91 @@
+import type { Issue, OutcomeName, TransferCallbackOutcome } from '../core/outcome.js';
+import { TransferClientError } from './errors.js';
+import { messageOf } from './lookup.js';
+import { emptyPassReport, type PassReport } from './pass-options.js';
+
+/** A transfer that is still open in your own books. */
+export interface PendingTransfer {
+  /** The service's id or your own externalId. */
+  id: string;
+  /** When you created it: a Date, or milliseconds since 1970. */
+  createdAt: Date | number;
+}
+
+/** What a pass found out about one transfer. */
+export type Reconciled = { id: string } &
+  /** The handler has succeeded, now. */
+  (
+    | { result: 'processed' }
+    /** The handler had succeeded before: the callback had arrived. */
+    | { result: 'duplicate' }
+    /** `too_young`: younger than `minAgeMs`. `not_final`: still open. `not_read`: the pass ended first. */
+    | { result: 'pending'; reason: 'too_young' | 'not_final' | 'not_read' }
+    /** The service responded with 404. What it responds for an unknown transfer is not documented (service §7). */
+    | { result: 'unknown'; error: TransferClientError }
+    /** The transfer could not be read or handled. This does not mean that the transfer failed. */
+    | ({ result: 'failed'; error: TransferClientError } & Partial<NotHandled>)
+  );
+
+type Conflict = Extract<TransferCallbackOutcome, { outcome: 'conflict' }>;
+
+/** How the receiver ended with a final transfer that it did not handle. */
+export interface NotHandled {
+  outcome: OutcomeName;
+  /** What is wrong with the transaction, if it is `invalid`. */
+  issues: readonly Issue[];
+  /** The facts that were handled before, if they are in `conflict`. */
+  settled: Conflict['settled'];
+  /** The facts that the service gives now, if they are in `conflict`. */
+  received: Conflict['received'];
+}
+
+/** The number of transfers with each result, and what is known of the pass. Safe as JSON, if your items are: `cursor` is one. */
+export interface ReconciliationReport extends Record<Reconciled['result'], number>, PassReport<PendingTransfer> {
+  /** The first 100 transfers that are `failed` or `unknown`. `onProgress` gets all. */
+  problems: Extract<Reconciled, { error: unknown }>[];
+  /** The age of the oldest transfer that is neither `processed` nor `duplicate`; `undefined` if there is none. */
+  oldestOpenMs: number | undefined;
+}
+
+const problemsKept = 100;
+
+export function emptyReport(): ReconciliationReport {
+  return {
+    processed: 0,
+    duplicate: 0,
+    pending: 0,
+    unknown: 0,
+    failed: 0,
+    problems: [],
+    oldestOpenMs: undefined,
+    ...emptyPassReport(),
+  };
+}
+
+export function addToReport(report: ReconciliationReport, reconciled: Reconciled, ageMs: number): void {
+  report[reconciled.result] += 1;
+  if ('error' in reconciled && report.problems.length < problemsKept) report.problems.push(reconciled);
+  const isOpen = reconciled.result !== 'processed' && reconciled.result !== 'duplicate';
+  if (isOpen && Number.isFinite(ageMs)) report.oldestOpenMs = Math.max(report.oldestOpenMs ?? ageMs, ageMs);
+}
+
+type Unhandled = Exclude<TransferCallbackOutcome, { outcome: 'processed' | 'duplicate' | 'closing' }>;
+
+/** Says why the receiver did not handle a final transfer. */
+export function describe(ended: Unhandled): { error: TransferClientError } & Partial<NotHandled> {
+  const { outcome } = ended;
+  const cause = 'error' in ended ? ended.error : undefined;
+  const notHandled = (why: string): TransferClientError =>
+    new TransferClientError('NOT_HANDLED', `The receiver ended with ${outcome}${why}.`, { cause });
+  if (outcome === 'invalid') {
+    const { issues } = ended;
+    const why = issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`).join('; ');
+    return { outcome, issues, error: notHandled(`: ${why}`) };
+  }
+  if (outcome === 'conflict') {
+    const { settled, received } = ended;
+    const why = `: handled before with ${JSON.stringify(settled)}, now ${JSON.stringify(received)}`;
+    return { outcome, settled, received, error: notHandled(why) };
+  }
+  return { outcome, error: notHandled(cause === undefined ? '' : `: ${messageOf(cause)}`) };
+}

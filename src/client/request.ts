@@ -1,0 +1,181 @@
+import { deadlineSignal, pauseUnlessAborted, withDeadline } from './deadline.js';
+import { TransferClientError, type ServiceErrorBody, type TransferClientErrorCode } from './errors.js';
+
+/** What every request to the service needs. */
+export interface ServiceAccess {
+  /** The URL of `/transactions`. */
+  readonly transactionsUrl: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Removed from every text that an error may show. */
+  readonly secrets: readonly string[];
+  readonly timeoutMs: number;
+  readonly fetch: typeof fetch;
+}
+
+interface RequestContent extends Omit<RequestInit, 'headers'> {
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The result of a request: a response, or the error that prevented one. */
+export type RequestResult =
+  | {
+      responded: true;
+      status: number;
+      /** `undefined` if it is longer than 1 MiB. */
+      text: string | undefined;
+      retryAfterMs: number | undefined;
+    }
+  | { responded: false; error: unknown };
+
+/** Decompressed bytes: a few kilobytes of gzip can hold gigabytes. */
+const longestResponseBytes = 1_048_576;
+
+/**
+ * Sends one request and reads its response, within `timeoutMs`. `path` is what follows `/transactions`. Rejects only
+ * with INVALID_ARGUMENT, when fetch blocks the port.
+ */
+export async function sendOnce(
+  { transactionsUrl, headers, secrets, timeoutMs, fetch }: ServiceAccess,
+  path: string,
+  init: RequestContent,
+  signal: AbortSignal | undefined,
+): Promise<RequestResult> {
+  async function send(deadline: AbortSignal): Promise<RequestResult> {
+    try {
+      const response = await fetch(transactionsUrl + path, {
+        ...init,
+        headers: { ...headers, ...init.headers },
+        // A redirect would send the secret to another address.
+        redirect: 'manual',
+        signal: deadline,
+      });
+      return {
+        responded: true,
+        status: response.status,
+        text: await readBounded(response),
+        retryAfterMs: parseRetryAfter(response.headers.get('retry-after')),
+      };
+    } catch (error) {
+      throw deadline.aborted ? error : explain(error, secrets);
+    }
+  }
+  try {
+    return await withDeadline(deadlineSignal(timeoutMs, signal), send);
+  } catch (error) {
+    if (error instanceof TransferClientError) throw error;
+    return { responded: false, error };
+  }
+}
+
+const attempts = 3;
+const firstPauseMs = 250;
+/** A longer Retry-After is not waited for: the error carries it, and the caller decides. */
+const longestPauseMs = 10_000;
+
+/** Retries an idempotent request on transient failures: up to 3 attempts, jittered backoff. */
+export async function sendWithRetries(
+  access: ServiceAccess,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<RequestResult> {
+  for (let attempt = 1; ; attempt += 1) {
+    const result = await sendOnce(access, path, {}, signal);
+    if (attempt === attempts || !isTransient(result)) return result;
+    const backoffMs = firstPauseMs * 2 ** (attempt - 1) * (0.5 + Math.random());
+    const pauseMs = Math.max(backoffMs, (result.responded ? result.retryAfterMs : undefined) ?? 0);
+    if (pauseMs > longestPauseMs) return result;
+    await pauseUnlessAborted(pauseMs, signal);
+    if (signal?.aborted) return { responded: false, error: signal.reason };
+  }
+}
+
+/**
+ * Statuses that refuse the request without acting on it. 400 and 404 are documented (service §5.4), the others mean it in
+ * HTTP. Not 408, 409 or 499: those may follow an action.
+ */
+const refusals = new Set([400, 401, 403, 404, 405, 413, 415, 421, 422, 429, 431]);
+
+/** Returns the response if its status is 2xx. Throws REFUSED for a refusal, and `otherwise` for anything else. */
+export function requireSuccess(
+  result: RequestResult,
+  otherwise: TransferClientErrorCode,
+  message: string,
+  secrets: readonly string[],
+): Extract<RequestResult, { responded: true }> {
+  if (!result.responded) {
+    throw new TransferClientError(otherwise, `No response came. ${message}`, { cause: result.error });
+  }
+  const { status, text, retryAfterMs } = result;
+  if (status >= 200 && status < 300) return result;
+  const body = parseErrorBody(text, secrets);
+  const details = { status, body, retryAfterMs };
+  const said = body === undefined ? `${status}` : `${status}, «${body.message}»`;
+  if (refusals.has(status)) throw new TransferClientError('REFUSED', `The service refused: ${said}.`, details);
+  throw new TransferClientError(otherwise, `The service responded with ${said}. ${message}`, details);
+}
+
+/** `undefined` for text that is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function readBounded({ body }: Response): Promise<string | undefined> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    // Leaving the loop cancels the stream, and with it the download.
+    if (bytes > longestResponseBytes) return undefined;
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/** Whether a retry may help. 429 is not documented (service §8), but it says so in HTTP. */
+function isTransient(result: RequestResult): boolean {
+  return !result.responded || result.status >= 500 || result.status === 429;
+}
+
+/** Seconds or a date, as in HTTP; `undefined` for anything else. */
+function parseRetryAfter(header: string | null): number | undefined {
+  const value = header?.trim() ?? '';
+  if (/^\d+$/.test(value)) return Number(value) * 1_000;
+  // V8 reads `-5` and `1.5` as years.
+  const ms = /[a-z]/i.test(value) ? Date.parse(value) - Date.now() : NaN;
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
+}
+
+/**
+ * The cause of a failed fetch, reduced to name, message and code: it may hold the bytes that were exchanged, and with
+ * them the secret.
+ */
+function explain(error: unknown, secrets: readonly string[]): Error {
+  const cause = (error as { cause?: unknown } | undefined)?.cause ?? error;
+  const { name, message, code } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;
+  if (message === 'bad port') {
+    return new TransferClientError('INVALID_ARGUMENT', 'fetch blocks the port of `baseUrl`. Nothing was sent.');
+  }
+  // An error of several addresses has a code and no message. Node's fetch has neither for a 407, which it never returns.
+  const text = message === '' ? (code ?? 'fetch gave no reason: perhaps a proxy responded with 407') : message;
+  const shown = new Error(redact(text ?? String(cause), secrets));
+  return Object.assign(shown, { name: name ?? shown.name, code });
+}
+
+function redact(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((clean, secret) => clean.replaceAll(secret, '[redacted]'), text);
+}
+
+/** The documented error body (service §2.3), if `text` is one. */
+function parseErrorBody(text: string | undefined, secrets: readonly string[]): ServiceErrorBody | undefined {
+  const body = parseJson(text ?? '') ?? {};
+  const { error, statusCode, message, data } = body as Partial<Record<keyof ServiceErrorBody, unknown>>;
+  if (error !== true || typeof statusCode !== 'number' || typeof message !== 'string' || data !== null)
+    return undefined;
+  // The service may repeat what it was sent.
+  return { error, statusCode, message: redact(message, secrets), data };
+}

@@ -1,0 +1,76 @@
+import { afterEach, expect, test } from 'vitest';
+import { readTransfers, type ReadOptions, type TransferReading } from 'transfer-callbacks/client';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { refusal, startService, type Reply, type Service } from './support.js';
+
+const closing: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+async function start(reply: (id: string) => Reply): Promise<Service> {
+  const service = await startService(({ url = '' }) => reply(url.slice('/transactions/'.length)));
+  closing.push(service.close);
+  return service;
+}
+
+test('says of each transfer whether it is final, open, unknown, or could not be read', async () => {
+  const [success, failure] = [transferSucceeded({ id: 'paid' }).data, transferFailed({ id: 'failed' }).data];
+  const open = { ...success, id: 'open', status: 'PENDING' };
+  const { client, received } = await start((id) => {
+    const found = [success, failure, open].find((transaction) => transaction.id === id);
+    if (id === 'broken') return [200, '<html>'];
+    return found === undefined ? refusal(404, 'Unknown') : [200, { data: found }];
+  });
+  const readings: TransferReading[] = [];
+  const report = await readTransfers({
+    client,
+    ids: ['paid', 'failed', 'open', 'unheard-of', 'broken', 'a/b'],
+    concurrency: 1,
+    onProgress: (reading) => readings.push(reading),
+  });
+  expect(readings).toMatchObject([
+    { id: 'paid', result: 'final', event: 'transfer.success', transaction: success },
+    { id: 'failed', result: 'final', event: 'transfer.failed', transaction: failure },
+    { id: 'open', result: 'open', transaction: open },
+    { id: 'unheard-of', result: 'unknown', error: { code: 'REFUSED', status: 404 } },
+    { id: 'broken', result: 'failed', error: { code: 'UNREADABLE_ANSWER' } },
+    { id: 'a/b', result: 'failed', error: { code: 'INVALID_ID' } },
+  ]);
+  expect(report).toMatchObject({ final: 2, open: 1, unknown: 1, failed: 2, unread: 0, queries: 6, cursor: 'a/b' });
+  expect(report.stopped).toBeUndefined();
+  expect(received.every(({ method }) => method === 'GET')).toBe(true);
+});
+
+test('ends with the signal, and tells what was not read', async () => {
+  const controller = new AbortController();
+  const { client } = await start(() => () => {
+    controller.abort();
+  });
+  const report = await readTransfers({
+    client,
+    ids: ['a', 'b', 'c'],
+    signal: controller.signal,
+    concurrency: 1,
+    onProgress: () => undefined,
+  });
+  expect(report).toMatchObject({ unread: 1, queries: 1, stopped: 'aborted', cursor: undefined });
+});
+
+test.each<[object, string]>([
+  [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
+  [{ ids: 5 }, 'Expected `ids` to be an iterable or an async iterable, got 5.'],
+  [{ onProgress: undefined }, 'Expected `onProgress` to be a function, got undefined.'],
+  [{ limit: 0 }, 'Expected `limit` to be a whole number from 1 to 2147483647, got 0.'],
+  [{ deadlineMs: '5' }, 'Expected `deadlineMs` to be a whole number from 1 to 2147483647, got "5".'],
+  [{ queriesPerSecond: 0.5 }, 'Expected `queriesPerSecond` to be a whole number from 1 to 2147483647, got 0.5.'],
+  [
+    { receiver: {} },
+    'Unknown option `receiver`; known are client, concurrency, queriesPerSecond, limit, deadlineMs, signal, ids, onProgress.',
+  ],
+])('refuses the options %j', async (changes, message) => {
+  const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
+  const options = { client, ids: [], onProgress: () => undefined, ...changes } as ReadOptions;
+  await expect(readTransfers(options)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+});
