@@ -1,5 +1,7 @@
-import { attemptCallback, attemptsPerCallback, isAcknowledgement, type AttemptAnswer } from './attempt.js';
+import { attemptsPerCallback, firstRetryMs } from '../core/service.js';
+import { attemptCallback, isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
 import type { SandboxClock } from './clock.js';
+import { limitPerOrigin } from './limit.js';
 import type { DeliveryConduct } from './scenarios.js';
 
 /** One delivery attempt and what became of it. */
@@ -8,12 +10,26 @@ export interface SandboxAttempt {
   readonly externalId: string;
   /** Counted from 1 within one delivery of a callback: 1 to 4, unless the scenario sends more copies. */
   readonly number: number;
-  /** When it was sent, in milliseconds of Unix time by the sandbox's clock, like `data.timestamp`. */
+  /** When the schedule wants it, in milliseconds of Unix time by the sandbox's clock, like `data.timestamp`. */
+  readonly plannedAtMs: number;
+  /** When it was sent, by the same clock: later than planned by what this machine took, times `speed`. */
   readonly sentAtMs: number;
+  /** From sending to the end of the response, in milliseconds of real time. */
+  readonly durationMs: number;
   /** The body as it was sent. */
   readonly body: string;
   /** `{ error: 'lost' }` for an attempt that the scenario kept from the merchant. */
   readonly answer: AttemptAnswer;
+  /** What the response says of itself: the `message` of an error, or the `outcome` of a success, if it has one. */
+  readonly reason: string | undefined;
+  /** When the next attempt of the same delivery is planned; `undefined` if this was the last. */
+  readonly nextAtMs: number | undefined;
+}
+
+/** An attempt that is yet to be made. */
+export interface PlannedAttempt {
+  readonly number: number;
+  readonly plannedAtMs: number;
 }
 
 export interface Delivery {
@@ -22,65 +38,91 @@ export interface Delivery {
   readonly url: string;
   readonly body: string;
   readonly conduct: DeliveryConduct;
-  onAcknowledged(): void;
+  /** Called with the attempt that follows, and with `undefined` while one is under way or when no more will follow. */
+  onPlanned(next: PlannedAttempt | undefined): void;
+  /** Called after an attempt was acknowledged, with the time it was planned for. */
+  onAcknowledged(plannedAtMs: number): void;
 }
 
 export interface DeliveryTerms {
   readonly clock: SandboxClock;
-  /** How long one attempt waits for its answer, in milliseconds of real time. */
+  /** How long one attempt waits for its response, in milliseconds of real time. */
   readonly timeoutMs: number;
+  readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   record(attempt: SandboxAttempt): void;
 }
 
-/** The service's «about 30 seconds» (service §6.3), exactly. */
-const firstRetryMs = 30_000;
+type Sent = Pick<SandboxAttempt, 'sentAtMs' | 'durationMs' | 'body' | 'answer'>;
 
 /** A guess: the backoff is documented to be exponential, but not its factor (service §8). */
 const backoffFactor = 2;
 
-/**
- * Delivers a callback as the service does (service §6): the same bytes on every attempt, until one is answered with
- * 2xx or 4 have been made, 0, 30, 90 and 210 s after the first. Resolves when the first attempt has been answered;
- * the others are left to the clock. Never rejects.
- */
-export function deliverCallback(delivery: Delivery, terms: DeliveryTerms): Promise<void> {
-  const { transferId, externalId, conduct } = delivery;
-  const { copies = 1, repeated = false } = conduct;
-  return attempt(0, false);
+/** At one origin. 8 000 concurrent sockets made most attempts fail; 100 are as fast as the merchant. */
+const attemptsAtOnce = 100;
 
-  async function attempt(index: number, acknowledgedBefore: boolean): Promise<void> {
+/** Delivers callbacks as the service does (service §6), each with a schedule of its own. */
+export function callbackDeliverer(terms: DeliveryTerms) {
+  // By origin, so that a merchant that hangs delays only its own callbacks.
+  const limit = limitPerOrigin(attemptsAtOnce);
+
+  async function send({ url, body, conduct }: Delivery, index: number): Promise<Sent> {
     const sentAtMs = terms.clock.nowMs();
-    const sending = Array.from({ length: index === 0 ? copies : 1 }, () => sendOnce(delivery, terms, index));
-    const sent = await Promise.all(sending);
-    const firstNumber = index === 0 ? 1 : index + copies;
-    sent.forEach((each, copy) => {
-      terms.record({ transferId, externalId, number: firstNumber + copy, sentAtMs, ...each });
+    if (index < (conduct.lost ?? 0)) return { sentAtMs, durationMs: 0, body, answer: { error: 'lost' } };
+    const fault = index === 0 ? conduct.firstAttempt : undefined;
+    const sentBody = fault === 'cut short' ? body.slice(0, body.length / 2) : body;
+    const startedAt = performance.now();
+    const answer = await attemptCallback(url, sentBody, {
+      timeoutMs: terms.timeoutMs,
+      headers: terms.headers,
+      signal: terms.signal,
+      pieces: conduct.pieces,
+      dropAnswer: fault === 'answer dropped',
+      contentType: fault === 'text/plain' ? fault : undefined,
     });
-    if (acknowledgedBefore || terms.signal.aborted) return;
+    return { sentAtMs, durationMs: Math.round(performance.now() - startedAt), body: sentBody, answer };
+  }
+
+  /** The attempt of the schedule at `index`, in several copies if the scenario wants that, and then the next. */
+  async function attempt(delivery: Delivery, index: number, plannedAtMs: number, before: boolean): Promise<void> {
+    const { transferId, externalId, url, conduct } = delivery;
+    const { copies = 1, repeated = false } = conduct;
+    delivery.onPlanned(undefined); // It is under way.
+    const sending = Array.from({ length: index === 0 ? copies : 1 }, () => limit(url, () => send(delivery, index)));
+    const sent = await Promise.all(sending);
 
     const acknowledged = sent.some(({ answer }) => isAcknowledgement(answer));
-    if (acknowledged) delivery.onAcknowledged();
-    if (index + 1 === attemptsPerCallback || (acknowledged && !repeated)) return;
-    // From when it was sent, not from its answer: a merchant who answers slowly does not move the schedule.
-    terms.clock.at(sentAtMs + firstRetryMs * backoffFactor ** index, () => attempt(index + 1, acknowledged));
+    const isLast = before || index + 1 === attemptsPerCallback || (acknowledged && !repeated);
+    const pauseMs = firstRetryMs * backoffFactor ** index;
+    const nextAtMs = isLast || terms.signal.aborted ? undefined : plannedAtMs + pauseMs;
+    const number = index === 0 ? 1 : index + copies;
+    sent.forEach((each, copy) => {
+      const reason = findReason(each.answer);
+      terms.record({ transferId, externalId, number: number + copy, plannedAtMs, ...each, reason, nextAtMs });
+    });
+    if (acknowledged && !before) delivery.onAcknowledged(plannedAtMs);
+    if (nextAtMs === undefined) return;
+    delivery.onPlanned({ number: number + sent.length, plannedAtMs: nextAtMs });
+    // At a high speed an attempt is sent later than planned. The pause before the next one is kept all the same.
+    const lastSentAtMs = Math.max(...sent.map(({ sentAtMs }) => sentAtMs));
+    terms.clock.at(lastSentAtMs + pauseMs, () => attempt(delivery, index + 1, nextAtMs, acknowledged));
   }
+
+  /**
+   * Sends the same bytes on every attempt, until one is answered with 2xx or 4 have been made, 0, 30, 90 and 210 s
+   * after `plannedAtMs`. Resolves when the first attempt has been answered; the clock makes the others. Never rejects.
+   */
+  return function deliverCallback(delivery: Delivery, plannedAtMs: number): Promise<void> {
+    return attempt(delivery, 0, plannedAtMs, false);
+  };
 }
 
-async function sendOnce(
-  { url, body, conduct }: Delivery,
-  { timeoutMs, signal }: DeliveryTerms,
-  index: number,
-): Promise<{ body: string; answer: AttemptAnswer }> {
-  if (index < (conduct.lost ?? 0)) return { body, answer: { error: 'lost' } };
-  const fault = index === 0 ? conduct.firstAttempt : undefined;
-  const sent = fault === 'cut short' ? body.slice(0, body.length / 2) : body;
-  const answer = await attemptCallback(url, sent, {
-    timeoutMs,
-    signal,
-    pieces: conduct.pieces,
-    dropAnswer: fault === 'answer dropped',
-    contentType: fault === 'text/plain' ? fault : undefined,
-  });
-  return { body: sent, answer };
+function findReason(answer: AttemptAnswer): string | undefined {
+  if (!('body' in answer)) return undefined;
+  try {
+    const { message, outcome } = JSON.parse(answer.body) as { message?: unknown; outcome?: unknown };
+    return [message, outcome].find((text) => typeof text === 'string');
+  } catch {
+    return undefined; // Not JSON, or nothing with properties.
+  }
 }

@@ -1,7 +1,7 @@
 export { transferSandbox, type TransferSandbox } from './sandbox.js';
 export type { TransferSandboxOptions } from './options.js';
 export { transferScenarios, type TransferScenario } from './scenarios.js';
-export type { AttemptAnswer } from './attempt.js';
-export type { SandboxAttempt } from './deliveries.js';
+export type { AttemptAnswer } from '../delivery/attempt.js';
+export type { PlannedAttempt, SandboxAttempt } from './deliveries.js';
 export type { SandboxTransfer } from './transfers.js';
 export type { SandboxKey, SandboxKeys } from './server.js';

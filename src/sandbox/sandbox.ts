@@ -1,86 +1,71 @@
 import { once, setMaxListeners } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { baseUrlAt } from '../delivery/address.js';
 import { manualClock, scaledClock } from './clock.js';
-import type { DeliveryTerms, SandboxAttempt } from './deliveries.js';
-import { baseUrlAt, resolveSandboxOptions, type TransferSandboxOptions } from './options.js';
+import type { SandboxAttempt } from './deliveries.js';
+import { resolveSandboxOptions, type ResolvedSandboxOptions, type TransferSandboxOptions } from './options.js';
 import type { TransferScenario } from './scenarios.js';
 import { serviceListener, type SandboxKeys } from './server.js';
-import { sandboxTransfers, type SandboxTransfer } from './transfers.js';
+import { SandboxTransfers, type SandboxTransfer } from './transfers.js';
 
 /** A running imitation of the transfer service. */
 export interface TransferSandbox {
-  /** Stands for the service's `{base_url}`: no slash at its end. */
+  /** The service's `{base_url}`, without a slash at its end. */
   readonly baseUrl: string;
   readonly keys: SandboxKeys;
-  /** Every attempt that has ended, in the order in which they ended; grows while the sandbox runs. */
+  /** Every attempt that has ended, in the order of ending. The array grows while the sandbox runs. */
   readonly attempts: readonly SandboxAttempt[];
   /** Every transfer, as it is now, in the order of creation. */
   transfers(): readonly SandboxTransfer[];
-  /** Decides how a transfer that is yet to be created will go, before its name or `scenario` does. */
+  /** Chooses the scenario of a transfer that is yet to be created, before its externalId or `scenario` does. */
   setScenario(externalId: string, scenario: TransferScenario): void;
   /**
    * Delivers the callback of a final transfer again, the same bytes with up to 4 attempts of their own, whatever its
-   * scenario. Resolves when the first of them has been answered.
+   * scenario. Resolves when the first of them has ended.
    */
   resend(idOrExternalId: string): Promise<void>;
   /**
-   * Moves sandbox time on by `ms`, for a manual clock alone: what is due happens in order, one after the other, each
-   * at its own time. Resolves when the attempts among it have been answered. Do not await it within `onAttempt` or
-   * while answering a callback: it would wait for itself.
+   * Moves sandbox time on by `ms`: what is due happens in order, each at its own time; attempts that are due at the
+   * same time are made concurrently. Resolves when they have ended. Do not await it within `onAttempt` or while
+   * responding to a callback: it would wait for itself.
    */
   advance(ms: number): Promise<void>;
   /**
-   * Resolves when no transfer is pending, and no attempt is under way or due any more. With a manual clock it waits
-   * only for attempts under way: what is still due waits for `advance`.
+   * Resolves when no transfer is pending and no attempt is under way or due. With a manual clock it waits only for
+   * attempts under way: what is due waits for `advance`.
    */
   idle(): Promise<void>;
-  /** Ends everything: attempts under way are broken off, those due forgotten, the port freed. May be called again. */
+  /** Aborts attempts under way, forgets those that are due and frees the port. May be called again. */
   close(): Promise<void>;
 }
 
 /**
  * Starts the transfer service as its documentation describes it, on this machine: transfers are created and queried
  * over HTTP, become final after a while, and are announced to their `callbackUrl`. What the documentation does not
- * show is a guess, and said to be one where it is made. Rejects with INVALID_OPTION, or with the error of `listen`.
+ * show is a guess, and called one in the doc comments. Rejects with INVALID_ARGUMENT, or with the error of `listen`.
  */
 export async function transferSandbox(options: TransferSandboxOptions = {}): Promise<TransferSandbox> {
   const resolved = resolveSandboxOptions(options);
-  const { apiKey, apiSecret, host, port, attemptTimeoutMs, onAttempt } = resolved;
-  const like = (suffix: string) => ({ apiKey: `${apiKey}-${suffix}`, apiSecret: `${apiSecret}-${suffix}` });
-  const keys: SandboxKeys = {
-    valid: { apiKey, apiSecret },
-    expired: like('expired'),
-    revoked: like('revoked'),
-    merchantInactive: like('merchant-inactive'),
-  };
+  const keys = keysLike(resolved);
   const clock = resolved.clock === 'manual' ? manualClock() : scaledClock(resolved.speed);
   const ending = new AbortController();
-  // Every attempt under way listens: more than ten of them are no leak.
+  // Each attempt under way adds a listener: more than ten are no leak.
   setMaxListeners(0, ending.signal);
   const attempts: SandboxAttempt[] = [];
-
-  async function tell(attempt: SandboxAttempt): Promise<void> {
-    try {
-      await onAttempt?.(attempt);
-    } catch (error) {
-      // Thrown on, it would end the process from within a timer.
-      process.emitWarning(error instanceof Error ? error : String(error));
-    }
-  }
-  const terms: DeliveryTerms = {
+  const transfers = new SandboxTransfers(resolved, {
     clock,
-    timeoutMs: attemptTimeoutMs,
+    timeoutMs: resolved.attemptTimeoutMs,
+    headers: resolved.callbackHeaders,
     signal: ending.signal,
     record(attempt) {
       attempts.push(attempt);
-      void tell(attempt);
+      void callSafely(resolved.onAttempt, attempt);
     },
-  };
-  const { create, query, resend, setScenario, transfers } = sandboxTransfers(resolved, terms);
+  });
 
-  const server = createServer(serviceListener({ keys, create, query }));
-  server.listen(port, host);
+  const server = createServer(serviceListener(keys, transfers));
+  server.listen(resolved.port, resolved.host);
   await once(server, 'listening');
 
   let closed: Promise<void> | undefined;
@@ -93,14 +78,35 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
   }
 
   return {
-    baseUrl: baseUrlAt(host, (server.address() as AddressInfo).port),
+    baseUrl: baseUrlAt(resolved.host, (server.address() as AddressInfo).port),
     keys,
     attempts,
-    transfers,
-    setScenario,
-    resend,
-    advance: clock.advance,
-    idle: clock.idle,
+    transfers: () => transfers.list(),
+    setScenario(externalId, scenario) {
+      transfers.setScenario(externalId, scenario);
+    },
+    resend: (idOrExternalId) => transfers.resend(idOrExternalId),
+    advance: (ms) => clock.advance(ms),
+    idle: () => clock.idle(),
     close: () => (closed ??= end()),
   };
+}
+
+function keysLike({ apiKey, apiSecret }: ResolvedSandboxOptions): SandboxKeys {
+  const like = (suffix: string) => ({ apiKey: `${apiKey}-${suffix}`, apiSecret: `${apiSecret}-${suffix}` });
+  return {
+    valid: { apiKey, apiSecret },
+    expired: like('expired'),
+    revoked: like('revoked'),
+    merchantInactive: like('merchant-inactive'),
+  };
+}
+
+async function callSafely(onAttempt: TransferSandboxOptions['onAttempt'], attempt: SandboxAttempt): Promise<void> {
+  try {
+    await onAttempt?.(attempt);
+  } catch (error) {
+    // Rethrown from within a timer, it would end the process.
+    process.emitWarning(error instanceof Error ? error : String(error));
+  }
 }

@@ -1,4 +1,4 @@
-/** How a transfer goes, and its callback with it: a name of `transferScenarios`. */
+/** What happens to a transfer and its callback: a name of `transferScenarios`. */
 export type TransferScenario =
   | 'success'
   | 'failed'
@@ -16,28 +16,28 @@ export type TransferScenario =
   | 'query-lags'
   | 'query-fails';
 
-/** What a scenario changes about a transfer that succeeds and is announced at once. */
+/** What a scenario changes about a transfer that succeeds and is announced immediately. */
 export interface Conduct {
   readonly description: string;
   readonly outcome?: 'FAILED';
   /** From final to the first attempt, in milliseconds of sandbox time. */
   readonly callbackAfterMs?: number;
   readonly silent?: true;
-  /** Final, and its callback answered, before the creation is. */
+  /** Becomes final, and is announced, before the creation is responded to. */
   readonly early?: true;
   readonly delivery?: DeliveryConduct;
-  /** From the acknowledgement of the first outcome to the other one, in milliseconds of sandbox time. */
+  /** From the attempt that was acknowledged to the other outcome, in milliseconds of sandbox time. */
   readonly flipAfterMs?: number;
-  /** For how long after final a query still says PENDING, in milliseconds of sandbox time. */
+  /** For how long after the outcome a query still shows PENDING, in milliseconds of sandbox time. */
   readonly queryLagsMs?: number;
   readonly failingQueries?: number;
 }
 
 /** What a scenario changes about the attempts of a callback; without one they go as documented (service §6). */
 export interface DeliveryConduct {
-  /** The first attempt is this many, all at once. */
+  /** The first attempt is sent this many times, concurrently. */
   readonly copies?: number;
-  /** So many attempts never reach the merchant. */
+  /** How many attempts never reach the merchant. */
   readonly lost?: number;
   /** One more attempt follows the one that was acknowledged. */
   readonly repeated?: true;
@@ -47,54 +47,49 @@ export interface DeliveryConduct {
 }
 
 export const conducts: Readonly<Record<TransferScenario, Conduct>> = {
-  success: { description: 'The transfer succeeds and its callback follows at once.' },
-  failed: { description: 'The transfer fails, with a failureReason.', outcome: 'FAILED' },
-  'no-callback': { description: 'No callback ever comes; only a query tells the outcome.', silent: true },
+  success: { description: 'It succeeds, and its callback follows immediately.' },
+  failed: { description: 'It fails, with a failureReason.', outcome: 'FAILED' },
+  'no-callback': { description: 'No callback is sent; only a query tells the outcome.', silent: true },
   'late-callback': {
-    description: 'The callback comes 10 minutes after the outcome; a query knows it meanwhile.',
+    description: 'The callback is sent 10 minutes after the outcome.',
     callbackAfterMs: 600_000,
   },
-  'early-callback': {
-    description: 'The callback is delivered before the creation of the transfer has been answered.',
-    early: true,
-  },
+  'early-callback': { description: 'The callback arrives before the creation returns.', early: true },
   duplicate: {
-    description: 'The callback is acknowledged, and delivered once more 30 s later.',
+    description: 'The acknowledged callback is sent again 30 s later.',
     delivery: { repeated: true },
   },
-  burst: { description: 'Ten copies of the callback at once.', delivery: { copies: 10 } },
+  burst: { description: 'Ten copies of the callback arrive concurrently.', delivery: { copies: 10 } },
   'lost-attempts': {
-    description: 'The first two attempts are lost on the way; the third arrives.',
+    description: 'The first two attempts are lost; the third arrives.',
     delivery: { lost: 2 },
   },
   'answer-lost': {
-    description: 'The answer to the first attempt is lost, so that the callback comes again.',
+    description: 'The response to the first attempt is lost.',
     delivery: { firstAttempt: 'answer dropped' },
   },
   'slow-sender': { description: 'The body arrives in small pieces with pauses.', delivery: { pieces: true } },
   flip: {
-    description: 'FAILED is announced and acknowledged, then SUCCESS for the same id (the documentation rules it out).',
+    // The documentation rules it out (service §3.2); real providers do it.
+    description: 'FAILED is acknowledged; then SUCCESS for the same id.',
     outcome: 'FAILED',
     flipAfterMs: 10_000,
   },
   malformed: {
-    description: 'The first attempt is JSON cut short; those after it are right.',
+    description: 'The first attempt is JSON cut short; the others are whole.',
     delivery: { firstAttempt: 'cut short' },
   },
   'wrong-content-type': {
-    description: 'The first attempt says text/plain; those after it are right.',
+    description: 'The first attempt is text/plain; the others are JSON.',
     delivery: { firstAttempt: 'text/plain' },
   },
-  'query-lags': { description: 'A query says PENDING until 60 s after the outcome.', queryLagsMs: 60_000 },
-  'query-fails': { description: 'The first two queries are answered 500.', failingQueries: 2 },
+  'query-lags': { description: 'Queries show PENDING until 60 s after the outcome.', queryLagsMs: 60_000 },
+  'query-fails': { description: 'The first two queries respond 500.', failingQueries: 2 },
 };
 
 const names = Object.keys(conducts) as TransferScenario[];
 
-/**
- * Every scenario by name, with a line on what happens. All that is not a success announced at once goes beyond the
- * documentation's happy path; `flip` contradicts it (service §3.2) because real providers do it.
- */
+/** Every scenario by name, with one line on what happens. `flip` contradicts the documentation (service §3.2). */
 export const transferScenarios: readonly { readonly name: TransferScenario; readonly description: string }[] =
   names.map((name) => ({ name, description: conducts[name].description }));
 

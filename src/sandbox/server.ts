@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Result } from './transfers.js';
 
-/** What a merchant authenticates itself with (service §5). */
+/** What a merchant authenticates with (service §5). */
 export interface SandboxKey {
   readonly apiKey: string;
   readonly apiSecret: string;
@@ -15,34 +15,34 @@ export interface SandboxKeys {
   readonly merchantInactive: SandboxKey;
 }
 
-export interface Service {
-  readonly keys: SandboxKeys;
-  readonly create: (request: unknown) => Promise<Result>;
-  readonly query: (idOrExternalId: string) => Result;
+/** What the listener needs of `SandboxTransfers`. */
+export interface Transfers {
+  create(request: unknown): Promise<Result>;
+  query(idOrExternalId: string): Result;
 }
 
 /** Far more than any creation needs; no limit is documented. */
 const bodyLimitBytes = 102_400;
 
 /**
- * Answers as the service does (service §4.1, §4.2, §5.4). Guesses, since the documentation shows neither: success as
+ * Responds as the service does (service §4.1, §4.2, §5.4). Guesses, since the documentation shows neither: success as
  * `{ error: false, statusCode, message, data }`, and every status but those of the authentication.
  */
-export function serviceListener(service: Service): RequestListener {
+export function serviceListener(keys: SandboxKeys, transfers: Transfers): RequestListener {
   return function listenAsTheService(request, response) {
-    resultOf(service, request).then(
+    resultOf(keys, transfers, request).then(
       (result) => {
-        answer(response, result);
+        respond(response, result);
       },
-      () => {
-        // The merchant has hung up in the middle of its request.
-        response.destroy();
+      (error: unknown) => {
+        // A function for `callbackUrl` threw; or the merchant has hung up, and reads no response.
+        respond(response, { status: 500, message: String(error) });
       },
     );
   };
 }
 
-async function resultOf({ keys, create, query }: Service, request: IncomingMessage): Promise<Result> {
+async function resultOf(keys: SandboxKeys, transfers: Transfers, request: IncomingMessage): Promise<Result> {
   const [path = ''] = String(request.url).split('?');
   const isCreation = request.method === 'POST' && path === '/transactions/transfer';
   const asked = request.method === 'GET' ? /^\/transactions\/([^/]+)$/.exec(path)?.[1] : undefined;
@@ -53,7 +53,7 @@ async function resultOf({ keys, create, query }: Service, request: IncomingMessa
   if (refusal !== undefined) return refusal;
   if (asked !== undefined) {
     const name = decoded(asked);
-    return name === undefined ? { status: 400, message: 'The path is not well-formed' } : query(name);
+    return name === undefined ? { status: 400, message: 'The path is not well-formed' } : transfers.query(name);
   }
   if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? '')) {
     return { status: 400, message: 'Content-Type is not application/json' };
@@ -61,10 +61,10 @@ async function resultOf({ keys, create, query }: Service, request: IncomingMessa
   const text = await textOf(request);
   if (text === undefined) return { status: 400, message: `The body is longer than ${bodyLimitBytes} bytes` };
   const body = parsed(text);
-  return body === undefined ? { status: 400, message: 'The body is not JSON' } : create(body);
+  return body === undefined ? { status: 400, message: 'The body is not JSON' } : transfers.create(body);
 }
 
-/** The table of service §5.4, in its order. The texts of the messages are not documented. */
+/** The table of service §5.4, in its order. The messages are not documented. */
 function refusalOf(keys: SandboxKeys, { headers }: IncomingMessage): Result | undefined {
   const { 'x-api-key': apiKey, 'x-api-secret': apiSecret } = headers;
   if (apiKey === undefined) return { status: 404, message: 'x-api-key is missing' };
@@ -79,13 +79,13 @@ function refusalOf(keys: SandboxKeys, { headers }: IncomingMessage): Result | un
   return undefined;
 }
 
-/** `undefined` if it is too long; rejects if the merchant hangs up before its end. */
+/** Resolves with `undefined` if the body is too long. Rejects if the merchant hangs up before its end. */
 async function textOf(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length;
-    // Read to the end all the same, so that the answer is read.
+    // Read to the end: a merchant that is cut off while writing may never see the response.
     if (length <= bodyLimitBytes) chunks.push(chunk);
   }
   return length > bodyLimitBytes ? undefined : Buffer.concat(chunks).toString();
@@ -107,7 +107,7 @@ function decoded(segment: string): string | undefined {
   }
 }
 
-function answer(response: ServerResponse, result: Result): void {
+function respond(response: ServerResponse, result: Result): void {
   const { status: statusCode } = result;
   const body =
     'data' in result

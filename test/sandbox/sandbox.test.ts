@@ -2,21 +2,31 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { memoryStore, transferCallbackListener, transferToken } from 'transfer-callbacks';
 import { transferSandbox } from 'transfer-callbacks/sandbox';
-import { attemptCallback, type AttemptAnswer } from '../../src/sandbox/attempt.js';
-import { baseUrlAt } from '../../src/sandbox/options.js';
+import { baseUrlAt } from '../../src/delivery/address.js';
+import { attemptCallback, type AttemptAnswer } from '../../src/delivery/attempt.js';
+import { serve } from '../support/http.js';
 import { course, create, startMerchant, startSandbox } from './support.js';
 
 describe('time', () => {
   test('a manual clock repeats a run to the byte', async () => {
     async function run(): Promise<unknown> {
-      const { url, bodies } = await startMerchant([500, 200, 500]);
+      const { url, bodies } = await startMerchant(({ body }, _count, response) => {
+        // Attempts that are due at the same time arrive in any order.
+        response.writeHead(body.includes('"b"') ? 500 : 200).end();
+      });
       const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
       for (const externalId of ['a', 'b', 'failed-1']) await create(sandbox, { externalId });
       await Promise.all([sandbox.advance(20_000), sandbox.advance(20_000)]);
-      return [bodies(), course(sandbox)];
+      const attempts = sandbox.attempts.map(
+        ({ externalId, number, sentAtMs }) => `${sentAtMs} ${externalId} ${number}`,
+      );
+      return [bodies().sort(), attempts.sort()];
     }
-    expect(await run()).toEqual(await run());
+    const first = await run();
+    expect(first).toMatchObject([{ length: 4 }, { length: 4 }]);
+    expect(await run()).toEqual(first);
   });
 
   test('a manual clock does not move by itself, and idle waits for no more than what is under way', async () => {
@@ -55,11 +65,124 @@ describe('time', () => {
     }
   });
 
-  test('advance is refused where time runs by itself, and does not go back', async () => {
-    const running = await startSandbox();
-    await expect(running.advance(1)).rejects.toMatchObject({ code: 'INVALID_OPTION' });
-    const manual = await startSandbox({ clock: 'manual' });
-    await expect(manual.advance(-1)).rejects.toThrow('Expected `ms` to be a whole number from 0');
+  test('every attempt has the time that the schedule wants, whatever the speed and the machine make of it', async () => {
+    const { url } = await startMerchant([500, 500, 500, 500]);
+    const sandbox = await startSandbox({ speed: 10_000, callbackUrl: url });
+    await create(sandbox, {});
+    await sandbox.idle();
+    const finalAtMs = sandbox.transfers()[0]?.finalAtMs ?? 0;
+    const seconds = sandbox.attempts.map(({ plannedAtMs, nextAtMs }) =>
+      [plannedAtMs, nextAtMs].map((ms) => (ms === undefined ? ms : (ms - finalAtMs) / 1_000)),
+    );
+    expect(seconds).toEqual([
+      [0, 30],
+      [30, 90],
+      [90, 210],
+      [210, undefined],
+    ]);
+    for (const { plannedAtMs, sentAtMs } of sandbox.attempts) expect(sentAtMs).toBeGreaterThanOrEqual(plannedAtMs);
+  });
+
+  test('advance skips the pauses of a clock that runs by itself, and the clock runs on', async () => {
+    const { url, received } = await startMerchant([500, 500, 500, 500]);
+    const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 10 });
+    await create(sandbox, {});
+    await sandbox.advance(300_000);
+    expect(received).toHaveLength(4);
+    const [first, ...others] = sandbox.attempts.map(({ sentAtMs }) => sentAtMs);
+    const offsets = others.map((ms) => Math.round((ms - (first ?? 0)) / 10_000) * 10);
+    expect(offsets).toEqual([30, 90, 210]);
+    await create(sandbox, {});
+    await sandbox.idle();
+    expect(received).toHaveLength(5);
+  });
+
+  test.each<['manual' | undefined]>([['manual'], [undefined]])(
+    'advance does not go back (clock: %s)',
+    async (clock) => {
+      const sandbox = await startSandbox({ clock });
+      await expect(sandbox.advance(-1)).rejects.toThrow('Expected `ms` to be a whole number from 0');
+    },
+  );
+
+  test('a transfer shows the attempt that is planned next', async () => {
+    const { url } = await startMerchant([500, 200, 500]);
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    const start = Date.parse('2026-01-15T10:30:00.000Z');
+    const next = () => sandbox.transfers().map((transfer) => transfer.next);
+    await create(sandbox, { externalId: 'late-callback-1' });
+    expect(next()).toEqual([undefined]);
+    await sandbox.advance(1_000);
+    expect(next()).toEqual([{ number: 1, plannedAtMs: start + 601_000 }]);
+    await sandbox.advance(600_000);
+    expect(next()).toEqual([{ number: 2, plannedAtMs: start + 631_000 }]);
+    await sandbox.advance(30_000);
+    expect(next()).toEqual([undefined]);
+    await sandbox.resend('late-callback-1');
+    expect(next()).toEqual([{ number: 2, plannedAtMs: start + 661_000 }]);
+  });
+});
+
+test('an attempt tells how long it took and what the response said', async () => {
+  const answers = [
+    '{"outcome":"processed"}',
+    '{"error":true,"statusCode":500,"message":"Broken","data":null}',
+    'OK',
+    '7',
+  ];
+  const { url } = await startMerchant((_received, count, response) => response.end(answers[count - 1]));
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  for (const externalId of ['a', 'b', 'c', 'd']) {
+    await create(sandbox, { externalId });
+    await sandbox.advance(1_000);
+  }
+  expect(sandbox.attempts.map(({ reason }) => reason)).toEqual(['processed', 'Broken', undefined, undefined]);
+  expect(sandbox.attempts.map(({ answer }) => 'body' in answer && answer.body)).toEqual(answers);
+  for (const { durationMs } of sandbox.attempts) expect(durationMs).toBeLessThan(10_000);
+});
+
+describe('secured endpoints', () => {
+  test('callbackHeaders are sent with every callback', async () => {
+    const { url, received } = await startMerchant([500]);
+    const callbackHeaders = { 'X-Gateway-Token': 'the-secret-of-the-gateway', Authorization: 'Basic dTpw' };
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, callbackHeaders });
+    await create(sandbox, {});
+    await sandbox.advance(100_000);
+    expect(received).toHaveLength(2);
+    for (const { headers } of received) {
+      expect(headers).toMatchObject({ 'x-gateway-token': 'the-secret-of-the-gateway', authorization: 'Basic dTpw' });
+    }
+  });
+
+  test('callbackUrl may be a function of the externalId, such as urlFor of transferToken', async () => {
+    const tokens = transferToken('the-secret-of-the-transfers');
+    const store = memoryStore();
+    const done = (): void => undefined;
+    const options = { store, verify: tokens, onSuccess: done, onFailed: done, logger: false } as const;
+    const { url, close } = await serve(transferCallbackListener(options));
+    onTestFinished(close);
+    const callbackUrl = (externalId: string) => tokens.urlFor(url, externalId);
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl });
+    for (const externalId of ['one', 'two']) await create(sandbox, { externalId });
+    await create(sandbox, {});
+    await sandbox.advance(1_000);
+    expect(sandbox.attempts.map(({ reason }) => reason)).toEqual(['processed', 'processed', 'processed']);
+  });
+
+  test('what a function for callbackUrl returns is checked, and what it throws is a 500', async () => {
+    const elsewhere = await startSandbox({ clock: 'manual', callbackUrl: () => 'http://203.0.113.7/' });
+    expect((await create(elsewhere, {})).body).toMatchObject({
+      statusCode: 400,
+      message: expect.stringContaining('to return') as string,
+    });
+    const throwing = await startSandbox({
+      clock: 'manual',
+      callbackUrl: () => {
+        throw new Error('No address');
+      },
+    });
+    expect((await create(throwing, {})).body).toMatchObject({ statusCode: 500, message: 'Error: No address' });
+    expect([...elsewhere.transfers(), ...throwing.transfers()]).toEqual([]);
   });
 });
 
@@ -79,7 +202,7 @@ test('resend delivers the same bytes again, with attempts of its own', async () 
   const { url, bodies } = await startMerchant([200, 500, 200]);
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, scenario: 'success' });
   await create(sandbox, { externalId: 'one' });
-  await expect(sandbox.resend('one')).rejects.toMatchObject({ code: 'INVALID_OPTION' });
+  await expect(sandbox.resend('one')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   await sandbox.advance(1_000);
   await sandbox.resend(String(sandbox.transfers()[0]?.id));
   await sandbox.advance(30_000);
@@ -183,6 +306,10 @@ describe('options', () => {
     ['Expected `apiSecret` to be visible ASCII characters without spaces, got a number', { apiSecret: 7 }],
     ['Expected `callbackUrl` to be a URL, got a string', { callbackUrl: 'x' }],
     ['`allowOtherHosts` to be set, got a string', { callbackUrl: 'http://example.com' }],
+    ['Expected `callbackHeaders` to be an object of names and values', { callbackHeaders: ['a: b'] }],
+    ['Expected `callbackHeaders` to be without Host', { callbackHeaders: { 'content-type': 'a/b' } }],
+    ['Expected `callbackHeaders` to be named as HTTP allows, got "a b"', { callbackHeaders: { 'a b': 'c' } }],
+    ['Expected `callbackHeaders.a` to be a string that a header can carry', { callbackHeaders: { a: 'b\nc' } }],
     ['Expected `finalAfterMs` to be a whole number', { finalAfterMs: 0.5 }],
     ['Expected `speed` to be a number above 0, up to 1000000, got 0', { speed: 0 }],
     ['Expected `speed` to be a number above 0, up to 1000000, got NaN', { speed: NaN }],
@@ -196,7 +323,7 @@ describe('options', () => {
   ];
   test.each(wrong)('%s', async (message, options) => {
     const starting = transferSandbox(options);
-    await expect(starting).rejects.toMatchObject({ code: 'INVALID_OPTION' });
+    await expect(starting).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(starting).rejects.toThrow(message);
   });
 
@@ -242,7 +369,7 @@ describe('an attempt', () => {
     const { url } = await startMerchant((_received, _count, response) => {
       response.socket?.end('HTTP/1.1 202 Accepted\r\nConnection: close\r\n\r\nas long as it lasts');
     });
-    expect(await attemptCallback(url, '{}')).toEqual({ status: 202 });
+    expect(await attemptCallback(url, '{}')).toMatchObject({ status: 202 });
   });
 
   test('that is answered with another protocol has no answer', async () => {

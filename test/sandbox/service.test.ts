@@ -1,176 +1,247 @@
-import { connect } from 'node:net';
-import { once } from 'node:events';
-import { expect, test } from 'vitest';
-import { transferCallbackSchema } from 'transfer-callbacks';
+import { describe, expect, test } from 'vitest';
+import { transferCallbackSchema, type TransferCallback } from 'transfer-callbacks';
 import type { SandboxKeys } from 'transfer-callbacks/sandbox';
-import { call, create, query, startMerchant, startSandbox } from './support.js';
+import { freePort } from '../support/port.js';
+import { call, course, create, errorBody, headersOf, query, startMerchant, startSandbox } from './support.js';
 
-const errorBody = (statusCode: number) => ({
-  error: true,
-  statusCode,
-  message: expect.any(String) as string,
-  data: null,
-});
+// What the service's documentation says, section by section, held against the sandbox. Its guesses: guesses.test.ts.
 
-const refusals: [string, number, (keys: SandboxKeys) => Record<string, string>][] = [
-  ['without x-api-key', 404, ({ valid }) => ({ 'x-api-secret': valid.apiSecret })],
-  ['with an unknown x-api-key', 400, ({ valid }) => ({ 'x-api-key': 'nobody', 'x-api-secret': valid.apiSecret })],
-  ['without x-api-secret', 400, ({ valid }) => ({ 'x-api-key': valid.apiKey })],
-  ['with another secret', 400, ({ valid }) => ({ 'x-api-key': valid.apiKey, 'x-api-secret': 'other' })],
-  ['with a revoked key', 400, ({ revoked }) => headersOf(revoked)],
-  ['with an expired key', 400, ({ expired }) => headersOf(expired)],
-  ['with the key of an inactive merchant', 400, ({ merchantInactive }) => headersOf(merchantInactive)],
-];
+/** Longer than all four attempts take. */
+const longEnoughMs = 1_000_000;
 
-function headersOf({ apiKey, apiSecret }: SandboxKeys['valid']): Record<string, string> {
-  return { 'x-api-key': apiKey, 'x-api-secret': apiSecret };
+const isoUtcWithMs = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
+
+/** One transfer, announced to a merchant that responds with `statuses`, then 200. */
+async function announce(request: object, statuses: readonly number[] = []) {
+  const merchant = await startMerchant(statuses);
+  const sandbox = await startSandbox({ clock: 'manual' });
+  await create(sandbox, { callbackUrl: merchant.url, ...request });
+  await sandbox.advance(longEnoughMs);
+  const callbacks = merchant.bodies().map((body) => JSON.parse(body) as TransferCallback);
+  return { ...merchant, sandbox, callbacks, data: callbacks[0]?.data };
 }
 
-test.each(refusals)('a call %s is refused with %i, on both paths', async (_how, status, headersFor) => {
-  const sandbox = await startSandbox();
-  const headers = { 'Content-Type': 'application/json', ...headersFor(sandbox.keys) };
-  const creation = await call(sandbox, '/transactions/transfer', { method: 'POST', body: '{}', headers });
-  expect(creation).toEqual({ status, body: errorBody(status) });
-  expect(await call(sandbox, '/transactions/some', { headers })).toEqual({ status, body: errorBody(status) });
-  expect(sandbox.transfers()).toEqual([]);
-});
-
-test('each refusal says its own reason', async () => {
-  const sandbox = await startSandbox();
-  const messages = new Set<string>();
-  for (const [, , headersFor] of refusals) {
-    const { body } = await call(sandbox, '/transactions/some', { headers: headersFor(sandbox.keys) });
-    messages.add(body.message);
-  }
-  expect(messages.size).toBe(refusals.length);
-});
-
-test('a transfer is PENDING until it is final; then a query answers exactly what the callback carried', async () => {
-  const sandbox = await startSandbox({ clock: 'manual', finalAfterMs: 5_000 });
-  const { url, received } = await startMerchant();
-  const request = {
-    callbackUrl: url,
-    externalId: 'payout/1',
-    amount: 250.5,
-    currency: 'USD',
-    reference: 'R',
-    provider: 'P',
-  };
-  const { status, body } = await create(sandbox, { ...request, walletNumber: '237699999999' });
-  expect(status).toBe(201);
-  expect(body).toMatchObject({ error: false, statusCode: 201 });
-  expect(body.data).toMatchObject({
-    ...{ externalId: 'payout/1', amount: 250.5, currency: 'USD', reference: 'R', provider: 'P' },
-    ...{ status: 'PENDING', walletNumber: '237699999999', bankAccount: null, failureReason: null, timestamp: null },
+describe('service §2.1, the transaction', () => {
+  test('§2.1: a callback carries the 14 documented fields, in the documented types', async () => {
+    const { callbacks, data } = await announce({ externalId: 'one', amount: 250.5, currency: 'USD' });
+    expect(transferCallbackSchema.safeParse(callbacks[0]).success).toBe(true);
+    expect(Object.keys(data ?? {}).sort()).toEqual([
+      ...['amount', 'bankAccount', 'currency', 'externalId', 'externalReference', 'failureReason', 'id'],
+      ...['paymentMethod', 'provider', 'reference', 'status', 'timestamp', 'vouchercode', 'walletNumber'],
+    ]);
+    expect(data).toMatchObject({ externalId: 'one', amount: 250.5, currency: 'USD' });
   });
-  const id = String(body.data?.id);
-  await sandbox.advance(4_999);
-  expect((await query(sandbox, id)).body.data).toEqual(body.data);
-  expect(sandbox.transfers()).toMatchObject([{ id, state: 'pending', delivered: false, callback: undefined }]);
 
-  await sandbox.advance(1);
-  const callback = transferCallbackSchema.parse(JSON.parse(String(received[0]?.body)));
-  expect(callback.data).toEqual({
-    ...{ ...body.data, status: 'SUCCESS', timestamp: '2026-01-15T10:30:05.000Z' },
+  test('§2.1: bankAccount is null for mobile_money, walletNumber for bank', async () => {
+    const mobile = await announce({ walletNumber: '237699999999' });
+    expect(mobile.data).toMatchObject({
+      ...{ paymentMethod: 'mobile_money', walletNumber: '237699999999', bankAccount: null },
+    });
+    const bank = await announce({ paymentMethod: 'bank', bankAccount: { iban: 'CM21' } });
+    expect(bank.data).toMatchObject({ paymentMethod: 'bank', walletNumber: null, bankAccount: { iban: 'CM21' } });
   });
-  expect(received[0]?.headers['content-type']).toBe('application/json');
-  expect(received[0]?.method).toBe('POST');
-  for (const name of [id, 'payout/1']) {
-    expect(await query(sandbox, name)).toMatchObject({ status: 200, body: { error: false, data: callback.data } });
-  }
-  expect(sandbox.transfers()).toEqual([
-    { id, externalId: 'payout/1', scenario: 'success', state: 'SUCCESS', delivered: true, callback },
-  ]);
-});
 
-test('a bank payout carries an account and no wallet, and the documented schema takes it', async () => {
-  const sandbox = await startSandbox({ clock: 'manual' });
-  const given = { iban: 'CM21' };
-  await create(sandbox, { paymentMethod: 'bank', bankAccount: given });
-  await create(sandbox, { paymentMethod: 'bank', bankAccount: [] });
-  await create(sandbox, { amount: '7', externalId: 7, walletNumber: 7 });
-  await sandbox.advance(1_000);
-  const [first, second, third] = sandbox.transfers().map(({ callback }) => transferCallbackSchema.parse(callback).data);
-  expect(first).toMatchObject({ paymentMethod: 'bank', walletNumber: null, bankAccount: given });
-  expect(second?.bankAccount).toEqual({ accountNumber: expect.any(String) as string });
-  expect(third).toMatchObject({ paymentMethod: 'mobile_money', amount: 15_000, bankAccount: null });
-});
+  test('§2.1: failureReason is text for a failed transfer and null for a successful one', async () => {
+    expect((await announce({ externalId: 'failed-1' })).data?.failureReason).toEqual(expect.any(String));
+    expect((await announce({ externalId: 'success-1' })).data?.failureReason).toBeNull();
+  });
 
-test('a transfer without a callback address becomes final and is announced to nobody', async () => {
-  const sandbox = await startSandbox({ clock: 'manual' });
-  await create(sandbox, {});
-  await sandbox.advance(300_000);
-  expect(sandbox.attempts).toEqual([]);
-  expect(sandbox.transfers()).toMatchObject([{ state: 'SUCCESS', delivered: false }]);
-});
+  test('§2.1: timestamp is the moment of the final status in UTC, on every attempt', async () => {
+    const { callbacks, sandbox } = await announce({}, [500, 500]);
+    const timestamps = new Set(callbacks.map(({ data }) => data.timestamp));
+    expect([...timestamps]).toEqual(['2026-01-15T10:30:01.000Z']);
+    expect([...timestamps][0]).toMatch(isoUtcWithMs);
+    expect(sandbox.transfers()[0]?.finalAtMs).toBe(Date.parse('2026-01-15T10:30:01.000Z'));
+  });
 
-test('a second transfer with the same externalId is refused, and the first one stays', async () => {
-  const sandbox = await startSandbox({ clock: 'manual' });
-  await create(sandbox, { externalId: 'twice', amount: 1 });
-  expect(await create(sandbox, { externalId: 'twice', amount: 2 })).toEqual({ status: 409, body: errorBody(409) });
-  expect(sandbox.transfers()).toHaveLength(1);
-});
-
-test.each([
-  ['no JSON', '{"amount":'],
-  ['no object', '[]'],
-  ['null', 'null'],
-  ['too long', JSON.stringify({ reference: 'x'.repeat(110_000) })],
-  ['with a callbackUrl that is no text', '{"callbackUrl":7}'],
-  ['with a callbackUrl that is no URL', '{"callbackUrl":"nowhere"}'],
-  ['with a callbackUrl that is not of HTTP', '{"callbackUrl":"ftp://127.0.0.1/"}'],
-  ['with a callbackUrl elsewhere', '{"callbackUrl":"http://203.0.113.7/"}'],
-  ['with a callbackUrl at a name that looks local', '{"callbackUrl":"http://127.0.0.1.example.com/"}'],
-])('a creation that is %s is refused with 400', async (_what, body) => {
-  const sandbox = await startSandbox();
-  expect(await create(sandbox, body)).toEqual({ status: 400, body: errorBody(400) });
-  expect(sandbox.transfers()).toEqual([]);
-});
-
-test('a creation that does not say it is JSON is refused with 400', async () => {
-  const sandbox = await startSandbox();
-  const headers = { ...headersOf(sandbox.keys.valid), 'Content-Type': 'text/plain' };
-  const refused = await call(sandbox, '/transactions/transfer', { method: 'POST', body: '{}', headers });
-  expect(refused).toEqual({ status: 400, body: errorBody(400) });
-});
-
-test.each(['http://localhost/', 'http://127.9.9.9:81/', 'http://[::1]/', 'http://127.1/'])(
-  '%s is an address on this machine',
-  async (callbackUrl) => {
+  test('§2.1: every transfer has an id of its own', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
-    expect((await create(sandbox, { callbackUrl })).status).toBe(201);
-  },
-);
-
-test('allowOtherHosts lets a callback address be anywhere', async () => {
-  const sandbox = await startSandbox({ clock: 'manual', allowOtherHosts: true });
-  expect((await create(sandbox, { callbackUrl: 'https://merchant.example/' })).status).toBe(201);
+    for (let count = 0; count < 50; count += 1) await create(sandbox, {});
+    expect(new Set(sandbox.transfers().map(({ id }) => id)).size).toBe(50);
+  });
 });
 
-test('what is not there is answered 404, and a path that cannot be read 400', async () => {
-  const sandbox = await startSandbox();
-  expect(await query(sandbox, 'nothing')).toEqual({ status: 404, body: errorBody(404) });
-  for (const path of ['/', '/transactions/a/b', '/elsewhere']) {
-    expect(await call(sandbox, path)).toEqual({ status: 404, body: errorBody(404) });
-  }
-  expect(await call(sandbox, '/transactions/a', { method: 'DELETE' })).toEqual({ status: 404, body: errorBody(404) });
-  expect(await call(sandbox, '/transactions/%ff')).toEqual({ status: 400, body: errorBody(400) });
+test('service §2.2: a callback goes to the callbackUrl that its transfer was created with', async () => {
+  const [first, second] = [await startMerchant(), await startMerchant()];
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: second.url });
+  await create(sandbox, { callbackUrl: first.url });
+  await sandbox.advance(longEnoughMs);
+  expect([first.received.length, second.received.length]).toEqual([1, 0]);
 });
 
-test('a merchant who hangs up in the middle of a creation creates nothing', async () => {
+test('service §2.3: every refusal has the documented error body', async () => {
   const sandbox = await startSandbox();
-  const { hostname, port } = new URL(sandbox.baseUrl);
-  const { apiKey, apiSecret } = sandbox.keys.valid;
-  const socket = connect(Number(port), hostname);
-  await once(socket, 'connect');
-  const head = [
-    'POST /transactions/transfer HTTP/1.1',
-    'Host: x',
-    `x-api-key: ${apiKey}`,
-    `x-api-secret: ${apiSecret}`,
+  const refused = [
+    await call(sandbox, '/elsewhere'),
+    await call(sandbox, '/transactions/a', { method: 'DELETE' }),
+    await query(sandbox, 'unknown'),
+    await call(sandbox, '/transactions/%ff'),
+    await create(sandbox, '{"amount":'),
+    await create(sandbox, { externalId: 7 }),
+    await call(sandbox, '/transactions/some', { headers: {} }),
   ];
-  socket.end([...head, 'Content-Type: application/json', 'Content-Length: 99', '', '{"amo'].join('\r\n'));
-  await once(socket.resume(), 'close');
-  expect(sandbox.transfers()).toEqual([]);
-  expect((await query(sandbox, 'nothing')).status).toBe(404);
+  for (const { status, body } of refused) expect(body).toEqual(errorBody(status));
+});
+
+describe('service §3, states', () => {
+  test('§3.1: a transfer that becomes final is announced once, with SUCCESS or FAILED', async () => {
+    for (const [externalId, status] of [
+      ['success-1', 'SUCCESS'],
+      ['failed-1', 'FAILED'],
+    ]) {
+      const { callbacks } = await announce({ externalId });
+      expect(callbacks.map(({ data }) => data.status)).toEqual([status]);
+    }
+  });
+
+  test('§3.2: nothing is announced after that, and a query keeps its status', async () => {
+    const { sandbox, received, data } = await announce({ externalId: 'failed-1' });
+    await sandbox.advance(100 * longEnoughMs);
+    expect(received).toHaveLength(1);
+    expect((await query(sandbox, 'failed-1')).body.data).toEqual(data);
+  });
+});
+
+describe('service §4, endpoints', () => {
+  test('§4.1: POST /transactions/transfer creates a transfer', async () => {
+    const sandbox = await startSandbox({ clock: 'manual' });
+    const { status, body } = await create(sandbox, { externalId: 'one' });
+    expect([status, body.data?.externalId]).toEqual([201, 'one']);
+    expect(sandbox.transfers()).toMatchObject([{ externalId: 'one', state: 'pending' }]);
+  });
+
+  test('§4.2: GET /transactions/… finds a transfer by its id and by its externalId', async () => {
+    const { sandbox, data } = await announce({ externalId: 'payout/1 é' });
+    for (const name of [String(data?.id), 'payout/1 é']) {
+      expect(await query(sandbox, name)).toMatchObject({ status: 200, body: { data } });
+    }
+  });
+
+  test('§4.3: a callback is a POST of application/json with event and data', async () => {
+    const { received, callbacks } = await announce({});
+    expect(received[0]?.method).toBe('POST');
+    expect(received[0]?.headers['content-type']).toBe('application/json');
+    expect(Object.keys(callbacks[0] ?? {})).toEqual(['event', 'data']);
+  });
+
+  test.each([200, 201, 202, 204, 299])('§4.3: %i acknowledges a callback', async (status) => {
+    const { sandbox, received } = await announce({}, [status]);
+    expect(received).toHaveLength(1);
+    expect(sandbox.transfers()).toMatchObject([{ delivered: true, next: undefined }]);
+  });
+
+  test.each([300, 301, 302, 304, 400, 404, 409, 410, 422, 500, 503])(
+    '§4.3: %i does not acknowledge a callback',
+    async (status) => {
+      const { sandbox } = await announce({}, [status]);
+      expect(course(sandbox)).toEqual([
+        [0, 1, status],
+        [30, 2, 200],
+      ]);
+    },
+  );
+});
+
+const authenticationFaults: [string, string, number, (keys: SandboxKeys) => Record<string, string>][] = [
+  ['§5.4', 'x-api-key is missing', 404, ({ valid }) => ({ 'x-api-secret': valid.apiSecret })],
+  ['§5.4', 'x-api-key is unknown', 400, ({ valid }) => ({ 'x-api-key': 'nobody', 'x-api-secret': valid.apiSecret })],
+  ['§5.4', 'x-api-secret is missing', 400, ({ valid }) => ({ 'x-api-key': valid.apiKey })],
+  ['§5.4', 'x-api-secret is wrong', 400, ({ valid }) => ({ 'x-api-key': valid.apiKey, 'x-api-secret': 'other' })],
+  [
+    '§5.4',
+    'x-api-secret belongs to another key',
+    400,
+    ({ valid, expired }) => ({ 'x-api-key': valid.apiKey, 'x-api-secret': expired.apiSecret }),
+  ],
+  ['§5.4', 'the key is revoked', 400, ({ revoked }) => headersOf(revoked)],
+  ['§5.4', 'the merchant is inactive', 400, ({ merchantInactive }) => headersOf(merchantInactive)],
+  ['§5.4', 'the key has expired', 400, ({ expired }) => headersOf(expired)],
+  ['§5.1', 'both headers are missing', 404, () => ({})],
+];
+
+describe('service §5, authentication', () => {
+  test.each(authenticationFaults)(
+    '%s: when %s, both endpoints respond %i',
+    async (_section, _case, status, headers) => {
+      const sandbox = await startSandbox();
+      const given = { 'Content-Type': 'application/json', ...headers(sandbox.keys) };
+      const creation = await call(sandbox, '/transactions/transfer', { method: 'POST', body: '{}', headers: given });
+      expect(creation).toEqual({ status, body: errorBody(status) });
+      expect(await call(sandbox, '/transactions/some', { headers: given })).toEqual({
+        status,
+        body: errorBody(status),
+      });
+      expect(sandbox.transfers()).toEqual([]);
+    },
+  );
+});
+
+describe('service §6, events', () => {
+  test('§6: transfer.success announces SUCCESS, transfer.failed announces FAILED', async () => {
+    const events = [];
+    for (const externalId of ['success-1', 'failed-1']) {
+      const { callbacks } = await announce({ externalId });
+      events.push(callbacks.map(({ event, data }) => [event, data.status]));
+    }
+    expect(events).toEqual([[['transfer.success', 'SUCCESS']], [['transfer.failed', 'FAILED']]]);
+  });
+
+  test('§6.1: the first attempt is made at the moment of the final status, not before', async () => {
+    const { url, received } = await startMerchant();
+    const sandbox = await startSandbox({ clock: 'manual', finalAfterMs: 5_000 });
+    await create(sandbox, { callbackUrl: url });
+    await sandbox.advance(4_999);
+    expect(received).toEqual([]);
+    await sandbox.advance(1);
+    expect(received).toHaveLength(1);
+    expect(sandbox.attempts[0]?.sentAtMs).toBe(sandbox.transfers()[0]?.finalAtMs);
+  });
+
+  test('§6.2: every attempt, and a resend, carries the same bytes', async () => {
+    const { sandbox, bodies } = await announce({ externalId: 'one' }, [500, 500, 500, 500]);
+    await sandbox.resend('one');
+    expect(bodies()).toHaveLength(5);
+    expect(new Set(bodies()).size).toBe(1);
+  });
+
+  test('§6.3: without 2xx there are 4 attempts, the first retry 30 s after the first', async () => {
+    const { sandbox } = await announce({}, [500, 302, 404, 503]);
+    expect(course(sandbox)).toEqual([
+      [0, 1, 500],
+      [30, 2, 302],
+      [90, 3, 404],
+      [210, 4, 503],
+    ]);
+    expect(sandbox.transfers()).toMatchObject([{ delivered: false, next: undefined }]);
+  });
+
+  test('§6.3: an endpoint that is unreachable gets 4 attempts', async () => {
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: `http://127.0.0.1:${await freePort()}/` });
+    await create(sandbox, {});
+    await sandbox.advance(longEnoughMs);
+    expect(sandbox.attempts.map(({ number }) => number)).toEqual([1, 2, 3, 4]);
+    for (const { answer } of sandbox.attempts) expect(answer).toMatchObject({ error: expect.any(String) as string });
+  });
+
+  test('§6.3: an endpoint that drops the connection gets 4 attempts', async () => {
+    const { url, received } = await startMerchant((_received, _count, response) => response.destroy());
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    await create(sandbox, {});
+    await sandbox.advance(longEnoughMs);
+    expect(received).toHaveLength(4);
+  });
+
+  test('§6.5: where no callback arrives, a query tells the outcome, in the fields of a callback', async () => {
+    const { sandbox, received } = await announce({ externalId: 'no-callback-1' });
+    expect(received).toEqual([]);
+    const { body } = await query(sandbox, 'no-callback-1');
+    expect(transferCallbackSchema.parse({ event: 'transfer.success', data: body.data }).data).toEqual(body.data);
+  });
+
+  test('§6.7: a callback carries no signature and no credentials', async () => {
+    const { received } = await announce({});
+    expect(Object.keys(received[0]?.headers ?? {}).sort()).toEqual([
+      ...['connection', 'content-length', 'content-type', 'host'],
+    ]);
+  });
 });

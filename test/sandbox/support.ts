@@ -1,6 +1,11 @@
-import { onTestFinished } from 'vitest';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { transferSandbox, type TransferSandbox, type TransferSandboxOptions } from 'transfer-callbacks/sandbox';
+import { expect, onTestFinished } from 'vitest';
+import {
+  transferSandbox,
+  type SandboxKey,
+  type TransferSandbox,
+  type TransferSandboxOptions,
+} from 'transfer-callbacks/sandbox';
 import { serve } from '../support/http.js';
 
 export async function startSandbox(options?: TransferSandboxOptions): Promise<TransferSandbox> {
@@ -61,6 +66,15 @@ export function create(sandbox: TransferSandbox, request: unknown) {
 
 export function query(sandbox: TransferSandbox, name: string) {
   return call(sandbox, `/transactions/${encodeURIComponent(name)}`);
+}
+
+export function headersOf({ apiKey, apiSecret }: SandboxKey): Record<string, string> {
+  return { 'x-api-key': apiKey, 'x-api-secret': apiSecret };
+}
+
+/** The documented error body (service §2.3), with any message. */
+export function errorBody(statusCode: number) {
+  return { error: true, statusCode, message: expect.any(String) as string, data: null };
 }
 
 /** Each attempt as its seconds after the first, its number and its answer. */

@@ -1,0 +1,119 @@
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { pause } from '../core/timers.js';
+
+/** What became of one attempt: a complete answer, of whose body the first 4 096 bytes as text, or why there was none. */
+export type AttemptAnswer = { status: number; body: string } | { error: string };
+
+/** Any 2xx, and nothing else (service §4.3). */
+export function isAcknowledgement(answer: AttemptAnswer): boolean {
+  return 'status' in answer && answer.status >= 200 && answer.status < 300;
+}
+
+export interface AttemptOptions {
+  /** Default `application/json`, as documented (service §4.3). */
+  contentType?: string | undefined;
+  /** Sent along with those of the attempt itself. See `requireHeaders`. */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** Accepts any certificate of an https server: for a server whose address is known to be right. Default false. */
+  anyCertificate?: boolean | undefined;
+  /**
+   * How long to wait for the whole answer, in milliseconds of real time. Default 10 000. How long the service waits
+   * is not documented.
+   */
+  timeoutMs?: number | undefined;
+  /** Ends the attempt without an answer. */
+  signal?: AbortSignal | undefined;
+  /** Sends the body in small pieces with pauses, as over a bad line. */
+  pieces?: boolean | undefined;
+  /** Lets the merchant answer, and cuts the connection instead of reading what it said. */
+  dropAnswer?: boolean | undefined;
+}
+
+/** A longer body is read to its end; the rest is dropped. */
+const keptBodyBytes = 4_096;
+const pieceBytes = 64;
+const betweenPiecesMs = 5;
+
+/**
+ * Makes one delivery attempt on a connection of its own, as the service does (service §4.3): a POST of `body`,
+ * unchanged. Redirects are not followed. Never rejects.
+ */
+export function attemptCallback(
+  url: string,
+  body: string | Buffer,
+  options: AttemptOptions = {},
+): Promise<AttemptAnswer> {
+  const { timeoutMs = 10_000, signal, pieces = false, dropAnswer = false } = options;
+  const bytes = Buffer.from(body);
+
+  return new Promise<AttemptAnswer>((resolve) => {
+    const request = requestFor(url, bytes.length, options);
+    function end(answer: AttemptAnswer): void {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      resolve(answer);
+      request.destroy();
+    }
+    function abort(): void {
+      end({ error: 'aborted' });
+    }
+    const timer = setTimeout(() => {
+      end({ error: `no answer within ${timeoutMs} ms` });
+    }, timeoutMs);
+
+    // Only the first of these counts: a promise resolves once.
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      // Where a name has several addresses, the error of them all has a code and no message.
+      end({ error: error.message || String(error.code) });
+    });
+    let answering = false;
+    request.on('close', () => {
+      // An answer without a length ends with the connection, and only after this.
+      if (!answering) end({ error: 'connection closed without an answer' });
+    });
+    request.on('response', (response) => {
+      answering = true;
+      if (dropAnswer) end({ error: 'answer lost' });
+      else readToEnd(response, end);
+    });
+
+    signal?.addEventListener('abort', abort);
+    if (signal?.aborted === true) abort();
+    else if (pieces) void sendInPieces(request, bytes);
+    else request.end(bytes);
+  }).catch((error: unknown) => ({ error: String(error) })); // Not a URL, or not of HTTP.
+}
+
+function requestFor(url: string, length: number, options: AttemptOptions): ClientRequest {
+  const { contentType = 'application/json', headers, anyCertificate = false } = options;
+  return (url.startsWith('https:') ? httpsRequest : httpRequest)(url, {
+    method: 'POST',
+    headers: { ...headers, 'Content-Type': contentType, 'Content-Length': length },
+    // Left out otherwise: an explicit `true` would overrule NODE_TLS_REJECT_UNAUTHORIZED.
+    ...(anyCertificate && { rejectUnauthorized: false }),
+    // A kept connection could be closed by the merchant just when the next attempt is sent on it.
+    agent: false,
+  });
+}
+
+function readToEnd(response: IncomingMessage, end: (answer: AttemptAnswer) => void): void {
+  let kept = Buffer.alloc(0);
+  response.on('data', (chunk: Buffer) => {
+    if (kept.length < keptBodyBytes) kept = Buffer.concat([kept, chunk]).subarray(0, keptBodyBytes);
+  });
+  response.on('end', () => {
+    end({ status: Number(response.statusCode), body: kept.toString() });
+  });
+  response.on('error', () => {
+    end({ error: 'answer cut short' });
+  });
+}
+
+async function sendInPieces(request: ClientRequest, bytes: Buffer): Promise<void> {
+  for (let from = 0; from < bytes.length && !request.destroyed; from += pieceBytes) {
+    request.write(bytes.subarray(from, from + pieceBytes));
+    await pause(betweenPiecesMs);
+  }
+  if (!request.destroyed) request.end();
+}
