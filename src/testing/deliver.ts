@@ -1,49 +1,77 @@
-import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { invalidOption, onlyKnownOptions, wholeNumber } from '../core/errors.js';
-import { attemptCallback, attemptsPerCallback, isAcknowledgement, type AttemptAnswer } from '../sandbox/attempt.js';
-import { baseUrlAt } from '../sandbox/options.js';
+import { attemptsPerCallback } from '../core/service.js';
+import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/errors.js';
+import { pause } from '../core/timers.js';
+import { attemptCallback, isAcknowledgement, type AttemptAnswer, type AttemptOptions } from '../delivery/attempt.js';
+import { requireHeaders } from '../delivery/headers.js';
+import { openTarget, type DeliverTarget } from './target.js';
 
 export interface DeliverOptions {
-  /** Where in the app the callbacks go, as in `callbackUrl`: with the token, if there is one. Default `/`, or the URL. */
+  /** The path of the callback endpoint in the app, with its token if it has one. Default `/`, or the path of the URL. */
   path?: string | undefined;
+  /**
+   * Sent with each attempt, for an endpoint that checks a token or a password: `{ 'X-Token': '…' }`. Host, Connection,
+   * Content-Type, Content-Length and Transfer-Encoding are refused: the delivery sets them as the service does.
+   */
+  headers?: Readonly<Record<string, string>> | undefined;
   /** How often the callback is delivered; the service may do so more than once (service §6.2). Default 1. */
   copies?: number | undefined;
-  /** Whether the copies go out at the same time, or each when the one before has ended. Default false. */
+  /** Whether the copies are delivered concurrently, or one after the other. Default false. */
   concurrent?: boolean | undefined;
-  /** Whether a copy that is not acknowledged is sent again, up to 4 attempts in all (service §6.3). Default true. */
+  /** Whether a copy that is not acknowledged is sent again, up to 4 attempts in total (service §6.3). Default true. */
   retry?: boolean | undefined;
   /** The pause before the first retry, in milliseconds, doubled for each after it. Default 0: tests do not wait 30 s. */
   retryPauseMs?: number | undefined;
+  /**
+   * How long one attempt waits for the whole response, in milliseconds. Default 10 000. An app that never responds
+   * takes four times as long: set it below the timeout of your test runner.
+   */
+  attemptTimeoutMs?: number | undefined;
 }
 
 export interface Delivered {
-  /** Whether each copy was answered with a 2xx in the end. */
+  /** Whether each copy was acknowledged with a 2xx in the end. */
   acknowledged: boolean;
-  /** What each attempt was answered, copy by copy: a status, or why none came. */
+  /** The status of the response to each attempt, copy by copy, or why there was none. */
   answers: (number | string)[];
 }
 
+const optionNames: readonly (keyof DeliverOptions)[] = [
+  'path',
+  'headers',
+  'copies',
+  'concurrent',
+  'retry',
+  'retryPauseMs',
+  'attemptTimeoutMs',
+];
+
 /**
- * Delivers a callback as the service does (service §6): the same bytes on each attempt, until one is answered with a
- * 2xx or the fourth is not. `target` is what supertest takes (an app, a request listener, a server) or a URL. A string
- * is sent as it stands, anything else as JSON. Rejects with INVALID_OPTION only: that nobody answers is an answer.
+ * Delivers a callback as the service does (service §6): a POST of the same bytes, repeated until the response is a 2xx
+ * or the fourth attempt has failed. `target` is an Express app, any other request listener, a server of `node:http` or
+ * `node:https`, or a URL. A server need not listen: it is then reached through a port of 127.0.0.1 that is open during
+ * the delivery. The certificate of a server is not checked; that of a URL is. A `callback` that is a string is sent
+ * unchanged, anything else as JSON.
+ *
+ * Rejects with INVALID_ARGUMENT. A target that does not respond is no error: `answers` says so.
  */
 export async function deliver(
-  target: RequestListener | Server | string | URL,
+  target: DeliverTarget,
   callback: unknown,
   options: DeliverOptions = {},
 ): Promise<Delivered> {
-  onlyKnownOptions(options, ['path', 'copies', 'concurrent', 'retry', 'retryPauseMs']);
-  const { path = '', copies = 1, concurrent = false, retry = true, retryPauseMs = 0 } = options;
+  onlyKnownOptions(options, optionNames);
+  const { path = '', headers = {}, copies = 1, concurrent = false } = options;
+  const { retry = true, retryPauseMs = 0, attemptTimeoutMs: timeoutMs = 10_000 } = options;
+  requireHeaders(headers);
   wholeNumber('copies', copies, 1);
   wholeNumber('retryPauseMs', retryPauseMs, 0);
+  wholeNumber('attemptTimeoutMs', timeoutMs, 1);
   const body = textOf(callback);
-  const { base, close } = await addressOf(target);
+  const opened = await openTarget(target);
   try {
-    const url = urlAt(path, base);
-    const send = (): Promise<AttemptAnswer[]> => deliverOnce(url, body, retry, retryPauseMs);
+    const url = urlAt(path, opened.baseUrl);
+    const attempt = { headers, timeoutMs, anyCertificate: opened.anyCertificate };
+    const send = (): Promise<AttemptAnswer[]> => deliverOnce(url, body, attempt, retry, retryPauseMs);
     const delivered: AttemptAnswer[][] = [];
     if (concurrent) delivered.push(...(await Promise.all(Array.from({ length: copies }, send))));
     else while (delivered.length < copies) delivered.push(await send());
@@ -52,42 +80,25 @@ export async function deliver(
       answers: delivered.flat().map((answer) => ('status' in answer ? answer.status : answer.error)),
     };
   } finally {
-    await close();
+    await opened.close();
   }
 }
 
-async function deliverOnce(url: string, body: string, retry: boolean, pauseMs: number): Promise<AttemptAnswer[]> {
+async function deliverOnce(
+  url: string,
+  body: string,
+  options: AttemptOptions,
+  retry: boolean,
+  pauseMs: number,
+): Promise<AttemptAnswer[]> {
   const answers: AttemptAnswer[] = [];
   for (let attempt = 0; attempt < (retry ? attemptsPerCallback : 1); attempt += 1) {
-    if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs * 2 ** (attempt - 1)));
-    const answer = await attemptCallback(url, body);
+    if (attempt > 0) await pause(pauseMs * 2 ** (attempt - 1));
+    const answer = await attemptCallback(url, body, options);
     answers.push(answer);
     if (isAcknowledgement(answer)) break;
   }
   return answers;
-}
-
-/** Where the target listens; an app that does not listen yet does so until it is closed. */
-async function addressOf(target: unknown): Promise<{ base: string; close: () => Promise<unknown> }> {
-  if (typeof target === 'string' || target instanceof URL) {
-    if (!URL.canParse(String(target))) throw invalidOption('target', 'an app, a server or a URL', target);
-    return { base: String(target), close: () => Promise.resolve() };
-  }
-  const given = isServer(target) ? target : undefined;
-  if (given?.listening) return { base: urlOf(given), close: () => Promise.resolve() };
-  if (given === undefined && typeof target !== 'function') {
-    throw invalidOption('target', 'an app, a server or a URL', target);
-  }
-  const server = given ?? createServer(target as RequestListener);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const close = async (): Promise<void> => {
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
-    await closed;
-  };
-  return { base: urlOf(server), close };
 }
 
 function textOf(callback: unknown): string {
@@ -98,22 +109,13 @@ function textOf(callback: unknown): string {
   } catch {
     // It refers to itself, or holds a bigint.
   }
-  if (text === undefined) throw invalidOption('callback', 'a text or a value of JSON', callback);
+  if (text === undefined) throw invalidArgument('callback', 'a text or a value of JSON', callback);
   return text;
 }
 
-/** Of the target's own origin: a path that is a URL of its own would lead to somebody else. */
+/** Refuses a path that leads to another origin, as `//example.com` and a whole URL do. */
 function urlAt(path: string, base: string): string {
   const url = URL.canParse(path, base) ? new URL(path, base) : undefined;
-  if (url?.origin !== new URL(base).origin) throw invalidOption('path', 'a path of the target', path);
+  if (url?.origin !== new URL(base).origin) throw invalidArgument('path', 'a path of the target', path);
   return url.href;
-}
-
-function isServer(target: unknown): target is Server {
-  return typeof (target as Partial<Server> | null)?.listen === 'function' && typeof target !== 'function';
-}
-
-function urlOf(server: Server): string {
-  const { address, port } = server.address() as AddressInfo;
-  return baseUrlAt(address, port);
 }

@@ -1,4 +1,5 @@
 export { deliver, type Delivered, type DeliverOptions } from './deliver.js';
 export { transferFailed, transferSucceeded } from './fixtures.js';
 export { invalidCallbacks, type InvalidCallback } from './invalid.js';
-export { storePromises, type StorePromise } from './store-promises.js';
+export { storeContract, type StoreCheck } from './store-contract.js';
+export type { DeliverTarget } from './target.js';

@@ -1,13 +1,21 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import express, { type Express } from 'express';
 import { afterEach, describe, expect, test } from 'vitest';
 import {
+  basicAuth,
+  headerToken,
   memoryStore,
   transferCallbackListener,
   transferCallbackRouter,
   urlToken,
   type ReceiverOptions,
+  type Verifier,
 } from 'transfer-callbacks';
 import {
   deliver,
@@ -16,6 +24,7 @@ import {
   transferSucceeded,
   type DeliverOptions,
 } from 'transfer-callbacks/testing';
+import { selfSigned } from '../support/certificate.js';
 import { serve } from '../support/http.js';
 
 const closing: (() => unknown)[] = [];
@@ -35,7 +44,10 @@ function appAnswering(...statuses: number[]): { app: Express; bodies: string[] }
   return { app, bodies };
 }
 
-function merchant(options: Partial<ReceiverOptions> = {}): { app: Express; handled: string[] } {
+function merchant(options: Partial<ReceiverOptions> & { verify?: Verifier<unknown> } = {}): {
+  app: Express;
+  handled: string[];
+} {
   const handled: string[] = [];
   const handle = ({ data }: { data: { id: string } }): number => handled.push(data.id);
   const router = transferCallbackRouter({
@@ -47,6 +59,10 @@ function merchant(options: Partial<ReceiverOptions> = {}): { app: Express; handl
     ...options,
   });
   return { app: express().use('/callbacks', router), handled };
+}
+
+function respondSlowly(_request: IncomingMessage, response: ServerResponse): void {
+  setTimeout(() => response.end(), 5);
 }
 
 const path = '/callbacks/a-secret-of-this-test';
@@ -155,16 +171,21 @@ describe('deliver', () => {
     [{ path: 'http://127.0.0.1:8/' }, 'Expected `path` to be a path of the target, got "http://127.0.0.1:8/".'],
     [{ path: '//example.com' }, 'Expected `path` to be a path of the target, got "//example.com".'],
     [{ path: 'http://' }, 'Expected `path` to be a path of the target, got "http://".'],
-    [{ times: 2 }, 'Unknown option `times`; known are path, copies, concurrent, retry, retryPauseMs.'],
+    [{ attemptTimeoutMs: 0 }, 'Expected `attemptTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
+    [{ headers: { 'X Y': 'a' } }, 'Expected `headers` to be named as HTTP allows, got "X Y".'],
+    [
+      { times: 2 },
+      'Unknown option `times`; known are path, headers, copies, concurrent, retry, retryPauseMs, attemptTimeoutMs.',
+    ],
   ])('refuses the options %j', async (options, message) => {
     await expect(deliver('http://127.0.0.1:9', {}, options as DeliverOptions)).rejects.toMatchObject({
-      code: 'INVALID_OPTION',
+      code: 'INVALID_ARGUMENT',
       message,
     });
   });
 
   test.each([[undefined], [{ amount: 5n }]])('refuses the callback %o', async (callback) => {
-    await expect(deliver('http://127.0.0.1:9', callback)).rejects.toMatchObject({ code: 'INVALID_OPTION' });
+    await expect(deliver('http://127.0.0.1:9', callback)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
   test('finds a server wherever it listens', async () => {
@@ -174,8 +195,112 @@ describe('deliver', () => {
     server.close();
   });
 
-  test.each([['callbacks'], [{}], [undefined]])('refuses the target %j', async (target) => {
-    await expect(deliver(target as string, {})).rejects.toMatchObject({ code: 'INVALID_OPTION' });
+  test('delivers to an https server, whether it listens yet or not, whatever its certificate', async () => {
+    const { app } = appAnswering(200);
+    const listening = createHttpsServer(selfSigned, app).listen(0, '127.0.0.1');
+    closing.push(() => listening.close());
+    await once(listening, 'listening');
+    const idle = createHttpsServer(selfSigned, app);
+    for (const target of [listening, idle]) {
+      expect(await deliver(target, transferFailed())).toEqual({ acknowledged: true, answers: [200] });
+    }
+    expect([listening.listening, idle.listening]).toEqual([true, false]);
+  });
+
+  test('checks the certificate of a URL, as the service would', async () => {
+    const server = createHttpsServer(selfSigned, (_request, response) => response.end());
+    closing.push(() => server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    expect(await deliver(`https://127.0.0.1:${port}`, {}, { retry: false })).toEqual({
+      acknowledged: false,
+      answers: [expect.stringMatching(/^self-signed certificate/)],
+    });
+  });
+
+  test.each([
+    ['http', () => createServer(respondSlowly)],
+    ['https', () => createHttpsServer(selfSigned, respondSlowly)],
+  ])('several deliveries reach one idle %s server concurrently', async (_scheme, create) => {
+    const server = create();
+    const short = deliver(server, {});
+    const long = deliver(server, {}, { copies: 5 });
+    expect(await short).toEqual({ acknowledged: true, answers: [200] });
+    expect(await long).toEqual({ acknowledged: true, answers: [200, 200, 200, 200, 200] });
+    expect(server.listening).toBe(false);
+  });
+
+  test('a server that is about to listen keeps its own port', async () => {
+    const server = createServer(respondSlowly).listen(0, '127.0.0.1');
+    closing.push(() => server.close());
+    expect(server.listening).toBe(false);
+    expect(await deliver(server, {})).toEqual({ acknowledged: true, answers: [200] });
+    expect(server.listening).toBe(true);
+  });
+
+  test('a delivery leaves nothing open, even if the app never responds', async () => {
+    const sockets: Socket[] = [];
+    const server = createServer(({ socket }) => sockets.push(socket));
+    // More than the socket takes: unread, it hides from the server that the client has gone.
+    await deliver(server, 'x'.repeat(10_000_000), { attemptTimeoutMs: 50, retry: false });
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true]);
+  });
+
+  test('ends an attempt that is not responded to within `attemptTimeoutMs`', async () => {
+    const { url, close } = await serve(() => undefined);
+    closing.push(close);
+    expect(await deliver(url, {}, { attemptTimeoutMs: 20 })).toEqual({
+      acknowledged: false,
+      answers: Array.from({ length: 4 }, () => 'no answer within 20 ms'),
+    });
+  });
+
+  test.each([
+    [
+      'a token in a header',
+      headerToken('X-Callback-Token', 'a-secret-of-this-test'),
+      { 'x-callback-token': 'a-secret-of-this-test' },
+    ],
+    [
+      'basic authentication',
+      basicAuth({ username: 'service', password: 'a-secret-of-this-test' }),
+      { Authorization: `Basic ${btoa('service:a-secret-of-this-test')}` },
+    ],
+  ])('reaches an endpoint behind %s with `headers`', async (_title, verify, headers) => {
+    const { app, handled } = merchant({ verify });
+    const callback = transferSucceeded();
+    const at = { path: '/callbacks', retry: false };
+    expect((await deliver(app, callback, at)).answers).toEqual([401]);
+    expect((await deliver(app, callback, { ...at, headers })).answers).toEqual([200]);
+    expect(handled).toEqual([callback.data.id]);
+  });
+
+  test.each<[string, unknown]>([
+    ['a path', '/callbacks'],
+    ['a URL without a scheme', 'localhost:3000'],
+    ['a URL of another scheme', 'ftp://127.0.0.1/'],
+    ['an object', {}],
+    ['undefined', undefined],
+    ['null', null],
+    ['an app that has its server within', { listen: () => undefined, server: createServer() }],
+  ])('refuses %s as a target, and says what it may be', async (_title, target) => {
+    await expect(deliver(target as string, {})).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringMatching(
+        /^Expected `target` to be an app, a request listener, an http or https server \(of Fastify: `app\.server`\), or a URL, got /,
+      ) as string,
+    });
+  });
+
+  test('reaches a server that listens at a path of the file system', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-'));
+    const server = createServer(respondSlowly).listen(join(directory, 'socket'));
+    closing.push(
+      () => server.close(),
+      () => rm(directory, { recursive: true }),
+    );
+    await once(server, 'listening');
+    expect(await deliver(server, {})).toEqual({ acknowledged: true, answers: [200] });
   });
 });
 

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import type { WrittenCheck } from './store-contract.js';
+
+/** As the receiver makes it, with an externalId of characters that need care. 2 000 characters. */
+const longFingerprint = JSON.stringify(['SUCCESS', 15_000, 'XAF', `payout 00001${'é付😀"\\\''.repeat(218)}`]);
+
+/** What databases take for the same text (by case, blanks, normal form, collation), or for a sign of their own. */
+const keyEnds = ['a', 'A', 'a ', 'é', 'e\u0301', '😀', '😃', '付款', 'a:b', 'a b', '*', '{a}', "'; --"];
+
+/** Checks in which nothing lapses. */
+export const claimChecks: readonly WrittenCheck[] = [
+  {
+    title: 'of fifty concurrent claims exactly one is granted',
+    async check(round) {
+      const states = (await round.claimFifty()).map(({ state }) => state);
+      assert.deepEqual(
+        states.filter((state) => state !== 'in_progress'),
+        ['claimed'],
+        'of 50 concurrent claims one must be granted, and the others be in progress',
+      );
+    },
+  },
+  {
+    title: 'a claim that is sent twice with one token is granted twice, and is one claim',
+    async check(round) {
+      await round.lease('a');
+      const again = await round.claim('a');
+      assert.ok(again.state === 'claimed', 'the holder was refused its own claim');
+      assert.equal(
+        (await round.claim('b')).state,
+        'in_progress',
+        'beside a claim that is held, another token is not in progress',
+      );
+      assert.deepEqual(await again.lease.settle(), { overlapped: false });
+    },
+  },
+  {
+    title: 'a released callback is granted to exactly one of fifty concurrent claims',
+    async check(round) {
+      await (await round.lease('a')).release();
+      const next = await round.tryLeaseOfFifty();
+      assert.ok(next, 'a released callback was not free');
+      assert.deepEqual(await next.settle(), { overlapped: false });
+    },
+  },
+  {
+    title: 'a renewal after the release is refused, and leaves the callback free',
+    async check(round) {
+      const held = await round.lease('a');
+      await held.release();
+      assert.equal(await held.renew(), false, 'a released lease was renewed');
+      assert.ok(await round.tryLease('b'), 'the renewal of a released lease took the callback');
+    },
+  },
+  {
+    title: 'a settled callback is settled for every token, with the fingerprint that it was settled with',
+    async check(round) {
+      const held = await round.lease('a');
+      assert.deepEqual(await held.settle(), { overlapped: false });
+      for (const token of ['a', 'b']) {
+        assert.deepEqual(await round.claim(token, { fingerprint: 'other facts' }), {
+          state: 'settled',
+          fingerprint: 'facts of a',
+        });
+      }
+    },
+  },
+  {
+    title: 'a fingerprint of 2 000 characters comes back unchanged',
+    async check(round) {
+      await (await round.lease('a', { fingerprint: longFingerprint })).settle();
+      const claim = await round.claim('b');
+      assert.ok(claim.state === 'settled', `a settled callback is ${claim.state}`);
+      assert.equal(claim.fingerprint, longFingerprint);
+    },
+  },
+  {
+    title: 'settling twice is settling once',
+    async check(round) {
+      const held = await round.lease('a');
+      assert.deepEqual(await held.settle(), { overlapped: false });
+      assert.deepEqual(await held.settle(), { overlapped: false });
+      assert.deepEqual(await round.claim('b'), { state: 'settled', fingerprint: 'facts of a' });
+    },
+  },
+  {
+    title: 'a release after settling changes nothing',
+    async check(round) {
+      const held = await round.lease('a');
+      await held.settle();
+      await held.release();
+      assert.equal((await round.claim('b')).state, 'settled', 'the release deleted the settled record');
+    },
+  },
+  {
+    title: 'keys of up to 255 characters stay apart, whatever they contain',
+    async check(round) {
+      const { key } = round;
+      const long = (last: string): string => key.padEnd(254, 'x') + last;
+      const keys = [...keyEnds.map((end) => `${key} ${end}`), ` ${key} a`, long('1'), long('2')];
+      const leases = await Promise.all(
+        keys.map(async (each) => {
+          const claim = await round.claim(`token-${keys.indexOf(each)}`, { key: each, fingerprint: each });
+          assert.ok(claim.state === 'claimed', `the key ${JSON.stringify(each)} shares a record with another key`);
+          return claim.lease;
+        }),
+      );
+      await Promise.all(leases.map((lease) => lease.settle()));
+      const claims = await Promise.all(keys.map((each) => round.claim('later', { key: each })));
+      assert.deepEqual(
+        claims,
+        keys.map((fingerprint) => ({ state: 'settled', fingerprint })),
+      );
+    },
+  },
+];

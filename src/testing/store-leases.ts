@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import type { WrittenCheck } from './store-contract.js';
+
+/** Long enough to show a lease that is cut at a second. In milliseconds. */
+const measuredMs = 1_500;
+/** Long enough where only the end of the lease matters. In milliseconds. */
+const shortMs = 200;
+
+/** Checks in which a lease lapses. */
+export const leaseChecks: readonly WrittenCheck[] = [
+  {
+    title: 'a lease lasts its length without renewal, and then lapses',
+    leaseMs: measuredMs,
+    async check(round) {
+      const term = round.begin('a lease');
+      await round.lease('a', { leaseMs: round.leaseMs });
+      await round.leaseAfterAll(term);
+    },
+  },
+  {
+    title: 'a renewed lease lasts its length from the last renewal, and then lapses',
+    leaseMs: measuredMs,
+    async check(round) {
+      const held = await round.lease('a', { leaseMs: round.leaseMs });
+      let renewed = round.begin('a renewed lease');
+      for (let renewal = 0; renewal < 2; renewal += 1) {
+        await round.pause(round.leaseMs / 3); // As the receiver does.
+        renewed = round.begin('a renewed lease');
+        assert.equal(await held.renew(), true, 'the renewal of a lease was refused within its length');
+      }
+      await round.leaseAfterAll(renewed);
+    },
+  },
+  {
+    title: 'a lapsed lease is taken over by exactly one of fifty concurrent claims',
+    leaseMs: shortMs,
+    async check(round) {
+      await round.lease('late', { leaseMs: round.leaseMs });
+      await round.leaseAfter(round.begin('a lease'), () => round.tryLeaseOfFifty());
+    },
+  },
+  {
+    title: "a late holder's renewal is refused and changes nothing, before and after the next holder has settled",
+    leaseMs: shortMs,
+    async check(round) {
+      const { late, next } = await round.takeOver();
+      assert.equal(await late.renew(), false, 'a lease was renewed that another delivery had taken over');
+      assert.equal((await round.claim('third')).state, 'in_progress', "the late renewal ended the next holder's claim");
+      assert.equal(await next.renew(), true, "the late holder's renewal took the lease from the next holder");
+      await next.settle();
+      assert.equal(await late.renew(), false, 'a lease was renewed whose callback was settled');
+      assert.deepEqual(await round.claim('third'), { state: 'settled', fingerprint: 'facts of next' });
+    },
+  },
+  {
+    title: "a late holder's renewal after the next holder's release is refused, and leaves the callback free",
+    leaseMs: shortMs,
+    async check(round) {
+      const { late, next } = await round.takeOver();
+      await next.release();
+      assert.equal(await late.renew(), false, 'a lease was renewed that had lapsed and been released by another');
+      assert.ok(await round.tryLease('third'), 'the renewal of a lease that was gone took the callback');
+    },
+  },
+  {
+    title: "a late holder's release changes nothing, before and after the next holder has settled",
+    leaseMs: shortMs,
+    async check(round) {
+      const { late, next } = await round.takeOver();
+      await late.release();
+      assert.equal((await round.claim('third')).state, 'in_progress', "the late release ended the next holder's claim");
+      assert.deepEqual(await next.settle(), { overlapped: false });
+      await late.release();
+      assert.deepEqual(
+        await round.claim('third'),
+        { state: 'settled', fingerprint: 'facts of next' },
+        'the late release deleted the settled record',
+      );
+    },
+  },
+  {
+    title: "a late holder's success is kept and reported as overlapped; a transactional store rejects it",
+    leaseMs: shortMs,
+    async check(round) {
+      const { late, next } = await round.takeOver();
+      if (round.transactional) {
+        await assert.rejects(late.settle());
+        assert.deepEqual(await next.settle(), { overlapped: false });
+        assert.deepEqual(await round.claim('third'), { state: 'settled', fingerprint: 'facts of next' });
+        return;
+      }
+      assert.deepEqual(await late.settle(), { overlapped: true });
+      assert.equal((await round.claim('third')).state, 'settled', 'the late success was not recorded');
+      await next.release();
+      assert.equal((await round.claim('third')).state, 'settled', 'the release deleted the success of another');
+      assert.deepEqual(await next.settle(), { overlapped: true });
+    },
+  },
+  {
+    title: "a late holder's success is kept even after the next holder's release; a transactional store rejects it",
+    leaseMs: shortMs,
+    async check(round) {
+      const { late, next } = await round.takeOver();
+      await next.release();
+      if (round.transactional) {
+        await assert.rejects(late.settle());
+        assert.ok(await round.tryLease('third'), 'a success that was rejected took the callback');
+        return;
+      }
+      assert.deepEqual(await late.settle(), { overlapped: true });
+      assert.deepEqual(
+        await round.claim('third'),
+        { state: 'settled', fingerprint: 'facts of late' },
+        'the late success was not recorded',
+      );
+    },
+  },
+];

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import type { CallbackStore, Claim, ClaimRequest, Lease } from '../core/store.js';
+import { pause } from '../core/timers.js';
+
+/** A lease or a record of this length does not end during a check. In milliseconds. */
+export const longMs = 30_000;
+
+/** The longest that a lease is made which is to end during a check, in milliseconds. */
+const longestLeaseMs = longMs / 2;
+
+/** A time is measured only if every call of the store took less than this part of it. */
+const slowestPart = 11;
+
+/** What a check asks for beside a callback and a token: the rest has defaults. */
+type Request = Partial<ClaimRequest & { key: string }>;
+
+/**
+ * Runs a check. A failure counts only if each call of the store, and each pause, took a small part of `leaseMs`: a busy
+ * machine can make a right store look wrong. Otherwise the check runs again, with a lease that fits what was measured.
+ */
+export async function runCheck(
+  store: CallbackStore<unknown>,
+  shortestLeaseMs: number,
+  check: (round: Round) => Promise<void>,
+): Promise<void> {
+  for (let leaseMs = shortestLeaseMs; ;) {
+    const round = new Round(store, leaseMs);
+    try {
+      await check(round);
+      return;
+    } catch (error) {
+      const measurableMs = round.slowestMs * slowestPart;
+      if (measurableMs <= leaseMs || leaseMs >= longestLeaseMs) throw error;
+      leaseMs = Math.min(longestLeaseMs, Math.ceil(1.5 * measurableMs));
+    } finally {
+      await round.end();
+    }
+  }
+}
+
+/** One run of a check, on a callback that no other run uses. Measures the store's calls. */
+export class Round {
+  /** The length of those leases and records that are to end during the check, in milliseconds. */
+  readonly leaseMs: number;
+  readonly key = `contract-${crypto.randomUUID()}`;
+  readonly transactional: boolean;
+  /** The longest call of the store so far, or by how much a pause was too long, in milliseconds. */
+  slowestMs = 0;
+  readonly #store: CallbackStore<unknown>;
+  readonly #leases: Lease<unknown>[] = [];
+
+  constructor(store: CallbackStore<unknown>, leaseMs: number) {
+    this.#store = store;
+    this.leaseMs = leaseMs;
+    this.transactional = store.transactional === true;
+  }
+
+  /** Claims the callback, by default for a long time. */
+  async claim(token: string, { key = this.key, ...request }: Request = {}): Promise<Claim<unknown>> {
+    const defaults = { fingerprint: `facts of ${token}`, leaseMs: longMs, retentionMs: longMs };
+    const claim = await this.#measure(() => this.#store.claim(key, { token, ...defaults, ...request }));
+    if (claim.state !== 'claimed') return claim;
+    const { lease } = claim;
+    this.#leases.push(lease);
+    return {
+      state: 'claimed',
+      lease: {
+        tx: lease.tx,
+        renew: () => this.#measure(() => lease.renew()),
+        settle: () => this.#measure(() => lease.settle()),
+        release: () => this.#measure(() => lease.release()),
+      },
+    };
+  }
+
+  /** Claims the callback, which must be granted. */
+  async lease(token: string, request?: Request): Promise<Lease<unknown>> {
+    const claim = await this.claim(token, request);
+    assert.ok(claim.state === 'claimed', `a free callback was not granted: it is ${claim.state}`);
+    return claim.lease;
+  }
+
+  /** Claims the callback, which may be taken. */
+  async tryLease(token: string): Promise<Lease<unknown> | undefined> {
+    const claim = await this.claim(token);
+    return claim.state === 'claimed' ? claim.lease : undefined;
+  }
+
+  claimFifty(): Promise<Claim<unknown>[]> {
+    return Promise.all(Array.from({ length: 50 }, (_, caller) => this.claim(`caller-${caller}`)));
+  }
+
+  /** Claims the callback fifty times concurrently: at most one claim may be granted. */
+  async tryLeaseOfFifty(): Promise<Lease<unknown> | undefined> {
+    const claims = await this.claimFifty();
+    const leases = claims.flatMap((claim) => (claim.state === 'claimed' ? [claim.lease] : []));
+    assert.ok(leases.length <= 1, `${leases.length} of 50 concurrent claims were granted`);
+    return leases[0];
+  }
+
+  /** What begins now and ends by itself: by default a lease of `leaseMs`. */
+  begin(name: string, lengthMs = this.leaseMs): Term {
+    return { name, lengthMs, beganAt: performance.now() };
+  }
+
+  /** Claims again and again until a claim is granted, which must be soon after the term has ended. */
+  async leaseAfter({ name, lengthMs }: Term, tryLease = () => this.tryLease('next')): Promise<Lease<unknown>> {
+    const slackMs = Math.max(1_000, lengthMs / 2);
+    const giveUpAt = performance.now() + lengthMs + slackMs;
+    for (;;) {
+      const askedAt = performance.now();
+      const lease = await tryLease();
+      if (lease !== undefined) return lease;
+      assert.ok(
+        askedAt < giveUpAt,
+        `${name} of ${lengthMs} ms never ended: the callback was still taken ${slackMs} ms later`,
+      );
+      await this.pause(Math.max(5, lengthMs / 50));
+    }
+  }
+
+  /** As `leaseAfter`, where the term must have lasted its whole length. */
+  async leaseAfterAll(term: Term): Promise<Lease<unknown>> {
+    const { name, lengthMs, beganAt } = term;
+    let refusedAt = beganAt;
+    const next = await this.leaseAfter(term, async () => {
+      const askedAt = performance.now();
+      const lease = await this.tryLease('next');
+      if (lease === undefined) refusedAt = askedAt;
+      return lease;
+    });
+    const lastedMs = Math.ceil(performance.now() - beganAt);
+    // Clocks of stores are rounded, and corrected while they run.
+    assert.ok(lastedMs >= 0.95 * lengthMs, `${name} of ${lengthMs} ms lasted only ${lastedMs} ms`);
+    // A reply that took long does not tell when in this time the term has ended.
+    assert.ok(refusedAt - beganAt >= 0.7 * lengthMs, `no claim was refused near the end of ${name} of ${lengthMs} ms`);
+    return next;
+  }
+
+  /** Lets the lease of one holder lapse, and another take the callback over. */
+  async takeOver(): Promise<{ late: Lease<unknown>; next: Lease<unknown> }> {
+    const late = await this.lease('late', { leaseMs: this.leaseMs });
+    return { late, next: await this.leaseAfter(this.begin('a lease')) };
+  }
+
+  async pause(ms: number): Promise<void> {
+    await this.#measure(() => pause(ms), ms);
+  }
+
+  /** Frees what the check has left claimed. */
+  async end(): Promise<void> {
+    await Promise.allSettled(this.#leases.map(async (lease) => lease.release()));
+  }
+
+  async #measure<T>(call: () => Promise<T>, expectedMs = 0): Promise<T> {
+    const startedAt = performance.now();
+    try {
+      return await call();
+    } finally {
+      this.slowestMs = Math.max(this.slowestMs, performance.now() - startedAt - expectedMs);
+    }
+  }
+}
+
+/** Something that ends by itself: a lease, or a settled record. */
+interface Term {
+  readonly name: string;
+  readonly lengthMs: number;
+  readonly beganAt: number;
+}

@@ -1,0 +1,199 @@
+import type { Redis } from 'ioredis';
+import { redisStore, type CallbackStore } from 'transfer-callbacks';
+import type { BrokenStore } from './broken-stores.js';
+import {
+  lasts,
+  renewedLasts,
+  keysApart,
+  outlasts,
+  fiftyFree,
+  fiftyReleased,
+  fiftyLapsed,
+  fiftyForgotten,
+  ownRenewal,
+  ownRelease,
+  lateRenewal,
+  goneRenewal,
+  lateRelease,
+  lateSuccess,
+  lostSuccess,
+  retention,
+} from './check-titles.js';
+
+/** What a command of `redisStore` is about. */
+interface Command {
+  readonly key: string;
+  readonly value: string;
+  readonly ms: number;
+}
+
+type RedisChanges = Partial<
+  Record<'claim' | 'settle' | 'renew' | 'release', (redis: Redis, command: Command) => Promise<unknown>>
+> & { readonly key?: (key: string) => string };
+
+/** `redisStore` on a real Redis, with other commands in place of some of its own. */
+export function changedRedisStore(redis: Redis, changes: RedisChanges): CallbackStore {
+  return redisStore({
+    call(name, ...args) {
+      const script = /^eval/i.test(name);
+      const [key = '', value = ''] = (script ? args.slice(2) : args).map(String);
+      args[args.indexOf(key)] = changes.key?.(key) ?? key;
+      const has = (word: string): boolean => args.some((argument) => String(argument).toUpperCase() === word);
+      const kind = /^get$/i.test(name)
+        ? undefined
+        : script
+          ? (['release', 'renew'] as const)[args.length - 4]
+          : has('NX')
+            ? 'claim'
+            : 'settle';
+      const ms = Number(script ? args[4] : args[3]);
+      const change = kind && changes[kind];
+      return change ? change(redis, { key, value, ms }) : redis.call(name, ...args);
+    },
+  });
+}
+
+const onRedis = (changes: () => RedisChanges) => (redis: Redis) => changedRedisStore(redis, changes());
+
+export const brokenRedisStores: readonly BrokenStore[] = [
+  {
+    fault: 'holds a lease for 700 ms at most',
+    make: onRedis(() => ({
+      claim: (redis, { key, value, ms }) => redis.call('SET', key, value, 'PX', Math.min(ms, 700), 'NX'),
+    })),
+    caughtBy: [lasts],
+    says: /a lease of \d+ ms lasted only/,
+  },
+  {
+    fault: 'renews a lease for 300 ms only',
+    make: onRedis(() => ({ renew: (redis, { key }) => redis.call('PEXPIRE', key, 300) })),
+    caughtBy: [renewedLasts],
+    says: /the renewal of a lease was refused within its length/,
+  },
+  {
+    fault: 'removes the expiry with a renewal',
+    make: onRedis(() => ({ renew: (redis, { key }) => redis.call('PERSIST', key).then(() => 1) })),
+    caughtBy: [renewedLasts],
+    says: /a renewed lease of \d+ ms never ended/,
+  },
+  {
+    fault: 'claims without PX',
+    make: onRedis(() => ({ claim: (redis, { key, value }) => redis.call('SET', key, value, 'NX') })),
+    caughtBy: [lasts],
+    says: /a lease of \d+ ms never ended/,
+  },
+  {
+    fault: 'claims without NX',
+    make: onRedis(() => ({ claim: (redis, { key, value, ms }) => redis.call('SET', key, value, 'PX', ms) })),
+    caughtBy: [fiftyFree, fiftyReleased],
+    says: /50 concurrent claims/,
+  },
+  {
+    fault: 'claims with XX',
+    make: onRedis(() => ({ claim: (redis, { key, value, ms }) => redis.call('SET', key, value, 'PX', ms, 'XX') })),
+    caughtBy: [fiftyFree],
+    says: /of 50 concurrent claims one must be granted/,
+  },
+  {
+    fault: 'looks first, and then takes what it found free',
+    make: onRedis(() => ({
+      async claim(redis, { key, value, ms }) {
+        return (await redis.exists(key)) === 1 ? null : redis.call('SET', key, value, 'PX', ms);
+      },
+    })),
+    caughtBy: [fiftyFree, fiftyReleased, fiftyLapsed, fiftyForgotten],
+    says: /50 concurrent claims/,
+  },
+  {
+    fault: 'cuts keys at 128 characters',
+    make: onRedis(() => ({ key: (key) => key.slice(0, 128) })),
+    caughtBy: [keysApart],
+    says: /shares a record with another key/,
+  },
+  {
+    fault: 'trims keys',
+    make: onRedis(() => ({ key: (key) => key.trim() })),
+    caughtBy: [keysApart],
+    says: /shares a record with another key/,
+  },
+  {
+    fault: 'settles with KEEPTTL, so that the record ends with the lease',
+    make: onRedis(() => ({ settle: (redis, { key, value }) => redis.call('SET', key, value, 'KEEPTTL', 'GET') })),
+    caughtBy: [outlasts],
+    says: /a settled record was forgotten before its retention had passed/,
+  },
+  {
+    fault: 'renews whatever it finds, a settled record too',
+    make: onRedis(() => ({ renew: (redis, { key, ms }) => redis.call('PEXPIRE', key, ms) })),
+    caughtBy: [lateRenewal, outlasts],
+    says: /a lease was renewed/,
+  },
+  {
+    fault: 'shortens a settled record with a renewal that it refuses',
+    make: onRedis(() => ({
+      async renew(redis, { key, value, ms }) {
+        await redis.call('PEXPIRE', key, ms);
+        return Number((await redis.get(key)) === value);
+      },
+    })),
+    caughtBy: [outlasts],
+    says: /a settled record was forgotten before its retention had passed/,
+  },
+  {
+    fault: 'counts retention from the claim',
+    make: onRedis(() => {
+      const claimedAt = new Map<string, number>();
+      return {
+        claim(redis, { key, value, ms }) {
+          if (!claimedAt.has(key)) claimedAt.set(key, performance.now());
+          return redis.call('SET', key, value, 'PX', ms, 'NX');
+        },
+        settle(redis, { key, value, ms }) {
+          const left = ms - (performance.now() - (claimedAt.get(key) ?? 0));
+          return redis.call('SET', key, value, 'PX', Math.max(1, Math.round(left)), 'GET');
+        },
+      };
+    }),
+    caughtBy: [retention],
+    says: /a settled record of \d+ ms lasted only/,
+  },
+  {
+    fault: 'settles without PX',
+    make: onRedis(() => ({ settle: (redis, { key, value }) => redis.call('SET', key, value, 'GET') })),
+    caughtBy: [retention, fiftyForgotten],
+    says: /never ended/,
+  },
+  {
+    fault: 'renews with SET, whoever holds the claim',
+    make: onRedis(() => ({
+      renew: (redis, { key, value, ms }) => redis.call('SET', key, value, 'PX', ms).then(() => 1),
+    })),
+    caughtBy: [ownRenewal, lateRenewal, goneRenewal, outlasts],
+    says: /renewed/,
+  },
+  {
+    fault: 'releases with DEL, whatever is there',
+    make: onRedis(() => ({ release: (redis, { key }) => redis.call('DEL', key) })),
+    caughtBy: [lateRelease, ownRelease],
+    says: /release/,
+  },
+  {
+    fault: 'deletes a settled record with a release, but no claim of another',
+    make: onRedis(() => ({
+      async release(redis, { key, value }) {
+        const found = await redis.get(key);
+        return found === value || found?.startsWith('settled') === true ? redis.call('DEL', key) : 0;
+      },
+    })),
+    caughtBy: [lateRelease, ownRelease, lateSuccess],
+    says: /settle/,
+  },
+  {
+    fault: 'settles with XX, so that a success is lost whose claim is gone',
+    make: onRedis(() => ({
+      settle: (redis, { key, value, ms }) => redis.call('SET', key, value, 'XX', 'PX', ms, 'GET'),
+    })),
+    caughtBy: [lostSuccess],
+    says: /the late success was not recorded/,
+  },
+];

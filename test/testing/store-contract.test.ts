@@ -1,0 +1,138 @@
+import { Redis } from 'ioredis';
+import { memoryStore, redisStore, type CallbackStore } from 'transfer-callbacks';
+import { storeContract } from 'transfer-callbacks/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startRedis, type RedisServer } from '../support/redis.js';
+import { brokenRedisStores, changedRedisStore } from './broken-redis-stores.js';
+import { brokenMemoryStores, changedStore } from './broken-stores.js';
+import { lasts } from './check-titles.js';
+
+let server: RedisServer;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.url);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+/** What the check with this title says of a store, or `undefined` if nothing. */
+async function faultFound(title: string, store: CallbackStore): Promise<string | undefined> {
+  const found = storeContract.find((each) => each.title === title) ?? expect.fail(`There is no check «${title}».`);
+  try {
+    await found.check(store);
+    return undefined;
+  } catch (error) {
+    return String(error);
+  }
+}
+
+async function faultsFound(store: CallbackStore): Promise<(string | undefined)[]> {
+  const found = await Promise.all(storeContract.map(({ title }) => faultFound(title, store)));
+  return found.filter((fault) => fault !== undefined);
+}
+
+/** Runs `work` while the event loop stands still for `blockedMs` at a time, half of the time. */
+async function besideBusyLoop<T>(blockedMs: number, work: () => Promise<T>): Promise<T> {
+  const timer = setInterval(() => {
+    for (const until = performance.now() + blockedMs; performance.now() < until;);
+  }, 2 * blockedMs);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/** A store that replies to each call after `fromMs` to `toMs`, and acts half way. */
+function slow(store: CallbackStore, fromMs = 50, toMs = 150): CallbackStore {
+  let calls = 0;
+  const wait = (): Promise<unknown> => {
+    const jitter = (((calls += 1) * 37) % 100) / 100;
+    return new Promise((resolve) => setTimeout(resolve, (fromMs + jitter * (toMs - fromMs)) / 2));
+  };
+  const late = async <T>(call: () => Promise<T>): Promise<T> => {
+    await wait();
+    try {
+      return await call();
+    } finally {
+      await wait();
+    }
+  };
+  return {
+    claim: (key, request) =>
+      late(async () => {
+        const claim = await store.claim(key, request);
+        if (claim.state !== 'claimed') return claim;
+        const { lease } = claim;
+        return {
+          state: 'claimed',
+          lease: {
+            tx: undefined,
+            renew: () => late(() => lease.renew()),
+            settle: () => late(() => lease.settle()),
+            release: () => late(() => lease.release()),
+          },
+        };
+      }),
+  };
+}
+
+describe('a right store passes every check', () => {
+  test.concurrent.each<[string, () => CallbackStore]>([
+    ['the memory store', () => memoryStore()],
+    ['the Redis store', () => redisStore(redis)],
+    ['the memory store, behind changes that change nothing', () => changedStore(memoryStore(), {})],
+    ['the Redis store, behind changes that change nothing', () => changedRedisStore(redis, {})],
+    ['a store that replies after 50 to 150 ms', () => slow(memoryStore())],
+  ])('%s', async (_name, make) => {
+    expect(await faultsFound(make())).toEqual([]);
+  });
+
+  test.each([
+    ['a fast store', () => memoryStore()],
+    ['a store that replies after 50 to 150 ms', () => slow(memoryStore())],
+  ])(
+    '%s beside a busy event loop',
+    async (_name, make) => {
+      expect(await besideBusyLoop(60, () => faultsFound(make()))).toEqual([]);
+    },
+    60_000,
+  );
+});
+
+describe.each([
+  ['a store that', brokenMemoryStores],
+  ['a Redis store that', brokenRedisStores],
+])('%s', (_store, brokenStores) => {
+  const verdicts = new Map<string, Promise<(string | undefined)[]>>();
+  beforeAll(() => {
+    // All together, because most of the time they wait for a lease.
+    for (const { fault, make, caughtBy } of brokenStores) {
+      const store = make(redis);
+      verdicts.set(fault, Promise.all(caughtBy.map((title) => faultFound(title, store))));
+    }
+  });
+
+  for (const { fault, caughtBy, says } of brokenStores) {
+    test(`${fault} is caught`, async () => {
+      expect(await verdicts.get(fault)).toEqual(caughtBy.map(() => expect.stringMatching(says) as string));
+    });
+  }
+});
+
+test.concurrent.each([
+  [50, 150],
+  // Its first claim after the lease has lapsed is granted when a right store would grant it too.
+  [600, 600],
+])('a broken store is caught even if it replies after %i to %i ms', async (fromMs, toMs) => {
+  const short = changedStore(memoryStore(), { request: (asked) => ({ ...asked, leaseMs: 700 }) });
+  expect(await faultFound(lasts, slow(short, fromMs, toMs))).toMatch(/a lease of \d+ ms lasted only \d+ ms/);
+});
+
+test('each check is shown to catch a broken store', () => {
+  const caught = new Set([...brokenMemoryStores, ...brokenRedisStores].flatMap(({ caughtBy }) => caughtBy));
+  expect([...caught].sort()).toEqual(storeContract.map(({ title }) => title).sort());
+});
