@@ -1,0 +1,65 @@
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { transferScenarios, type TransferScenario } from '../sandbox/index.js';
+import { requireScenario } from '../sandbox/options.js';
+
+/** The arguments or the environment are wrong: shown as one line, with exit code 2. */
+export class UsageError extends Error {}
+
+export const text = { type: 'string' } as const;
+export const flag = { type: 'boolean' } as const;
+
+/** Parses a command's arguments. Throws UsageError, also for an option that is given twice and takes one value. */
+export function parseArguments<const T extends NonNullable<ParseArgsConfig['options']>>(
+  args: readonly string[],
+  options: T,
+) {
+  const { values, positionals, tokens } = parseStrictly(args, options);
+  const seen = new Set<string>();
+  for (const token of tokens) {
+    if (token.kind !== 'option' || options[token.name]?.multiple === true) continue;
+    if (seen.has(token.name)) throw new UsageError(`Expected ${token.rawName} once, got it twice.`);
+    seen.add(token.name);
+  }
+  return { values, positionals };
+}
+
+function parseStrictly<const T extends NonNullable<ParseArgsConfig['options']>>(args: readonly string[], options: T) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, tokens: true });
+  } catch (error) {
+    const { message } = error as Error;
+    const [, name] = /^Option '(?:-\w, )?(--[\w-]+).*argument is ambiguous/.exec(message) ?? [];
+    if (name !== undefined) {
+      throw new UsageError(`Expected a value for ${name}; one that begins with a dash is given as ${name}=-1.`);
+    }
+    // Node adds advice after the first sentence.
+    throw new UsageError(`${String(message.split('. ')[0]).replace(/\.$/, '')}.`);
+  }
+}
+
+/** Throws UsageError if there are more arguments than `count` besides the options. */
+export function allowPositionals(positionals: readonly string[], count: number): void {
+  const excess = positionals[count];
+  if (excess !== undefined) throw new UsageError(`Unexpected argument ${JSON.stringify(excess)}.`);
+}
+
+export function toNumber(name: string, value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  if (/^-?\d+(\.\d+)?$/.test(value)) return Number(value);
+  throw new UsageError(`Expected ${name} to be a number, got ${JSON.stringify(value)}.`);
+}
+
+export function toScenario(value: string): TransferScenario {
+  requireScenario('scenario', value);
+  return value;
+}
+
+/** A random seed: a receiver whose store outlives this run would take repeated ids for duplicates. */
+export function randomSeed(): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+}
+
+/** For the help of a command. */
+export const scenarioList = transferScenarios
+  .map(({ name, description }) => `  ${name.padEnd(18)} ${description}`)
+  .join('\n');

@@ -1,0 +1,89 @@
+#!/usr/bin/env node
+import { createRequire } from 'node:module';
+import { UsageError } from './arguments.js';
+import * as reconcile from './reconcile.js';
+import * as sandbox from './sandbox.js';
+import { print } from './terminal.js';
+import * as trigger from './trigger.js';
+
+const help = `Usage: transfer-callbacks <command> [options]
+
+Commands:
+  sandbox    Run the transfer service, imitated from its documentation
+  trigger    Play one transfer of a scenario against a callback endpoint
+  reconcile  Read transfers back from the service: final, open or unknown?
+
+  transfer-callbacks help <command>    Options of a command (-h, --help)
+  transfer-callbacks --version         The version of the package (-v)
+`;
+
+const commands = new Map([
+  ['sandbox', sandbox],
+  ['trigger', trigger],
+  ['reconcile', reconcile],
+]);
+
+/** Options of the sandbox and the client that are not called the same with hyphens. */
+const names: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  sandbox: { finalAfterMs: '--final-after', callbackHeaders: '--header' },
+  trigger: { callbackHeaders: '--header', scenario: '<scenario>' },
+  reconcile: { baseUrl: 'TRANSFER_BASE_URL', apiKey: 'TRANSFER_API_KEY', apiSecret: 'TRANSFER_API_SECRET' },
+};
+
+/** Runs the command line. Resolves with the exit code. */
+async function run([name, ...args]: readonly string[]): Promise<number> {
+  if (name === '--version' || name === '-v') {
+    print(`${version()}\n`);
+    return 0;
+  }
+  const wantsHelp = name === undefined || ['help', '--help', '-h'].includes(name);
+  const [asked, ...rest] = wantsHelp ? args : [name, ...args];
+  if (asked === undefined) {
+    print(help);
+    return 0;
+  }
+  const command = commands.get(asked);
+  if (command === undefined) {
+    throw new UsageError(`Unknown command ${JSON.stringify(asked)}; known are ${[...commands.keys()].join(', ')}.`);
+  }
+  if (wantsHelp || rest.includes('--help') || rest.includes('-h')) {
+    print(command.help);
+    return 0;
+  }
+  return command.run(rest);
+}
+
+function version(): string {
+  // By the package's own name: the way to the file differs between src and dist.
+  const file = createRequire(import.meta.url)('transfer-callbacks/package.json') as { version: string };
+  return file.version;
+}
+
+/** Names the options in a message as on the command line. */
+function inFlags(message: string, command = ''): string {
+  const kebab = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  return message.replace(/`(\w+)[^`]*`/g, (_, name: string) => names[command]?.[name] ?? kebab(name));
+}
+
+const args = process.argv.slice(2);
+
+process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  if (code !== 'EPIPE') {
+    process.stderr.write(`transfer-callbacks: ${message}\n`);
+    process.exit(1);
+  }
+  // The reader of the pipe, such as `head`, has seen enough. A trigger still ends with its own code.
+  if (args[0] !== 'trigger') process.exit(0);
+});
+
+run(args).then(
+  (exitCode) => {
+    process.exitCode = exitCode;
+  },
+  (error: unknown) => {
+    const { message, code } = error as Error & { code?: string };
+    const isUsage = error instanceof UsageError || code === 'INVALID_ARGUMENT';
+    process.stderr.write(`transfer-callbacks: ${isUsage ? inFlags(message, args[0]) : message}\n`);
+    process.exitCode = isUsage ? 2 : 1;
+  },
+);

@@ -1,0 +1,43 @@
+import { isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
+import type { SandboxAttempt } from '../sandbox/index.js';
+import { fit, paint, printable, width } from './terminal.js';
+
+/** Two or three lines on an attempt: what was sent, what came back and why. `when` comes first, and sets the indent. */
+export function attemptRows(attempt: SandboxAttempt, when: string): string {
+  const { number, answer, durationMs, reason, nextAtMs, plannedAtMs } = attempt;
+  const indent = ' '.repeat(when.length + 2);
+  const tail = `  ${describe(attempt.body)}  attempt ${number}`;
+  const name = fit(printable(attempt.externalId), width() - indent.length - tail.length);
+
+  const result = resultOf(answer);
+  const took = answerIsLost(answer) ? '' : `  ${durationMs} ms`;
+  const next = nextAtMs === undefined ? '' : `  next in ${(nextAtMs - plannedAtMs) / 1_000} s`;
+  const why = reason === undefined ? '' : printable(reason);
+  const isShort = `${indent}← ${result}${took}  ${why}${next}`.length <= width();
+  const colour = isAcknowledgement(answer) ? 'green' : 'red';
+  const inline = why !== '' && isShort ? `  ${why}` : '';
+  const below = isShort ? '' : `${indent}  ${fit(why, width() - indent.length - 2)}\n`;
+  return (
+    `${paint('dim', when)}  ${name}${tail}\n` +
+    `${indent}${paint('dim', '←')} ${paint(colour, result)}${took}${inline}${next}\n${below}`
+  );
+}
+
+function answerIsLost(answer: AttemptAnswer): boolean {
+  return 'error' in answer && answer.error === 'lost';
+}
+
+function resultOf(answer: AttemptAnswer): string {
+  if ('status' in answer) return String(answer.status);
+  return answerIsLost(answer) ? 'lost on the way, as the scenario wants' : fit(printable(answer.error), 50);
+}
+
+/** The event and the amount of a callback's body; the scenario `malformed` sends one that cannot be read. */
+function describe(body: string): string {
+  try {
+    const { event, data } = JSON.parse(body) as { event: string; data: { amount: number; currency: string } };
+    return printable(`${event}  ${data.amount} ${data.currency}`);
+  } catch {
+    return '(JSON cut short)';
+  }
+}

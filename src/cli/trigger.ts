@@ -1,0 +1,101 @@
+import { isAcknowledgement } from '../delivery/attempt.js';
+import { transferSandbox, type TransferSandbox } from '../sandbox/index.js';
+import {
+  allowPositionals,
+  flag,
+  parseArguments,
+  randomSeed,
+  scenarioList,
+  text,
+  toNumber,
+  toScenario,
+  UsageError,
+} from './arguments.js';
+import { attemptRows } from './rows.js';
+import { securedHelp, securedOptions, toCallbackOptions, unauthorizedHint } from './secured.js';
+import { jsonLine, paint, print } from './terminal.js';
+import { judge } from './verdict.js';
+
+export const help = `Usage: transfer-callbacks trigger <scenario> --to URL [options]
+
+Plays one transfer against a callback endpoint and prints the attempts, with the
+seconds at which the service plans them, and their responses. Exit code 0 if the
+endpoint responded as it should in this scenario, 1 if not, 2 if the arguments
+are wrong.
+
+  --to URL                   The callback endpoint
+${securedHelp}
+  --amount N                 The amount of the transfer
+  --external-id ID           Its externalId (default: made up from the seed)
+  --speed N                  How many times as fast as real time (default 1000)
+  --seed N                   Repeats the ids of another run (default: random)
+  --json                     Print one JSON object per line
+
+Scenarios:
+${scenarioList}
+`;
+
+const options = {
+  ...securedOptions,
+  to: text,
+  amount: text,
+  'external-id': text,
+  speed: text,
+  seed: text,
+  json: flag,
+};
+
+/** Plays one transfer and judges the responses. */
+export async function run(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArguments(args, options);
+  const [name] = positionals;
+  if (name === undefined) throw new UsageError('Expected a scenario: transfer-callbacks trigger <scenario> --to URL.');
+  allowPositionals(positionals, 1);
+  const scenario = toScenario(name);
+  const { to, json = false, 'external-id': externalId } = values;
+  if (to === undefined) throw new UsageError('Expected --to URL, the callback endpoint.');
+  const amount = toNumber('--amount', values.amount);
+
+  let firstAtMs: number | undefined;
+  const sandbox = await transferSandbox({
+    ...toCallbackOptions('--to', to, values),
+    scenario,
+    finalAfterMs: 0,
+    speed: toNumber('--speed', values.speed) ?? 1_000,
+    seed: toNumber('--seed', values.seed) ?? randomSeed(),
+    onAttempt(attempt) {
+      firstAtMs ??= attempt.plannedAtMs;
+      const when = `${(attempt.plannedAtMs - firstAtMs) / 1_000} s`.padStart(6);
+      print(json ? jsonLine({ type: 'attempt', ...attempt }) : attemptRows(attempt, when));
+    },
+  });
+  try {
+    // Otherwise the beginning of the externalId would choose the scenario.
+    if (externalId !== undefined) sandbox.setScenario(externalId, scenario);
+    await createTransfer(sandbox, { amount, externalId });
+    await sandbox.idle();
+  } finally {
+    await sandbox.close();
+  }
+
+  const { attempts } = sandbox;
+  const verdict = judge(scenario, attempts);
+  const acknowledged = attempts.some(({ answer }) => isAcknowledgement(answer));
+  if (json) {
+    print(jsonLine({ type: 'result', scenario, attempts: attempts.length, acknowledged, ...verdict }));
+  } else {
+    if (attempts.some(({ answer }) => 'status' in answer && answer.status === 401)) print(unauthorizedHint);
+    print(`${verdict.passed ? paint('green', 'Passed.') : paint('red', 'Not passed.')} ${verdict.because}\n`);
+  }
+  return verdict.passed ? 0 : 1;
+}
+
+async function createTransfer({ baseUrl, keys }: TransferSandbox, request: object): Promise<void> {
+  const { apiKey, apiSecret } = keys.valid;
+  const created = await fetch(`${baseUrl}/transactions/transfer`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'x-api-key': apiKey, 'x-api-secret': apiSecret },
+    body: JSON.stringify(request),
+  });
+  if (!created.ok) throw new UsageError(((await created.json()) as { message: string }).message);
+}

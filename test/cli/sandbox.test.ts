@@ -1,0 +1,109 @@
+import { expect, test, vi } from 'vitest';
+import { startMerchant } from '../sandbox/support.js';
+import { longestLine, objects, run, start, type Surroundings } from './support.js';
+
+const soon = { timeout: 20_000 };
+
+/** Starts the sandbox, and returns how to create a transfer once it has greeted. */
+async function greeted(args: readonly string[], surroundings?: Surroundings) {
+  const started = start(['sandbox', ...args], surroundings);
+  await vi.waitFor(() => {
+    expect(started.said.out).toMatch(/\n {4}-d .+\n\n|"type":"started".+\n/);
+  }, soon);
+  const greeting = started.said.out;
+  const baseUrl = String(/http:\/\/[^\s"]+/.exec(greeting)?.[0]);
+  const create = (body: object, apiKey = 'sandbox-key', apiSecret = 'sandbox-secret') =>
+    fetch(`${baseUrl}/transactions/transfer`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'x-api-key': apiKey, 'x-api-secret': apiSecret },
+      body: JSON.stringify(body),
+    });
+  return { ...started, greeting, baseUrl, create };
+}
+
+test('sandbox prints every attempt, without colours in a pipe, and ends with 0 on SIGINT', async () => {
+  const { url } = await startMerchant([500]);
+  const { child, said, ended, create } = await greeted(['--callback-url', url, '--speed', '1000', '--seed', '3']);
+  expect((await create({ externalId: 'with\u001b[31mcolour' })).status).toBe(201);
+  await vi.waitFor(() => {
+    expect(said.out).toMatch(/\d\d:\d\d:\d\d {2}with\?\[31mcolour {2}transfer\.success {2}15000 XAF {2}attempt 2\n/);
+    expect(said.out).toMatch(/← 500 {2}\d+ ms {2}next in 30 s\n[^]+← 200 {2}\d+ ms\n/);
+  }, soon);
+  child.kill('SIGINT');
+  const { code, out, err } = await ended;
+  expect([code, err]).toEqual([0, '']);
+  expect(out).not.toContain('\u001b');
+});
+
+test('the greeting shows every key with its secret, in 80 columns, and a curl command that works', async () => {
+  const { greeting, baseUrl } = await greeted([]);
+  expect(longestLine(greeting)).toBeLessThanOrEqual(80);
+  for (const suffix of ['', '-expired', '-revoked', '-merchant-inactive']) {
+    expect(greeting).toContain(`sandbox-key${suffix}`);
+    expect(greeting).toContain(`sandbox-secret${suffix}`);
+  }
+  const curl = greeting.slice(greeting.indexOf('curl '));
+  const headers = [...curl.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name, value]) => [name, value]) as [
+    string,
+    string,
+  ][];
+  const body = String(/-d '(.+)'/.exec(curl)?.[1]);
+  expect(JSON.parse(body)).toMatchObject({ callbackUrl: 'http://localhost:3000/callbacks/transfers' });
+  const created = await fetch(`${baseUrl}/transactions/transfer`, { method: 'POST', headers, body });
+  expect(created.status).toBe(201);
+});
+
+test.each<[string, string[], Record<string, string>]>([
+  ['options', ['--api-key', 'my-key', '--api-secret', 'my-hidden'], {}],
+  ['the environment', [], { SANDBOX_API_KEY: 'my-key', SANDBOX_API_SECRET: 'my-hidden' }],
+])('a key and secret from %s are used, and the secret is not printed', async (_from, args, env) => {
+  for (const format of [[], ['--json']]) {
+    const { said, create } = await greeted([...args, ...format], { env });
+    expect((await create({}, 'my-key', 'my-hidden')).status).toBe(201);
+    expect((await create({})).status).toBe(400);
+    expect(said.out).toContain('my-key');
+    expect(said.out).not.toContain('my-hidden');
+  }
+});
+
+test('--host chooses the address to listen at', async () => {
+  const { baseUrl, create } = await greeted(['--host', 'localhost']);
+  expect(new URL(baseUrl).hostname).toBe('localhost');
+  expect((await create({})).status).toBe(201);
+});
+
+test('the callbacks of a sandbox carry tokens and headers, and the first 401 is explained', async () => {
+  const secret = 'the-secret-of-the-endpoint';
+  const { url, received } = await startMerchant([401, 401]);
+  const secured = ['--url-token-env', 'CALLBACK_SECRET', '--header', 'X-Token: abc'];
+  const { said, create } = await greeted(['--callback-url', url, '--speed', '1000', ...secured], {
+    env: { CALLBACK_SECRET: secret },
+  });
+  await create({});
+  await vi.waitFor(() => {
+    expect(said.out).toContain('← 200');
+  }, soon);
+  expect(received.map(({ headers }) => headers['x-token'])).toEqual(['abc', 'abc', 'abc']);
+  expect(said.out.match(/Hint: 401/g)).toHaveLength(1);
+  expect(said.out).not.toContain(secret);
+});
+
+test('sandbox --json prints one object per line, and ends with 0 on SIGTERM', async () => {
+  const { child, ended } = await greeted(['--json']);
+  child.kill('SIGTERM');
+  const { code, out } = await ended;
+  expect(code).toBe(0);
+  expect(objects(out)).toMatchObject([
+    {
+      ...{ type: 'started', apiKey: 'sandbox-key', apiSecret: 'sandbox-secret' },
+      keys: { revoked: { apiKey: 'sandbox-key-revoked', apiSecret: 'sandbox-secret-revoked' } },
+    },
+  ]);
+});
+
+test('sandbox says in one line why it cannot start, with exit code 1', async () => {
+  const { url } = await startMerchant();
+  const { code, err } = await run('sandbox', '--port', new URL(url).port);
+  expect(code).toBe(1);
+  expect(err).toMatch(/^transfer-callbacks: listen EADDRINUSE[^\n]+\n$/);
+});

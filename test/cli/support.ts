@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export interface Surroundings {
+  readonly env?: Record<string, string>;
+  /** Whether standard output and standard error are a terminal. */
+  readonly terminal?: boolean;
+  readonly stdin?: string;
+}
+
+/** What the machine that runs the tests may have set, and would change the output. */
+const unset = {
+  CI: undefined,
+  FORCE_COLOR: undefined,
+  NO_COLOR: undefined,
+  NODE_DISABLE_COLORS: undefined,
+  SANDBOX_API_KEY: undefined,
+  SANDBOX_API_SECRET: undefined,
+};
+
+/** Starts the command line as a process. */
+export function start(args: readonly string[], { env, terminal = false, stdin = '' }: Surroundings = {}) {
+  const imports = ['--import', 'tsx', ...(terminal ? ['--import', './test/cli/as-terminal.ts'] : [])];
+  const child = spawn(process.execPath, [...imports, 'src/cli/index.ts', ...args], {
+    cwd: root,
+    env: { ...process.env, ...unset, TERM: 'xterm-256color', ...env },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  child.stdin.on('error', () => undefined); // A command that reads nothing may end first.
+  child.stdin.end(stdin);
+  const said = { out: '', err: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (said.out += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said.err += text));
+  const ended = once(child, 'close').then(([code]: unknown[]) => ({ code, ...said }));
+  return { child, said, ended };
+}
+
+export const run = (...args: string[]) => start(args).ended;
+
+/** The objects of an output with one JSON object per line. */
+export function objects(out: string): unknown[] {
+  return out
+    .trim()
+    .split('\n')
+    .map((each) => JSON.parse(each) as unknown);
+}
+
+export function longestLine(output: string): number {
+  return Math.max(...output.split('\n').map((line) => line.length));
+}

@@ -1,0 +1,183 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  headerToken,
+  memoryStore,
+  transferCallbackListener,
+  transferToken,
+  urlToken,
+  type TransferCallback,
+} from 'transfer-callbacks';
+import { transferScenarios, type TransferScenario } from 'transfer-callbacks/sandbox';
+import { startMerchant } from '../sandbox/support.js';
+import { serve } from '../support/http.js';
+import { longestLine, objects, run, start } from './support.js';
+
+type Verify = NonNullable<Parameters<typeof transferCallbackListener>[0] & { verify?: unknown }>['verify'];
+
+/** This package's own listener, which responds as it should in every scenario. */
+async function startListener(verify?: Verify): Promise<string> {
+  const done = (): void => undefined;
+  const options = { store: memoryStore(), onSuccess: done, onFailed: done, logger: false as const };
+  const { url, close } = await serve(
+    transferCallbackListener(verify === undefined ? options : { ...options, verify: verify as never }),
+  );
+  onTestFinished(close);
+  return url;
+}
+
+/** One command for each case; on a small machine not all of them at the same time. */
+async function outcomes(url: string, names: readonly TransferScenario[]): Promise<unknown[]> {
+  const ended: unknown[] = [];
+  for (let from = 0; from < names.length; from += 5) {
+    const some = names.slice(from, from + 5).map(async (name) => {
+      const { code, out } = await run('trigger', name, '--to', url, '--json', '--speed', '10000');
+      const result = objects(out).at(-1) as { passed: boolean };
+      return [name, code, result.passed];
+    });
+    ended.push(...(await Promise.all(some)));
+  }
+  return ended;
+}
+
+describe('the verdict', () => {
+  const names = transferScenarios.map(({ name }) => name);
+
+  test('is passed for this package, in every scenario', async () => {
+    const url = await startListener();
+    expect(await outcomes(url, names)).toEqual(names.map((name) => [name, 0, true]));
+  }, 120_000);
+
+  test('is not passed for an endpoint that acknowledges whatever it gets', async () => {
+    const { url } = await startMerchant();
+    const wrong = ['flip', 'malformed', 'wrong-content-type'] as const;
+    expect(await outcomes(url, wrong)).toEqual(wrong.map((name) => [name, 1, false]));
+  });
+
+  test('is not passed for an endpoint that never acknowledges', async () => {
+    const { url } = await startMerchant((_received, _count, response) => response.writeHead(500).end());
+    const all = names.filter((name) => name !== 'no-callback');
+    expect(await outcomes(url, all)).toEqual(all.map((name) => [name, 1, false]));
+  }, 120_000);
+
+  test('is not passed for an endpoint that refuses what it has acknowledged', async () => {
+    const { url } = await startMerchant([200, 409]);
+    expect(await outcomes(url, ['duplicate'])).toEqual([['duplicate', 1, false]]);
+  });
+
+  test.each<[TransferScenario, number, readonly number[], string]>([
+    ['flip', 1, [], 'Not passed. After FAILED, SUCCESS was acknowledged for the same id: a payout may count twice.'],
+    ['flip', 0, [200, 422, 422, 422, 422], 'Passed. FAILED was acknowledged; the contradiction that followed it was'],
+    ['flip', 1, [500, 500, 500, 500], 'Not passed. FAILED was not acknowledged.'],
+    ['malformed', 1, [], 'Not passed. JSON that was cut short was acknowledged.'],
+    ['malformed', 0, [400], 'Passed. The callback was acknowledged at attempt 2.'],
+    ['wrong-content-type', 1, [], 'Not passed. A text/plain body was acknowledged'],
+    ['duplicate', 1, [200, 409], 'Not passed. The callback was acknowledged, but refused when it came again.'],
+    ['failed', 1, [400, 400, 400, 400], 'Not passed. None of 4 attempts was acknowledged.'],
+    ['no-callback', 0, [], 'Passed. No callback was sent: in this scenario only a query tells the outcome.'],
+  ])('of %s is exit code %i after %j, and one line says why', async (scenario, code, statuses, line) => {
+    const { url } = await startMerchant(statuses);
+    const ended = await run('trigger', scenario, '--to', url, '--speed', '10000');
+    expect([ended.code, ended.err]).toEqual([code, '']);
+    expect(ended.out.trimEnd().split('\n').at(-1)).toContain(line);
+  });
+});
+
+describe('the rows', () => {
+  test('show event, amount, status, duration, reason and when the next attempt is planned', async () => {
+    const { url, bodies } = await startMerchant((_received, count, response) => {
+      if (count === 2) response.end('{"outcome":"processed"}');
+      else response.writeHead(503).end('{"error":true,"statusCode":503,"message":"Not\\u001b[2Jnow","data":null}');
+    });
+    const { code, out, err } = await run(
+      ...['trigger', 'failed', '--to', url, '--amount', '7', '--external-id', 'burst-1'],
+    );
+    expect([code, err]).toEqual([0, '']);
+    expect(out.replace(/\d+ ms/g, 'N ms').split('\n')).toEqual([
+      '   0 s  burst-1  transfer.failed  7 XAF  attempt 1',
+      '        ← 503  N ms  Not?[2Jnow  next in 30 s',
+      '  30 s  burst-1  transfer.failed  7 XAF  attempt 2',
+      '        ← 200  N ms  processed',
+      'Passed. The callback was acknowledged at attempt 2.',
+      '',
+    ]);
+    expect((JSON.parse(String(bodies()[0])) as TransferCallback).data.amount).toBe(7);
+  });
+
+  test('fit into 80 columns, with a reason that is too long on a line of its own', async () => {
+    const message = 'The handler failed. '.repeat(9);
+    const { url } = await startMerchant((_received, _count, response) => {
+      response.writeHead(500).end(JSON.stringify({ error: true, statusCode: 500, message, data: null }));
+    });
+    const { out } = await run('trigger', 'success', '--to', url, '--external-id', 'x'.repeat(300));
+    expect(longestLine(out)).toBe(80);
+    expect(out).toMatch(/\n {8}← 500 {2}\d+ ms {2}next in 30 s\n {10}The handler failed\. .+…\n/);
+  });
+
+  test('show the seconds of the schedule, whatever the speed', async () => {
+    const { url } = await startMerchant([500, 500, 500, 500]);
+    const { out } = await run('trigger', 'lost-attempts', '--to', url, '--speed', '20000');
+    expect([...out.matchAll(/^ *(\d+) s {2}/gm)].map(([, seconds]) => Number(seconds))).toEqual([0, 30, 90, 210]);
+    expect(out).toContain('← lost on the way, as the scenario wants  next in 30 s');
+  });
+
+  test('with --json are one object each, with the result last', async () => {
+    const { url } = await startMerchant([400, 400, 400, 400]);
+    const { code, out } = await run('trigger', 'success', '--to', url, '--json', '--speed', '10000');
+    expect(code).toBe(1);
+    expect(objects(out)).toMatchObject([
+      ...[1, 2, 3, 4].map((number) => ({ type: 'attempt', number, answer: { status: 400 } })),
+      { type: 'result', scenario: 'success', attempts: 4, acknowledged: false, passed: false },
+    ]);
+  });
+});
+
+describe('a secured endpoint', () => {
+  const secret = 'the-secret-of-the-endpoint';
+  const inEnvironment = { env: { CALLBACK_SECRET: secret } };
+
+  test.each<[string, Verify, string[]]>([
+    ['transferToken', transferToken(secret), ['--transfer-token-env', 'CALLBACK_SECRET']],
+    ['urlToken', urlToken(secret), ['--url-token-env', 'CALLBACK_SECRET']],
+    ['headerToken', headerToken('X-Token', secret), ['--header', 'Accept: a/b', '--header', `X-Token: ${secret}`]],
+  ])('with %s accepts what the command sends, and the secret is not printed', async (_name, verify, options) => {
+    const url = await startListener(verify);
+    for (const format of [[], ['--json']]) {
+      const { code, out, err } = await start(['trigger', 'success', '--to', url, ...options, ...format], inEnvironment)
+        .ended;
+      expect([code, err]).toEqual([0, '']);
+      expect(out).toContain('processed');
+      expect(out).not.toContain(secret);
+    }
+  });
+
+  test('that responds 401 is explained once', async () => {
+    const url = await startListener(transferToken(secret));
+    const { code, out } = await run('trigger', 'success', '--to', url, '--speed', '10000');
+    expect(code).toBe(1);
+    expect(out.match(/← 401/g)).toHaveLength(4);
+    expect(out.match(/Hint: 401 means that a verifier refused the sender/g)).toHaveLength(1);
+  });
+});
+
+test('trigger ends with 2 when the sandbox refuses the transfer', async () => {
+  const { code, out, err } = await run(
+    ...['trigger', 'success', '--to', 'http://127.0.0.1:1/', '--external-id', 'x'.repeat(110_000)],
+  );
+  expect([code, out]).toEqual([2, '']);
+  expect(err).toMatch(/^transfer-callbacks: [^\n]+\n$/);
+});
+
+test('trigger ends with the code of its verdict when its reader has gone', async () => {
+  const { url } = await startMerchant(Array<number>(8).fill(500));
+  const { child, ended } = start(['trigger', 'success', '--to', url]);
+  child.stdout.destroy();
+  expect((await ended).code).toBe(1);
+});
+
+test('a transfer has another id each time, unless the seed is the same', async () => {
+  const { url, bodies } = await startMerchant();
+  for (const seed of [[], [], ['--seed', '5'], ['--seed', '5']]) await run('trigger', 'success', '--to', url, ...seed);
+  const ids = bodies().map((body) => (JSON.parse(body) as TransferCallback).data.id);
+  expect(new Set(ids).size).toBe(3);
+  expect(ids[2]).toBe(ids[3]);
+});

@@ -1,0 +1,108 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { transferScenarios } from 'transfer-callbacks/sandbox';
+import { longestLine, root, run, start } from './support.js';
+
+test.each(['--version', '-v'])('%s prints the version of the package', async (option) => {
+  const { version } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8')) as { version: string };
+  expect(await run(option)).toEqual({ code: 0, out: `${version}\n`, err: '' });
+});
+
+test('help names every command, however it is asked for', async () => {
+  const ways = await Promise.all([run(), run('help'), run('--help'), run('-h')]);
+  for (const { code, out, err } of ways) {
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(/\n {2}sandbox .+\n {2}trigger .+\n {2}reconcile /);
+    expect(out).toBe(ways[0].out);
+  }
+});
+
+test.each(['sandbox', 'trigger', 'reconcile'])('help on %s is the same in every form, in 80 columns', async (name) => {
+  const ways = await Promise.all([run('help', name), run(name, '--help'), run(name, '-h')]);
+  for (const { code, out, err } of ways) {
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toContain(`Usage: transfer-callbacks ${name} `);
+    expect(out).toBe(ways[0].out);
+    expect(longestLine(out)).toBeLessThanOrEqual(80);
+    for (const scenario of name === 'reconcile' ? [] : transferScenarios) expect(out).toContain(`  ${scenario.name} `);
+  }
+});
+
+describe('wrong arguments are named in one line, with exit code 2:', () => {
+  const to = ['--to', 'http://127.0.0.1:1/'];
+  test.each<[string, string[]]>([
+    ['Unknown command "frob"; known are sandbox, trigger, reconcile.', ['frob']],
+    ['Unknown command "frob"', ['help', 'frob']],
+    ["Unknown option '--frob'.", ['sandbox', '--frob']],
+    ['Unexpected argument "frob".', ['sandbox', 'frob']],
+    ['Unexpected argument "frob".', ['reconcile', 'frob']],
+    ['Expected --port to be a number, got "x".', ['sandbox', '--port', 'x']],
+    ['Expected --port to be a whole number from 0 to 65535, got 70000.', ['sandbox', '--port', '70000']],
+    ['Expected a value for --port; one that begins with a dash is given as --port=-1.', ['sandbox', '--port', '-1']],
+    ['Expected --port to be a whole number from 0 to 65535, got -1.', ['sandbox', '--port=-1']],
+    ['Expected --host to be an address, got "".', ['sandbox', '--host', '']],
+    ['Expected --api-key to be visible ASCII characters', ['sandbox', '--api-key', 'a b']],
+    ['Expected --final-after to be a whole number', ['sandbox', '--final-after', '1.5']],
+    ['Expected --callback-url to be a URL on this machine', ['sandbox', '--callback-url', 'http://example.com']],
+    ['Expected --scenario to be one of success', ['sandbox', '--scenario', 'frob']],
+    ['Expected --seed once, got it twice.', ['sandbox', '--seed', '1', '--seed', '2']],
+    ['Expected a scenario', ['trigger', ...to]],
+    ['Expected <scenario> to be one of success', ['trigger', 'frob', ...to]],
+    ['Unexpected argument "flip".', ['trigger', 'failed', 'flip', ...to]],
+    ['Expected --to URL, the callback endpoint.', ['trigger', 'failed']],
+    ["Option '--to <value>' argument missing.", ['trigger', 'failed', '--to']],
+    ['Expected --to once, got it twice.', ['trigger', 'failed', ...to, ...to]],
+    ['Expected --external-id to be a string of at least one character.', ['trigger', 'burst', ...to, '--external-id=']],
+    ['Expected --to to be a URL on this machine, or --allow-other-hosts', ['trigger', 'failed', '--to=http://e.com']],
+    ["Expected --header to be 'Name: value'.", ['trigger', 'failed', ...to, '--header', 'the-secret']],
+    ['Expected the header a once, got it twice.', ['trigger', 'failed', ...to, '--header=A: 1', '--header=a: 2']],
+    ['Expected --header to be without Host, Connection', ['trigger', 'failed', ...to, '--header=Content-Type: a/b']],
+    ['Expected --header to be a string that a header can carry', ['trigger', 'failed', ...to, '--header=A: \u{1f600}']],
+    ['Expected --url-token-env to name an environment variable', ['trigger', 'failed', ...to, '--url-token-env=NONE']],
+    ['Expected --callback-url beside --url-token-env.', ['sandbox', '--url-token-env', 'PATH']],
+    ['Expected SHORT to be', ['trigger', 'failed', ...to, '--transfer-token-env', 'SHORT']],
+    [
+      'Expected --transfer-token-env or --url-token-env, not both',
+      ['trigger', 'failed', ...to, '--transfer-token-env=A', '--url-token-env=B'],
+    ],
+    ['Expected TRANSFER_BASE_URL, TRANSFER_API_KEY and TRANSFER_API_SECRET in the environment.', ['reconcile']],
+  ])('%s', async (message, args) => {
+    const { code, out, err } = await start(args, { env: { SHORT: 'short-one' } }).ended;
+    expect(err).toContain(`transfer-callbacks: ${message}`);
+    expect(err.trimEnd().split('\n')).toHaveLength(1);
+    expect(err).not.toMatch(/the-secret|short-one/);
+    expect([code, out]).toEqual([2, '']);
+  });
+
+  test('a service in the environment that is no URL', async () => {
+    const env = { TRANSFER_BASE_URL: 'nowhere', TRANSFER_API_KEY: 'k', TRANSFER_API_SECRET: 's' };
+    const { code, err } = await start(['reconcile'], { env }).ended;
+    expect([code, err]).toEqual([2, expect.stringContaining('Expected TRANSFER_BASE_URL to be an http or https URL')]);
+  });
+});
+
+test('output that cannot be written is exit code 1, with the reason', async () => {
+  const command = `exec "${process.execPath}" --import tsx src/cli/index.ts --version >/dev/full`;
+  const full = spawn('sh', ['-c', command], { cwd: root });
+  const [code] = (await once(full, 'close')) as [number];
+  expect(code).toBe(process.platform === 'linux' ? 1 : code);
+});
+
+describe('colours', () => {
+  const escape = '\u001b[';
+  const flip = ['trigger', 'success', '--to', 'http://127.0.0.1:1/', '--speed', '100000'];
+
+  test.each<[string, boolean, Record<string, string>, boolean]>([
+    ['are not in a pipe', false, {}, false],
+    ['are in a pipe with FORCE_COLOR', false, { FORCE_COLOR: '1' }, true],
+    ['are on a terminal', true, {}, true],
+    ['are not on a terminal with NO_COLOR', true, { NO_COLOR: '1' }, false],
+    ['are not on a terminal with TERM=dumb', true, { TERM: 'dumb' }, false],
+  ])('%s', async (_when, terminal, env, coloured) => {
+    const { out } = await start(flip, { terminal, env }).ended;
+    expect(out).toContain('Not passed.');
+    expect(out.includes(escape)).toBe(coloured);
+  });
+});
