@@ -1,5 +1,11 @@
 import express, { type Express } from 'express';
-import { memoryStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
+import {
+  headerToken,
+  memoryStore,
+  transferCallbackReceiver,
+  transferCallbackRouter,
+  type Verifier,
+} from 'transfer-callbacks';
 import { reconcileTransfers, transferClient } from 'transfer-callbacks/client';
 import { transferSandbox } from 'transfer-callbacks/sandbox';
 import { deliver, invalidCallbacks, transferSucceeded } from 'transfer-callbacks/testing';
@@ -7,18 +13,19 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { payouts } from './payouts.js';
 
 const path = '/callbacks/transfers';
+const token = 'a-secret-of-this-test';
 const markPaid = vi.fn<(typeof payouts)['markPaid']>();
 const refund = vi.fn<(typeof payouts)['refund']>();
 
 /** Your app, made for a test, and the receiver behind it. */
-function merchant() {
+function merchant({ verify }: { verify?: Verifier } = {}) {
   const receiver = transferCallbackReceiver({
     store: memoryStore(),
     logger: false,
     onSuccess: ({ data }) => markPaid(data.externalId, data.amount),
     onFailed: ({ data }) => refund(data.externalId, data.failureReason),
   });
-  const app: Express = express().use(path, transferCallbackRouter({ receiver }));
+  const app: Express = express().use(path, transferCallbackRouter({ receiver, verify }));
   return { app, receiver };
 }
 
@@ -44,6 +51,16 @@ describe('the callbacks of our payouts, delivered as the service does', () => {
       answers: [500, 200],
     });
     expect(markPaid).toHaveBeenCalledTimes(2);
+  });
+
+  it('reach an endpoint that checks a token', async () => {
+    const app = merchant({ verify: headerToken('X-Callback-Token', token) }).app;
+
+    expect(await deliver(app, transferSucceeded(), { path, headers: { 'X-Callback-Token': token } })).toEqual({
+      acknowledged: true,
+      answers: [200],
+    });
+    expect(markPaid).toHaveBeenCalledTimes(1);
   });
 
   it.each(invalidCallbacks)('are refused: $title', async ({ callback }) => {

@@ -15,9 +15,10 @@ const service = await transferSandbox({ speed: 1_000, finalAfterMs: 20_000, seed
 const client = transferClient({ baseUrl: service.baseUrl, ...service.keys.valid });
 
 console.log(`
-A merchant creates transfers at a sandbox of the service and receives their callbacks, with claims
-in ${redis === undefined ? 'memory' : 'Redis'}. The service makes up to 4 attempts; the pauses between them, of 30, 60 and 120 s, take
-as many milliseconds here.
+A merchant creates transfers at a sandbox of the service and receives their
+callbacks, with claims in ${redis === undefined ? 'memory' : 'Redis'}. The service makes up to 4 attempts; the pauses
+between them, of 30, 60 and 120 s, take as many milliseconds here. Below: what
+each attempt was answered, what the handlers did, how each delivery ended.
 
 ${header()}`);
 
@@ -36,8 +37,9 @@ await redis?.quit();
 
 if (failures === 0) {
   console.log(`
-${paint('green', `All ${scenes.length} are as designed`)}, in ${tookMs} ms. What was acknowledged had been handled, once; nobody was
-believed without the token; and what no callback told was found by asking.
+${paint('green', `All ${scenes.length} are as designed`)}, in ${tookMs} ms. What was acknowledged had been handled,
+once; nobody was believed without the token; and what no callback told was found
+by asking.
 `);
 } else {
   console.log(`\n${paint('red', `${failures} of ${scenes.length} are not as designed.`)}\n`);

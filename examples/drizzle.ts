@@ -19,13 +19,15 @@ const payouts = pgTable('payouts_drizzle', {
 });
 
 /**
- * Drizzle on the client of the claim: this row and the record that the callback was handled are committed together, or
- * neither is. The transaction is the store's to end: no commit, rollback or release here, and no `transaction` of
- * Drizzle's, which would commit it too early.
+ * Drizzle on the client of the claim: this row and the record of the callback are committed together, or neither is.
+ * `transaction` works too, as a savepoint within the store's transaction; without it the insert would do as well. Run
+ * one transaction after the other, and give it no isolation level: it is READ COMMITTED.
  */
 export async function book({ data }: TransferCallback, { tx }: HandlerContext<PoolClient>): Promise<void> {
   const { id, externalId, status, amount } = data;
-  await drizzle(tx).insert(payouts).values({ callbackId: id, externalId, status, amount });
+  await drizzle(tx).transaction(async (nested) => {
+    await nested.insert(payouts).values({ callbackId: id, externalId, status, amount });
+  });
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

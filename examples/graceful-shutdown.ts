@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import express from 'express';
 import { Redis } from 'ioredis';
 import { redisStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
@@ -12,7 +12,7 @@ const receiver = transferCallbackReceiver({
   store: redisStore(redis),
   async onSuccess({ data }, { signal }) {
     console.log(`Booking ${data.externalId}`);
-    await setTimeout(1_000, undefined, { signal }); // Stands for work that can be cancelled.
+    await pause(1_000, undefined, { signal }); // Stands for work that can be cancelled.
     console.log(`Booked ${data.externalId}`);
   },
   onFailed({ data }) {
@@ -30,11 +30,15 @@ const server = app.listen(port, (error) => {
 });
 
 async function shutDown(): Promise<void> {
-  // First no new connections, then no new deliveries on those that are open.
+  // First no new connections, then no new deliveries on the open ones.
   const serverClosed = new Promise((resolve) => server.close(resolve));
   const { unfinished } = await receiver.close({ timeoutMs: 10_000 });
-  // These heeded no signal. Their leases lapse, and the service's next attempt finds them free.
+  // These handlers ignored their signal. Their leases expire before the service's next attempt.
   if (unfinished > 0) process.exit(1);
+  // The answers are on their way. A request that is still open after them hangs, and would keep the server open forever.
+  setTimeout(() => {
+    server.closeAllConnections();
+  }, 1_000).unref();
   await serverClosed;
   // Last, because until here a handler's success may have been waiting to be recorded.
   await redis.quit();

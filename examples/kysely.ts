@@ -19,24 +19,27 @@ interface Tables {
   };
 }
 
-/** Kysely wants a pool: this one hands out the client of the claim, and does not take it back, for it is the store's. */
+/** Kysely wants a pool: this one hands out the client of the claim. The store ignores Kysely's `release`. */
 function kyselyOn(tx: PoolClient): Kysely<Tables> {
-  const client = { query: tx.query.bind(tx), release: () => undefined };
-  const pool = { connect: () => Promise.resolve(client), end: () => Promise.resolve() };
+  const pool = { connect: () => Promise.resolve(tx), end: () => Promise.resolve() };
   return new Kysely({ dialect: new PostgresDialect({ pool }) });
 }
 
 /**
- * Kysely on the client of the claim: this row and the record that the callback was handled are committed together, or
- * neither is. The transaction is the store's to end: no commit, rollback or release here, and no `transaction` of
- * Kysely's, which would commit it too early.
+ * Kysely on the client of the claim: this row and the record of the callback are committed together, or neither is.
+ * `transaction` works too, as a savepoint within the store's transaction; without it the insert would do as well. Run
+ * one transaction after the other, and give it no isolation level: it is READ COMMITTED.
  */
 export async function book({ data }: TransferCallback, { tx }: HandlerContext<PoolClient>): Promise<void> {
   const { id, externalId, status, amount } = data;
   await kyselyOn(tx)
-    .insertInto('payouts_kysely')
-    .values({ callback_id: id, external_id: externalId, status, amount })
-    .execute();
+    .transaction()
+    .execute((nested) =>
+      nested
+        .insertInto('payouts_kysely')
+        .values({ callback_id: id, external_id: externalId, status, amount })
+        .execute(),
+    );
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

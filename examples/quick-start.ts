@@ -1,21 +1,18 @@
 import express from 'express';
 import { memoryStore, transferCallbackRouter } from 'transfer-callbacks';
-import { payouts } from './payouts.js';
+
+const router = transferCallbackRouter({
+  store: memoryStore(),
+  onSuccess({ data }) {
+    console.log(`Paid ${data.externalId}: ${data.amount} ${data.currency}`);
+  },
+  onFailed({ data }) {
+    console.log(`Refunded ${data.externalId}:`, data.failureReason);
+  },
+});
 
 const app = express();
-
-app.use(
-  '/callbacks/transfers',
-  transferCallbackRouter({
-    store: memoryStore(),
-    async onSuccess({ data }) {
-      await payouts.markPaid(data.externalId, data.amount);
-    },
-    async onFailed({ data }) {
-      await payouts.refund(data.externalId, data.failureReason);
-    },
-  }),
-);
+app.use('/callbacks/transfers', router);
 
 const port = Number(process.env.PORT ?? 3000);
 app.listen(port, (error) => {

@@ -25,14 +25,16 @@ async function* openPayouts(): AsyncGenerator<PendingTransfer> {
 
 /** One pass. Run it from a timer, as here, or make it a script of its own and run that from cron. */
 async function reconcile(signal?: AbortSignal): Promise<void> {
-  const { processed, duplicate, pending, unknown, failed, problems } = await reconcileTransfers({
+  const { processed, duplicate, pending, unknown, failed, problems, stopped } = await reconcileTransfers({
     client,
     receiver,
     pending: openPayouts(),
+    deadlineMs: 240_000, // So that it has ended when cron starts the next one.
     signal,
   });
   console.log(`Reconciled: ${JSON.stringify({ processed, duplicate, pending, unknown, failed })}`);
   for (const { id, error } of problems) console.log(`Look into ${id}: ${String(error)}`);
+  if (stopped !== undefined) console.log(`The pass ended early: ${stopped}. The next one reads the rest.`);
 }
 
 const stopping = new AbortController();

@@ -21,7 +21,7 @@ const server = app.listen(0, '127.0.0.1');
 await once(server, 'listening');
 const { port } = server.address() as AddressInfo;
 
-// The service on this machine, a thousand times as fast: a retry after 30 s comes after 30 ms.
+// The service on this machine, a thousand times as fast: a retry after 30 s takes 30 ms.
 const sandbox = await transferSandbox({ speed: 1_000 });
 const { apiKey, apiSecret } = sandbox.keys.valid;
 
@@ -34,7 +34,9 @@ await fetch(`${sandbox.baseUrl}/transactions/transfer`, {
   }),
 });
 await sandbox.idle();
-for (const { number, answer } of sandbox.attempts) console.log(`Attempt ${number}:`, answer);
+for (const { number, answer, reason } of sandbox.attempts) {
+  console.log(`Attempt ${number}:`, 'status' in answer ? answer.status : answer.error, reason ?? '');
+}
 
 await sandbox.close();
 server.close();

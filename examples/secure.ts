@@ -13,11 +13,10 @@ import {
 import { payouts } from './payouts.js';
 
 // To replace a secret, set the new one here and keep the old one as `…_PREVIOUS` until the last transfer that was
-// created with it is final. Unset, as in this demonstration, a secret lasts as long as the process.
+// created with it is final. Without a new one, as in this demonstration, a secret lasts as long as the process; in
+// production, leave `randomBytes` out: a verifier without its secret is refused.
 function secretFromEnv(name: string): Secret {
-  const current = process.env[name] ?? randomBytes(32).toString('base64url');
-  const previous = process.env[`${name}_PREVIOUS`];
-  return previous === undefined ? current : [current, previous];
+  return [process.env[name] ?? randomBytes(32).toString('base64url'), process.env[`${name}_PREVIOUS`]];
 }
 
 const receiver = transferCallbackReceiver({

@@ -39,7 +39,7 @@ export async function startMerchant(store: CallbackStore): Promise<Merchant> {
   const outcomes: string[] = [];
   let failure: Error | undefined;
 
-  async function book(what: string, { amount, currency, paymentMethod }: TransferCallback['data']): Promise<void> {
+  async function book(what: string, { amount }: TransferCallback['data']): Promise<void> {
     await setTimeout(20);
     if (failure !== undefined) {
       const error = failure;
@@ -47,13 +47,12 @@ export async function startMerchant(store: CallbackStore): Promise<Merchant> {
       runs.push(error instanceof RetryLater ? 'later' : 'error');
       throw error;
     }
-    const beneficiary = paymentMethod === 'bank' ? 'bank' : 'wallet';
-    runs.push(`${what} ${amounts.format(amount)} ${currency}, ${beneficiary}`);
+    runs.push(`${what} ${amounts.format(amount)}`);
   }
 
   const receiver = transferCallbackReceiver({
     store,
-    onSuccess: ({ data }) => book('paid', data),
+    onSuccess: ({ data }) => book(data.paymentMethod === 'bank' ? 'wired' : 'paid', data),
     onFailed: ({ data }) => book('refunded', data),
     onOutcome({ outcome }) {
       outcomes.push(outcome);

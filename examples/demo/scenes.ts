@@ -27,68 +27,68 @@ export interface Scene {
 
 export const scenes: readonly Scene[] = [
   {
-    transfer: 'A payout that succeeds',
-    expected: { attempts: '200', runs: 'paid 15,000 XAF, wallet', outcomes: 'processed' },
+    transfer: 'A success',
+    expected: { attempts: '200', runs: 'paid 15,000', outcomes: 'processed' },
     play: (stage) => create(stage, 'success', { amount: 15_000 }),
   },
   {
-    transfer: 'A payout that fails',
-    expected: { attempts: '200', runs: 'refunded 900 XAF, wallet', outcomes: 'processed' },
+    transfer: 'A failure',
+    expected: { attempts: '200', runs: 'refunded 900', outcomes: 'processed' },
     play: (stage) => create(stage, 'failed'),
   },
   {
-    transfer: 'A payout to a bank account',
-    expected: { attempts: '200', runs: 'paid 250,000 XAF, bank', outcomes: 'processed' },
+    transfer: 'A bank account',
+    expected: { attempts: '200', runs: 'wired 250,000', outcomes: 'processed' },
     play: (stage) => create(stage, 'success', { amount: 250_000, paymentMethod: 'bank' }),
   },
   {
-    transfer: 'The handler fails at first',
-    expected: { attempts: '500, 200', runs: 'error, paid 900 XAF, wallet', outcomes: 'handler_failed, processed' },
+    transfer: 'Handler fails once',
+    expected: { attempts: '500, 200', runs: 'error, paid 900', outcomes: 'handler_failed, processed' },
     play: (stage) => {
       stage.merchant.failOnce(new Error('The database is down'));
       return create(stage, 'success');
     },
   },
   {
-    transfer: 'The handler asks for later',
-    expected: { attempts: '503, 200', runs: 'later, paid 900 XAF, wallet', outcomes: 'retry_later, processed' },
+    transfer: 'Handler wants later',
+    expected: { attempts: '503, 200', runs: 'later, paid 900', outcomes: 'retry_later, processed' },
     play: (stage) => {
       stage.merchant.failOnce(new RetryLater('The books are closed for the night'));
       return create(stage, 'success');
     },
   },
   {
-    transfer: 'Ten copies at the same time',
-    expected: { attempts: '10 × 200', runs: 'paid 900 XAF, wallet', outcomes: 'processed, 9 × duplicate' },
+    transfer: 'Ten copies together',
+    expected: { attempts: '10 × 200', runs: 'paid 900', outcomes: 'processed, 9 × duplicate' },
     play: (stage) => create(stage, 'burst'),
   },
   {
-    transfer: 'Two attempts are lost',
-    expected: { attempts: '2 × lost, 200', runs: 'paid 900 XAF, wallet', outcomes: 'processed' },
+    transfer: 'Two attempts lost',
+    expected: { attempts: '2 × lost, 200', runs: 'paid 900', outcomes: 'processed' },
     play: (stage) => create(stage, 'lost-attempts'),
   },
   {
-    transfer: 'A first attempt cut short',
-    expected: { attempts: '400, 200', runs: 'paid 900 XAF, wallet', outcomes: 'invalid, processed' },
+    transfer: 'JSON cut short',
+    expected: { attempts: '400, 200', runs: 'paid 900', outcomes: 'invalid, processed' },
     play: (stage) => create(stage, 'malformed'),
   },
   {
-    transfer: 'A failure, then a success',
+    transfer: 'A contradiction',
     expected: {
       attempts: '200, 4 × 422',
-      runs: 'refunded 900 XAF, wallet',
+      runs: 'refunded 900',
       outcomes: 'processed, 4 × conflict',
     },
     play: (stage) => create(stage, 'flip'),
   },
   {
-    transfer: 'A forgery without the token',
+    transfer: 'A forgery',
     expected: { attempts: '4 × 401', runs: 'nothing', outcomes: '4 × unauthorized' },
     play: async ({ merchant }) => (await deliver(merchant.publicUrl, transferFailed())).answers,
   },
   {
-    transfer: 'No callback: reconciled',
-    expected: { attempts: 'nothing', runs: 'paid 900 XAF, wallet', outcomes: 'processed' },
+    transfer: 'No callback',
+    expected: { attempts: 'nothing', runs: 'paid 900', outcomes: 'processed' },
     play: async (stage) => {
       const attempts = await create(stage, 'no-callback');
       await reconcile(stage);
@@ -96,8 +96,8 @@ export const scenes: readonly Scene[] = [
     },
   },
   {
-    transfer: 'Reconciled, then callback',
-    expected: { attempts: '200', runs: 'paid 900 XAF, wallet', outcomes: 'processed, duplicate' },
+    transfer: 'Reconciled first',
+    expected: { attempts: '200', runs: 'paid 900', outcomes: 'processed, duplicate' },
     play: async (stage) => {
       const attempts = create(stage, 'late-callback');
       // Until the transfer is final; its callback comes 600 ms later.

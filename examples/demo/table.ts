@@ -1,21 +1,16 @@
+import { styleText } from 'node:util';
 import { isAsDesigned, type Cells, type Scene } from './scenes.js';
 
-const widths = [27, 13, 27, 25];
+/** In 80 columns with the sign before them. */
+const widths = [19, 13, 15, 25];
 
-type Colour = 'green' | 'red' | 'dim';
-
-const codes: Record<Colour, [number, number]> = { green: [32, 39], red: [31, 39], dim: [2, 22] };
-
-/** Whether to colour what is printed: on a terminal that can, unless NO_COLOR says no. */
-const coloured = process.stdout.isTTY && process.stdout.hasColors();
-
-export function paint(colour: Colour, text: string): string {
-  const [on, off] = codes[colour];
-  return coloured ? `\u001B[${on}m${text}\u001B[${off}m` : text;
+/** Colours text for standard output: plain in a pipe, with NO_COLOR and with TERM=dumb, unless FORCE_COLOR is set. */
+export function paint(colour: 'green' | 'red' | 'dim', text: string): string {
+  return styleText(colour, text);
 }
 
 export function header(): string {
-  const titles = line(['Transfer', 'Attempts', 'What the handlers did', 'Outcome']);
+  const titles = line(['Transfer', 'Attempts', 'Handlers', 'Outcome']);
   return `  ${titles}\n  ${paint('dim', line(widths.map((width) => '─'.repeat(width))))}`;
 }
 
