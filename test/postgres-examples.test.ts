@@ -9,49 +9,74 @@ import {
   type TransferCallback,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import { runMigrations } from 'graphile-worker';
+import knexFactory from 'knex';
+import { Kysely, PostgresDialect, sql as kyselySql } from 'kysely';
+import PgBoss from 'pg-boss';
+import { DataSource } from 'typeorm';
 import { book as bookWithDrizzle } from '../examples/drizzle.js';
+import { book as bookWithKnex } from '../examples/knex.js';
 import { book as bookWithKysely } from '../examples/kysely.js';
+import { handOff } from '../examples/postgres-queue.js';
+import type * as TypeormExample from '../examples/typeorm.js';
 import { startPostgres, type PostgresServer } from './support/postgres.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 let server: PostgresServer;
 let pool: Pool;
+let bookWithTypeorm: (typeof TypeormExample)['book'];
 
 beforeAll(async () => {
   server = await startPostgres(18);
   pool = server.pool();
+  // It connects by itself, to where this points when it is loaded.
+  vi.stubEnv('DATABASE_URL', server.url);
+  ({ book: bookWithTypeorm } = await import('../examples/typeorm.js'));
 });
 afterAll(() => server.stop());
+
+type Handler = (callback: TransferCallback, context: HandlerContext<PoolClient>) => Promise<void>;
+
+/** Runs an example as a user would; it also creates its table. */
+function run(example: string): Promise<{ stdout: string; stderr: string }> {
+  return promisify(execFile)(process.execPath, ['--import', 'tsx', `examples/${example}`], {
+    cwd: root,
+    env: { ...process.env, DATABASE_URL: server.url },
+  });
+}
+
+function receiverWith(handler: Handler) {
+  return transferCallbackReceiver({
+    store: postgresStore(pool),
+    onSuccess: handler,
+    onFailed: handler,
+    logger: false,
+  });
+}
 
 describe.each([
   { example: 'drizzle.ts', book: bookWithDrizzle, table: 'payouts_drizzle' },
   { example: 'kysely.ts', book: bookWithKysely, table: 'payouts_kysely' },
+  { example: 'knex.ts', book: bookWithKnex, table: 'payouts_knex' },
+  {
+    example: 'typeorm.ts',
+    book: ((...given) => bookWithTypeorm(...given)) satisfies Handler,
+    table: 'payouts_typeorm',
+  },
 ])('$example', ({ example, book, table }) => {
-  /** Runs the example as a user would; it also creates the table. */
-  const run = (): Promise<{ stdout: string; stderr: string }> =>
-    promisify(execFile)(process.execPath, ['--import', 'tsx', `examples/${example}`], {
-      cwd: root,
-      env: { ...process.env, DATABASE_URL: server.url },
-    });
-  beforeAll(run);
+  beforeAll(() => run(example));
 
   async function rowsOf({ data }: TransferCallback): Promise<unknown[]> {
     const { rows } = await pool.query<object>(`SELECT * FROM ${table} WHERE callback_id = $1`, [data.id]);
     return rows;
   }
-  function receiverWith(handler: (callback: TransferCallback, context: HandlerContext<PoolClient>) => Promise<void>) {
-    return transferCallbackReceiver({
-      store: postgresStore(pool),
-      onSuccess: handler,
-      onFailed: handler,
-      logger: false,
-    });
-  }
 
   test('books a callback that comes twice once, and ends; and does so again', async () => {
-    const { stdout } = await run();
-    expect(stdout).toMatch(/^The first delivery: processed\nThe second delivery: duplicate\n\[\n {2}\{\n/);
+    const { stdout } = await run(example);
+    expect(stdout).toMatch(/^The first delivery: processed\nThe second delivery: duplicate\n\[\n {2}\w*\s?\{\n/);
     expect(stdout.match(/status: 'SUCCESS'/g)).toHaveLength(1);
   });
 
@@ -81,5 +106,119 @@ describe.each([
 
     expect((await receiverWith(book).receive(callback)).outcome).toBe('processed');
     expect(await rowsOf(callback)).toHaveLength(1);
+  });
+});
+
+type Work = (query: (text: string) => Promise<unknown>) => Promise<void>;
+
+describe("an ORM's own transaction within that of the claim", () => {
+  const knex = knexFactory({ client: 'pg' });
+  const orm = new DataSource({ type: 'postgres' });
+
+  beforeAll(() => pool.query('CREATE TABLE notes (callback text, note text)'));
+
+  test.each<[string, (tx: PoolClient, work: Work) => Promise<void>]>([
+    ['Drizzle', (tx, work) => drizzle(tx).transaction((nested) => work((text) => nested.execute(sql.raw(text))))],
+    [
+      'Kysely',
+      (tx, work) =>
+        new Kysely<object>({
+          dialect: new PostgresDialect({
+            pool: { connect: () => Promise.resolve(tx), end: () => Promise.resolve() },
+          }),
+        })
+          .transaction()
+          .execute((nested) => work((text) => kyselySql.raw(text).execute(nested))),
+    ],
+    ['Knex', (tx, work) => knex.transaction((nested) => work(async (text) => nested.raw(text)), { connection: tx })],
+    [
+      'TypeORM',
+      (tx, work) =>
+        Object.assign(orm.createQueryRunner(), { databaseConnection: tx }).manager.transaction((manager) =>
+          work((text) => manager.query(text)),
+        ),
+    ],
+  ])('%s: what it rolls back is undone, and nothing else', async (_orm, inTransaction) => {
+    const callback = transferSucceeded();
+    const { id } = callback.data;
+    const write = (note: string): string => `INSERT INTO notes VALUES ('${id}', '${note}')`;
+    const receiver = receiverWith(async (_callback, { tx }) => {
+      await inTransaction(tx, async (query) => {
+        await query(write('committed'));
+      });
+      const failing = inTransaction(tx, async (query) => {
+        await query(write('rolled back'));
+        throw new Error('this part only');
+      });
+      await expect(failing).rejects.toThrow('this part only');
+    });
+    expect((await receiver.receive(callback)).outcome).toBe('processed');
+    expect((await pool.query('SELECT note FROM notes WHERE callback = $1', [id])).rows).toEqual([
+      { note: 'committed' },
+    ]);
+    expect((await receiver.receive(callback)).outcome).toBe('duplicate');
+  });
+});
+
+describe('postgres-queue.ts', () => {
+  beforeAll(async () => {
+    await postgresStore(pool).migrate();
+    await runMigrations({ pgPool: pool });
+  });
+
+  async function jobsOf({ data }: TransferCallback): Promise<unknown[]> {
+    const { rows } = await pool.query<object>(
+      `SELECT identifier FROM graphile_worker._private_jobs AS jobs
+        JOIN graphile_worker._private_tasks AS tasks ON tasks.id = jobs.task_id WHERE payload->>'externalId' = $1`,
+      [data.externalId],
+    );
+    return rows;
+  }
+
+  test('runs the job of a callback that comes twice once', async () => {
+    const { stdout } = await run('postgres-queue.ts');
+    expect(stdout).toMatch(/^The first delivery: processed\nThe second delivery: duplicate\nThe job of \S+ runs\.\n/);
+    expect(stdout.match(/The job of/g)).toHaveLength(1);
+  });
+
+  test('there is one job for each callback, and none for a handler that throws', async () => {
+    const callback = transferSucceeded();
+    const failing = receiverWith(async (...given) => {
+      await handOff(...given);
+      throw new Error('after handing off');
+    });
+    expect((await failing.receive(callback)).outcome).toBe('handler_failed');
+    expect(await jobsOf(callback)).toEqual([]);
+    const receiver = receiverWith(handOff);
+    const copies = Array.from({ length: 5 }, () => receiver.receive(callback));
+    expect((await Promise.all(copies)).map(({ outcome }) => outcome).sort()).toEqual([
+      ...Array<string>(4).fill('duplicate'),
+      'processed',
+    ]);
+    expect(await jobsOf(callback)).toEqual([{ identifier: 'transfer.success' }]);
+  });
+
+  test('pg-boss joins the transaction by its db option, as the example says', async () => {
+    const boss = new PgBoss({ connectionString: server.url, schedule: false, supervise: false });
+    // `stop` does not wait until its connections are closed: those that the server then ends are errors to it.
+    boss.on('error', () => undefined);
+    await boss.start();
+    await boss.createQueue('payouts');
+    const send: Handler = async ({ data }, { tx }) => {
+      const db = { executeSql: (text: string, values: unknown[]) => tx.query(text, values) };
+      await boss.send('payouts', { id: data.id }, { db });
+    };
+    const callback = transferSucceeded();
+    const failing = receiverWith(async (...given) => {
+      await send(...given);
+      throw new Error('after sending');
+    });
+    expect((await failing.receive(callback)).outcome).toBe('handler_failed');
+    expect(await boss.fetch('payouts')).toEqual([]);
+    for (const outcome of ['processed', 'duplicate']) {
+      expect((await receiverWith(send).receive(callback)).outcome).toBe(outcome);
+    }
+    expect(await boss.fetch('payouts', { batchSize: 5 })).toMatchObject([{ data: { id: callback.data.id } }]);
+    await boss.stop({ graceful: false });
   });
 });

@@ -1,17 +1,25 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { compileFunction } from 'node:vm';
 import express from 'express';
 import request from 'supertest';
 import ts from 'typescript';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { receiverDefaults, receiverOptionNames } from '../src/core/options.js';
 import { answers } from '../src/http/answers.js';
-import { defaultBodyLimitBytes } from '../src/http/listener.js';
-import { postgresStore } from 'transfer-callbacks';
+import { defaultBodyLimitBytes } from '../src/http/options.js';
+import {
+  memoryStore,
+  postgresStore,
+  transferCallbackListener,
+  transferCallbackReceiver,
+  type TransferCallbackReceiver,
+} from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { payouts } from '../examples/payouts.js';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -44,7 +52,7 @@ test('it opens with the two commands, which are scripts of the package', () => {
 });
 
 test('it is short enough to be read', () => {
-  expect(readme.split('\n').length).toBeLessThanOrEqual(370);
+  expect(readme.split('\n').length).toBeLessThanOrEqual(420);
 });
 
 test('every TypeScript block compiles as a module of its own', () => {
@@ -84,24 +92,27 @@ describe('the quick start', () => {
   });
 
   test('runs, and does what it says', async () => {
-    const paid = vi.spyOn(payouts, 'markPaid').mockResolvedValue();
-    const refunded = vi.spyOn(payouts, 'refund').mockResolvedValue();
+    onTestFinished(() => void vi.restoreAllMocks());
+    // The port may be taken: supertest opens one.
+    vi.spyOn(express.application, 'listen').mockImplementation(() => createServer());
+    const printed = vi.spyOn(console, 'log').mockImplementation(() => undefined);
     const app = await appOf(quickStart);
     const [success, failure] = [transferSucceeded(), transferFailed()];
     for (const callback of [success, success, failure]) {
       await request(app).post('/callbacks/transfers').send(callback).expect(200);
     }
-    expect(paid.mock.calls).toEqual([[success.data.externalId, success.data.amount]]);
-    expect(refunded.mock.calls).toEqual([[failure.data.externalId, failure.data.failureReason]]);
+    expect(printed.mock.calls.map((line) => line.join(' '))).toEqual([
+      `Paid ${success.data.externalId}: ${success.data.amount} ${success.data.currency}`,
+      `Refunded ${failure.data.externalId}: ${failure.data.failureReason ?? ''}`,
+    ]);
   });
 
-  /** Runs the block as it stands, with its imports given to it, and returns its `app`. */
+  /** Runs the block with its imports given to it, and returns its `app`. */
   async function appOf(block: string): Promise<express.Express> {
     const { outputText } = ts.transpileModule(block, { compilerOptions: { module: ts.ModuleKind.CommonJS } });
     const modules: Record<string, unknown> = {
       express: { __esModule: true, default: express },
       'transfer-callbacks': await import('transfer-callbacks'),
-      './payouts.js': { payouts },
     };
     const run = compileFunction(`${outputText}\nreturn app;`, ['require', 'exports']) as (
       require: (name: string) => unknown,
@@ -109,6 +120,34 @@ describe('the quick start', () => {
     ) => express.Express;
     return run((name) => modules[name] ?? expect.fail(`it imports ${name}`), {});
   }
+});
+
+test('its shutdown ends although a stranger has never finished a request', async () => {
+  const block = blocks.find((code) => code.includes('function shutDown')) ?? expect.fail('there is no shutDown');
+  const { outputText } = ts.transpileModule(block, { compilerOptions: { module: ts.ModuleKind.CommonJS } });
+  const exported: { shutDown?: (server: Server, receiver: TransferCallbackReceiver) => Promise<void> } = {};
+  (compileFunction(outputText, ['exports']) as (exports: object) => void)(exported);
+  const receiver = transferCallbackReceiver({
+    store: memoryStore(),
+    onSuccess: () => undefined,
+    onFailed: () => undefined,
+    logger: false,
+  });
+  const server = createServer(transferCallbackListener({ receiver })).listen(0, '127.0.0.1');
+  const arrived = once(server, 'request');
+  await once(server, 'listening');
+  const stranger = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  onTestFinished(() => {
+    stranger.destroy();
+  });
+  stranger.on('error', () => undefined);
+  stranger.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{"a');
+  await arrived;
+
+  await exported.shutDown?.(server, receiver);
+
+  expect(server.listening).toBe(false);
+  expect(receiver.closing).toBe(true);
 });
 
 test('the table of answers is the one in the code', () => {

@@ -25,7 +25,7 @@ const refused: [why: string, options: unknown, message: string][] = [
   ['a schema that is none', { ...required, schema: {} }, 'Expected `schema` to be a zod schema, got an object.'],
   ['a logger that is none', { ...required, logger: { warn: () => undefined } }, 'Expected `logger` to be false or an object with warn and error, got an object.'],
   ['logger: true', { ...required, logger: true }, 'Expected `logger` to be false or an object with warn and error, got true.'],
-  ['a negative wait', { ...required, inFlightWaitMs: -1 }, ms('inFlightWaitMs', 0, 2_147_483_647, '-1')],
+  ['a negative wait', { ...required, inFlightWaitMs: -1 }, ms('inFlightWaitMs', 0, 2_147_481_647, '-1')],
   ['a fraction', { ...required, handlerTimeoutMs: 0.5 }, ms('handlerTimeoutMs', 1, 357_913_941, '0.5')],
   ['a hold that no timer can keep', { ...required, handlerTimeoutMs: 357_913_942 }, ms('handlerTimeoutMs', 1, 357_913_941, '357913942')],
   ['NaN', { ...required, storeTimeoutMs: NaN }, ms('storeTimeoutMs', 1, 9_999, 'NaN')],
@@ -47,7 +47,7 @@ describe.each([
   test.each(refused)('refuses %s', (_why, options, message) => {
     const error = thrownBy(() => make(options));
     expect(error).toBeInstanceOf(TransferCallbackError);
-    expect(error).toMatchObject({ name: 'TransferCallbackError', code: 'INVALID_OPTION' });
+    expect(error).toMatchObject({ name: 'TransferCallbackError', code: 'INVALID_ARGUMENT' });
     expect((error as Error).message).toContain(message);
   });
 });
@@ -66,7 +66,7 @@ describe.each([
     ['a limit of nothing', { receiver, bodyLimitBytes: 0 }, 'Expected `bodyLimitBytes` to be a whole number from 1 to 9007199254740991, got 0.'],
     ['a limit with a unit', { receiver, bodyLimitBytes: '100kb' }, 'Expected `bodyLimitBytes` to be a whole number from 1 to 9007199254740991, got "100kb".'],
   ])('refuses %s', (_why, options, message) => {
-    expect(thrownBy(() => make(options))).toMatchObject({ code: 'INVALID_OPTION', message });
+    expect(thrownBy(() => make(options))).toMatchObject({ code: 'INVALID_ARGUMENT', message });
   }); // prettier-ignore
 });
 
@@ -74,13 +74,15 @@ test('an unknown option is answered with the known ones', () => {
   expect(thrownBy(() => transferCallbackReceiver({ ...required, timeout: 5 } as typeof required))).toMatchObject({
     message:
       'Unknown option `timeout`; known are store, onSuccess, onFailed, confirm, schema, onOutcome, logger, ' +
-      'inFlightWaitMs, leaseMs, handlerTimeoutMs, storeTimeoutMs, retentionMs.',
+      'verifyTimeoutMs, confirmTimeoutMs, inFlightWaitMs, leaseMs, handlerTimeoutMs, storeTimeoutMs, retentionMs.',
   });
 });
 
 test('the defaults are those of the design, and undefined means default', () => {
   for (const options of [required, { ...required, leaseMs: undefined, retentionMs: undefined }]) {
     expect(transferCallbackReceiver(options).options).toMatchObject({
+      verifyTimeoutMs: 5_000,
+      confirmTimeoutMs: 10_000,
       inFlightWaitMs: 10_000,
       leaseMs: 15_000,
       handlerTimeoutMs: 20_000,
@@ -93,7 +95,9 @@ test('the defaults are those of the design, and undefined means default', () => 
 test('the least and the most of each option are accepted', () => {
   const least = { inFlightWaitMs: 0, storeTimeoutMs: 1, leaseMs: 4, handlerTimeoutMs: 1, retentionMs: 90_001 };
   const most = {
-    inFlightWaitMs: 2_147_483_647,
+    verifyTimeoutMs: 2_147_483_647,
+    confirmTimeoutMs: 2_147_483_647,
+    inFlightWaitMs: 2_147_473_648,
     storeTimeoutMs: 9_999,
     leaseMs: 29_999,
     handlerTimeoutMs: 357_913_941,
@@ -112,7 +116,7 @@ test('RetryLater has a message, a pause and a cause', () => {
     retryAfterMs: 60_000,
     cause,
   });
-  expect(thrownBy(() => new RetryLater('now', { retryAfterMs: 0 }))).toMatchObject({ code: 'INVALID_OPTION' });
+  expect(thrownBy(() => new RetryLater('now', { retryAfterMs: 0 }))).toMatchObject({ code: 'INVALID_ARGUMENT' });
 });
 
 function thrownBy(call: () => unknown): unknown {

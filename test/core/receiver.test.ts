@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import {
   memoryStore,
   RetryLater,
@@ -13,6 +13,7 @@ import {
   type TransferCallbackOutcome,
 } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { UnreadableCallback } from '../../src/core/callback.js';
 import { fakeClock, later, never, receiverOf, recorder, storeWith } from './support.js';
 
 beforeEach(fakeClock);
@@ -32,6 +33,7 @@ describe('a delivery', () => {
       outcome: 'processed',
       overlapped: false,
       id: success.data.id,
+      externalId: success.data.externalId,
       event: 'transfer.success',
       status: 'SUCCESS',
       source: 'queue',
@@ -59,12 +61,12 @@ describe('a delivery', () => {
     expect(onSuccess).toHaveBeenCalledTimes(1);
   });
 
-  test.each([
+  test.each<['status' | 'amount' | 'currency' | 'externalId', (data: TransferCallback['data']) => TransferCallback]>([
     ['status', (data: TransferCallback['data']) => transferFailed({ ...data, status: 'FAILED' } as object)],
     ['amount', (data: TransferCallback['data']) => transferSucceeded({ ...data, amount: 15_000.01 } as object)],
     ['currency', (data: TransferCallback['data']) => transferSucceeded({ ...data, currency: 'XOF' } as object)],
     ['externalId', (data: TransferCallback['data']) => transferSucceeded({ ...data, externalId: 'other' } as object)],
-  ])('is a conflict when its id was settled with another %s', async (_name, contradict) => {
+  ])('is a conflict when its id was settled with another %s', async (name, contradict) => {
     const onSuccess = vi.fn();
     const onFailed = vi.fn();
     const logger = recorder();
@@ -73,11 +75,18 @@ describe('a delivery', () => {
     await receiver.receive(callback);
     expect(await receiver.receive(contradict(callback.data))).toMatchObject({
       outcome: 'conflict',
-      settled: JSON.stringify(['SUCCESS', 15_000, 'XAF', callback.data.externalId]),
+      settled: { status: 'SUCCESS', amount: 15_000, currency: 'XAF', externalId: callback.data.externalId },
+      received: { [name]: contradict(callback.data).data[name] },
     });
     expect(onSuccess).toHaveBeenCalledTimes(1);
     expect(onFailed).not.toHaveBeenCalled();
     expect(logger.lines).toMatchObject([{ level: 'error', message: expect.stringContaining('contradicts') as string }]);
+  });
+
+  test('is a conflict although the store holds a text that this version does not write', async () => {
+    const store: CallbackStore = { claim: () => Promise.resolve({ state: 'settled', fingerprint: 'SUCCESS 15000' }) };
+    const outcome = await receiverOf({ store }).receive(transferSucceeded());
+    expect(outcome).toMatchObject({ outcome: 'conflict', settled: undefined, received: { amount: 15_000 } });
   });
 
   test.each([
@@ -122,16 +131,18 @@ describe('a delivery', () => {
     expect(outcome).toEqual({
       outcome: 'invalid',
       issues: [{ path: ['data', 'walletNumber'], message: 'Invalid input: expected string, received number' }],
+      id: callback.data.id,
+      externalId: callback.data.externalId,
+      verified: false,
       source: 'direct',
       durationMs: 0,
     });
   });
 
-  test('is invalid with the issues of an edge that could not read it', async () => {
-    const issues = [{ path: [], message: 'The body is not JSON.' }];
-    expect(await receiverOf().receive(transferSucceeded(), { unreadable: issues })).toMatchObject({
+  test('a callback that could not be read is invalid, and says why', async () => {
+    expect(await receiverOf().receive(new UnreadableCallback('The body is not JSON.'))).toMatchObject({
       outcome: 'invalid',
-      issues,
+      issues: [{ path: [], message: 'The body is not JSON.' }],
     });
   });
 
@@ -169,7 +180,7 @@ describe('a delivery', () => {
     const receiver = receiverOf({ schema: z.any().transform(() => give(callback.data)) as never, onSuccess });
     expect(await receiver.receive(callback)).toMatchObject({
       outcome: 'invalid',
-      error: expect.objectContaining({ code: 'INVALID_OPTION' }) as unknown,
+      error: expect.objectContaining({ code: 'INVALID_ARGUMENT' }) as unknown,
     });
     expect(onSuccess).not.toHaveBeenCalled();
   });
@@ -185,15 +196,15 @@ describe('a delivery', () => {
   test.each([
     ['says no', () => false],
     ['says no in time', () => Promise.resolve(false)],
-  ])('is unauthorized when admission %s, and never reaches the store', async (_name, admit) => {
+  ])('is unauthorized when admission %s, and never reaches the store', async (_name, verify) => {
     const claim = vi.fn();
     const receiver = receiverOf({ store: { claim } });
-    expect(await receiver.receive(transferSucceeded(), { admit })).toEqual({
+    expect(await receiver.receive(transferSucceeded(), { verify })).toEqual({
       outcome: 'unauthorized',
       source: 'direct',
       durationMs: 0,
     });
-    expect(await receiver.receive('nonsense', { admit })).toEqual({
+    expect(await receiver.receive('nonsense', { verify })).toEqual({
       outcome: 'unauthorized',
       issues: [{ path: [], message: 'Invalid input: expected object, received string' }],
       source: 'direct',
@@ -204,22 +215,22 @@ describe('a delivery', () => {
 
   test('is unauthorized when admission throws', async () => {
     const error = new Error('no key server');
-    const admit = (): never => {
+    const verify = (): never => {
       throw error;
     };
-    expect(await receiverOf().receive(transferSucceeded(), { admit })).toMatchObject({
+    expect(await receiverOf().receive(transferSucceeded(), { verify })).toMatchObject({
       outcome: 'unauthorized',
       error,
     });
   });
 
   test('shows admission the callback where it is valid, and nothing where it is not', async () => {
-    const admit = vi.fn(() => true);
+    const verify = vi.fn(() => true);
     const receiver = receiverOf();
     const callback = transferFailed();
-    expect(await receiver.receive(callback, { admit })).toMatchObject({ outcome: 'processed' });
-    expect(await receiver.receive({ event: 'x' }, { admit })).toMatchObject({ outcome: 'invalid' });
-    expect(admit.mock.calls).toEqual([[callback], [undefined]]);
+    expect(await receiver.receive(callback, { verify })).toMatchObject({ outcome: 'processed' });
+    expect(await receiver.receive({ event: 'x' }, { verify })).toMatchObject({ outcome: 'invalid' });
+    expect(verify.mock.calls).toEqual([[callback], [undefined]]);
   });
 });
 
@@ -322,19 +333,23 @@ describe('deadlines', () => {
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
     expect(logger.lines.at(-1)).toMatchObject({
       level: 'warn',
-      message: expect.stringContaining('settled late') as string,
+      message: expect.stringContaining('handled late') as string,
     });
   });
 
   test('a late handler that fails frees the callback', async () => {
     const work = later();
-    const receiver = receiverOf({ onSuccess: vi.fn().mockReturnValueOnce(work.promise) });
+    const outcomes: TransferCallbackOutcome[] = [];
+    const onSuccess = vi.fn().mockReturnValueOnce(work.promise);
+    const receiver = receiverOf({ onSuccess, onOutcome: (outcome) => outcomes.push(outcome) });
     const callback = transferSucceeded();
     const delivery = receiver.receive(callback);
     await vi.advanceTimersByTimeAsync(25_000);
     expect(await delivery).toMatchObject({ outcome: 'timed_out' });
-    work.reject(new Error('too late'));
+    const error = new Error('too late');
+    work.reject(error);
     await vi.advanceTimersByTimeAsync(0);
+    expect(outcomes).toMatchObject([{ outcome: 'timed_out' }, { outcome: 'handler_failed', late: true, error }]);
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
   });
 
@@ -362,12 +377,14 @@ describe('deadlines', () => {
     expect(await during).toMatchObject({ outcome: 'in_progress' });
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false });
-    expect(logger.lines.map(({ message }) => message)).toContainEqual(expect.stringContaining('for 6 deadlines'));
+    expect(logger.lines.map(({ message }) => message)).toContainEqual(expect.stringContaining('sixfold'));
     work.resolve();
     await vi.advanceTimersByTimeAsync(0);
     expect(settle.mock.calls).toEqual([[{ overlapped: false }], [{ overlapped: true }]]);
     expect(onSuccess).toHaveBeenCalledTimes(2);
-    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['timed_out', 'in_progress', 'processed']);
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['timed_out', 'in_progress', 'processed', 'processed']);
+    expect(outcomes.at(-1)).toMatchObject({ late: true, overlapped: true, id: callback.data.id });
+    expect(logger.lines.at(-1)).toMatchObject({ level: 'error', details: { late: true, overlapped: true } });
   });
 
   test('a handler whose lease was lost is told by its signal', async () => {
@@ -467,7 +484,7 @@ describe('a store that fails', () => {
     await vi.advanceTimersByTimeAsync(2_000);
     expect(await delivery).toMatchObject({
       outcome: 'store_unavailable',
-      error: { code: 'STORE_TIMEOUT', message: 'The store did not answer within 2000 ms.' },
+      error: { code: 'STORE_TIMEOUT', message: 'The store did not reply within 2000 ms.' },
       durationMs: 2_000,
     });
     arrival.resolve();
@@ -494,7 +511,7 @@ describe('a store that fails', () => {
     });
     expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'handler_failed', error });
     expect(logger.lines.map(({ message }) => message)).toEqual([
-      'A claim could not be released: it lapses within 15000 ms.',
+      'A claim could not be released; it is free within 15000 ms.',
       'The handler of a transfer callback failed.',
     ]);
   });
@@ -508,17 +525,22 @@ describe('a store that fails', () => {
       lease: (lease) => ({ settle: () => (failures-- > 0 ? Promise.reject(down) : lease.settle()) }),
     });
     const receiver = receiverOf({ store, logger, onSuccess, inFlightWaitMs: 0 });
+    const elsewhere = receiverOf({ store, onSuccess, inFlightWaitMs: 0 });
     const callback = transferSucceeded();
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false, error: down });
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'in_progress' });
+    expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'in_progress' });
     await vi.advanceTimersByTimeAsync(699);
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'in_progress' });
+    expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'in_progress' });
     await vi.advanceTimersByTimeAsync(1);
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
+    expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'duplicate' });
     expect(onSuccess).toHaveBeenCalledTimes(1);
     expect(logger.lines.filter(({ message }) => message.includes('record'))).toMatchObject([
-      { level: 'error', details: { err: down, id: callback.data.id } },
-      { level: 'warn', message: 'A handled transfer callback was recorded after all.', details: { overlapped: false } },
+      { level: 'error', details: { err: { message: 'down' }, id: callback.data.id } },
+      {
+        level: 'warn',
+        message: 'A handled transfer callback was recorded on retry.',
+        details: { id: callback.data.id },
+      },
     ]);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(vi.getTimerCount()).toBe(0);
@@ -601,8 +623,8 @@ describe('confirm', () => {
     const receiver = receiverOf({ confirm, onSuccess });
     const callback = transferSucceeded();
     const delivery = receiver.receive(callback);
-    await vi.advanceTimersByTimeAsync(20_000);
-    expect(await delivery).toMatchObject({ outcome: 'timed_out' });
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await delivery).toMatchObject({ outcome: 'unconfirmed', error: { code: 'CONFIRM_TIMEOUT' } });
     answer.resolve(callback);
     await vi.advanceTimersByTimeAsync(0);
     expect(onSuccess).not.toHaveBeenCalled();
@@ -721,7 +743,7 @@ describe('close', () => {
 
   test('refuses a bad timeout', async () => {
     await expect(receiverOf().close({ timeoutMs: -1 })).rejects.toMatchObject({
-      code: 'INVALID_OPTION',
+      code: 'INVALID_ARGUMENT',
       message: 'Expected `timeoutMs` to be a whole number from 0 to 2147483647, got -1.',
     });
   });
@@ -739,7 +761,7 @@ describe('seeing', () => {
       await receiver.receive(callback),
       await receiver.receive(callback),
       await receiver.receive({}),
-      await receiver.receive(callback, { admit: () => false }),
+      await receiver.receive(callback, { verify: () => false }),
     ];
     unsubscribe('transfer-callbacks:outcome', listen);
     expect(answers.map(({ outcome }) => outcome)).toEqual(['processed', 'duplicate', 'invalid', 'unauthorized']);
@@ -756,7 +778,7 @@ describe('seeing', () => {
     expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
     await vi.advanceTimersByTimeAsync(0);
     expect(logger.lines).toMatchObject([
-      { level: 'error', message: '`onOutcome` threw.', details: { err: expect.any(Error) as Error } },
+      { level: 'error', message: '`onOutcome` threw.', details: { err: { message: 'metrics down' } } },
     ]);
   });
 
@@ -783,7 +805,10 @@ describe('seeing', () => {
     expect(error.mock.calls).toEqual([
       [
         'The handler of a transfer callback failed.',
-        expect.objectContaining({ outcome: 'handler_failed', err: failure }),
+        expect.objectContaining({
+          outcome: 'handler_failed',
+          err: expect.objectContaining({ message: 'no' }) as object,
+        }),
       ],
     ]);
     expect(warn.mock.calls).toEqual([
@@ -807,7 +832,7 @@ describe('seeing', () => {
     for (const callback of [mobile, bank]) {
       await receiver.receive(callback);
       await receiver.receive({ ...callback, data: { ...callback.data, bankAccount: 'IBAN', walletNumber: [1] } });
-      await receiver.receive(callback, { admit: () => false });
+      await receiver.receive(callback, { verify: () => false });
     }
     const text = inspect([logger.lines, told], { depth: 9 });
     expect(text).toContain(mobile.data.id);

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   redisStore,
   transferCallbackListener,
@@ -20,9 +20,9 @@ let closing: (() => unknown)[];
 beforeEach(async () => {
   server = await startRedis({ persistent: true });
   closing = [() => server.stop()];
-});
-afterEach(async () => {
-  for (const close of closing.reverse()) await close();
+  return async () => {
+    for (const close of closing.reverse()) await close();
+  };
 });
 
 function clientOf(port = server.port): Redis {

@@ -160,6 +160,6 @@ test('reconciliation that races callbacks, in another process, never runs a hand
 }, 120_000);
 
 test('the secret is in nothing that any of them has printed or reported', () => {
-  expect(printed).toContain('The receiver ended with conflict.'); // It was filled, then.
+  expect(printed).toContain('The receiver ended with conflict:'); // It was filled, then.
   expect(printed).not.toContain(apiSecret);
 });

@@ -167,7 +167,7 @@ export function witness() {
   return { handled, logged, options: { store: memoryStore(), onSuccess: note, onFailed: note, logger } };
 }
 
-type Options = TransferCallbackOptions<TransferCallback, undefined, IncomingMessage>;
+type Options = TransferCallbackOptions;
 
 export const mountPath = '/callbacks/transfers';
 /** What the app itself answers to a request that the package has left to it, with a 404. */
@@ -186,9 +186,17 @@ async function routerOfExpress4(): Promise<typeof transferCallbackRouter> {
   }
 }
 
-function expressEdge(name: string, framework: typeof express, router: typeof transferCallbackRouter): Edge {
+/** One way that is a version of Express, with the router as that version loads it. */
+export interface ExpressEdge extends Edge {
+  readonly framework: typeof express;
+  readonly router: typeof transferCallbackRouter;
+}
+
+function expressEdge(name: string, framework: typeof express, router: typeof transferCallbackRouter): ExpressEdge {
   return {
     name,
+    framework,
+    router,
     parsers: framework,
     async start(options, { before = [], settings = {} } = {}) {
       const passedOn: unknown[] = [];
@@ -234,7 +242,7 @@ export const plainEdge: Edge = {
   },
 };
 
-export const expressEdges: readonly Edge[] = [
+export const expressEdges: readonly ExpressEdge[] = [
   expressEdge('Express 5', express, transferCallbackRouter),
   expressEdge('Express 4', express4, await routerOfExpress4()),
 ];

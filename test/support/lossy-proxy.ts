@@ -1,19 +1,22 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 
-/** Stands before a server on the loopback and can lose a reply, as a broken network does. */
+/** Stands before a server on the loopback. Loses replies as a broken network does, or leads to another server. */
 export interface LossyProxy {
   readonly port: number;
   /** The reply to the next request that contains `text` is swallowed, and its connection cut. */
   loseReplyTo(text: string): void;
   /** From now on it takes everything and passes on nothing, with every connection left open. */
   fallSilent(): void;
+  /** Connects new clients to the server on this port. Connections that are open stay where they are. */
+  pointTo(port: number): void;
   /** How many replies were lost. */
   lost(): number;
   close(): Promise<void>;
 }
 
-export async function startLossyProxy(targetPort: number): Promise<LossyProxy> {
+export async function startLossyProxy(port: number): Promise<LossyProxy> {
+  let targetPort = port;
   let doomed: string | undefined;
   let lost = 0;
   let silent = false;
@@ -54,6 +57,9 @@ export async function startLossyProxy(targetPort: number): Promise<LossyProxy> {
     },
     fallSilent: () => {
       silent = true;
+    },
+    pointTo: (otherPort) => {
+      targetPort = otherPort;
     },
     lost: () => lost,
     async close() {

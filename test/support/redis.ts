@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import { hasEnded, kill, tied } from './child.js';
 import { freePort } from './port.js';
 
-/** A real Redis or Valkey of the test's own, on a free port of the loopback. */
+/** A real Redis or Valkey on a free port of the loopback. Each test starts one, or one per file. */
 export interface RedisServer {
   readonly port: number;
   readonly url: string;
@@ -15,6 +15,8 @@ export interface RedisServer {
   command(name: string, ...args: (string | number)[]): Promise<unknown>;
   /** How often the server has carried out this command, from whomever, since it was started. */
   calls(name: string): Promise<number>;
+  /** How often the server has replied with an error of this name, such as `MOVED`, since it was started. */
+  errors(name: string): Promise<number>;
   /** Ends it at once, as a crash would. */
   kill(): Promise<void>;
   /** Starts it again on the same port: empty, unless it was `persistent`. */
@@ -32,6 +34,7 @@ export interface RedisServerOptions {
 
 export interface RedisCluster {
   readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  readonly servers: readonly RedisServer[];
   stop(): Promise<void>;
 }
 
@@ -39,7 +42,9 @@ const host = '127.0.0.1';
 const patienceMs = 20_000;
 const attempts = 20;
 const slots = 16_384;
-const howToGetOne = 'Install Redis (apt install redis-server, brew install redis) or Valkey, or set REDIS_SERVER_BIN.';
+const howToGetOne =
+  'The tests need a redis-server or valkey-server on the PATH: ' +
+  'install Redis (apt install redis-server, brew install redis) or Valkey, or set REDIS_SERVER_BIN.';
 
 /** Starts a server and waits until it answers. */
 export async function startRedis({ persistent = false, args = [] }: RedisServerOptions = {}): Promise<RedisServer> {
@@ -67,10 +72,8 @@ export async function startRedis({ persistent = false, args = [] }: RedisServerO
     port,
     url: `redis://${host}:${port}`,
     command: (name, ...words) => once(port, (client) => client.call(name, ...words)),
-    async calls(name) {
-      const stats = await once(port, (client) => client.info('commandstats'));
-      return Number(new RegExp(`^cmdstat_${name}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0);
-    },
+    calls: (name) => count(port, 'commandstats', `cmdstat_${name}:calls`),
+    errors: (name) => count(port, 'errorstats', `errorstat_${name}:count`),
     kill: () => kill(running),
     async restart() {
       const again = await launchOn(port);
@@ -99,7 +102,7 @@ export async function startRedisCluster(): Promise<RedisCluster> {
     await stop();
     throw error;
   }
-  return { nodes: servers.map(({ port }) => ({ host, port })), stop };
+  return { nodes: servers.map(({ port }) => ({ host, port })), servers, stop };
 }
 
 async function formCluster(servers: readonly RedisServer[]): Promise<void> {
@@ -174,9 +177,16 @@ async function once<T>(port: number, use: (client: Redis) => Promise<T>): Promis
   }
 }
 
+/** Reads a number out of a section of INFO; 0 if it is not there. */
+async function count(port: number, section: string, field: string): Promise<number> {
+  const stats = await once(port, (client) => client.info(section));
+  return Number(new RegExp(`^${field}=(\\d+)`, 'm').exec(stats)?.[1] ?? 0);
+}
+
 let found: Promise<string> | undefined;
 
-function findBinary(): Promise<string> {
+/** Resolves with the path of a server's binary. Rejects with how to get one. */
+export function findBinary(): Promise<string> {
   return (found ??= searchBinary());
 }
 
@@ -189,12 +199,7 @@ async function searchBinary(): Promise<string> {
       if (await isExecutable(path)) return path;
     }
   }
-  try {
-    const { RedisBinary } = await import('redis-memory-server');
-    return await RedisBinary.getPath();
-  } catch (error) {
-    throw new Error(howToGetOne, { cause: error });
-  }
+  throw new Error(howToGetOne);
 }
 
 async function isExecutable(path: string): Promise<boolean> {

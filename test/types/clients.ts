@@ -2,7 +2,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import type { Cluster as ValkeyCluster, Redis as Valkey } from 'iovalkey';
-import type { createClient, createClientPool, createCluster, createSentinel } from 'redis';
+import { RESP_TYPES, type createClient, type createClientPool, type createCluster, type createSentinel } from 'redis';
 import { expectTypeOf } from 'vitest';
 import { redisStore, type CallbackStore, type IoredisClient, type NodeRedisClient } from 'transfer-callbacks';
 
@@ -17,6 +17,16 @@ expectTypeOf<ReturnType<typeof createCluster>>().toExtend<NodeRedisClient>();
 expectTypeOf<ReturnType<typeof createClientPool>>().toExtend<NodeRedisClient>();
 expectTypeOf<ReturnType<typeof createSentinel>>().toExtend<NodeRedisClient>();
 
+/** As Upstash's client: `set` takes other options, `eval` takes arrays. */
+interface OtherClient {
+  get(key: string): Promise<unknown>;
+  set(key: string, value: string, options: { px: number; nx?: true }): Promise<unknown>;
+  eval(script: string, keys: string[], args: string[]): Promise<unknown>;
+  evalsha(sha1: string, keys: string[], args: string[]): Promise<unknown>;
+}
+expectTypeOf<OtherClient>().not.toExtend<NodeRedisClient>();
+expectTypeOf<OtherClient>().not.toExtend<IoredisClient>();
+
 // As they are written: the argument, not only the type.
 declare const redis: Redis;
 declare const valkeyCluster: ValkeyCluster;
@@ -26,6 +36,8 @@ expectTypeOf(redisStore(redis, { prefix: 'payouts:' })).toEqualTypeOf<CallbackSt
 redisStore(valkeyCluster);
 redisStore(nodeRedis);
 redisStore(either);
+// Set to reply with other types.
+redisStore(nodeRedis.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer, [RESP_TYPES.NUMBER]: String }));
 
 // @ts-expect-error -- a Map is no client.
 redisStore(new Map());

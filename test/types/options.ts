@@ -3,12 +3,18 @@ import {
   memoryStore,
   redisStore,
   RetryLater,
+  transferCallbackListener,
   transferCallbackReceiver,
   transferCallbackRouter,
+  urlToken,
   type CallbackStore,
+  type HttpOptions,
   type Logger,
   type ReceiverOptions,
+  type TransferCallback,
+  type TransferCallbackOptions,
 } from 'transfer-callbacks';
+import type { Request } from 'express';
 import { pino } from 'pino';
 
 const store = memoryStore();
@@ -63,7 +69,7 @@ transferCallbackReceiver({ store, onSuccess, onFailed, leaseMS: 15_000 });
 transferCallbackReceiver({ store, onSuccess: ({ event }: { event: 'transfer.failed' }) => event, onFailed });
 // @ts-expect-error -- no callback has this field.
 transferCallbackReceiver({ store, onSuccess: ({ data }: { data: { fee: number } }) => data.fee, onFailed });
-// @ts-expect-error -- the edge's options are not the receiver's.
+// @ts-expect-error -- HTTP's options are not the receiver's.
 transferCallbackReceiver({ store, onSuccess, onFailed, verify: () => true });
 
 // A receiver made before has its options already.
@@ -89,6 +95,17 @@ const forgetful = {
 transferCallbackReceiver({ store: forgetful, onSuccess, onFailed });
 // @ts-expect-error -- a claim is one of three, and `locked` is none of them.
 export const locking: CallbackStore = { claim: () => Promise.resolve({ state: 'locked' }) };
+
+// Options can be annotated without arguments, for the router and the listener alike.
+const annotated: TransferCallbackOptions = { store, onSuccess, onFailed, verify: urlToken(process.env.SECRET) };
+transferCallbackRouter(annotated);
+transferCallbackListener(annotated);
+const http: HttpOptions = { verify: (request, callback) => request.url === callback?.data.id, bodyLimitBytes: 1_000 };
+transferCallbackRouter({ receiver, ...http });
+const fromExpress: HttpOptions<TransferCallback, Request> = { verify: (request) => request.hostname === 'a.example' };
+transferCallbackRouter({ receiver, ...fromExpress });
+// @ts-expect-error -- Express's request is not what the listener gets.
+transferCallbackListener({ receiver, ...fromExpress });
 
 // Times are numbers of milliseconds.
 const times: Partial<ReceiverOptions> = { leaseMs: 15_000, retentionMs: 604_800_000 };

@@ -3,6 +3,7 @@ import { expectTypeOf } from 'vitest';
 import {
   TransferCallbackError,
   type Issue,
+  type TransferCallbackFacts,
   type OutcomeName,
   type TransferCallbackErrorCode,
   type TransferCallbackOutcome,
@@ -25,12 +26,14 @@ switch (outcome.outcome) {
     expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED'>();
     break;
   case 'conflict':
-    expectTypeOf(outcome.settled).toEqualTypeOf<string>();
+    expectTypeOf(outcome.settled).toEqualTypeOf<TransferCallbackFacts | undefined>();
+    expectTypeOf(outcome.received).toEqualTypeOf<TransferCallbackFacts | undefined>();
     expectTypeOf(outcome.id).toEqualTypeOf<string>();
     break;
   case 'invalid':
     expectTypeOf(outcome.issues).toEqualTypeOf<readonly Issue[]>();
-    expectTypeOf(outcome.id).toEqualTypeOf<undefined>();
+    expectTypeOf(outcome.id).toEqualTypeOf<string | undefined>();
+    expectTypeOf(outcome.verified).toEqualTypeOf<boolean>();
     expectTypeOf(outcome).not.toHaveProperty('overlapped');
     break;
   case 'unauthorized':

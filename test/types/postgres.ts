@@ -28,6 +28,8 @@ interface OwnClient {
 declare const ownPool: { connect(): Promise<OwnClient> };
 expectTypeOf(postgresStore(ownPool)).toEqualTypeOf<PostgresStore<OwnClient>>();
 
+postgresStore(pool, { statementTimeoutMs: null, idleTimeoutMs: null });
+
 // @ts-expect-error -- a client, not a pool.
 postgresStore({ query: () => Promise.resolve({ rows: [] }) });
 // @ts-expect-error -- an address.

@@ -1,5 +1,6 @@
 // Verifiers, and what mounts where.
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import { createSecureServer } from 'node:http2';
 import express, { Router, type Request } from 'express';
 import { expectTypeOf } from 'vitest';
 import {
@@ -27,10 +28,11 @@ app.use(router);
 app.use('/callbacks/transfers', express.json(), router);
 Router().use('/callbacks', router);
 
-// The listener is Node's own, and mounts like any handler.
+// The listener fits Node's own servers, HTTP/2 too, and mounts like any handler.
 const listener = transferCallbackListener(options);
-expectTypeOf(listener).toEqualTypeOf<RequestListener>();
+expectTypeOf(listener).toExtend<RequestListener>();
 createServer(listener);
+createSecureServer({ allowHTTP1: true }, listener);
 app.post('/callbacks', listener);
 
 // The ready-made ones fit both, alone and in a list, beside one of one's own.
@@ -80,6 +82,29 @@ transferCallbackRouter({
     expectTypeOf(callback).toEqualTypeOf<TransferFailed>();
   },
 });
+
+// A verifier of one's own gets its properties with Object.assign, and a wrapper passes them on.
+const reading = Object.assign((request: IncomingMessage) => request.url === '/token', { readsPath: true });
+const early: Verifier<unknown> = Object.assign(() => true, { readsCallback: false });
+const wrapped = Object.assign((...args: Parameters<typeof perTransfer>) => perTransfer(...args), {
+  readsPath: perTransfer.readsPath,
+});
+transferCallbackRouter({ ...options, verify: [reading, early, wrapped] });
+transferCallbackListener({ ...options, verify: wrapped });
+expectTypeOf(urlToken(secret).readsPath).toEqualTypeOf<boolean | undefined>();
+// @ts-expect-error -- a boolean.
+transferCallbackRouter({ ...options, verify: Object.assign(() => true, { readsPath: '/:token' }) });
+
+// What may be missing in the environment is accepted here, and refused when the verifier is made.
+const { CALLBACK_SECRET, CALLBACK_SECRET_PREVIOUS, CALLBACK_PASSWORD } = process.env;
+export const fromEnvironment = () => [
+  urlToken(CALLBACK_SECRET),
+  transferToken([CALLBACK_SECRET, CALLBACK_SECRET_PREVIOUS]),
+  headerToken('x-token', CALLBACK_SECRET),
+  basicAuth({ username: 'service', password: CALLBACK_PASSWORD }),
+];
+// @ts-expect-error -- null is no secret, and none that is missing.
+export const nothing = () => urlToken(null);
 
 // A plain Node server has no Express request to give.
 // @ts-expect-error -- `hostname` is Express's.

@@ -9,7 +9,7 @@ import {
   type TransferCallbackOutcome,
   type Verifier,
 } from 'transfer-callbacks';
-import { storePromises, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { storeContract, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 
 const seen: [string, string][] = [];
 const outcomes: TransferCallbackOutcome['outcome'][] = [];
@@ -50,7 +50,7 @@ const server = app.listen(0, '127.0.0.1', async () => {
     const { outcome, error } = (await response.json()) as { outcome?: string; error?: boolean };
     answers.push([response.status, outcome ?? error, response.headers.get('retry-after')]);
   }
-  await storePromises[0]?.check(store);
+  await storeContract[0]?.check(store);
   const { default: expressManifest } = await import('express/package.json', { with: { type: 'json' } });
   const { default: manifest } = await import('transfer-callbacks/package.json', { with: { type: 'json' } });
   console.log(

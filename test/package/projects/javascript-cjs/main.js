@@ -1,6 +1,6 @@
 const express = require('express');
 const { memoryStore, RetryLater, TransferCallbackError, transferCallbackRouter } = require('transfer-callbacks');
-const { storePromises, transferFailed, transferSucceeded } = require('transfer-callbacks/testing');
+const { storeContract, transferFailed, transferSucceeded } = require('transfer-callbacks/testing');
 const manifest = require('transfer-callbacks/package.json');
 
 const seen = [];
@@ -31,7 +31,7 @@ const server = app.listen(0, '127.0.0.1', async () => {
     const { outcome, error } = await response.json();
     answers.push([response.status, outcome ?? error, response.headers.get('retry-after')]);
   }
-  await storePromises[0].check(store);
+  await storeContract[0].check(store);
   console.log(
     JSON.stringify({
       express: require('express/package.json').version,

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import express from 'express';
 import { memoryStore, TransferCallbackError, transferCallbackRouter } from 'transfer-callbacks';
-import { storePromises, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { storeContract, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 
 const require = createRequire(import.meta.url);
 const manifest = require('transfer-callbacks/package.json');
@@ -35,7 +35,7 @@ const server = app.listen(0, '127.0.0.1', async () => {
     const { outcome, error } = await response.json();
     answers.push([response.status, outcome ?? error, response.headers.get('retry-after')]);
   }
-  await storePromises[0].check(store);
+  await storeContract[0].check(store);
   console.log(
     JSON.stringify({
       express: require('express/package.json').version,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { deadlines, type Deadline } from '../../src/core/deadlines.js';
+import { TimerQueue, type ScheduledCall } from '../../src/core/timers.js';
 import { fakeClock } from './support.js';
 
 describe('deadlines of one length', () => {
@@ -9,11 +9,11 @@ describe('deadlines of one length', () => {
   });
 
   test('fall due each at its own time, in the order they were set in', async () => {
-    const { set } = deadlines(1_000);
+    const queue = new TimerQueue(1_000);
     const fallen: string[] = [];
     for (const [name, pauseMs] of Object.entries({ a: 0, b: 0, c: 1, d: 998 })) {
       await vi.advanceTimersByTimeAsync(pauseMs);
-      set(() => fallen.push(name));
+      queue.set(() => fallen.push(name));
     }
     expect(fallen).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
@@ -28,32 +28,32 @@ describe('deadlines of one length', () => {
   });
 
   test('called off, even twice, or when over, leave the others as they are', async () => {
-    const { set, clear } = deadlines(1_000);
+    const queue = new TimerQueue(1_000);
     const fallen: string[] = [];
-    const later = (name: string): Deadline => set(() => fallen.push(name));
+    const later = (name: string): ScheduledCall => queue.set(() => fallen.push(name));
     const [a, b, , d] = [later('a'), later('b'), later('c'), later('d')];
-    for (const each of [b, b, d, d]) clear(each);
+    for (const each of [b, b, d, d]) queue.clear(each);
     later('e');
-    clear(d);
+    queue.clear(d);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(fallen).toEqual(['a', 'c', 'e']);
     later('f');
-    clear(a);
+    queue.clear(a);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(fallen).toEqual(['a', 'c', 'e', 'f']);
   });
 
   test('may be set and called off while another falls due', async () => {
-    const { set, clear } = deadlines(1_000);
+    const queue = new TimerQueue(1_000);
     const fallen: string[] = [];
-    set(() => {
+    queue.set(() => {
       fallen.push('a');
-      set(() => fallen.push('again'));
-      clear(calledOff);
+      queue.set(() => fallen.push('again'));
+      queue.clear(calledOff);
     });
-    const calledOff = set(() => fallen.push('called off'));
+    const calledOff = queue.set(() => fallen.push('called off'));
     await vi.advanceTimersByTimeAsync(1);
-    set(() => fallen.push('b'));
+    queue.set(() => fallen.push('b'));
     await vi.advanceTimersByTimeAsync(1_000);
     // The one that was set meanwhile holds up none that was there before.
     expect(fallen).toEqual(['a', 'b']);
@@ -64,9 +64,9 @@ describe('deadlines of one length', () => {
   });
 
   test('take one timer for all', () => {
-    const { set, clear } = deadlines(1_000);
-    for (let turn = 0; turn < 100; turn += 1) clear(set(() => undefined));
-    set(() => undefined);
+    const queue = new TimerQueue(1_000);
+    for (let turn = 0; turn < 100; turn += 1) queue.clear(queue.set(() => undefined));
+    queue.set(() => undefined);
     expect(vi.getTimerCount()).toBe(1);
   });
 });
@@ -76,23 +76,23 @@ const timers = (): number => process.getActiveResourcesInfo().filter((kind) => k
 
 test('deadlines keep the process alive exactly while there are any', () => {
   const others = timers();
-  const { set, clear } = deadlines(60_000);
+  const queue = new TimerQueue(60_000);
   for (let time = 0; time < 2; time += 1) {
-    const [a, b] = [set(() => undefined), set(() => undefined)];
+    const [a, b] = [queue.set(() => undefined), queue.set(() => undefined)];
     expect(timers()).toBe(others + 1);
-    clear(a);
+    queue.clear(a);
     expect(timers()).toBe(others + 1);
-    clear(b);
+    queue.clear(b);
     expect(timers()).toBe(others);
   }
 });
 
 test('with keepAlive: false they never do', () => {
   const others = timers();
-  const { set, clear } = deadlines(60_000, { keepAlive: false });
-  const first = set(() => undefined);
+  const queue = new TimerQueue(60_000, { keepAlive: false });
+  const first = queue.set(() => undefined);
   expect(timers()).toBe(others);
-  clear(first);
-  set(() => undefined);
+  queue.clear(first);
+  queue.set(() => undefined);
   expect(timers()).toBe(others);
 });

@@ -1,0 +1,132 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test, vi } from 'vitest';
+import { memoryStore, type HandlerContext, type TransferCallback } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { later, receiverOf, storeWith } from './support.js';
+
+const memory = memoryStore();
+const requests = new AsyncLocalStorage<string>();
+const context = (): string => requests.getStore() ?? 'none';
+
+/** Real timers, as short as the options allow: a fake clock would run them in the context of the test. */
+const quick = { storeTimeoutMs: 10, leaseMs: 31, handlerTimeoutMs: 200, confirmTimeoutMs: 100 };
+
+const [acme, globex] = ['acme', 'globex'].map((externalId) => transferSucceeded({ externalId }));
+const both = [acme ?? expect.fail(), globex ?? expect.fail()] as const;
+
+test('what runs for a delivery runs in its own async context, although the timers are shared', async () => {
+  const seen: string[] = [];
+  const note = (what: string, whose: string): void => {
+    seen.push(`${what} of ${whose} in ${context()}`);
+  };
+  const ends = later();
+  const receiver = receiverOf({
+    ...quick,
+    store: {
+      async claim(key, request) {
+        const claim = await memory.claim(key, request);
+        if (claim.state !== 'claimed') return claim;
+        const whose = request.externalId ?? '';
+        const renew = (): Promise<boolean> => {
+          note('renewal', whose);
+          return claim.lease.renew();
+        };
+        return { ...claim, lease: { ...claim.lease, renew } };
+      },
+    },
+    logger: {
+      warn: () => undefined,
+      error: (details) => {
+        note('log line', (details as { externalId: string }).externalId);
+      },
+    },
+    onSuccess({ data }: TransferCallback, { signal }: HandlerContext) {
+      signal.addEventListener('abort', () => {
+        note('abort listener', data.externalId);
+      });
+      return ends.promise;
+    },
+  });
+  await Promise.all(both.map((callback) => requests.run(callback.data.externalId, () => receiver.receive(callback))));
+  ends.resolve();
+  await receiver.close();
+  for (const what of ['renewal', 'log line', 'abort listener']) {
+    for (const whose of ['acme', 'globex']) expect(seen).toContain(`${what} of ${whose} in ${whose}`);
+  }
+  expect(seen.filter((line) => !/of (\w+) in \1$/.test(line))).toEqual([]);
+});
+
+test('the signals of handlers and of confirm abort in the context of their delivery when the receiver closes', async () => {
+  const seen: string[] = [];
+  let waiting = 0;
+  const waitForAbort = ({ data }: TransferCallback, { signal }: { signal: AbortSignal }): Promise<never> =>
+    new Promise((_resolve, reject) => {
+      waiting += 1;
+      signal.addEventListener('abort', () => {
+        seen.push(`${data.externalId} in ${context()}`);
+        reject(signal.reason as Error);
+      });
+    });
+  const handling = receiverOf({ onSuccess: waitForAbort });
+  const confirming = receiverOf({ confirm: waitForAbort });
+  const deliveries = [handling, confirming].flatMap((receiver) =>
+    both.map((callback) => requests.run(callback.data.externalId, () => receiver.receive(callback))),
+  );
+  await vi.waitUntil(() => waiting === 4);
+  await Promise.all([handling, confirming].map((receiver) => receiver.close({ timeoutMs: 0 })));
+  await Promise.all(deliveries);
+  expect(seen.sort()).toEqual(['acme in acme', 'acme in acme', 'globex in globex', 'globex in globex']);
+});
+
+test('a claim that is granted too late is released in the context of its delivery', async () => {
+  const seen: string[] = [];
+  const granted = later();
+  const receiver = receiverOf({
+    ...quick,
+    store: {
+      async claim(key, request) {
+        const claim = await memory.claim(key, request);
+        await granted.promise;
+        if (claim.state !== 'claimed') return claim;
+        const release = (): Promise<void> => {
+          seen.push(`${request.externalId ?? ''} in ${context()}`);
+          return claim.lease.release();
+        };
+        return { ...claim, lease: { ...claim.lease, release } };
+      },
+    },
+  });
+  const late = (['acme', 'globex'] as const).map((externalId) =>
+    requests.run(externalId, () => receiver.receive(transferSucceeded({ externalId }))),
+  );
+  for (const delivery of late) expect(await delivery).toMatchObject({ outcome: 'store_unavailable' });
+  granted.resolve();
+  await vi.waitUntil(() => seen.length === 2);
+  expect(seen.sort()).toEqual(['acme in acme', 'globex in globex']);
+});
+
+test('the context of a request does not outlive it, however many others follow', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const store = new AsyncLocalStorage<object>();
+  const receiver = receiverOf({ ...quick, store: storeWith({}) });
+  let first: WeakRef<object> | undefined;
+  await (async () => {
+    const request = { body: new Array(1_000).fill('request') };
+    first = new WeakRef(request);
+    await store.run(request, () => receiver.receive(transferSucceeded()));
+  })();
+  // Steady traffic winds the shared timers again and again.
+  const giveUpAt = performance.now() + 20_000;
+  await vi.waitUntil(
+    async () => {
+      await store.run({}, () => receiver.receive(transferSucceeded()));
+      collect();
+      expect(performance.now()).toBeLessThan(giveUpAt);
+      return first?.deref() === undefined;
+    },
+    { timeout: 20_000, interval: 1 },
+  );
+});

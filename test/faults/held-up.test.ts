@@ -1,0 +1,73 @@
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { redisStore } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { later, receiverOf } from '../core/support.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
+
+let server: RedisServer;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.url);
+  await redis.ping();
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+/** Holds up this whole process, as a long synchronous job does. */
+function holdUp(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+test('a process held up with the reply to its claim in its socket runs no callback that is settled', async () => {
+  const onSuccess = vi.fn();
+  const receiver = receiverOf({ store: redisStore(redis), onSuccess, leaseMs: 1_000, storeTimeoutMs: 300 });
+  const callback = transferSucceeded();
+  const delivery = receiver.receive(callback);
+  // The command leaves with the next turn of the event loop. Then another process runs while this one stands still.
+  await new Promise((resolve) => setImmediate(resolve));
+  const worker = fileURLToPath(new URL('../support/takeover.ts', import.meta.url));
+  const printed = execFileSync(process.execPath, ['--import', 'tsx', worker], {
+    env: { ...process.env, TAKEOVER: JSON.stringify({ url: server.url, callback }) },
+    timeout: 30_000,
+  });
+  expect(String(printed)).toBe('processed');
+  expect(await delivery).toMatchObject({ outcome: 'duplicate' });
+  // Its own claim had been granted: it was renewed, and refused.
+  expect(await server.calls('eval')).toBe(1);
+  expect(onSuccess).not.toHaveBeenCalled();
+});
+
+test('a store call that was replied to in time is not late because the event loop was busy', async () => {
+  const receiver = receiverOf({ store: redisStore(redis), storeTimeoutMs: 200 });
+  const deliveries = Array.from({ length: 10 }, () => receiver.receive(transferSucceeded()));
+  await new Promise((resolve) => setImmediate(resolve));
+  holdUp(600);
+  const outcomes = await Promise.all(deliveries);
+  expect(outcomes.map(({ outcome }) => outcome)).toEqual(deliveries.map(() => 'processed'));
+});
+
+test('2 000 copies of one callback cost Redis some dozens of commands, not thousands', async () => {
+  const commands = async (): Promise<number> => (await server.calls('set')) + (await server.calls('get'));
+  const work = later();
+  const [near, far] = ['this process', 'another'].map(() =>
+    receiverOf({ store: redisStore(redis), onSuccess: () => work.promise }),
+  );
+  const callback = transferSucceeded();
+  const before = await commands();
+  const copies = [near, far].flatMap((receiver) =>
+    Array.from({ length: 1_000 }, () => receiver?.receive(callback) ?? expect.fail()),
+  );
+  await vi.waitUntil(async () => (await redis.exists(`transfer-callbacks:${callback.data.id}`)) === 1);
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  work.resolve();
+  const outcomes = (await Promise.all(copies)).map(({ outcome }) => outcome);
+  expect(outcomes.filter((outcome) => outcome === 'processed')).toHaveLength(1);
+  expect(outcomes.filter((outcome) => outcome === 'duplicate')).toHaveLength(1_999);
+  expect((await commands()) - before).toBeLessThan(50);
+});

@@ -1,0 +1,101 @@
+// Runs the lines that README.md shows for Redis, as they are, in a process that serves callbacks.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { hasEnded, kill, tied } from '../support/child.js';
+import { post } from '../support/http.js';
+import { startLossyProxy } from '../support/lossy-proxy.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const lines = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].find(([, code = '']) =>
+  code.includes("from 'ioredis'"),
+)?.[1];
+const patience = { timeout: 20_000, interval: 50 };
+
+/** Serves callbacks at /ioredis and /node-redis, each on the store that the README makes of that client. */
+const serveStores = `
+import { createServer } from 'node:http';
+import { transferCallbackListener } from 'transfer-callbacks';
+const options = { onSuccess() {}, onFailed() {}, logger: false };
+const listeners = {
+  '/ioredis': transferCallbackListener({ ...options, store }),
+  '/node-redis': transferCallbackListener({ ...options, store: sameStore }),
+};
+const server = createServer((request, response) => listeners[request.url](request, response));
+server.listen(0, '127.0.0.1', () => console.log('http://127.0.0.1:' + server.address().port));
+`;
+
+interface App {
+  readonly child: ChildProcess;
+  readonly url: string;
+}
+
+async function runReadme(redisPort: number): Promise<App> {
+  const code = (lines ?? expect.fail('The README shows no lines for Redis.')).replaceAll(':6379', `:${redisPort}`);
+  const { outputText } = ts.transpileModule(code, {
+    compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },
+  });
+  const child = tied(
+    spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', outputText + serveStores], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }),
+  );
+  onTestFinished(() => kill(child));
+  const ended = once(child, 'exit').then(([exitCode]) => expect.fail(`It ended with ${exitCode}.`));
+  const [url] = (await Promise.race([once(createInterface(child.stdout), 'line'), ended])) as [string];
+  ended.catch(() => undefined);
+  return { child, url };
+}
+
+async function ownRedis(): Promise<RedisServer> {
+  const server = await startRedis({ persistent: true });
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+async function untilProcessed(url: string): Promise<void> {
+  const callback = transferSucceeded();
+  await vi.waitFor(async () => {
+    expect(await post(url, callback)).toMatchObject({ status: 200 });
+  }, patience);
+}
+
+test('the process survives a restart of Redis, and its callbacks are processed again', async () => {
+  const server = await ownRedis();
+  const { child, url } = await runReadme(server.port);
+  for (const path of ['/ioredis', '/node-redis']) await untilProcessed(url + path);
+
+  await server.kill();
+  for (const path of ['/ioredis', '/node-redis']) {
+    expect(await post(url + path, transferSucceeded())).toMatchObject({ status: 503 });
+  }
+  await server.restart();
+  for (const path of ['/ioredis', '/node-redis']) await untilProcessed(url + path);
+  expect(hasEnded(child)).toBe(false);
+});
+
+test('ioredis finds the new primary when two servers swap roles behind its address', async () => {
+  const [one, other] = await Promise.all([ownRedis(), ownRedis()]);
+  await other.command('replicaof', '127.0.0.1', one.port);
+  const proxy = await startLossyProxy(one.port);
+  onTestFinished(() => proxy.close());
+  const { url } = await runReadme(proxy.port);
+  await untilProcessed(`${url}/ioredis`);
+  const settled = transferSucceeded();
+  expect(await post(`${url}/ioredis`, settled)).toMatchObject({ body: '{"outcome":"processed"}' });
+  await vi.waitUntil(async () => (await one.command('wait', 1, 1_000)) === 1, patience);
+
+  await other.command('replicaof', 'no', 'one');
+  await one.command('replicaof', '127.0.0.1', other.port);
+  proxy.pointTo(other.port);
+  await untilProcessed(`${url}/ioredis`);
+  expect(await post(`${url}/ioredis`, settled)).toMatchObject({ body: '{"outcome":"duplicate"}' });
+});

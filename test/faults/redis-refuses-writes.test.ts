@@ -1,0 +1,84 @@
+import { rm } from 'node:fs/promises';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { redisStore } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { later, receiverOf } from '../core/support.js';
+import { freePort } from '../support/port.js';
+import { closing, connectNodeRedis, ioredisFamily, type Connected } from '../support/redis-clients.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
+
+/** Makes the server refuse every write. Resolves with how to end it. */
+const refusals: Record<string, (server: RedisServer) => Promise<() => Promise<unknown>>> = {
+  OOM: async (server) => {
+    await server.command('config', 'set', 'maxmemory', '1', 'maxmemory-policy', 'noeviction');
+    return () => server.command('config', 'set', 'maxmemory', '0');
+  },
+  READONLY: async (server) => {
+    await server.command('replicaof', '127.0.0.1', await freePort());
+    return () => server.command('replicaof', 'no', 'one');
+  },
+  NOREPLICAS: async (server) => {
+    await server.command('config', 'set', 'min-replicas-to-write', '1');
+    return () => server.command('config', 'set', 'min-replicas-to-write', '0');
+  },
+  MISCONF: async (server) => {
+    await server.command('config', 'set', 'save', '3600 1');
+    const [, directory] = (await server.command('config', 'get', 'dir')) as [string, string];
+    await rm(directory, { recursive: true });
+    await server.command('bgsave');
+    await vi.waitUntil(
+      async () => String(await server.command('info', 'persistence')).includes('rdb_last_bgsave_status:err'),
+      { timeout: 10_000, interval: 20 },
+    );
+    return () => server.command('config', 'set', 'save', '');
+  },
+};
+
+const clients: Record<string, (port: number) => Connected | Promise<Connected>> = {
+  ioredis: (port) => closing((ioredisFamily['ioredis 6'] ?? expect.fail())(port)),
+  'node-redis': (port) => connectNodeRedis(port),
+};
+
+const cases = Object.keys(refusals).flatMap((code) => Object.keys(clients).map((name) => [code, name] as const));
+
+describe.each(cases)('while Redis refuses writes with %s, with %s', (code, name) => {
+  test('a settled callback is recognized, and any other is store_unavailable without a run', async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const { client, close } = await (clients[name] ?? expect.fail())(server.port);
+    onTestFinished(() => void close());
+    const held = later();
+    const onSuccess = vi.fn().mockResolvedValue(undefined);
+    const options = { store: redisStore(client), onSuccess, inFlightWaitMs: 0 };
+    const [receiver, elsewhere] = [receiverOf(options), receiverOf(options)];
+    const [settled, running, fresh] = [transferSucceeded(), transferSucceeded(), transferSucceeded()];
+    expect(await receiver.receive(settled)).toMatchObject({ outcome: 'processed' });
+    const called = new Promise((resolve) => {
+      onSuccess.mockImplementationOnce(() => {
+        resolve(undefined);
+        return held.promise;
+      });
+    });
+    const first = receiver.receive(running);
+    await called;
+
+    const endRefusal = await (refusals[code] ?? expect.fail())(server);
+    expect(await receiver.receive(settled)).toMatchObject({ outcome: 'duplicate' });
+    const otherFacts = { ...settled, data: { ...settled.data, amount: settled.data.amount + 1 } };
+    expect(await receiver.receive(otherFacts)).toMatchObject({ outcome: 'conflict' });
+    for (const callback of [running, fresh]) {
+      expect(await elsewhere.receive(callback)).toMatchObject({
+        outcome: 'store_unavailable',
+        error: { message: expect.stringMatching(`^${code} `) as string },
+      });
+    }
+    expect(onSuccess).toHaveBeenCalledTimes(2);
+
+    await endRefusal();
+    expect(await receiver.receive(fresh)).toMatchObject({ outcome: 'processed' });
+    expect(await elsewhere.receive(running)).toMatchObject({ outcome: 'in_progress' });
+    held.resolve();
+    expect(await first).toMatchObject({ outcome: 'processed', overlapped: false });
+    expect(onSuccess).toHaveBeenCalledTimes(3);
+  });
+});

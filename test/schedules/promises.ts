@@ -1,0 +1,210 @@
+import type { TransferCallbackOutcome } from 'transfer-callbacks';
+import type { Command } from './network.js';
+import type { StoredRecord } from './model-redis.js';
+
+/** The promises of the design, which hold in every schedule. */
+export const promises = {
+  ownClaim: 'No handler begins without its own live claim.',
+  heldClaim: 'A claim is not released under its running handler.',
+  keptLease: 'A lease is not given up while it lasts.',
+  noOrphan: 'A claim lapses only if its process stands still or the network is at fault.',
+  absorbing: 'Success is absorbing: a settled record is not undone.',
+  processed: '`processed` only after the own handler has succeeded.',
+  duplicate: '`duplicate` only after a handler has succeeded.',
+  inProgress: '`in_progress` only after the whole wait.',
+  inTime: 'Every delivery ends, and in time.',
+  once: 'The handler succeeds twice only after a crash or a lapsed lease.',
+  reported: 'A second success is reported as overlapped.',
+  lastAttempt: 'No last attempt is wasted.',
+  noRejection: 'No rejection is left unhandled.',
+};
+
+export type PromiseName = keyof typeof promises;
+
+export class BrokenPromise extends Error {
+  readonly promise: PromiseName;
+
+  constructor(promise: PromiseName, detail: string) {
+    super(`${promises[promise]} ${detail}`);
+    this.name = 'BrokenPromise';
+    this.promise = promise;
+  }
+}
+
+/**
+ * The options in milliseconds of every receiver here. As by default the handler may take longer than the lease; a third
+ * of the lease is a whole number.
+ */
+export const times = { leaseMs: 3_003, storeTimeoutMs: 1_000, handlerTimeoutMs: 4_500, retentionMs: 100_000_000 };
+
+/** A timer may run up to 1 ms late, and several follow one another. */
+const timersMs = 5;
+
+/** One delivery of the callback, as the world sees it. Its name is its token. */
+export interface Delivery {
+  readonly name: string;
+  startedAt?: number;
+  handlerBeganAt?: number;
+  outcome?: TransferCallbackOutcome['outcome'] | 'crashed';
+}
+
+/** Watches a schedule, and keeps the first promise that it breaks. */
+export class Watch {
+  broken: BrokenPromise | undefined;
+  /** The deliveries whose handlers have succeeded. */
+  readonly successes: string[] = [];
+  /** Handlers that began although a late success was recorded between the claim and its reply. */
+  readonly overtakenStarts: string[] = [];
+  readonly #inFlightWaitMs: number;
+  /** Deliveries that lost their claim, or their process, before their success was recorded. */
+  readonly #letGo = new Set<string>();
+  readonly #recorded = new Set<string>();
+  /** Tokens whose claims a late success of another delivery has replaced. */
+  readonly #overtaken = new Set<string>();
+  /** Tokens whose claims the process knows to be granted. */
+  readonly #known = new Set<string>();
+  /** Tokens that the network was at fault with. */
+  readonly #faulted = new Set<string>();
+  #isReported = false;
+  #hasCrashed = false;
+
+  constructor(inFlightWaitMs: number) {
+    this.#inFlightWaitMs = inFlightWaitMs;
+  }
+
+  /** What the judgement of the rest of the schedule depends on. */
+  fingerprint(): string {
+    const sets = [this.#letGo, this.#recorded, this.#overtaken, this.#known, this.#faulted];
+    const all = [this.successes, this.overtakenStarts, ...sets.map((set) => [...set].sort())];
+    return `${all.map((names) => names.join()).join('/')}/${this.#isReported}/${this.#hasCrashed}`;
+  }
+
+  get isBroken(): boolean {
+    return this.broken !== undefined;
+  }
+
+  break(promise: PromiseName, detail: string): void {
+    this.broken ??= new BrokenPromise(promise, detail);
+  }
+
+  handlerBegins({ name }: Delivery, record: StoredRecord | undefined): void {
+    if (record?.value === `claimed ${name}`) return;
+    if (this.#overtaken.has(name)) this.overtakenStarts.push(name);
+    else this.break('ownClaim', `${name}'s handler begins, and Redis holds ${show(record)}.`);
+  }
+
+  handlerSucceeds({ name }: Delivery): void {
+    this.successes.push(name);
+    const held = this.successes.filter((success) => !this.#letGo.has(success));
+    if (held.length > 1) this.break('once', `The handlers of ${held.join(' and ')} have succeeded.`);
+  }
+
+  /** The receiver aborts the handler's signal because of a lost lease. */
+  leaseIsGivenUp({ name }: Delivery, record: StoredRecord | undefined): void {
+    const token = claimToken(record);
+    if (token === undefined || toDelivery(token) !== name || !this.#known.has(token)) return;
+    this.break('keptLease', `${name} gives up its lease, and Redis holds ${show(record)}.`);
+  }
+
+  commandRan(
+    { token, words }: Command,
+    before: StoredRecord | undefined,
+    after: StoredRecord | undefined,
+    running: string[],
+  ): void {
+    const claim = claimToken(before);
+    if (before !== undefined && isSettled(before) && !isSettled(after)) {
+      this.break('absorbing', `Redis held ${show(before)}, and now holds ${show(after)}.`);
+    }
+    if (claim !== undefined && after === undefined && running.includes(claim)) {
+      this.break('heldClaim', `${claim}'s handler is running, and its claim is released by ${words[0] ?? ''}.`);
+    }
+    if (token === undefined || !isSettled(after)) return;
+    this.#recorded.add(toDelivery(token));
+    if (claim !== undefined && toDelivery(claim) !== toDelivery(token)) this.#overtaken.add(claim);
+  }
+
+  /** The process reads a reply. */
+  replyRead({ token, reply, words }: Command): void {
+    const isClaim = words.some((word) => word.toUpperCase() === 'NX');
+    if (token !== undefined && isClaim && reply === 'OK') this.#known.add(token);
+  }
+
+  commandLost({ token }: Command): void {
+    if (token !== undefined) this.#faulted.add(token);
+  }
+
+  /** A claim has lapsed. `isExcused`: its process cannot renew it, or a command for it is under way. */
+  claimLapses(token: string, isExcused: boolean): void {
+    const name = toDelivery(token);
+    if (!this.#recorded.has(name)) this.#letGo.add(name);
+    if (!isExcused && !this.#faulted.has(token)) this.break('noOrphan', `The claim of ${token} has lapsed.`);
+  }
+
+  processDies(names: string[]): void {
+    this.#hasCrashed = true;
+    for (const name of names) this.#letGo.add(name);
+  }
+
+  /** The receiver reports that a callback may have been handled twice. */
+  overlapIsReported(): void {
+    this.#isReported = true;
+  }
+
+  /** `isTimed`: its process was never held up. */
+  deliveryEnds(delivery: Delivery, now: number, isTimed: boolean): void {
+    const { name, outcome, startedAt = now, handlerBeganAt } = delivery;
+    const hasSucceeded = this.successes.includes(name);
+    if (outcome === 'processed' && !hasSucceeded) this.break('processed', `${name} is processed.`);
+    if (outcome === 'duplicate' && this.successes.length === 0) this.break('duplicate', `${name} is a duplicate.`);
+    if (outcome === 'in_progress' && now - startedAt < this.#inFlightWaitMs) {
+      this.break('inProgress', `${name} has waited for ${now - startedAt} ms.`);
+    }
+    if (!isTimed) return;
+    const { storeTimeoutMs, handlerTimeoutMs } = times;
+    const claimedMs = (handlerBeganAt ?? now) - startedAt;
+    if (claimedMs > this.#inFlightWaitMs + storeTimeoutMs + timersMs) {
+      this.break('inTime', `${name} took ${claimedMs} ms until its claim was decided.`);
+    }
+    const handledMs = now - (handlerBeganAt ?? now);
+    if (handledMs > handlerTimeoutMs + storeTimeoutMs + timersMs) {
+      this.break('inTime', `${name} took ${handledMs} ms from the begin of its handler.`);
+    }
+  }
+
+  /** Nothing is left that could happen. */
+  allIsQuiet(deliveries: readonly Delivery[]): void {
+    for (const { name, startedAt, outcome } of deliveries) {
+      if (startedAt !== undefined && outcome === undefined) this.break('inTime', `${name} never ends.`);
+    }
+    if (this.successes.length > 1 && !this.#isReported && !this.#hasCrashed) {
+      this.break('reported', `The handlers of ${this.successes.join(' and ')} have succeeded.`);
+    }
+  }
+
+  lastAttemptEnds({ name, outcome }: Delivery): void {
+    if (outcome === 'processed' || outcome === 'duplicate') return;
+    this.break(
+      'lastAttempt',
+      `One more attempt, ${name}, a lease later and on a healthy network, ends as ${outcome ?? 'nothing'}.`,
+    );
+  }
+}
+
+/** The token of a claim, if that is what Redis holds. */
+export function claimToken(record: StoredRecord | undefined): string | undefined {
+  return record?.value.startsWith('claimed ') ? record.value.slice('claimed '.length) : undefined;
+}
+
+/** A delivery that claims again has further tokens: d1', d1''. */
+export function toDelivery(token: string): string {
+  return token.replace(/'+$/, '');
+}
+
+function isSettled(record: StoredRecord | undefined): boolean {
+  return record?.value.startsWith('settled ') === true;
+}
+
+function show(record: StoredRecord | undefined): string {
+  return record === undefined ? 'nothing' : `«${record.value.split(' ', 2).join(' ')}»`;
+}

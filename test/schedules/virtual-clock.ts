@@ -1,0 +1,120 @@
+/** What a clock must know of the process that sets a timer. */
+export interface TimerOwner {
+  /** Timers of a process that is dead or held up do not run. */
+  readonly isAwake: boolean;
+  /** Notes what the process has seen: the code in it depends on nothing else. */
+  see(event: string): void;
+}
+
+class VirtualTimer {
+  readonly dueAt: number;
+  readonly call: () => void;
+  readonly owner: TimerOwner;
+  /** The code that set the timer is still running. */
+  isNew = true;
+  /** The timer of a queue that has become empty. It will find nothing to do: time need not stop for it. */
+  isIdle = false;
+  /** Set without keeping the process alive, from the beginning. That says nothing about what it will find to do. */
+  #isBackground = false;
+
+  constructor(dueAt: number, call: () => void, owner: TimerOwner) {
+    this.dueAt = dueAt;
+    this.call = call;
+    this.owner = owner;
+  }
+
+  ref(): this {
+    this.isIdle = false;
+    return this;
+  }
+
+  unref(): this {
+    this.#isBackground ||= this.isNew;
+    this.isIdle = !this.#isBackground;
+    return this;
+  }
+}
+
+/**
+ * Time that passes only when it is told to. The code of one process runs at a time, and until nothing of it is left to
+ * run before something new happens, so that `owner` is the process of every timer that is set.
+ */
+export class VirtualClock {
+  now = 0;
+  #owner: TimerOwner | undefined;
+  #immediates: (() => void)[] = [];
+  #newTimers: VirtualTimer[] = [];
+  readonly #timers = new Set<VirtualTimer>();
+
+  /** Runs `call` as code of `owner`, and all that follows from it without further events. */
+  async run(owner: TimerOwner, call: () => void): Promise<void> {
+    this.#owner = owner;
+    call();
+    for (const immediate of this.#immediates.splice(0)) immediate();
+    await drainMicrotasks();
+    if (this.#immediates.length > 0) throw new Error('Only a timer may call setImmediate.');
+    for (const timer of this.#newTimers.splice(0)) timer.isNew = false;
+    this.#owner = undefined;
+  }
+
+  /** When the next timer of an awake process is due, of those that have something to do. `Infinity` if there is none. */
+  nextDueAt(): number {
+    let dueAt = Infinity;
+    for (const timer of this.#timers) {
+      if (timer.owner.isAwake && !timer.isIdle) dueAt = Math.min(dueAt, timer.dueAt);
+    }
+    return dueAt;
+  }
+
+  async runDueTimers(): Promise<void> {
+    const due = [...this.#timers].filter(({ dueAt }) => dueAt <= this.now).sort((a, b) => a.dueAt - b.dueAt);
+    for (const timer of due) {
+      // An earlier one may have cleared it, and a process may have ended.
+      if (!timer.owner.isAwake || !this.#timers.delete(timer)) continue;
+      timer.owner.see('timer');
+      await this.run(timer.owner, timer.call);
+    }
+  }
+
+  /**
+   * Runs `main` with the clock in the place of Node's, and `randomUUID` in the place of Node's. `main` must not wait for
+   * Node's event loop: then nothing else in this process ever meets the virtual clock.
+   */
+  async replaceGlobals<T>(randomUUID: () => string, main: () => Promise<T>): Promise<T> {
+    const { setTimeout, clearTimeout, setImmediate } = globalThis;
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    Object.assign(globalThis, {
+      setTimeout: this.#setTimeout,
+      clearTimeout: (timer: VirtualTimer) => this.#timers.delete(timer),
+      setImmediate: (call: () => void) => this.#immediates.push(call),
+    });
+    Object.assign(performance, { now: () => this.now });
+    Object.assign(crypto, { randomUUID });
+    try {
+      return await main();
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit;
+      Object.assign(globalThis, { setTimeout, clearTimeout, setImmediate });
+      // What is left is Node's own, on the prototypes.
+      Reflect.deleteProperty(performance, 'now');
+      Reflect.deleteProperty(crypto, 'randomUUID');
+    }
+  }
+
+  readonly #setTimeout = (call: () => void, ms: number): VirtualTimer => {
+    if (this.#owner === undefined) throw new Error('A timer was set outside of every process.');
+    // As Node: whole milliseconds, at least 1.
+    const timer = new VirtualTimer(this.now + Math.max(1, Math.trunc(ms)), call, this.#owner);
+    this.#timers.add(timer);
+    this.#newTimers.push(timer);
+    return timer;
+  };
+}
+
+/** Resolves when no promise is left that could run: Node empties its microtasks before it calls what `nextTick` is given. */
+function drainMicrotasks(): Promise<void> {
+  return new Promise((resolve) => {
+    process.nextTick(resolve);
+  });
+}
