@@ -1,5 +1,5 @@
-import { z } from 'zod';
-import { TransferCallbackError } from './errors.js';
+import { z } from 'zod/v4';
+import type { Issue } from './outcome.js';
 
 /** What every callback carries, whatever its outcome and payment method (service §2.1). */
 export interface TransferFacts {
@@ -50,7 +50,7 @@ export interface TransferFailed {
 /** A callback as documented (service §2.1, §6): narrow it on `event`, and its `data` on `paymentMethod`. */
 export type TransferCallback = TransferSucceeded | TransferFailed;
 
-/** What the receiver itself needs of a callback, and so the least that a `schema` of your own must give. */
+/** The fields that the receiver reads: the minimum a custom `schema` must produce. */
 export interface CallbackShape {
   event: 'transfer.success' | 'transfer.failed';
   data: {
@@ -62,33 +62,57 @@ export interface CallbackShape {
   };
 }
 
-/**
- * `C` where it is used but must not be inferred from: only `schema` says what it is. A handler with parameter types of
- * its own, or a verifier that takes any callback, would otherwise decide it for all the others.
- */
+/** The callbacks of `C` that announce `event`. A schema may leave `event` a union of both: then `C` narrowed to one. */
+export type CallbackFor<C, E extends CallbackShape['event']> = [Extract<C, { event: E }>] extends [never]
+  ? C & { event: E }
+  : Extract<C, { event: E }>;
+
+/** `C` where it must not be inferred from: only `schema` says what it is. */
 export type Given<C> = [C][C extends unknown ? 0 : never];
 
+/** A zod schema that produces `C`: of `zod`, `zod/v4` or `zod/mini`. It must be synchronous. */
+export type CallbackSchema<C> = z.core.$ZodType<C>;
+
+/** 1 to 255 characters. */
+const idPattern = /^[^\p{Cc}\p{Cf}\p{Cs}]{1,255}$/u;
+
+/**
+ * Returns whether `value` can be a callback's id. The id becomes a store key and a field of log lines. A lone surrogate
+ * would be stored as U+FFFD and meet other ids there; a control or format character would rewrite the line it is
+ * printed in.
+ */
+export function isCallbackId(value: unknown): value is string {
+  return typeof value === 'string' && idPattern.test(value);
+}
+
+/** Returns whether JSON carries the number exactly. Beyond 2^53 two amounts could be read as one. */
+export function isExact(amount: number): boolean {
+  return !Number.isInteger(amount) || Number.isSafeInteger(amount);
+}
+
+export const idMessage = 'Expected 1 to 255 characters, none of them a control, format or surrogate character';
+export const amountMessage = 'Expected a whole number of at most 2^53 - 1, which JSON carries exactly';
+
 const facts = {
-  // The id becomes a store key and a field of log lines. A lone surrogate would be stored as U+FFFD and meet
-  // other ids there; a control or format character would rewrite the line it is printed in.
-  id: z
-    .string()
-    .min(1)
-    .max(255)
-    .regex(/^[^\p{Cc}\p{Cf}\p{Cs}]*$/u, 'Invalid string: control, format or surrogate character'),
+  id: z.string().refine(isCallbackId, idMessage),
   externalId: z.string(),
   reference: z.string(),
-  amount: z.number(),
+  amount: z.number().refine(isExact, amountMessage),
   currency: z.string(),
   provider: z.string(),
-  // Any number of digits after the second: a callback refused over a millisecond would be lost.
+  // Any precision: rejecting a callback over its fractional digits would lose it.
   timestamp: z.iso.datetime(),
   externalReference: z.string(),
   vouchercode: z.string(),
 };
 
+/** Its fields are not documented. `z.object` will not do: the first versions of zod 4 take a list for an object. */
+const accountDetails = z.custom<Record<string, unknown>>(
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  'Invalid input: expected object',
+);
 const mobileMoney = { paymentMethod: z.literal('mobile_money'), walletNumber: z.string(), bankAccount: z.null() };
-const bank = { paymentMethod: z.literal('bank'), walletNumber: z.null(), bankAccount: z.looseObject({}) };
+const bank = { paymentMethod: z.literal('bank'), walletNumber: z.null(), bankAccount: accountDetails };
 const success = { status: z.literal('SUCCESS'), failureReason: z.null() };
 const failure = { status: z.literal('FAILED'), failureReason: z.string().nullable() };
 
@@ -113,38 +137,27 @@ export const transferCallbackSchema: z.ZodType<TransferCallback> = z.discriminat
   }),
 ]);
 
-/** Throws INVALID_OPTION unless a schema of the user's has given what the receiver needs: from JavaScript it may not. */
-export function requireCallback(given: unknown): void {
-  const { event, data } = (given ?? {}) as { event?: unknown; data?: Record<string, unknown> | null };
-  const { id, externalId, status, amount, currency } = data ?? {};
-  const fits =
-    (event === 'transfer.success' || event === 'transfer.failed') &&
-    (status === 'SUCCESS' || status === 'FAILED') &&
-    [id, externalId, currency].every((field) => typeof field === 'string') &&
-    (typeof amount === 'number' || typeof amount === 'string');
-  if (fits) return;
-  throw new TransferCallbackError(
-    'INVALID_OPTION',
-    'Expected `schema` to give `event` and `data` with id, externalId, status, amount and currency, as documented.',
-  );
-}
+// The package may be loaded twice, as ESM and as CommonJS: `instanceof` knows one of the two classes only.
+const unreadable = Symbol.for('transfer-callbacks.unreadable');
 
-/**
- * The facts on which two callbacks with one id must agree, as text: a second one with other facts is a conflict,
- * not a duplicate. Plain JSON, so that whoever looks into the store sees what had been settled.
- */
-export function fingerprintOf({ data }: CallbackShape): string {
-  return JSON.stringify([data.status, data.amount, data.currency, data.externalId]);
-}
+/** Stands for a callback that could not be read: the delivery is `invalid`, with these issues. */
+export class UnreadableCallback {
+  readonly [unreadable] = true;
+  readonly issues: readonly Issue[];
+  /** Set when the fault is the receiving app's own, such as a body that its own middleware has consumed. */
+  readonly error: Error | undefined;
 
-/** Returns `confirmed` if it is about the same transfer and says the same of it; throws UNCONFIRMED otherwise. */
-export function requireSameFacts<C extends CallbackShape>(callback: C, confirmed: C | undefined): C {
-  if (
-    confirmed?.event === callback.event &&
-    confirmed.data.id === callback.data.id &&
-    fingerprintOf(confirmed) === fingerprintOf(callback)
-  ) {
-    return confirmed;
+  constructor(message: string, error?: Error) {
+    this.issues = [{ path: [], message }];
+    this.error = error;
   }
-  throw new TransferCallbackError('UNCONFIRMED', '`confirm` did not hand back a callback with the same id and facts.');
+}
+
+export function isUnreadable(input: unknown): input is UnreadableCallback {
+  return typeof input === 'object' && input !== null && unreadable in input;
+}
+
+/** The schema does not bound an `externalId`: a log line must. */
+export function shorten(externalId: string): string {
+  return externalId.length > 255 ? externalId.slice(0, 255) : externalId;
 }

@@ -1,23 +1,37 @@
-/** What went wrong, for code: compare this and not the class, which may be loaded more than once. */
+import { firstRetryMs } from './service.js';
+
+/**
+ * Machine-readable reason. Compare `code`, not the class: the package may be loaded twice, as ESM and as CommonJS.
+ */
 export type TransferCallbackErrorCode =
   /** An option does not fit; thrown while a receiver, router, listener, store or verifier is made. */
-  | 'INVALID_OPTION'
+  | 'INVALID_ARGUMENT'
+  /** Another middleware has read the request's body and left it neither in `request.body` nor in `request.rawBody`. */
+  | 'BODY_CONSUMED'
   /** The store did not answer within `storeTimeoutMs`. */
   | 'STORE_TIMEOUT'
   /** The store holds something under the callback's key that it did not write. */
   | 'STORE_RECORD_UNREADABLE'
+  /** The store, or its client, replied to a claim with something that neither grants nor refuses it. */
+  | 'STORE_REPLY_UNEXPECTED'
   /** The handler did not settle within `handlerTimeoutMs`. */
   | 'HANDLER_TIMEOUT'
-  /** `confirm` did not hand back the callback it was asked about. */
+  /** A verifier did not settle within `verifyTimeoutMs`. */
+  | 'VERIFY_TIMEOUT'
+  /** `confirm` did not settle within `confirmTimeoutMs`. */
+  | 'CONFIRM_TIMEOUT'
+  /** `confirm` did not return the callback it was asked about. */
   | 'UNCONFIRMED'
   /** The lease passed to another delivery while the handler was running. */
   | 'LEASE_LOST'
+  /** The handler tried to end the transaction of a transactional store, or has ended it. */
+  | 'TRANSACTION_CONTROL'
   /** The receiver is closing. */
   | 'CLOSING'
   /** The handler asked to be called again later. */
   | 'RETRY_LATER';
 
-/** Every error that this package makes. */
+/** Thrown or reported by the receiver, the stores and the verifiers. */
 export class TransferCallbackError extends Error {
   readonly code: TransferCallbackErrorCode;
 
@@ -37,8 +51,8 @@ export class RetryLater extends TransferCallbackError {
   /** What Retry-After says, in milliseconds; sent in whole seconds, rounded up. */
   readonly retryAfterMs: number;
 
-  constructor(message = 'The handler asked to be called again later.', options: RetryLaterOptions = {}) {
-    const { retryAfterMs = 30_000, ...rest } = options;
+  constructor(message = 'The handler asked to be called again later.', options?: RetryLaterOptions | null) {
+    const { retryAfterMs = firstRetryMs, ...rest } = options ?? {};
     super('RETRY_LATER', message, rest);
     this.name = 'RetryLater';
     this.retryAfterMs = wholeNumber('retryAfterMs', retryAfterMs, 1);
@@ -60,12 +74,12 @@ export function isRetryLater(error: unknown): error is RetryLater {
   }
 }
 
-/** The longest delay that a Node timer can keep; a longer one would fire at once. */
+/** The longest delay that a Node timer can keep; a longer one would fire immediately. */
 export const maxTimerMs = 2_147_483_647;
 
 /** The error for an option that does not fit: names the option, the wish and the value. */
-export function invalidOption(option: string, wish: string, value: unknown): TransferCallbackError {
-  return new TransferCallbackError('INVALID_OPTION', `Expected \`${option}\` to be ${wish}, got ${shown(value)}.`);
+export function invalidArgument(option: string, wish: string, value: unknown): TransferCallbackError {
+  return new TransferCallbackError('INVALID_ARGUMENT', `Expected \`${option}\` to be ${wish}, got ${shown(value)}.`);
 }
 
 /** The same where the value may be a secret, perhaps put into the wrong place: says no more of it than its kind. */
@@ -76,21 +90,21 @@ export function invalidSecret(option: string, wish: string, value: unknown): Tra
       : typeof value === 'number'
         ? 'a number'
         : shown(value);
-  return new TransferCallbackError('INVALID_OPTION', `Expected \`${option}\` to be ${wish}, got ${got}.`);
+  return new TransferCallbackError('INVALID_ARGUMENT', `Expected \`${option}\` to be ${wish}, got ${got}.`);
 }
 
-/** Returns `value` if it is a whole number from `min` to `max`, and throws INVALID_OPTION otherwise. */
+/** Returns `value` if it is a whole number from `min` to `max`, and throws INVALID_ARGUMENT otherwise. */
 export function wholeNumber(option: string, value: unknown, min: number, max = maxTimerMs): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
-  throw invalidOption(option, `a whole number from ${min} to ${max}`, value);
+  throw invalidArgument(option, `a whole number from ${min} to ${max}`, value);
 }
 
-/** Throws INVALID_OPTION if `options` is not an object or has a key that is not one of `known`. */
+/** Throws INVALID_ARGUMENT if `options` is not an object or has a key that is not one of `known`. */
 export function onlyKnownOptions(options: unknown, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null) throw invalidOption('options', 'an object', options);
+  if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
-    throw new TransferCallbackError('INVALID_OPTION', `Unknown option \`${name}\`; known are ${known.join(', ')}.`);
+    throw new TransferCallbackError('INVALID_ARGUMENT', `Unknown option \`${name}\`; known are ${known.join(', ')}.`);
   }
 }
 

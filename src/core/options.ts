@@ -1,45 +1,57 @@
-import type { z } from 'zod';
-import { transferCallbackSchema, type CallbackShape, type Given, type TransferCallback } from './callback.js';
-import { invalidOption, maxTimerMs, onlyKnownOptions, wholeNumber } from './errors.js';
-import type { Issue, TransferCallbackOutcome } from './outcome.js';
+import {
+  transferCallbackSchema,
+  type CallbackFor,
+  type CallbackSchema,
+  type CallbackShape,
+  type Given,
+  type TransferCallback,
+} from './callback.js';
+import { invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from './errors.js';
+import { toLogger, type Logger } from './logger.js';
+import type { TransferCallbackOutcome } from './outcome.js';
+import { firstRetryMs, lastAttemptMs } from './service.js';
 import type { CallbackStore } from './store.js';
 
-/** What a handler is told beside the callback. */
+/** What a handler gets beside the callback. */
 export interface HandlerContext<Tx = undefined> {
   /**
    * Aborts when the handler's deadline has passed, its lease was lost, or the receiver closes. JavaScript cannot
    * stop the handler: pass the signal on to whatever can be cancelled.
    */
   signal: AbortSignal;
-  /** Who brought the callback, as given to `receive`; `http` at the edge. */
+  /** Where the callback came from, as given to `receive`; `http` for the router and the listener. */
   source: string;
   /** The open transaction of a transactional store; `undefined` for the others. */
   tx: Tx;
 }
 
-/** pino's shape: any logger that takes an object and then a message. */
-export interface Logger {
-  warn(details: object, message: string): void;
-  error(details: object, message: string): void;
+/** What `confirm` gets beside the callback. */
+export interface ConfirmContext {
+  /** Aborts when `confirmTimeoutMs` has passed, or the receiver closes. */
+  signal: AbortSignal;
+  /** Where the callback came from, as given to `receive`. It comes from code, never from the sender. */
+  source: string;
 }
 
 export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx = undefined> {
-  /** Where claims are kept: `redisStore(client)`, `memoryStore()` or your own. */
+  /** Where claims are kept: `redisStore(client)`, `postgresStore(pool)`, `memoryStore()` or your own. */
   store: CallbackStore<Tx>;
-  /** Called for a transfer that has succeeded, awaited; when it throws, the service sends the callback again. */
-  onSuccess: (callback: Extract<Given<C>, { event: 'transfer.success' }>, context: HandlerContext<Tx>) => unknown;
-  /** Called for a transfer that has failed, awaited; when it throws, the service sends the callback again. */
-  onFailed: (callback: Extract<Given<C>, { event: 'transfer.failed' }>, context: HandlerContext<Tx>) => unknown;
+  /** Called for a transfer that has succeeded, and awaited. When it throws, the service sends the callback again. */
+  onSuccess: (callback: NoInfer<CallbackFor<C, 'transfer.success'>>, context: HandlerContext<Tx>) => unknown;
+  /** Called for a transfer that has failed, and awaited. When it throws, the service sends the callback again. */
+  onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
   /**
-   * Establishes that the callback is true, inside the claim and before the handler, for example by reading the
-   * transfer back. Answers the callback that the handler is to see, with the same id and facts; anything else, or a
-   * throw, is `unconfirmed`. It shares `handlerTimeoutMs` with the handler.
+   * Verifies the callback before it is claimed, for example by reading the transfer back. Returns the callback for the
+   * handler, with the same id, event and facts; anything else, or a throw, is `unconfirmed`. Called for duplicates too.
    */
   confirm?:
-    | ((callback: Given<C>, context: { signal: AbortSignal }) => Given<C> | undefined | Promise<Given<C> | undefined>)
-    | undefined;
-  /** In place of the documented schema, for the day the service changes a field. Must be synchronous. */
-  schema?: z.ZodType<C> | undefined;
+    ((callback: Given<C>, context: ConfirmContext) => Given<C> | undefined | Promise<Given<C> | undefined>) | undefined;
+  /** Replaces the documented schema, for when the service changes a field. Must be synchronous. */
+  schema?: CallbackSchema<C> | undefined;
+  /** How long a verifier may take, in milliseconds; then the delivery is `unauthorized`. Default 5 000. */
+  verifyTimeoutMs?: number | undefined;
+  /** How long `confirm` may take, in milliseconds; then the delivery is `unconfirmed`. Default 10 000. */
+  confirmTimeoutMs?: number | undefined;
   /** How long a delivery waits for another one that holds the claim, in milliseconds. Default 10 000. */
   inFlightWaitMs?: number | undefined;
   /**
@@ -56,18 +68,23 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
    * service's fourth attempt can come after the first (service §6.3).
    */
   retentionMs?: number | undefined;
-  /** Told of every delivery once, when it has ended. Not awaited; what it throws is logged. */
+  /**
+   * Called once per delivery, with its outcome; once more, with `late`, if its handler settles after `timed_out`. Not
+   * awaited; what it throws is logged.
+   */
   onOutcome?: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
   /** Default `console`, for warnings and errors; `false` for none. */
   logger?: Logger | false | undefined;
 }
 
-/** The options as they apply: checked, and with the defaults filled in. */
-export type ResolvedOptions<C extends CallbackShape, Tx> = ReceiverOptions<C, Tx> &
-  Record<keyof typeof receiverDefaults, number> & { schema: z.ZodType<C>; logger: Logger };
+/** The validated options with defaults applied. */
+export type ResolvedOptions<C extends CallbackShape, Tx> = Omit<ReceiverOptions<C, Tx>, keyof ResolvedTimes> &
+  ResolvedTimes & { schema: CallbackSchema<C>; logger: Logger };
 
 /** The default of every option in milliseconds. */
 export const receiverDefaults = {
+  verifyTimeoutMs: 5_000,
+  confirmTimeoutMs: 10_000,
   inFlightWaitMs: 10_000,
   leaseMs: 15_000,
   handlerTimeoutMs: 20_000,
@@ -75,17 +92,17 @@ export const receiverDefaults = {
   retentionMs: 604_800_000,
 };
 
+/** The options in milliseconds. */
+export type ResolvedTimes = Readonly<typeof receiverDefaults>;
+
 /** How often a lease is renewed within its length. */
 export const renewalsPerLease = 3;
 
 /** For how many handler deadlines a lease is renewed at most, for a handler that is late but alive. */
 export const deadlinesHeld = 6;
 
-/** The service's first retry comes after about this, each later one after more (service §6.3). */
-const firstRetryMs = 30_000;
-
-/** The fourth attempt comes after three such pauses, or longer ones: a shorter memory would take it for a first. */
-export const leastRetentionMs = 3 * firstRetryMs + 1;
+/** Anything shorter would forget a callback before the service's last attempt, and run the handler again. */
+export const leastRetentionMs = lastAttemptMs + 1;
 
 export const receiverOptionNames = [
   'store',
@@ -98,45 +115,58 @@ export const receiverOptionNames = [
   ...Object.keys(receiverDefaults),
 ];
 
-/** Checks the options and fills in the defaults; throws INVALID_OPTION at the first that does not fit. */
+/** Validates the options and applies the defaults. Reads each option once. Throws INVALID_ARGUMENT. */
 export function resolveReceiverOptions<C extends CallbackShape, Tx>(
   options: ReceiverOptions<C, Tx>,
 ): ResolvedOptions<C, Tx> {
   onlyKnownOptions(options, receiverOptionNames);
-  requireMethods(
-    'store',
-    options.store,
-    ['claim'],
-    'a store, such as memoryStore(), redisStore(client) or postgresStore(pool)',
-  );
-  for (const name of ['onSuccess', 'onFailed'] as const) requireFunction(name, options[name]);
-  for (const name of ['confirm', 'onOutcome'] as const) {
-    if (options[name] !== undefined) requireFunction(name, options[name]);
+  const { store, onSuccess, onFailed, confirm, onOutcome, logger, schema } = options;
+  const wish = 'a store, such as memoryStore(), redisStore(client) or postgresStore(pool)';
+  requireMethods('store', store, ['claim'], wish);
+  requireFunction('onSuccess', onSuccess);
+  requireFunction('onFailed', onFailed);
+  if (confirm !== undefined) requireFunction('confirm', confirm);
+  if (onOutcome !== undefined) requireFunction('onOutcome', onOutcome);
+  if (schema !== undefined) requireMethods('schema', schema, ['safeParse'], 'a zod schema');
+  if (logger !== undefined && logger !== false) {
+    requireMethods('logger', logger, ['warn', 'error'], 'false or an object with warn and error');
   }
+  return {
+    store,
+    // The options may be an instance of a class: its handlers need their `this`.
+    onSuccess: onSuccess.bind(options),
+    onFailed: onFailed.bind(options),
+    confirm: confirm?.bind(options),
+    onOutcome: onOutcome?.bind(options),
+    // Without a custom schema, C is its default, TransferCallback.
+    schema: schema ?? (transferCallbackSchema as unknown as CallbackSchema<C>),
+    logger: toLogger(logger),
+    ...resolveTimes(options),
+  };
+}
+
+function resolveTimes(options: Partial<Record<keyof ResolvedTimes, number | undefined>>): ResolvedTimes {
   const {
-    // Without a schema of the user's, C is its default, TransferCallback.
-    schema = transferCallbackSchema as unknown as z.ZodType<C>,
-    logger = consoleLogger,
+    verifyTimeoutMs = receiverDefaults.verifyTimeoutMs,
+    confirmTimeoutMs = receiverDefaults.confirmTimeoutMs,
     inFlightWaitMs = receiverDefaults.inFlightWaitMs,
     leaseMs = receiverDefaults.leaseMs,
     handlerTimeoutMs = receiverDefaults.handlerTimeoutMs,
     storeTimeoutMs = receiverDefaults.storeTimeoutMs,
     retentionMs = receiverDefaults.retentionMs,
   } = options;
-  requireMethods('schema', schema, ['safeParse'], 'a zod schema');
-  if (logger !== false) requireMethods('logger', logger, ['warn', 'error'], 'false or an object with warn and error');
-
-  wholeNumber('inFlightWaitMs', inFlightWaitMs, 0);
+  wholeNumber('verifyTimeoutMs', verifyTimeoutMs, 1);
+  wholeNumber('confirmTimeoutMs', confirmTimeoutMs, 1);
   // Below three store deadlines one slow renewal would lose the lease; from 30 s on, a crash would outlast the
   // service's first retry.
   wholeNumber('storeTimeoutMs', storeTimeoutMs, 1, Math.floor(firstRetryMs / renewalsPerLease) - 1);
+  wholeNumber('inFlightWaitMs', inFlightWaitMs, 0, maxTimerMs - storeTimeoutMs);
   wholeNumber('leaseMs', leaseMs, renewalsPerLease * storeTimeoutMs + 1, firstRetryMs - 1);
   wholeNumber('handlerTimeoutMs', handlerTimeoutMs, 1, Math.floor(maxTimerMs / deadlinesHeld));
   wholeNumber('retentionMs', retentionMs, leastRetentionMs, Number.MAX_SAFE_INTEGER);
   return {
-    ...options,
-    schema,
-    logger: logger === false ? silentLogger : safeLogger(logger),
+    verifyTimeoutMs,
+    confirmTimeoutMs,
     inFlightWaitMs,
     leaseMs,
     handlerTimeoutMs,
@@ -146,7 +176,7 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
 }
 
 function requireFunction(option: string, value: unknown): void {
-  if (typeof value !== 'function') throw invalidOption(option, 'a function', value);
+  if (typeof value !== 'function') throw invalidArgument(option, 'a function', value);
 }
 
 function requireMethods(option: string, value: unknown, methods: readonly string[], wish: string): void {
@@ -154,36 +184,5 @@ function requireMethods(option: string, value: unknown, methods: readonly string
     const known = value as Record<string, unknown>;
     if (methods.every((method) => typeof known[method] === 'function')) return;
   }
-  throw invalidOption(option, wish, value);
+  throw invalidArgument(option, wish, value);
 }
-
-/** A logger that fails must not fail a delivery, and there is nowhere left to report it. */
-function safeLogger(logger: Logger): Logger {
-  const safely = (level: 'warn' | 'error') => (details: object, message: string) => {
-    try {
-      logger[level](details, message);
-    } catch {
-      // See above.
-    }
-  };
-  return { warn: safely('warn'), error: safely('error') };
-}
-
-/* eslint-disable no-console -- the default logger is the console. */
-const consoleLogger: Logger = {
-  warn: (details, message) => {
-    console.warn(message, legible(details));
-  },
-  error: (details, message) => {
-    console.error(message, legible(details));
-  },
-};
-/* eslint-enable no-console */
-
-/** The console shows an issue's path as `[Array]`. */
-function legible(details: { issues?: readonly Issue[] }): object {
-  if (details.issues === undefined) return details;
-  return { ...details, issues: details.issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`) };
-}
-
-const silentLogger: Logger = { warn: () => undefined, error: () => undefined };

@@ -1,21 +1,22 @@
 import type { CallbackShape } from './callback.js';
+import type { TransferCallbackFacts } from './facts.js';
 
 /** What is wrong with a callback: where, and why. Never a value of it. */
 export interface Issue {
-  path: readonly PropertyKey[];
-  message: string;
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
 }
 
-/** How one delivery ended, as far as the pipeline itself can say. */
+/** How a delivery of a valid callback from a trusted sender can end. */
 export type Ending =
-  /** The handler has succeeded, now. `error` is set when recording that failed and is being retried. */
+  /** The handler has succeeded, now. `error` is set when recording that failed; it is retried until the receiver closes. */
   | { outcome: 'processed'; overlapped: boolean; error?: unknown }
   /** The handler had succeeded before, for the same facts. */
   | { outcome: 'duplicate' }
   /** Another delivery holds the claim and did not finish within `inFlightWaitMs`. */
   | { outcome: 'in_progress' }
-  /** The id had been settled with other facts: `settled` shows them, as [status, amount, currency, externalId]. */
-  | { outcome: 'conflict'; settled: string }
+  /** The id was settled with other facts. `settled` is missing when the store holds a text that it cannot read. */
+  | { outcome: 'conflict'; settled?: TransferCallbackFacts | undefined; received: TransferCallbackFacts | undefined }
   /** `confirm` could not establish the callback. */
   | { outcome: 'unconfirmed'; error: unknown }
   /** The handler threw `RetryLater`. */
@@ -29,39 +30,54 @@ export type Ending =
   /** `receiver.close()` had begun. */
   | { outcome: 'closing' };
 
-/** The ending of a delivery that was refused before its content could be believed. */
-export type Refusal =
-  | Invalid
-  /** A verifier said no, or threw `error`. `issues` is set when the payload was invalid, too. */
-  | { outcome: 'unauthorized'; issues?: readonly Issue[]; error?: unknown };
-
-/** Not the documented payload. `error` is set when the schema threw. */
+/** Not the documented payload. */
 export interface Invalid {
   outcome: 'invalid';
   issues: readonly Issue[];
+  /** Whether a verifier accepted the sender. Such a callback announces a real payout: look into it. */
+  verified: boolean;
+  /** The callback's id and externalId, where they could be read. */
+  id?: string;
+  externalId?: string;
+  event?: undefined;
+  status?: undefined;
+  /** Set when the receiving app is at fault: its schema threw, or its own middleware consumed the body. */
   error?: unknown;
 }
 
-interface Measured {
-  /** Who brought the callback: `http` at the edge, else what was given to `receive`. */
-  source: string;
-  /** From the call of `receive` to this outcome, in milliseconds. */
-  durationMs: number;
+/** A verifier refused the sender, or failed with `error`. `issues` is set when the payload was invalid, too. */
+export interface Unauthorized {
+  outcome: 'unauthorized';
+  issues?: readonly Issue[];
+  id?: undefined;
+  externalId?: undefined;
+  event?: undefined;
+  status?: undefined;
+  error?: unknown;
 }
 
 interface Identified {
   id: string;
+  /** Cut at 255 characters. */
+  externalId: string;
   event: CallbackShape['event'];
   status: CallbackShape['data']['status'];
 }
 
-type Unidentified = { [name in keyof Identified]?: undefined };
+/** How a delivery ended, and of which callback where that is known. */
+export type Ended = (Identified & Ending) | Invalid | Unauthorized;
 
-/** How a delivery ended, and of which callback where that can be believed. */
-export type Ended = (Identified & Ending) | (Unidentified & Refusal);
+interface Measured {
+  /** Where the callback came from: `http`, or what was given to `receive`. */
+  source: string;
+  /** From the call of `receive` to this outcome, in milliseconds. */
+  durationMs: number;
+  /** Set on the second outcome of a delivery: its handler has settled after the delivery was reported `timed_out`. */
+  late?: true;
+}
 
-/** How one delivery ended: what `receive` answers, and what `onOutcome` and the diagnostics channel are told. */
-export type TransferCallbackOutcome = Measured & Ended;
+/** How one delivery ended: what `receive` resolves with, and what `onOutcome` and the diagnostics channel get. Frozen. */
+export type TransferCallbackOutcome = Readonly<Measured & Ended>;
 
 /** The names of all outcomes. */
 export type OutcomeName = TransferCallbackOutcome['outcome'];

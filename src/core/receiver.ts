@@ -1,264 +1,218 @@
-import { announce } from './announce.js';
-import {
-  fingerprintOf,
-  requireCallback,
-  requireSameFacts,
-  type CallbackShape,
-  type TransferCallback,
-} from './callback.js';
-import { deadlines, storeDeadline } from './deadlines.js';
-import { isRetryLater, TransferCallbackError, wholeNumber } from './errors.js';
-import { holdLease, type Hold } from './hold.js';
-import {
-  renewalsPerLease,
-  resolveReceiverOptions,
-  type HandlerContext,
-  type ReceiverOptions,
-  type ResolvedOptions,
-} from './options.js';
-import type { Ended, Ending, Invalid, Issue, TransferCallbackOutcome } from './outcome.js';
-import type { Claim, Lease } from './store.js';
-import { pause } from './timing.js';
+import { shorten, type CallbackShape, type TransferCallback } from './callback.js';
+import { Claims } from './claim.js';
+import { confirmCallback } from './confirm.js';
+import { TransferCallbackError, wholeNumber } from './errors.js';
+import { parseFingerprint, toFingerprint } from './facts.js';
+import { handleCallback } from './handle.js';
+import { HeldLease, type Granted, type LeaseTerms } from './held-lease.js';
+import { InFlight } from './in-flight.js';
+import { renewalsPerLease, resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
+import type { Ending, TransferCallbackOutcome } from './outcome.js';
+import { report } from './report.js';
+import { TimedStore } from './timed-store.js';
+import { TimerQueue } from './timers.js';
+import { validateCallback } from './validate.js';
+import { verifySender } from './verify.js';
 
-/** What `receive` is told beside the callback. */
-export interface Delivery<C extends CallbackShape = TransferCallback> {
-  /** Who brings the callback, for the handler and `onOutcome`. Default `direct`. */
+/** Options of `receive`. */
+export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
+  /** Where the callback comes from, for the handler and `onOutcome`. Default `direct`. */
   source?: string | undefined;
   /**
-   * Says whether the sender is to be believed; the delivery is `unauthorized` if not, or if it throws. Asked after
-   * validation, and for an invalid callback too (then without it), so that a stranger learns nothing.
+   * Decides whether the sender is trusted. Runs after validation, and for invalid callbacks too (with `undefined`), so
+   * that an untrusted sender cannot tell valid from invalid. Anything but `true`, or a throw: `unauthorized`.
    */
-  admit?: ((callback: C | undefined) => boolean | Promise<boolean>) | undefined;
-  /** For an edge that could not read a callback at all: why. The delivery is `invalid` with these issues. */
-  unreadable?: readonly Issue[] | undefined;
+  verify?: ((callback: C | undefined) => boolean | Promise<boolean>) | undefined;
 }
 
-/** Receives callbacks from wherever they come and acts on each once. */
+/** Processes callbacks from any source (HTTP, reconciliation, a queue, a replay) against one record of what was handled. */
 export interface TransferCallbackReceiver<C extends CallbackShape = TransferCallback, Tx = undefined> {
   /**
-   * Validates the callback, claims it, runs the handler and settles. Never rejects: the answer says how it ended,
+   * Validates the callback, claims it, runs the handler and settles. Never rejects: the outcome tells how it ended,
    * and only `processed` and `duplicate` mean that the handler has succeeded.
    */
-  receive(callback: unknown, delivery?: Delivery<C>): Promise<TransferCallbackOutcome>;
+  receive(callback: unknown, options?: ReceiveOptions<C>): Promise<TransferCallbackOutcome>;
   /**
-   * From now on deliveries end as `closing`. Waits for the running ones; after `timeoutMs` (default 10 000) aborts
-   * their signals and waits at most `storeTimeoutMs` more for those that heed it. What is still unfinished then is
-   * left to its lease: it becomes free within `leaseMs`. Answers how many those are.
+   * Stops accepting deliveries. Waits up to `timeoutMs` (default 10 000) for running ones, then aborts their signals and
+   * waits up to `storeTimeoutMs` more. Resolves with the number of handlers and recordings that still run; their leases
+   * expire within `leaseMs`.
    */
   close(options?: { timeoutMs?: number }): Promise<{ unfinished: number }>;
   /** Whether `close` has begun. */
   readonly closing: boolean;
-  /** The options as they apply. */
+  /** The validated options with defaults applied. */
   readonly options: Readonly<ResolvedOptions<C, Tx>>;
 }
-
-/** How the handler itself ended. */
-type Handled =
-  { outcome: 'processed' } | Extract<Ending, { outcome: 'unconfirmed' | 'retry_later' | 'handler_failed' }>;
-
-const firstPauseMs = 50;
-const longestPauseMs = 1_000;
 
 /**
  * Makes the receiver: what happens to a callback, without HTTP. Give it to `transferCallbackRouter`, and use the same
  * one for reconciliation, a queue worker or a replay by hand, so that all of them share one record of what was done.
- * Throws INVALID_OPTION.
+ * Throws INVALID_ARGUMENT.
  */
 export function transferCallbackReceiver<C extends CallbackShape = TransferCallback, Tx = undefined>(
-  given: ReceiverOptions<C, Tx>,
+  options: ReceiverOptions<C, Tx>,
 ): TransferCallbackReceiver<C, Tx> {
-  const options = resolveReceiverOptions(given);
-  const { store, schema, confirm, logger, inFlightWaitMs, leaseMs, handlerTimeoutMs, storeTimeoutMs, retentionMs } =
-    options;
-  if (store.processLocal === true && process.env.NODE_ENV === 'production') {
-    logger.warn({}, 'Transfer callbacks are deduplicated within this process only: production wants a shared store.');
-  }
-  const withinStoreDeadline = storeDeadline(storeTimeoutMs);
-  const handlerDeadlines = deadlines(handlerTimeoutMs);
-  // A heartbeat alone keeps no process alive.
-  const heartbeats = deadlines(leaseMs / renewalsPerLease, { keepAlive: false });
-  const terms = { options, heartbeats, withinStoreDeadline };
-  // A Set would keep every table that it has outgrown, and the deliveries in it, until a full collection.
-  const holds: Hold[] = [];
-  /** Deliveries without an outcome, and holds that are not over. */
-  let unfinished = 0;
-  let onIdle: () => void = () => undefined;
-  let closed: Promise<{ unfinished: number }> | undefined;
-
-  async function receiveTransferCallback(input: unknown, delivery: Delivery<C> = {}): Promise<TransferCallbackOutcome> {
-    const { source = 'direct' } = delivery;
-    const startedAt = performance.now();
-    const ended = await judge(input, source, delivery);
-    const outcome = { source, durationMs: performance.now() - startedAt, ...ended };
-    announce(outcome, options);
-    return outcome;
-  }
-
-  async function judge(input: unknown, source: string, { admit, unreadable }: Delivery<C>): Promise<Ended> {
-    const read = unreadable === undefined ? validate(input) : invalid(unreadable);
-    const callback = 'callback' in read ? read.callback : undefined;
-    if (admit !== undefined) {
-      // For the logs alone: the day the service changes a field, a verifier that needs it says no to everything.
-      const issues = 'issues' in read ? { issues: read.issues } : {};
-      try {
-        if (!(await admit(callback))) return { outcome: 'unauthorized', ...issues };
-      } catch (error) {
-        return { outcome: 'unauthorized', ...issues, error };
-      }
-    }
-    if (!('callback' in read)) return read;
-    const { event, data } = read.callback;
-    unfinished += 1;
-    try {
-      return { id: data.id, event, status: data.status, ...(await act(read.callback, source)) };
-    } finally {
-      finishOne();
-    }
-  }
-
-  function validate(input: unknown): { callback: C } | Invalid {
-    try {
-      const parsed = schema.safeParse(input);
-      if (!parsed.success) return invalid(parsed.error.issues);
-      if (given.schema !== undefined) requireCallback(parsed.data);
-      return { callback: parsed.data };
-    } catch (error) {
-      return { ...invalid([{ path: [], message: 'The schema failed.' }]), error };
-    }
-  }
-
-  /** Claims the callback and acts on the answer; waits, claiming again, while another delivery holds it. */
-  async function act(callback: C, source: string): Promise<Ending> {
-    const { event, data } = callback;
-    const { id: key, externalId } = data;
-    const fingerprint = fingerprintOf(callback);
-    const token = crypto.randomUUID();
-    const request = { token, fingerprint, leaseMs, retentionMs, timeoutMs: storeTimeoutMs, event, externalId };
-    const waitUntil = performance.now() + inFlightWaitMs;
-    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
-      if (closed !== undefined) return { outcome: 'closing' };
-      let claiming: Promise<Claim<Tx>> | undefined;
-      let claim: Claim<Tx>;
-      try {
-        claiming = store.claim(key, request);
-        claim = await withinStoreDeadline(claiming);
-      } catch (error) {
-        // It may have been applied all the same, or be applied yet: without a holder it would stand in the way of the
-        // next attempt. If releasing it fails too, it lapses.
-        claiming?.then((late) => (late.state === 'claimed' ? late.lease.release() : undefined)).catch(() => undefined);
-        return { outcome: 'store_unavailable', error };
-      }
-      if (claim.state === 'claimed') return run(callback, claim.lease, source);
-      if (claim.state === 'settled') {
-        return claim.fingerprint === fingerprint
-          ? { outcome: 'duplicate' }
-          : { outcome: 'conflict', settled: claim.fingerprint };
-      }
-      const leftMs = waitUntil - performance.now();
-      if (leftMs <= 0) return { outcome: 'in_progress' };
-      await pause(Math.min(pauseMs, leftMs));
-    }
-  }
-
-  /** Runs the handler under the lease. Its deadline ends the delivery, never the hold: only the handler does. */
-  async function run(callback: C, lease: Lease<Tx>, source: string): Promise<Ending> {
-    const { id } = callback.data;
-    const hold = holdLease(id, lease, terms, (over) => {
-      holds.splice(holds.indexOf(over), 1);
-      finishOne();
-    });
-    holds.push(hold);
-    unfinished += 1;
-    if (closed !== undefined) {
-      await hold.release();
-      return { outcome: 'closing' };
-    }
-
-    return new Promise((resolve) => {
-      let late = false;
-      const deadline = handlerDeadlines.set(() => {
-        late = true;
-        const error = new TransferCallbackError('HANDLER_TIMEOUT', `Not settled within ${handlerTimeoutMs} ms.`);
-        hold.controller.abort(error);
-        resolve({ outcome: 'timed_out', error });
-      });
-      void handle(callback, { signal: hold.controller.signal, source, tx: lease.tx }).then(async (handled) => {
-        handlerDeadlines.clear(deadline);
-        if (late) logger.warn({ id, outcome: handled.outcome }, 'The handler of a transfer callback settled late.');
-        if (handled.outcome === 'processed') {
-          resolve(await hold.settle());
-        } else {
-          await hold.release();
-          resolve(handled);
-        }
-      });
-    });
-  }
-
-  async function handle(callback: C, context: HandlerContext<Tx>): Promise<Handled> {
-    let believed = callback;
-    if (confirm !== undefined) {
-      try {
-        believed = requireSameFacts(callback, await confirm(callback, { signal: context.signal }));
-        // Confirming took all of the time: the delivery has ended, and the next one will confirm again.
-        context.signal.throwIfAborted();
-      } catch (error) {
-        return { outcome: 'unconfirmed', error };
-      }
-    }
-    try {
-      await (believed.event === 'transfer.success'
-        ? options.onSuccess(believed as Extract<C, { event: 'transfer.success' }>, context)
-        : options.onFailed(believed as Extract<C, { event: 'transfer.failed' }>, context));
-      return { outcome: 'processed' };
-    } catch (error) {
-      return isRetryLater(error)
-        ? { outcome: 'retry_later', retryAfterMs: error.retryAfterMs, error }
-        : { outcome: 'handler_failed', error };
-    }
-  }
-
-  function finishOne(): void {
-    unfinished -= 1;
-    if (unfinished === 0) onIdle();
-  }
-
-  async function close({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Promise<{ unfinished: number }> {
-    wholeNumber('timeoutMs', timeoutMs, 0);
-    return (closed ??= finishAll(timeoutMs));
-  }
-
-  async function finishAll(timeoutMs: number): Promise<{ unfinished: number }> {
-    await idleWithin(timeoutMs);
-    for (const hold of holds) hold.controller.abort(new TransferCallbackError('CLOSING', 'The receiver is closing.'));
-    await idleWithin(storeTimeoutMs);
-    const left = [...holds];
-    for (const hold of left) hold.letGo();
-    return { unfinished: left.length };
-  }
-
-  async function idleWithin(ms: number): Promise<void> {
-    if (unfinished === 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      onIdle = () => {
-        clearTimeout(timer); // It would keep the process alive.
-        resolve();
-      };
-    });
-  }
-
+  const receiver = new Receiver(resolveReceiverOptions(options), options.schema !== undefined);
   return {
-    receive: receiveTransferCallback,
-    close,
+    receive: (callback, receiveOptions) => receiver.receiveTransferCallback(callback, receiveOptions ?? {}),
+    close: (closeOptions) => receiver.close(closeOptions),
     get closing() {
-      return closed !== undefined;
+      return receiver.closing;
     },
-    options,
+    options: receiver.options,
   };
 }
 
-function invalid(issues: readonly Issue[]): Invalid {
-  // An issue of the schema may carry the value it was found in, which may be a phone number.
-  return { outcome: 'invalid', issues: issues.map(({ path, message }) => ({ path, message })) };
+class Receiver<C extends CallbackShape, Tx> {
+  readonly options: ResolvedOptions<C, Tx>;
+  readonly #isCustomSchema: boolean;
+  readonly #inFlight = new InFlight();
+  readonly #claims: Claims<Tx>;
+  readonly #leaseTerms: LeaseTerms<Tx>;
+  readonly #verifyDeadlines: TimerQueue;
+  readonly #confirmDeadlines: TimerQueue;
+  readonly #handlerDeadlines: TimerQueue;
+  #closed: Promise<{ unfinished: number }> | undefined;
+
+  constructor(options: ResolvedOptions<C, Tx>, isCustomSchema: boolean) {
+    this.options = options;
+    this.#isCustomSchema = isCustomSchema;
+    const store = new TimedStore(options.store, options);
+    this.#claims = new Claims(store, options);
+    this.#verifyDeadlines = new TimerQueue(options.verifyTimeoutMs);
+    this.#confirmDeadlines = new TimerQueue(options.confirmTimeoutMs);
+    this.#handlerDeadlines = new TimerQueue(options.handlerTimeoutMs);
+    // Heartbeats must not keep the process alive.
+    const heartbeats = new TimerQueue(options.leaseMs / renewalsPerLease, { keepAlive: false });
+    this.#leaseTerms = { store, times: options, logger: options.logger, heartbeats, inFlight: this.#inFlight };
+    if (options.store.processLocal === true && process.env.NODE_ENV === 'production') {
+      options.logger.warn({}, 'Transfer callbacks are deduplicated within this process only: use a shared store.');
+    }
+  }
+
+  get closing(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  async receiveTransferCallback(
+    input: unknown,
+    { source = 'direct', verify }: ReceiveOptions<C>,
+  ): Promise<TransferCallbackOutcome> {
+    this.#inFlight.begin();
+    const startedAt = performance.now();
+    const validated = validateCallback(input, this.options.schema, this.#isCustomSchema);
+    const isValid = 'callback' in validated;
+    if (verify !== undefined) {
+      const seen = isValid ? validated.callback : undefined;
+      const refusal = await verifySender(verify, seen, this.#verifyDeadlines, this.options.verifyTimeoutMs);
+      if (refusal !== undefined) {
+        // Logged only: if the service changes a field that a verifier reads, every delivery is refused, and these
+        // issues say why.
+        const issues = isValid ? {} : { issues: validated.issues };
+        return this.#end({ source, durationMs: sinceMs(startedAt), ...refusal, ...issues });
+      }
+    }
+    if (!isValid) {
+      return this.#end({ source, durationMs: sinceMs(startedAt), ...validated, verified: verify !== undefined });
+    }
+
+    const { callback } = validated;
+    const { event, data } = callback;
+    const { id, status } = data;
+    const externalId = shorten(data.externalId);
+    const reportLate = (ending: Ending): void => {
+      const durationMs = sinceMs(startedAt);
+      this.#report({ source, durationMs, id, externalId, event, status, ...ending, late: true });
+    };
+    const ending = await this.#process(callback, source, reportLate);
+    return this.#end({ source, durationMs: sinceMs(startedAt), id, externalId, event, status, ...ending });
+  }
+
+  async close({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Promise<{ unfinished: number }> {
+    wholeNumber('timeoutMs', timeoutMs, 0);
+    return (this.#closed ??= this.#finishAll(timeoutMs));
+  }
+
+  async #process(callback: C, source: string, reportLate: (ending: Ending) => void): Promise<Ending> {
+    if (this.closing) return { outcome: 'closing' };
+    const { event, data } = callback;
+    const { id, externalId } = data;
+    const fingerprint = toFingerprint(callback);
+    let confirmed = callback;
+    if (this.options.confirm !== undefined) {
+      try {
+        const identity = { id, event, fingerprint };
+        confirmed = await confirmCallback(
+          callback,
+          source,
+          identity,
+          this.options,
+          this.#confirmDeadlines,
+          this.#inFlight,
+        );
+      } catch (error) {
+        return isClosing(error) ? { outcome: 'closing' } : { outcome: 'unconfirmed', error };
+      }
+    }
+    const token = crypto.randomUUID();
+    const claim = await this.#claims.claim(id, { token, fingerprint, event, externalId });
+    switch (claim.state) {
+      case 'claimed':
+        return this.#handle(confirmed, source, claim, reportLate);
+      case 'settled':
+        return claim.fingerprint === fingerprint ? { outcome: 'duplicate' } : conflict(claim.fingerprint, fingerprint);
+      case 'unavailable':
+        return { outcome: 'store_unavailable', error: claim.error };
+      case 'in_progress':
+      case 'closing':
+        return { outcome: claim.state };
+    }
+  }
+
+  async #handle(
+    callback: C,
+    source: string,
+    claim: Granted<Tx>,
+    reportLate: (ending: Ending) => void,
+  ): Promise<Ending> {
+    const lease = new HeldLease(callback.data.id, claim, this.#leaseTerms);
+    if (this.closing) {
+      await lease.release();
+      return { outcome: 'closing' };
+    }
+    const context = { signal: lease.signal, source, tx: claim.lease.tx };
+    return handleCallback(callback, context, lease, this.options, this.#handlerDeadlines, reportLate);
+  }
+
+  #end(outcome: TransferCallbackOutcome): TransferCallbackOutcome {
+    this.#report(outcome);
+    this.#inFlight.end();
+    return outcome;
+  }
+
+  #report(outcome: TransferCallbackOutcome): void {
+    Object.freeze(outcome);
+    report(outcome, this.options);
+  }
+
+  async #finishAll(timeoutMs: number): Promise<{ unfinished: number }> {
+    this.#claims.close();
+    await this.#inFlight.waitUntilIdle(timeoutMs);
+    this.#inFlight.abortAll(new TransferCallbackError('CLOSING', 'The receiver is closing.'));
+    await this.#inFlight.waitUntilIdle(this.options.storeTimeoutMs);
+    return { unfinished: this.#inFlight.finishAll() };
+  }
+}
+
+function sinceMs(startedAt: number): number {
+  return performance.now() - startedAt;
+}
+
+/** Whether `confirm` was aborted because the receiver closes. */
+function isClosing(error: unknown): boolean {
+  return error instanceof TransferCallbackError && error.code === 'CLOSING';
+}
+
+function conflict(settled: string, received: string): Ending {
+  return { outcome: 'conflict', settled: parseFingerprint(settled), received: parseFingerprint(received) };
 }

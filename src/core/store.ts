@@ -8,16 +8,18 @@ export interface ClaimRequest {
   leaseMs: number;
   /** How long the settled record lasts, counted from settling, in milliseconds. */
   retentionMs: number;
-  /** How long the caller waits for the answer, in milliseconds: a store with a queue need not work for one who has gone. */
+  /** How long the caller waits for the reply once the claim has begun, in milliseconds. */
   timeoutMs?: number;
-  /** For whoever looks into the store. */
+  /** How long the claim may queue before it begins, in milliseconds: for a connection, say. See `CallbackStore.queues`. */
+  queueMs?: number;
+  /** Stored for people; the package does not read it. */
   event?: string;
-  /** For whoever looks into the store. */
+  /** Stored for people; the package does not read it. */
   externalId?: string;
 }
 
 /**
- * The store's answer to a claim:
+ * The store's reply to a claim:
  * - `claimed`: the caller, and nobody else, may run the handler while it holds the lease;
  * - `in_progress`: another delivery holds the lease;
  * - `settled`: the handler had succeeded, for a callback with this fingerprint.
@@ -29,12 +31,12 @@ export type Claim<Tx = undefined> =
 export interface Lease<Tx = undefined> {
   /** What a transactional store hands to the handler as `context.tx`; `undefined` for the others. */
   readonly tx: Tx;
-  /** Counts the lease from now again. Answers whether it is still this delivery's; if not, nothing was changed. */
+  /** Restarts the lease. Resolves with `false`, and changes nothing, if it has expired or another delivery holds it. */
   renew(): Promise<boolean>;
   /**
-   * Records that the handler has succeeded. May be called again after a failure. Of a lease that was no longer this
-   * delivery's it is kept all the same, and reported as `overlapped`: another one may have run the handler too. A
-   * transactional store rejects it instead, since with the lease what the handler had written is gone.
+   * Records that the handler has succeeded. May be called again after a failure. If the lease had already passed to
+   * another delivery, the success is recorded anyway and reported as `overlapped`: the handler may have run twice. A
+   * transactional store rejects instead: its writes were rolled back with the lease.
    */
   settle(): Promise<{ overlapped: boolean }>;
   /** Frees the callback for the next delivery. Changes nothing when the lease is no longer this delivery's. */
@@ -42,7 +44,7 @@ export interface Lease<Tx = undefined> {
 }
 
 /**
- * Where claims are kept. What an implementation must do is written down as data in `storePromises` of
+ * Where claims are kept. What an implementation must do is written down as data in `storeContract` of
  * `transfer-callbacks/testing`; in short:
  * - of all concurrent claims on a key exactly one is `claimed`, and the same token claiming again is `claimed`;
  * - success is absorbing: a settled record leaves only when its retention is over;
@@ -54,6 +56,11 @@ export interface Lease<Tx = undefined> {
 export interface CallbackStore<Tx = undefined> {
   /** `settle` commits the handler's own writes too: when it fails, nothing of the delivery has happened. */
   readonly transactional?: boolean;
+  /**
+   * A claim may queue for up to `queueMs` before it begins, for a client of a pool, say. The receiver then waits
+   * `queueMs` and `timeoutMs` for it. The store must end its own queueing in time.
+   */
+  readonly queues?: boolean;
   /** The claims are known to this process only. The receiver warns of it in production. */
   readonly processLocal?: boolean;
   claim(key: string, request: ClaimRequest): Promise<Claim<Tx>>;

@@ -1,0 +1,46 @@
+import { AsyncResource } from 'node:async_hooks';
+import type { CallbackShape } from './callback.js';
+import { TransferCallbackError } from './errors.js';
+import { requireSameFacts, type CallbackIdentity } from './facts.js';
+import type { InFlight } from './in-flight.js';
+import type { ResolvedOptions } from './options.js';
+import type { TimerQueue } from './timers.js';
+
+/**
+ * Calls `confirm` and resolves with the callback it returns. Rejects with what it throws, with UNCONFIRMED if the id,
+ * event or facts differ, with CONFIRM_TIMEOUT, or with CLOSING.
+ */
+export async function confirmCallback<C extends CallbackShape, Tx>(
+  callback: C,
+  source: string,
+  identity: CallbackIdentity,
+  { confirm, confirmTimeoutMs }: ResolvedOptions<C, Tx>,
+  deadlines: TimerQueue,
+  inFlight: InFlight,
+): Promise<C> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  // Abort listeners run in the async context of this delivery, although the timer is shared.
+  const context = new AsyncResource('transfer-callbacks:confirm', { requireManualDestroy: true });
+  const abort = (reason: Error): void => {
+    context.runInAsyncScope(() => {
+      controller.abort(reason);
+    });
+  };
+  const aborted = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => {
+      reject(signal.reason as Error);
+    });
+  });
+  const abortable = { abort, finish: () => undefined };
+  const timer = deadlines.set(() => {
+    abort(new TransferCallbackError('CONFIRM_TIMEOUT', `\`confirm\` did not settle within ${confirmTimeoutMs} ms.`));
+  });
+  inFlight.add(abortable);
+  try {
+    return requireSameFacts(await Promise.race([confirm?.(callback, { signal, source }), aborted]), identity);
+  } finally {
+    deadlines.clear(timer);
+    inFlight.remove(abortable);
+  }
+}

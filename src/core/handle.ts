@@ -1,0 +1,59 @@
+import type { CallbackFor, CallbackShape } from './callback.js';
+import { isRetryLater, TransferCallbackError } from './errors.js';
+import type { HeldLease } from './held-lease.js';
+import type { HandlerContext, ResolvedOptions } from './options.js';
+import type { Ending } from './outcome.js';
+import type { TimerQueue } from './timers.js';
+
+/** How the handler itself ended. */
+type Handled = { outcome: 'processed' } | Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
+
+/**
+ * Runs the handler under its lease, and settles or releases the lease afterwards. On timeout it resolves with `timed_out`,
+ * and the lease is held until the handler settles; `onLateEnding` then gets the second ending. Never rejects.
+ */
+export function handleCallback<C extends CallbackShape, Tx>(
+  callback: C,
+  context: HandlerContext<Tx>,
+  lease: HeldLease<Tx>,
+  options: ResolvedOptions<C, Tx>,
+  deadlines: TimerQueue,
+  onLateEnding: (ending: Ending) => void,
+): Promise<Ending> {
+  return new Promise((resolve) => {
+    let end: (ending: Ending) => void = resolve;
+    const deadline = deadlines.set(() => {
+      end = onLateEnding;
+      const message = `The handler did not settle within ${options.handlerTimeoutMs} ms.`;
+      const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
+      resolve({ outcome: 'timed_out', error });
+      lease.abort(error);
+    });
+    void runHandler(callback, context, options).then(async (handled) => {
+      deadlines.clear(deadline);
+      if (handled.outcome === 'processed') {
+        end(await lease.settle());
+      } else {
+        await lease.release();
+        end(handled);
+      }
+    });
+  });
+}
+
+async function runHandler<C extends CallbackShape, Tx>(
+  callback: C,
+  context: HandlerContext<Tx>,
+  { onSuccess, onFailed }: ResolvedOptions<C, Tx>,
+): Promise<Handled> {
+  try {
+    await (callback.event === 'transfer.success'
+      ? onSuccess(callback as unknown as CallbackFor<C, 'transfer.success'>, context)
+      : onFailed(callback as unknown as CallbackFor<C, 'transfer.failed'>, context));
+    return { outcome: 'processed' };
+  } catch (error) {
+    return isRetryLater(error)
+      ? { outcome: 'retry_later', retryAfterMs: error.retryAfterMs, error }
+      : { outcome: 'handler_failed', error };
+  }
+}

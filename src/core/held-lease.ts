@@ -1,0 +1,218 @@
+import { AsyncResource } from 'node:async_hooks';
+import type { Turn } from './claim.js';
+import { TransferCallbackError } from './errors.js';
+import type { Abortable, InFlight } from './in-flight.js';
+import type { Logger } from './logger.js';
+import { deadlinesHeld, renewalsPerLease, type ResolvedTimes } from './options.js';
+import type { Ending } from './outcome.js';
+import type { ClaimRequest, Lease } from './store.js';
+import type { TimedStore } from './timed-store.js';
+import { pause, type ScheduledCall, type TimerQueue } from './timers.js';
+
+/** What all leases of a receiver share. */
+export interface LeaseTerms<Tx> {
+  readonly store: TimedStore<Tx>;
+  readonly times: ResolvedTimes;
+  readonly logger: Logger;
+  readonly heartbeats: TimerQueue;
+  readonly inFlight: InFlight;
+}
+
+/** A claim, as it was granted. */
+export interface Granted<Tx> {
+  readonly lease: Lease<Tx>;
+  readonly request: ClaimRequest;
+  readonly turn: Turn;
+}
+
+/**
+ * - `running`: the handler runs, and the lease is renewed.
+ * - `lapsing`: the handler still runs, but the lease was lost, or the handler is so late that it is renewed no longer.
+ * - `recording`: the handler has succeeded, and the success is being recorded.
+ * - `releasing`: the handler has failed, and the claim is being released.
+ * - `finished`: nothing is left to do.
+ */
+type State = 'running' | 'lapsing' | 'recording' | 'releasing' | 'finished';
+
+const firstRetryPauseMs = 100;
+
+/** A lease that is renewed automatically until it is settled, released or abandoned. */
+export class HeldLease<Tx> implements Abortable {
+  readonly #id: string;
+  readonly #terms: LeaseTerms<Tx>;
+  readonly #request: ClaimRequest;
+  readonly #turn: Turn;
+  readonly #controller = new AbortController();
+  /** The async context of this delivery. Timers are shared by all deliveries, and run outside of it. */
+  readonly #context = new AsyncResource('transfer-callbacks:lease', { requireManualDestroy: true });
+  readonly #renewUntil: number;
+  #lease: Lease<Tx>;
+  #state: State = 'running';
+  #heartbeat: ScheduledCall;
+  #renewal: Promise<void> | undefined;
+  #renewalError: unknown;
+
+  constructor(id: string, { lease, request, turn }: Granted<Tx>, terms: LeaseTerms<Tx>) {
+    this.#id = id;
+    this.#lease = lease;
+    this.#request = request;
+    this.#turn = turn;
+    this.#terms = terms;
+    this.#renewUntil = performance.now() + deadlinesHeld * terms.times.handlerTimeoutMs;
+    this.#heartbeat = terms.heartbeats.set(this.#beat);
+    terms.inFlight.add(this);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  abort(reason: Error): void {
+    this.#context.runInAsyncScope(() => {
+      this.#controller.abort(reason);
+    });
+  }
+
+  /** Records the handler's success. Never rejects: what cannot be recorded now is tried again in the background. */
+  async settle(): Promise<Ending> {
+    const { store } = this.#terms;
+    // An abandoned lease stays finished: `close` has stopped waiting for it.
+    if (this.#state !== 'finished') this.#state = 'recording';
+    try {
+      const overlapped = hasOverlapped(await store.settle(this.#lease));
+      this.#turn.succeeded();
+      this.finish();
+      return { outcome: 'processed', overlapped };
+    } catch (error) {
+      if (store.transactional) {
+        await this.release();
+        return { outcome: 'store_unavailable', error };
+      }
+      // The handler succeeded. Reporting a failure would make the service retry and the handler run again.
+      this.#turn.succeeded();
+      void this.#recordInBackground();
+      return { outcome: 'processed', overlapped: false, error };
+    }
+  }
+
+  /** Frees the callback. Never rejects: what cannot be freed now expires. */
+  async release(): Promise<void> {
+    const { store, logger, heartbeats, times } = this.#terms;
+    // A renewal that is under way must not claim again now.
+    if (this.#state !== 'finished') this.#state = 'releasing';
+    heartbeats.clear(this.#heartbeat);
+    try {
+      await store.release(this.#lease);
+    } catch (error) {
+      logger.warn(
+        { id: this.#id, err: error },
+        `A claim could not be released; it is free within ${times.leaseMs} ms.`,
+      );
+    }
+    this.finish();
+  }
+
+  /** Stops all work on the lease, and lets the next delivery ask the store. */
+  finish(): void {
+    this.#terms.heartbeats.clear(this.#heartbeat);
+    if (this.#state === 'finished') return;
+    this.#state = 'finished';
+    this.#turn.passOn();
+    this.#terms.inFlight.remove(this);
+  }
+
+  readonly #beat = (): void => {
+    this.#heartbeat = this.#terms.heartbeats.set(this.#beat);
+    // One renewal at a time: while one claims again, the next would be refused because of that claim.
+    this.#renewal = this.#context.runInAsyncScope(this.#renewAfter, this, this.#renewal);
+  };
+
+  async #renewAfter(previous: Promise<void> | undefined): Promise<void> {
+    await previous;
+    if (this.#state === 'running' || this.#state === 'recording') await this.#renewLease();
+  }
+
+  async #renewLease(): Promise<void> {
+    const { store, logger, heartbeats } = this.#terms;
+    if (this.#state === 'running' && performance.now() > this.#renewUntil) {
+      this.#state = 'lapsing';
+      heartbeats.clear(this.#heartbeat);
+      logger.error({ id: this.#id }, 'A handler has exceeded its timeout sixfold; its lease is no longer renewed.');
+      this.#turn.passOn();
+      return;
+    }
+    try {
+      const isHeld = (await store.renew(this.#lease)) || this.#state !== 'running' || (await this.#claimAgain());
+      if (!isHeld && this.#state === 'running') this.#lose();
+    } catch (error) {
+      // The next renewal comes while the lease still lasts.
+      if (this.#renewalError === undefined && this.#state === 'running') {
+        logger.warn(
+          { id: this.#id, err: error },
+          'The lease of a transfer callback could not be renewed; it is tried again.',
+        );
+      }
+      this.#renewalError = error;
+    }
+  }
+
+  /**
+   * The store no longer has this lease: it expired because renewals failed, or the store lost its memory. Unless another
+   * delivery has claimed or settled meanwhile, a new claim keeps the others out again. It has a token of its own, so that
+   * a late release of it cannot free the claim that the handler runs under.
+   */
+  async #claimAgain(): Promise<boolean> {
+    const { store, logger } = this.#terms;
+    if (store.transactional) return false;
+    const claim = await store.claim(this.#id, { ...this.#request, token: crypto.randomUUID(), queueMs: 0 });
+    if (claim.state !== 'claimed') return false;
+    if (this.#state !== 'running') {
+      await store.release(claim.lease);
+      return false;
+    }
+    this.#lease = claim.lease;
+    logger.warn(
+      { id: this.#id },
+      'The lease of a transfer callback had lapsed under its handler; it was claimed again.',
+    );
+    return true;
+  }
+
+  #lose(): void {
+    const { logger, heartbeats } = this.#terms;
+    this.#state = 'lapsing';
+    heartbeats.clear(this.#heartbeat);
+    this.abort(new TransferCallbackError('LEASE_LOST', 'The lease passed to another delivery.'));
+    const cause = this.#renewalError === undefined ? {} : { err: this.#renewalError };
+    logger.error(
+      { id: this.#id, ...cause },
+      'The lease of a transfer callback was lost: another delivery may run its handler too.',
+    );
+    this.#turn.passOn();
+  }
+
+  async #recordInBackground(): Promise<void> {
+    const { store, logger, times } = this.#terms;
+    const giveUpAt = performance.now() + times.retentionMs;
+    let pauseMs = firstRetryPauseMs;
+    while (this.#state === 'recording' && performance.now() < giveUpAt) {
+      await pause(pauseMs, { keepAlive: false });
+      pauseMs = Math.min(2 * pauseMs, times.leaseMs / renewalsPerLease);
+      try {
+        const overlapped = hasOverlapped(await store.settle(this.#lease));
+        const message = 'A handled transfer callback was recorded on retry';
+        if (overlapped) logger.error({ id: this.#id }, `${message}; it may have been handled twice.`);
+        else logger.warn({ id: this.#id }, `${message}.`);
+        break;
+      } catch {
+        // Already reported by `settle`.
+      }
+    }
+    this.finish();
+  }
+}
+
+/** A store from JavaScript may resolve with anything: that it has resolved counts. */
+function hasOverlapped(reply: { overlapped: boolean } | undefined): boolean {
+  return reply?.overlapped === true;
+}

@@ -1,0 +1,58 @@
+/** What a closing receiver can end early. */
+export interface Abortable {
+  /** Aborts the signal that the running function was given. */
+  abort(reason: Error): void;
+  /** Stops all work on it. */
+  finish(): void;
+}
+
+/** Counts what `close()` waits for: deliveries without an outcome, and leases that are still in use. */
+export class InFlight {
+  #count = 0;
+  #onIdle: () => void = () => undefined;
+  // An array, not a Set: V8 keeps a Set's outgrown tables, and the deliveries in them, until a major GC.
+  readonly #abortables: Abortable[] = [];
+
+  begin(): void {
+    this.#count += 1;
+  }
+
+  end(): void {
+    this.#count -= 1;
+    if (this.#count === 0) this.#onIdle();
+  }
+
+  /** Begins something that can be aborted; `remove` ends it. */
+  add(abortable: Abortable): void {
+    this.#abortables.push(abortable);
+    this.begin();
+  }
+
+  remove(abortable: Abortable): void {
+    this.#abortables.splice(this.#abortables.indexOf(abortable), 1);
+    this.end();
+  }
+
+  abortAll(reason: Error): void {
+    for (const abortable of [...this.#abortables]) abortable.abort(reason);
+  }
+
+  /** Finishes what is left, and returns how many that were. */
+  finishAll(): number {
+    const left = [...this.#abortables];
+    for (const abortable of left) abortable.finish();
+    return left.length;
+  }
+
+  /** Resolves when nothing is in flight, or after `ms`. */
+  async waitUntilIdle(ms: number): Promise<void> {
+    if (this.#count === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#onIdle = () => {
+        clearTimeout(timer); // It would keep the process alive.
+        resolve();
+      };
+    });
+  }
+}

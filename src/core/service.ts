@@ -1,0 +1,13 @@
+/** What the service documents about its callbacks, as numbers. Whatever is not here is not documented. */
+
+/** The first retry comes about this long after the first attempt (service §6.3). Later pauses are longer. */
+export const firstRetryMs = 30_000;
+
+/** Attempts per callback, the first included (service §6.3). */
+export const attemptsPerCallback = 4;
+
+/**
+ * A settled callback must be remembered for longer than this. The backoff is exponential and its factor is not
+ * documented (service §8), so the last attempt comes no sooner than three first pauses after the first one.
+ */
+export const lastAttemptMs = (attemptsPerCallback - 1) * firstRetryMs;

@@ -1,0 +1,112 @@
+import { AsyncResource } from 'node:async_hooks';
+
+/** A scheduled call, and its place in the queue's linked list. */
+export interface ScheduledCall {
+  readonly dueAt: number;
+  readonly onDue: () => void;
+  previous: ScheduledCall;
+  next: ScheduledCall;
+}
+
+/**
+ * A timer queue for one duration. Equal delays expire in the order they were set, so one Node timer serves all of
+ * them: a timer per delivery cost as much as everything else in `receive` except validation. With `keepAlive: false`
+ * the queue does not keep the process alive.
+ *
+ * `onDue` must not throw. It runs in the async context of the queue: a caller that needs its own must restore it.
+ */
+export class TimerQueue {
+  readonly #ms: number;
+  readonly #keepAlive: boolean;
+  /** Sentinel of the circular list. */
+  readonly #sentinel: ScheduledCall;
+  /** Left running, unref'd, when the queue is empty: the next call will need it. */
+  #timer: NodeJS.Timeout | undefined;
+  /** The timer serves all deliveries: it must not keep the async context of the one that happened to start it. */
+  readonly #context = new AsyncResource('transfer-callbacks:timer');
+
+  constructor(ms: number, { keepAlive = true } = {}) {
+    this.#ms = ms;
+    this.#keepAlive = keepAlive;
+    const sentinel = { dueAt: Infinity, onDue: () => undefined } as unknown as ScheduledCall;
+    this.#sentinel = sentinel.previous = sentinel.next = sentinel;
+  }
+
+  /** Calls `onDue` after the queue's duration, unless `clear` comes first. */
+  set(onDue: () => void): ScheduledCall {
+    const sentinel = this.#sentinel;
+    if (this.#timer === undefined) this.#startTimer(this.#ms);
+    else if (this.#keepAlive && sentinel.next === sentinel) this.#timer.ref();
+    const call = { dueAt: performance.now() + this.#ms, onDue, previous: sentinel.previous, next: sentinel };
+    sentinel.previous = sentinel.previous.next = call;
+    return call;
+  }
+
+  /** Cancels the call. Does nothing if it has run or was cancelled before. */
+  clear(call: ScheduledCall): void {
+    call.previous.next = call.next;
+    call.next.previous = call.previous;
+    // Makes a second `clear` a no-op.
+    call.previous = call.next = call;
+    if (this.#sentinel.next === this.#sentinel) this.#timer?.unref();
+  }
+
+  #startTimer(afterMs: number): void {
+    this.#timer = this.#context.runInAsyncScope(() => setTimeout(this.#onTimeout, afterMs));
+    if (!this.#keepAlive) this.#timer.unref();
+  }
+
+  readonly #onTimeout = (): void => {
+    // After a busy spell Node runs timers before it reads its sockets. Without this turn of the event loop, a store
+    // call whose reply lies in the socket would count as late.
+    setImmediate(this.#runDueCalls);
+  };
+
+  readonly #runDueCalls = (): void => {
+    const now = performance.now();
+    const sentinel = this.#sentinel;
+    for (let first = sentinel.next; first.dueAt <= now; first = sentinel.next) {
+      this.clear(first);
+      first.onDue();
+    }
+    this.#timer = undefined;
+    if (sentinel.next !== sentinel) this.#startTimer(Math.ceil(sentinel.next.dueAt - now));
+  };
+}
+
+/**
+ * Settles as `call` does, or rejects with `lateError()` if that takes longer than the queue's duration. The call itself
+ * goes on. A call that throws, or returns a plain value, counts as one that rejects or resolves.
+ */
+export function settleWithin<T>(
+  queue: TimerQueue,
+  call: () => T | PromiseLike<T>,
+  lateError: () => unknown,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const reply = Promise.resolve(call());
+    const timer = queue.set(() => {
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason of an abort may be anything.
+      reject(lateError());
+    });
+    reply.then(
+      (value) => {
+        queue.clear(timer);
+        resolve(value);
+      },
+      (error: unknown) => {
+        queue.clear(timer);
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- passed on as it came.
+        reject(error);
+      },
+    );
+  });
+}
+
+/** Resolves after `ms`. With `keepAlive: false` the pause does not keep the process alive. */
+export function pause(ms: number, { keepAlive = true } = {}): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    if (!keepAlive) timer.unref();
+  });
+}

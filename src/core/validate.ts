@@ -1,0 +1,100 @@
+import {
+  amountMessage,
+  idMessage,
+  isCallbackId,
+  isExact,
+  isUnreadable,
+  shorten,
+  type CallbackSchema,
+  type CallbackShape,
+} from './callback.js';
+import { TransferCallbackError } from './errors.js';
+import type { Invalid, Issue } from './outcome.js';
+import { deleteProtoKeys } from './proto-keys.js';
+
+/** What is called of a schema: every zod schema has it, zod/mini's too. */
+interface SafeParser<C> {
+  safeParse(
+    input: unknown,
+  ): { success: true; data: C } | { success: false; error: { readonly issues: readonly Issue[] } };
+}
+
+/** Returns the callback that the schema makes of `input`, or why it is invalid. Never throws. */
+export function validateCallback<C extends CallbackShape>(
+  input: unknown,
+  schema: CallbackSchema<C>,
+  isCustomSchema: boolean,
+): { callback: C } | Invalid {
+  if (isUnreadable(input)) return invalid(input, input.issues, input.error);
+  const parser = schema as unknown as SafeParser<C>;
+  try {
+    if (isCustomSchema) deleteProtoKeys(input);
+    let parsed = parser.safeParse(input);
+    if (parsed.success && !isCustomSchema && hasForeignPrototype(parsed.data)) {
+      deleteProtoKeys(input);
+      parsed = parser.safeParse(input);
+    }
+    if (!parsed.success) return invalid(input, parsed.error.issues);
+    const issues = isCustomSchema ? checkCallback(parsed.data) : [];
+    return issues.length === 0 ? { callback: parsed.data } : invalid(input, issues);
+  } catch (error) {
+    return invalid(input, [{ path: [], message: 'The schema failed' }], error);
+  }
+}
+
+/** Whether a `__proto__` key of the input became the prototype of what the schema has made: zod before 4.4 does that. */
+function hasForeignPrototype(callback: CallbackShape): boolean {
+  const { getPrototypeOf, prototype } = Object;
+  return getPrototypeOf(callback) !== prototype || getPrototypeOf(callback.data) !== prototype;
+}
+
+/**
+ * Checks what a custom `schema` has produced. Throws INVALID_ARGUMENT unless it has the fields that the receiver reads
+ * (JavaScript callers are not type-checked). Returns the issues of a callback that contradicts itself.
+ */
+function checkCallback(produced: unknown): readonly Issue[] {
+  const { event, data } = (produced ?? {}) as { event?: unknown; data?: Record<string, unknown> | null };
+  const { id, externalId, status, amount, currency } = data ?? {};
+  const hasFields =
+    (event === 'transfer.success' || event === 'transfer.failed') &&
+    (status === 'SUCCESS' || status === 'FAILED') &&
+    [id, externalId, currency].every((field) => typeof field === 'string') &&
+    (typeof amount === 'number' || typeof amount === 'string');
+  if (!hasFields) {
+    throw new TransferCallbackError(
+      'INVALID_ARGUMENT',
+      'Expected `schema` to produce `event` and `data` with id, externalId, status, amount and currency, as documented.',
+    );
+  }
+  const issues: Issue[] = [];
+  if ((event === 'transfer.success') !== (status === 'SUCCESS')) {
+    issues.push({ path: ['data', 'status'], message: `Expected the status of ${event}` });
+  }
+  if (!isCallbackId(id)) issues.push({ path: ['data', 'id'], message: idMessage });
+  if (typeof amount === 'number' && !isExact(amount)) issues.push({ path: ['data', 'amount'], message: amountMessage });
+  return issues;
+}
+
+/** Returns `id` and `externalId` of an invalid callback where they can be read, so that a person can find the payout. */
+function readIds(input: unknown): { id?: string; externalId?: string } {
+  try {
+    const { id, externalId } = (input as { data: { id?: unknown; externalId?: unknown } }).data;
+    return {
+      ...(isCallbackId(id) ? { id } : {}),
+      ...(typeof externalId === 'string' ? { externalId: shorten(externalId) } : {}),
+    };
+  } catch {
+    return {}; // There is no `data`, or it cannot be read.
+  }
+}
+
+function invalid(input: unknown, issues: readonly Issue[], error?: unknown): Invalid {
+  return {
+    outcome: 'invalid',
+    // A zod issue may contain the offending value, such as a phone number.
+    issues: Object.freeze(issues.map(({ path, message }) => Object.freeze({ path, message }))),
+    verified: false,
+    ...readIds(input),
+    ...(error === undefined ? {} : { error }),
+  };
+}

@@ -1,0 +1,47 @@
+export { transferCallbackListener, type TransferCallbackListener } from './http/listener.js';
+export type { HttpOptions, TransferCallbackOptions } from './http/options.js';
+export {
+  basicAuth,
+  headerToken,
+  transferToken,
+  urlToken,
+  type Credentials,
+  type TransferTokenVerifier,
+} from './http/verify.js';
+export { ipAllowList } from './http/ip-allow-list.js';
+export type { Secret } from './http/secrets.js';
+export type { Verifier } from './http/verifier.js';
+export { transferCallbackReceiver, type ReceiveOptions, type TransferCallbackReceiver } from './core/receiver.js';
+export type { ConfirmContext, HandlerContext, ReceiverOptions, ResolvedOptions } from './core/options.js';
+export type { Logger } from './core/logger.js';
+export type { TransferCallbackFacts } from './core/facts.js';
+export type { Issue, OutcomeName, TransferCallbackOutcome } from './core/outcome.js';
+export {
+  transferCallbackSchema,
+  type BankPayout,
+  type CallbackFor,
+  type CallbackSchema,
+  type CallbackShape,
+  type MobileMoneyPayout,
+  type TransferCallback,
+  type TransferFacts,
+  type TransferFailed,
+  type TransferSucceeded,
+} from './core/callback.js';
+export type { CallbackStore, Claim, ClaimRequest, Lease } from './core/store.js';
+export {
+  RetryLater,
+  TransferCallbackError,
+  type RetryLaterOptions,
+  type TransferCallbackErrorCode,
+} from './core/errors.js';
+export { memoryStore, type MemoryStoreOptions } from './stores/memory.js';
+export {
+  postgresStore,
+  type PgClient,
+  type PgClientOf,
+  type PgPool,
+  type PostgresStore,
+  type PostgresStoreOptions,
+} from './stores/postgres.js';
+export { redisStore, type IoredisClient, type NodeRedisClient, type RedisStoreOptions } from './stores/redis.js';
