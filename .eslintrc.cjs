@@ -4,6 +4,7 @@
 const ownRoom = String.raw`\./[^/]+`;
 const core = String.raw`\.\./core/[^/]+`;
 const sandbox = String.raw`\.\./sandbox/[^/]+`;
+const delivery = String.raw`\.\./delivery/[^/]+`;
 
 /** A wall: the files of a room may import what matches one of its doors, and nothing else. */
 const wall = (files, doors, why) => ({
@@ -47,23 +48,47 @@ module.exports = {
     },
     // The walls of the house; the last one that matches a file is its own.
     wall(['src/**'], ['(?!)'], 'This room has no door yet: give it a wall in .eslintrc.cjs.'),
-    wall(['src/core/**'], ['zod', 'node:diagnostics_channel', ownRoom], 'core knows no HTTP and no driver.'),
-    wall(['src/http/**'], ['node:(?:http|net|crypto|buffer)', core, ownRoom], 'http knows core and Node.'),
+    wall(
+      ['src/core/**'],
+      ['zod/v4', 'node:diagnostics_channel', 'node:async_hooks', ownRoom],
+      'core knows no HTTP and no driver.',
+    ),
+    wall(['src/http/**'], ['node:(?:http2?|net|crypto|buffer)', core, ownRoom], 'http knows core and Node.'),
     wall(['src/http/router.ts'], ['express', core, ownRoom], 'The router knows Express, core and its own room.'),
     wall(['src/stores/**'], ['node:crypto', core, ownRoom], 'A store knows core, and no driver.'),
-    wall(['src/client/**'], ['zod', core, ownRoom], 'client knows core, and calls with fetch.'),
-    wall(['src/sandbox/**'], ['node:(?:https?|net|events)', core, ownRoom], 'sandbox knows core and Node.'),
+    wall(['src/client/**'], ['zod/v4', core, ownRoom], 'client knows core, and calls with fetch.'),
+    wall(['src/delivery/**'], ['node:(?:https?|net)', core, ownRoom], 'delivery knows core and Node.'),
+    wall(
+      ['src/sandbox/**'],
+      ['node:(?:http|net|events)', core, delivery, ownRoom],
+      'sandbox knows core, delivery and Node.',
+    ),
     wall(
       ['src/testing/**'],
-      ['node:(?:assert/strict|http|net|events)', core, sandbox, ownRoom],
-      'testing knows core, and how the sandbox delivers.',
+      ['node:(?:assert/strict|events|https?|net|tls)', core, delivery, ownRoom],
+      'testing knows core and delivery.',
     ),
     wall(
-      ['src/cli.ts'],
-      ['node:(?:util|fs|events)', String.raw`\./sandbox/[^/]+`],
-      'The command line knows the sandbox.',
+      ['src/cli/**'],
+      [
+        'node:(?:util|module|events|timers/promises)',
+        String.raw`\.\./(?:client/index|http/verify)\.js`,
+        sandbox,
+        delivery,
+        ownRoom,
+      ],
+      'The command line knows delivery, the sandbox, the client and the verifiers.',
     ),
-    wall(['src/index.ts'], [String.raw`\./(?:core|http|stores)/[^/]+`], 'The public face names what is in the house.'),
+    wall(
+      ['src/node.ts'],
+      [String.raw`\./(?:core|stores)/[^/]+`, String.raw`\./http/(?!router\.js)[^/]+`],
+      'The entry for apps without Express must not load it.',
+    ),
+    wall(
+      ['src/index.ts'],
+      [String.raw`\./node\.js`, String.raw`\./http/router\.js`],
+      'The root entry is `node` and the router.',
+    ),
     {
       files: ['examples/**', 'test/**', '*.config.ts'],
       rules: { 'no-console': 'off' },
