@@ -50,7 +50,7 @@ module.exports = {
     wall(['src/**'], ['(?!)'], 'This room has no door yet: give it a wall in .eslintrc.cjs.'),
     wall(
       ['src/core/**'],
-      ['zod/v4', 'node:diagnostics_channel', 'node:async_hooks', ownRoom],
+      ['zod/v4', 'node:diagnostics_channel', 'node:async_hooks', 'node:os', ownRoom],
       'core knows no HTTP and no driver.',
     ),
     wall(['src/http/**'], ['node:(?:http2?|net|crypto|buffer)', core, ownRoom], 'http knows core and Node.'),

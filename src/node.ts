@@ -28,7 +28,8 @@ export {
   type TransferFailed,
   type TransferSucceeded,
 } from './core/callback.js';
-export type { CallbackStore, Claim, ClaimRequest, Lease } from './core/store.js';
+export { readDelivery, type DeliveryOrigin } from './core/delivery.js';
+export type { CallbackStore, Claim, ClaimRequest, Lease, StoreRecord } from './core/store.js';
 export {
   RetryLater,
   TransferCallbackError,

@@ -43,6 +43,23 @@ export interface Lease<Tx = undefined> {
   release(): Promise<void>;
 }
 
+/** What a store knows of a callback, for people. What it does not know is left out. It may be old when it arrives. */
+export type StoreRecord =
+  /** Nothing is recorded: never claimed, released, lapsed or expired. */
+  | { state: 'free' }
+  /** A delivery holds the claim. */
+  | {
+      state: 'claimed';
+      /** The name of the delivery that holds it: the token of its claim. */
+      delivery?: string;
+      /** Who holds it, in the store's own words: host and process, or the database's client. */
+      by?: string;
+      since?: Date;
+      leaseLeftMs?: number;
+    }
+  /** The handler has succeeded, for a callback with this fingerprint. */
+  | { state: 'settled'; fingerprint: string; delivery?: string; settledAt?: Date; expiresAt?: Date };
+
 /**
  * Where claims are kept. What an implementation must do is written down as data in `storeContract` of
  * `transfer-callbacks/testing`; in short:
@@ -64,4 +81,11 @@ export interface CallbackStore<Tx = undefined> {
   /** The claims are known to this process only. The receiver warns of it in production. */
   readonly processLocal?: boolean;
   claim(key: string, request: ClaimRequest): Promise<Claim<Tx>>;
+  /** Looks without touching: no lease is lengthened, nothing is claimed. Without it, `receiver.inspect` is refused. */
+  read?(key: string): Promise<StoreRecord>;
+  /**
+   * Forgets a settled record if its fingerprint is `fingerprint`; resolves with whether it did. Never forgets a claim.
+   * Without it, `receiver.forget` is refused.
+   */
+  forget?(key: string, fingerprint: string): Promise<boolean>;
 }

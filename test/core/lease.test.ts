@@ -9,11 +9,11 @@ afterEach(() => {
 });
 
 /** A memory store that can lose its records, as a Redis does that is restarted empty. */
-function forgetful(): CallbackStore & { forget(): void } {
+function forgetful(): CallbackStore & { loseRecords(): void } {
   let records = memoryStore();
   const leases = { renew: () => Promise.resolve(false) };
   return {
-    forget() {
+    loseRecords() {
       records = memoryStore();
     },
     async claim(key, request) {
@@ -39,7 +39,7 @@ describe('a lease', () => {
     const callback = transferSucceeded();
     const delivery = receiver.receive(callback);
     await vi.advanceTimersByTimeAsync(1_000);
-    store.forget();
+    store.loseRecords();
     await vi.advanceTimersByTimeAsync(4_000);
     const copy = receiverOf({ store, onSuccess, inFlightWaitMs: 0 }).receive(callback);
     expect(await copy).toMatchObject({ outcome: 'in_progress' });
@@ -126,7 +126,7 @@ describe('a lease', () => {
     const callback = transferSucceeded();
     const delivery = receiver.receive(callback);
     await vi.advanceTimersByTimeAsync(1_000);
-    store.forget();
+    store.loseRecords();
     records.mockImplementationOnce(async (key, request) => {
       await gate.promise;
       return store.claim(key, request);
