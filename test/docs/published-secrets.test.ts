@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
 
 // A secret that stands in the documentation is everybody's, and would be copied with the rest.
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const readmeBlocks = [...readme.matchAll(/^```[jt]s\n(.*?)^```$/gms)].map(([, code = ''], at): [string, string] => [
   `README.md, block ${at + 1}`,

@@ -17,14 +17,14 @@ import knexFactory from 'knex';
 import { Kysely, PostgresDialect, sql as kyselySql } from 'kysely';
 import PgBoss from 'pg-boss';
 import { DataSource } from 'typeorm';
-import { book as bookWithDrizzle } from '../examples/drizzle.js';
-import { book as bookWithKnex } from '../examples/knex.js';
-import { book as bookWithKysely } from '../examples/kysely.js';
-import { handOff } from '../examples/postgres-queue.js';
-import type * as TypeormExample from '../examples/typeorm.js';
-import { startPostgres, type PostgresServer } from './support/postgres.js';
+import { book as bookWithDrizzle } from '../../examples/drizzle.js';
+import { book as bookWithKnex } from '../../examples/knex.js';
+import { book as bookWithKysely } from '../../examples/kysely.js';
+import { handOff } from '../../examples/postgres-queue.js';
+import type * as TypeormExample from '../../examples/typeorm.js';
+import { startPostgres, type PostgresServer } from '../support/postgres.js';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 let server: PostgresServer;
 let pool: Pool;
 let bookWithTypeorm: (typeof TypeormExample)['book'];
@@ -34,7 +34,7 @@ beforeAll(async () => {
   pool = server.pool();
   // It connects by itself, to where this points when it is loaded.
   vi.stubEnv('DATABASE_URL', server.url);
-  ({ book: bookWithTypeorm } = await import('../examples/typeorm.js'));
+  ({ book: bookWithTypeorm } = await import('../../examples/typeorm.js'));
 });
 afterAll(() => server.stop());
 

@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { compileFunction } from 'node:vm';
 import express from 'express';
 import request from 'supertest';
 import ts from 'typescript';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { receiverDefaults, receiverOptionNames } from '../src/core/options.js';
-import { answers } from '../src/http/answers.js';
-import { defaultBodyLimitBytes } from '../src/http/options.js';
+import { receiverDefaults, receiverOptionNames } from '../../src/core/options.js';
+import { answers } from '../../src/http/answers.js';
+import { defaultBodyLimitBytes } from '../../src/http/options.js';
 import {
   memoryStore,
   postgresStore,
@@ -21,7 +21,7 @@ import {
 } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const blocks = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code);
 

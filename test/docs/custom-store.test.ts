@@ -9,9 +9,9 @@ import Database from 'libsql';
 import type { ClaimRequest } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sqliteStore } from '../examples/custom-store.js';
+import { sqliteStore } from '../../examples/custom-store.js';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 let directory: string;
 let file: string;
 const databases: Database.Database[] = [];

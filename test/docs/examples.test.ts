@@ -8,12 +8,12 @@ import { fileURLToPath } from 'node:url';
 import { transferToken } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { kill, tied } from './support/child.js';
-import { head, post } from './support/http.js';
-import { freePort } from './support/port.js';
-import { startRedis } from './support/redis.js';
+import { kill, tied } from '../support/child.js';
+import { head, post } from '../support/http.js';
+import { freePort } from '../support/port.js';
+import { startRedis } from '../support/redis.js';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 
 type Environment = Record<string, string | undefined>;
 
@@ -89,7 +89,7 @@ describe('the examples', () => {
   it('are all run by this file or those beside it, or by vitest itself', async () => {
     const files = await readdir(join(root, 'examples'));
     const tests = ['examples.test.ts', 'postgres-examples.test.ts', 'custom-store.test.ts'];
-    const text = (await Promise.all(tests.map((file) => readFile(join(root, 'test', file), 'utf8')))).join('\n');
+    const text = (await Promise.all(tests.map((file) => readFile(join(root, 'test/docs', file), 'utf8')))).join('\n');
     // `payouts.ts` stands for the user's own code and is run by the others.
     const examples = files.filter((file) => /(?<!\.test)\.ts$/.test(file) && file !== 'payouts.ts');
     expect(examples.filter((file) => !text.includes(`${file}'`))).toEqual([]);
