@@ -1,5 +1,6 @@
 import { onlyKnownOptions, wholeNumber } from '../core/errors.js';
-import type { CallbackStore, Claim, ClaimRequest } from '../core/store.js';
+import { readDelivery } from '../core/delivery.js';
+import type { CallbackStore, Claim, ClaimRequest, Lease, StoreRecord } from '../core/store.js';
 
 export interface MemoryStoreOptions {
   /**
@@ -9,112 +10,175 @@ export interface MemoryStoreOptions {
   maxEntries?: number | undefined;
 }
 
-interface Claimed {
-  readonly token: string;
-  expiresAt: number;
-}
-
-/** A settled callback, in the chain from the oldest to the youngest. */
-interface Settled {
+/** A callback that is claimed or settled, and its place in the chain of settled ones. */
+interface Entry {
   readonly key: string;
   readonly fingerprint: string;
-  readonly expiresAt: number;
-  next: Settled | undefined;
+  /** The token of the delivery that holds the claim; `undefined` once it has settled. */
+  token: string | undefined;
+  /** `gone` once the entry has left the table. */
+  expiresAt: number;
+  /** The next younger settled entry. */
+  next: Entry | undefined;
 }
 
-/** How many records one call forgets at most. A million in one call took over half a second. */
+/** Earlier than every time. An entry that has left the table has expired, too. */
+const gone = 0;
+
+/** How many entries one call forgets at most. A million in one call took over half a second. */
 const mostForgotten = 100;
 
 /**
  * Keeps claims in this process: for development, for tests, and for an app that runs as one process and may forget
  * at a restart. Throws INVALID_ARGUMENT.
  */
-export function memoryStore(options: MemoryStoreOptions = {}): CallbackStore {
+export function memoryStore(
+  options: MemoryStoreOptions = {},
+): Required<Omit<CallbackStore, 'transactional' | 'queues'>> {
   onlyKnownOptions(options, ['maxEntries']);
   const { maxEntries = 100_000 } = options;
-  wholeNumber('maxEntries', maxEntries, 1);
+  const table = new Table(wholeNumber('maxEntries', maxEntries, 1));
+  return {
+    processLocal: true,
+    claim: (key, request) => Promise.resolve(table.claim(key, request)),
+    read: (key) => Promise.resolve(table.read(key)),
+    forget: (key, fingerprint) => Promise.resolve(table.forget(key, fingerprint)),
+  };
+}
+
+class Table {
   // One Map for claimed and settled: a Map of claims alone would grow and shrink with every callback, and V8 keeps
   // outgrown tables until a major GC.
-  const records = new Map<string, Claimed | Settled>();
-  // The order in which settled records expire. An iterator over the Map would do, but for the same tables.
-  let oldest: Settled | undefined;
-  let youngest: Settled | undefined;
-  let chained = 0;
-  let evicted = false;
+  readonly #entries = new Map<string, Entry>();
+  readonly #maxEntries: number;
+  /** The settled entries in the order they were settled. An iterator over the Map would keep its outgrown tables. */
+  #oldest: Entry | undefined;
+  #youngest: Entry | undefined;
+  #chained = 0;
+  #hasWarned = false;
 
-  function remember(record: Settled): void {
-    records.set(record.key, record);
-    if (youngest !== undefined) youngest.next = record;
-    youngest = record;
-    oldest ??= record;
-    chained += 1;
+  constructor(maxEntries: number) {
+    this.#maxEntries = maxEntries;
+  }
+
+  claim(key: string, { token, fingerprint, leaseMs, retentionMs }: ClaimRequest): Claim {
+    const at = now();
+    let entry = this.#entries.get(key);
+    if (entry !== undefined && entry.expiresAt > at) {
+      if (entry.token === undefined) return { state: 'settled', fingerprint: entry.fingerprint };
+      if (entry.token !== token) return { state: 'in_progress' };
+      entry.expiresAt = at + leaseMs;
+    } else {
+      if (entry !== undefined) entry.expiresAt = gone;
+      entry = { key, fingerprint, token, expiresAt: at + leaseMs, next: undefined };
+      this.#entries.set(key, entry);
+    }
+    return { state: 'claimed', lease: toLease(this, entry, leaseMs, retentionMs) };
+  }
+
+  /** Returns whether the lease is still held, and lengthens it if so. */
+  renew(entry: Entry, leaseMs: number): boolean {
+    const at = now();
+    if (entry.token === undefined || entry.expiresAt <= at) return false;
+    entry.expiresAt = at + leaseMs;
+    return true;
+  }
+
+  /** Records the success. Returns whether the lease had expired before. */
+  settle(claimed: Entry, retentionMs: number): boolean {
+    const at = now();
+    const overlapped = claimed.expiresAt <= at;
+    const entry = claimed.token === undefined || claimed.expiresAt === gone ? this.#replace(claimed) : claimed;
+    entry.token = undefined;
+    entry.expiresAt = at + retentionMs;
+    if (this.#youngest !== undefined) this.#youngest.next = entry;
+    this.#youngest = entry;
+    this.#oldest ??= entry;
+    this.#chained += 1;
+    this.#forgetOld(at);
+    return overlapped;
+  }
+
+  release(entry: Entry): void {
+    if (entry.token !== undefined) this.#remove(entry);
+  }
+
+  read(key: string): StoreRecord {
+    const at = now();
+    const entry = this.#entries.get(key);
+    if (entry === undefined || entry.expiresAt <= at) return { state: 'free' };
+    const leftMs = entry.expiresAt - at;
+    const { token, fingerprint } = entry;
+    if (token === undefined) return { state: 'settled', fingerprint, expiresAt: new Date(Date.now() + leftMs) };
+    return { state: 'claimed', delivery: token, ...describeHolder(token), leaseLeftMs: leftMs };
+  }
+
+  forget(key: string, fingerprint: string): boolean {
+    const entry = this.#entries.get(key);
+    if (entry === undefined || entry.token !== undefined || entry.expiresAt <= now()) return false;
+    if (entry.fingerprint !== fingerprint) return false;
+    this.#remove(entry);
+    return true;
+  }
+
+  /** Puts a copy of an entry that has left the table, or is about to, in the place of what stands there. */
+  #replace(entry: Entry): Entry {
+    const current = this.#entries.get(entry.key);
+    if (current !== undefined) current.expiresAt = gone;
+    const copy = { ...entry, next: undefined };
+    this.#entries.set(entry.key, copy);
+    return copy;
+  }
+
+  #remove(entry: Entry): void {
+    if (entry.expiresAt === gone) return;
+    entry.expiresAt = gone;
+    this.#entries.delete(entry.key);
   }
 
   /** Forgets what has expired, and the oldest beyond `maxEntries`. Little at a time: it must not block a delivery. */
-  function forgetOld(at: number): void {
-    for (let steps = 0; oldest !== undefined && steps < mostForgotten; steps += 1) {
-      // The key may have been claimed or settled again: then this record is gone already.
-      if (records.get(oldest.key) === oldest) {
-        if (oldest.expiresAt > at) {
-          if (chained <= maxEntries) return;
-          warnOnce();
-        }
-        records.delete(oldest.key);
+  #forgetOld(at: number): void {
+    for (let steps = 0; this.#oldest !== undefined && steps < mostForgotten; steps += 1) {
+      if (this.#oldest.expiresAt > at) {
+        if (this.#chained <= this.#maxEntries) return;
+        this.#warnOnce();
       }
-      oldest = oldest.next;
-      chained -= 1;
+      this.#remove(this.#oldest);
+      this.#oldest = this.#oldest.next;
+      this.#chained -= 1;
     }
   }
 
-  function warnOnce(): void {
-    if (evicted) return;
-    evicted = true;
-    process.emitWarning(`The memory store is full: it forgets callbacks early, beyond ${maxEntries} of them.`, {
+  #warnOnce(): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    process.emitWarning(`The memory store is full: it forgets callbacks early, beyond ${this.#maxEntries} of them.`, {
       code: 'TRANSFER_CALLBACKS_MEMORY_STORE_FULL',
     });
   }
+}
 
-  function claim(key: string, { token, fingerprint, leaseMs, retentionMs }: ClaimRequest): Claim {
-    const at = now();
-    const found = records.get(key);
-    if (found !== undefined && found.expiresAt > at) {
-      if ('fingerprint' in found) return { state: 'settled', fingerprint: found.fingerprint };
-      if (found.token !== token) return { state: 'in_progress' };
-    }
-    records.set(key, { token, expiresAt: at + leaseMs });
+/** A literal, not a class: a store that wraps this one may spread it. */
+function toLease(table: Table, entry: Entry, leaseMs: number, retentionMs: number): Lease {
+  let overlapped: boolean | undefined;
+  return {
+    tx: undefined,
+    renew: () => Promise.resolve(table.renew(entry, leaseMs)),
+    settle() {
+      const hadExpired = table.settle(entry, retentionMs);
+      overlapped ??= hadExpired;
+      return Promise.resolve({ overlapped });
+    },
+    release() {
+      table.release(entry);
+      return Promise.resolve();
+    },
+  };
+}
 
-    const mine = (): Claimed | undefined => {
-      const record = records.get(key);
-      return record !== undefined && 'token' in record && record.token === token ? record : undefined;
-    };
-    let overlapped: boolean | undefined;
-    return {
-      state: 'claimed',
-      lease: {
-        tx: undefined,
-        renew() {
-          const time = now();
-          const claimed = mine();
-          if (claimed === undefined || claimed.expiresAt <= time) return Promise.resolve(false);
-          claimed.expiresAt = time + leaseMs;
-          return Promise.resolve(true);
-        },
-        settle() {
-          const time = now();
-          overlapped ??= (mine()?.expiresAt ?? time) <= time;
-          remember({ key, fingerprint, expiresAt: time + retentionMs, next: undefined });
-          forgetOld(time);
-          return Promise.resolve({ overlapped });
-        },
-        release() {
-          if (mine() !== undefined) records.delete(key);
-          return Promise.resolve();
-        },
-      },
-    };
-  }
-
-  return { processLocal: true, claim: (key, request) => Promise.resolve(claim(key, request)) };
+function describeHolder(token: string): { by?: string; since?: Date } {
+  const origin = readDelivery(token);
+  return origin === undefined ? {} : { by: `${origin.host}, process ${origin.pid}`, since: origin.at };
 }
 
 /** A monotonic clock in whole milliseconds; small integers are cheap to store. */

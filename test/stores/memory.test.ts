@@ -113,6 +113,45 @@ describe('memoryStore', () => {
     expect([await isSettled(store, 'long'), await isSettled(store, 'short')]).toEqual([true, false]);
   });
 
+  test('shows who holds a claim and since when, and how long a settled callback is remembered', async () => {
+    fakeClock();
+    const store = memoryStore();
+    const token = '2026-10-05T02:58:12.113Z/payouts-7f9c/41/k3x9q2-17';
+    expect(await store.read('one')).toEqual({ state: 'free' });
+    const claim = await store.claim('one', { ...request, token });
+    expect(await store.read('one')).toEqual({
+      state: 'claimed',
+      delivery: token,
+      since: new Date('2026-10-05T02:58:12.113Z'),
+      by: 'payouts-7f9c, process 41',
+      leaseLeftMs: 1_000,
+    });
+    if (claim.state === 'claimed') await claim.lease.settle();
+    const expiresAt = new Date(Date.now() + 10_000);
+    expect(await store.read('one')).toEqual({ state: 'settled', fingerprint: 'f', expiresAt });
+    vi.advanceTimersByTime(10_000);
+    expect(await store.read('one')).toEqual({ state: 'free' });
+  });
+
+  test('of a token that it cannot read it shows the token alone', async () => {
+    const store = memoryStore();
+    await store.claim('one', request);
+    expect(await store.read('one')).toMatchObject({ state: 'claimed', delivery: 'a' });
+    expect(await store.read('one')).not.toHaveProperty('since');
+  });
+
+  test('forgets a settled callback if its fingerprint is right, and never a claim', async () => {
+    const store = memoryStore();
+    await store.claim('claimed', request);
+    await settle(store, 'settled');
+    expect(await store.forget('claimed', 'f')).toBe(false);
+    expect(await store.forget('settled', 'other')).toBe(false);
+    expect(await store.forget('unknown', 'f')).toBe(false);
+    expect(await store.forget('settled', 'f')).toBe(true);
+    expect(await isSettled(store, 'settled')).toBe(false);
+    expect((await store.claim('claimed', { ...request, token: 'b' })).state).toBe('in_progress');
+  });
+
   test.each([
     [{ maxEntries: 0 }, 'Expected `maxEntries` to be a whole number from 1 to 2147483647, got 0.'],
     [{ maxEntries: '5' }, 'Expected `maxEntries` to be a whole number from 1 to 2147483647, got "5".'],
