@@ -1,4 +1,4 @@
-import { firstPauseMs, Line, type Shared } from './line.js';
+import { firstPauseMs, Line, LineTable, type Shared } from './line.js';
 import { renewalsPerLease, type ResolvedTimes } from './options.js';
 import type { Claim, ClaimRequest, Lease } from './store.js';
 import { requireClaim, type TimedStore } from './timed-store.js';
@@ -54,7 +54,7 @@ export class Claims<Tx> {
   readonly #store: TimedStore<Tx>;
   readonly #times: ResolvedTimes;
   readonly #waits: TimerQueue;
-  readonly #lines = new Map<string, Line>();
+  readonly #lines = new LineTable();
   #closing = false;
 
   constructor(store: TimedStore<Tx>, times: ResolvedTimes) {
@@ -66,30 +66,31 @@ export class Claims<Tx> {
   /** Never rejects. */
   claim(id: string, terms: ClaimTerms): Promise<ClaimResult<Tx>> {
     if (this.#closing) return Promise.resolve({ state: 'closing' });
-    const waitUntil = performance.now() + this.#times.inFlightWaitMs;
+    const now = performance.now();
+    const waitUntil = now + this.#times.inFlightWaitMs;
     const line = this.#lines.get(id);
     if (line !== undefined) return this.#waitAndClaim(line, terms, waitUntil);
     const first = new Line(id, this.#waits);
-    this.#lines.set(id, first);
-    return this.#askUntil(waitUntil, first, terms);
+    this.#lines.add(first);
+    return this.#askUntil(waitUntil, first, terms, now);
   }
 
   /** From now on every delivery that claims or waits is turned away. */
   close(): void {
     this.#closing = true;
-    for (const line of this.#lines.values()) line.endAll({ state: 'closing' });
+    for (const line of this.#lines.all()) line.endAll({ state: 'closing' });
   }
 
   /** Ends the line: all who wait get `result`. */
   share<S extends Shared>(line: Line, result: S): S {
-    this.#lines.delete(line.id);
+    this.#lines.delete(line);
     line.endAll(result);
     return result;
   }
 
   /** Lets the next one of the line ask the store. */
   next(line: Line): void {
-    if (!line.callNext()) this.#lines.delete(line.id);
+    if (!line.callNext()) this.#lines.delete(line);
   }
 
   async #waitAndClaim(line: Line, terms: ClaimTerms, waitUntil: number): Promise<ClaimResult<Tx>> {
@@ -99,16 +100,27 @@ export class Claims<Tx> {
   }
 
   /** Asks the store, again and again while another process holds the claim. */
-  async #askUntil(waitUntil: number, line: Line, terms: ClaimTerms): Promise<ClaimResult<Tx>> {
+  async #askUntil(waitUntil: number, line: Line, terms: ClaimTerms, now = performance.now()): Promise<ClaimResult<Tx>> {
     for (;;) {
       if (this.#closing) return this.share(line, { state: 'closing' });
-      const asked = await this.#ask(line, terms, waitUntil);
-      if (asked.state === 'settled' || asked.state === 'unavailable') return this.share(line, asked);
-      line.dismissExpired();
-      if (asked.state === 'claimed') return asked;
+      const request = this.#toRequest(terms, waitUntil - now);
+      let claim: Claim<Tx>;
+      line.beginAsking(now);
+      try {
+        claim = requireClaim(await this.#store.claim(line.id, request));
+        if (claim.state === 'claimed' && this.#isLate(now)) claim = await this.#makeSure(line.id, request, claim);
+      } catch (error) {
+        return this.share(line, { state: 'unavailable', error });
+      }
+      if (claim.state === 'settled') return this.share(line, claim);
+      line.endAsking();
+      if (claim.state === 'claimed') {
+        return { state: 'claimed', lease: claim.lease, request, turn: new Turn(this, line, terms.fingerprint) };
+      }
       if (performance.now() >= waitUntil) return this.#leave(line);
       line.postpone();
       if (!(await this.#mayAskAgain(line, waitUntil))) return this.#leave(line);
+      now = performance.now();
     }
   }
 
@@ -122,25 +134,11 @@ export class Claims<Tx> {
     return now < waitUntil || now - line.askedAt >= firstPauseMs;
   }
 
-  async #ask(line: Line, terms: ClaimTerms, waitUntil: number): Promise<ClaimResult<Tx>> {
+  #toRequest({ token, fingerprint, event, externalId }: ClaimTerms, leftMs: number): ClaimRequest {
     const { leaseMs, retentionMs, storeTimeoutMs } = this.#times;
-    const { token, fingerprint, event, externalId } = terms;
-    const askedAt = performance.now();
     // A delivery that may not wait still needs a connection.
-    const queueMs = Math.max(storeTimeoutMs, waitUntil - askedAt);
-    const request = { token, fingerprint, leaseMs, retentionMs, timeoutMs: storeTimeoutMs, queueMs, event, externalId };
-    line.asking = true;
-    line.askedAt = askedAt;
-    try {
-      let claim = requireClaim(await this.#store.claim(line.id, request));
-      if (claim.state === 'claimed' && this.#isLate(askedAt)) claim = await this.#makeSure(line.id, request, claim);
-      if (claim.state !== 'claimed') return claim;
-      return { state: 'claimed', lease: claim.lease, request, turn: new Turn(this, line, fingerprint) };
-    } catch (error) {
-      return { state: 'unavailable', error };
-    } finally {
-      line.asking = false;
-    }
+    const queueMs = Math.max(storeTimeoutMs, leftMs);
+    return { token, fingerprint, leaseMs, retentionMs, timeoutMs: storeTimeoutMs, queueMs, event, externalId };
   }
 
   /** Whether the reply to what was asked then is read so late that the lease may have lapsed. */
