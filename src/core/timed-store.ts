@@ -1,4 +1,3 @@
-import { AsyncResource } from 'node:async_hooks';
 import { TransferCallbackError } from './errors.js';
 import type { CallbackStore, Claim, ClaimRequest, Lease } from './store.js';
 import { settleWithin, TimerQueue } from './timers.js';
@@ -10,7 +9,7 @@ export class TimedStore<Tx> {
   readonly #calls: TimerQueue;
   readonly #claims: TimerQueue;
   readonly #lateError: () => Error;
-  readonly #claimTimeoutMs: number;
+  readonly #lateClaimError: () => Error;
 
   constructor(
     store: CallbackStore<Tx>,
@@ -20,25 +19,21 @@ export class TimedStore<Tx> {
     this.#store = store;
     // A claim may queue for a connection first, for at least as long as a call may take.
     const queueMs = store.queues === true ? Math.max(inFlightWaitMs, storeTimeoutMs) : 0;
-    this.#claimTimeoutMs = queueMs + storeTimeoutMs;
+    const claimTimeoutMs = queueMs + storeTimeoutMs;
     this.#calls = new TimerQueue(storeTimeoutMs);
-    this.#claims = new TimerQueue(this.#claimTimeoutMs);
+    this.#claims = new TimerQueue(claimTimeoutMs);
     this.#lateError = () => storeTimeout(storeTimeoutMs);
+    this.#lateClaimError = () => storeTimeout(claimTimeoutMs);
   }
 
   /** Rejects with what the store rejects with, or with STORE_TIMEOUT. */
   claim(key: string, request: ClaimRequest): Promise<Claim<Tx>> {
-    let reply: Promise<Claim<Tx>>;
-    // The deadline's timer is shared: what it starts must run in the async context of this delivery.
-    const context = new AsyncResource('transfer-callbacks:claim', { requireManualDestroy: true });
     return settleWithin(
       this.#claims,
-      () => (reply = this.#store.claim(key, request)),
-      () => {
-        // The claim may still be granted. Release it then, so that it does not block the next attempt; failing that, it
-        // expires.
-        void context.runInAsyncScope(releaseWhenGranted, undefined, reply);
-        return storeTimeout(this.#claimTimeoutMs);
+      () => this.#store.claim(key, request),
+      this.#lateClaimError,
+      (claim) => {
+        void releaseLateClaim(claim);
       },
     );
   }
@@ -78,15 +73,15 @@ export function requireClaim<Tx>(claim: Claim<Tx>): Claim<Tx> {
 
 function isLease(lease: unknown): boolean {
   if (typeof lease !== 'object' || lease === null) return false;
-  const methods = lease as Record<string, unknown>;
-  return ['renew', 'settle', 'release'].every((name) => typeof methods[name] === 'function');
+  const { renew, settle, release } = lease as Record<string, unknown>;
+  return typeof renew === 'function' && typeof settle === 'function' && typeof release === 'function';
 }
 
-async function releaseWhenGranted(reply: Promise<Claim<unknown>>): Promise<void> {
+/** Frees the callback, so that a claim that nobody waits for does not block the next attempt. Never rejects. */
+async function releaseLateClaim(claim: Claim<unknown>): Promise<void> {
   try {
-    const claim = await reply;
     if (claim.state === 'claimed') await claim.lease.release();
   } catch {
-    // It was refused, or releasing it failed: then it expires.
+    // Then it expires.
   }
 }
