@@ -58,8 +58,9 @@ export class HeldLease<Tx> implements Abortable {
     this.#request = request;
     this.#turn = turn;
     this.#terms = terms;
-    this.#renewUntil = performance.now() + deadlinesHeld * terms.times.handlerTimeoutMs;
-    this.#heartbeat = terms.heartbeats.set(this.#beat);
+    const now = performance.now();
+    this.#renewUntil = now + deadlinesHeld * terms.times.handlerTimeoutMs;
+    this.#heartbeat = terms.heartbeats.set(this.#beat, now);
     terms.inFlight.add(this);
   }
 

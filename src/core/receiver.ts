@@ -158,7 +158,7 @@ class Receiver<C extends CallbackShape, Tx> {
     const claim = await this.#claims.claim(id, { token, fingerprint, event, externalId });
     switch (claim.state) {
       case 'claimed':
-        return this.#handle(confirmed, source, claim, reportLate);
+        return await this.#handle(confirmed, source, claim, reportLate);
       case 'settled':
         return claim.fingerprint === fingerprint ? { outcome: 'duplicate' } : conflict(claim.fingerprint, fingerprint);
       case 'unavailable':
@@ -169,17 +169,9 @@ class Receiver<C extends CallbackShape, Tx> {
     }
   }
 
-  async #handle(
-    callback: C,
-    source: string,
-    claim: Granted<Tx>,
-    reportLate: (ending: Ending) => void,
-  ): Promise<Ending> {
+  #handle(callback: C, source: string, claim: Granted<Tx>, reportLate: (ending: Ending) => void): Promise<Ending> {
     const lease = new HeldLease(callback.data.id, claim, this.#leaseTerms);
-    if (this.closing) {
-      await lease.release();
-      return { outcome: 'closing' };
-    }
+    if (this.closing) return lease.release().then(() => ({ outcome: 'closing' }));
     const context = { signal: lease.signal, source, tx: claim.lease.tx };
     return handleCallback(callback, context, lease, this.options, this.#handlerDeadlines, reportLate);
   }
