@@ -39,22 +39,34 @@ export interface Answer {
   readonly body: string;
 }
 
+const processed = toSuccess('processed');
+const duplicate = toSuccess('duplicate');
+
 /** Returns the response to an outcome; for a failure its body has the service's own error shape (service §2.3). */
 export function toAnswer(outcome: TransferCallbackOutcome, fault?: Fault): Answer {
+  if (outcome.outcome === 'processed') return processed;
+  if (outcome.outcome === 'duplicate') return duplicate;
   const row = answers[outcome.outcome];
   const { status, message } = outcome.outcome === 'invalid' ? toInvalidRow(outcome, fault) : row;
-  const body =
-    status < 300
-      ? JSON.stringify({ outcome: outcome.outcome })
-      : JSON.stringify({ error: true, statusCode: status, message, data: null });
-  const headers: Record<string, string | number> = {
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(body),
-  };
+  const headers: Record<string, string | number> = {};
   if (row.retryAfter !== undefined) headers['Retry-After'] = row.retryAfter;
   if (outcome.outcome === 'retry_later') headers['Retry-After'] = Math.ceil(outcome.retryAfterMs / 1_000);
   if (status === 405) headers.Allow = 'POST';
-  return { status, headers, body };
+  return toJsonAnswer(status, { error: true, statusCode: status, message, data: null }, headers);
+}
+
+function toSuccess(outcome: 'processed' | 'duplicate'): Answer {
+  return toJsonAnswer(answers[outcome].status, { outcome });
+}
+
+function toJsonAnswer(status: number, content: object, headers: Answer['headers'] = {}): Answer {
+  const body = JSON.stringify(content);
+  const length = Buffer.byteLength(body);
+  return {
+    status,
+    headers: { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': length, ...headers },
+    body,
+  };
 }
 
 function toInvalidRow({ issues, error }: { issues: readonly Issue[]; error?: unknown }, fault?: Fault): Row {

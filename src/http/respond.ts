@@ -23,7 +23,8 @@ export function respond(
   { closes, unread, bodyLimitBytes }: Connection,
 ): void {
   // HTTP/2 has no such header: Node would warn and drop it.
-  const connection = closes && request.httpVersionMajor < 2 ? { Connection: 'close' } : {};
+  const connection = closes && request.httpVersionMajor < 2 ? { Connection: 'close' } : undefined;
+  // A copy: other middleware that wraps `writeHead` may add to it.
   response.writeHead(status, { ...headers, ...connection });
   if (unread) {
     response.write(body);
