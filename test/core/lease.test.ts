@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore, type HandlerContext } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { fakeClock, later, receiverOf, recorder, storeWith } from './support.js';
+import { recordingLogger } from '../support/logger.js';
+import { fakeClock, later, receiverOf, storeWith } from './support.js';
 
 beforeEach(fakeClock);
 afterEach(() => {
@@ -31,7 +32,7 @@ describe('a lease', () => {
   test('that the store has forgotten is claimed again, so that a copy still finds the handler running', async () => {
     const store = forgetful();
     const work = later();
-    const logger = recorder();
+    const logger = recordingLogger();
     const onSuccess = vi.fn((_callback: unknown, { signal }: HandlerContext) =>
       work.promise.then(() => signal.aborted),
     );
@@ -57,7 +58,7 @@ describe('a lease', () => {
     const renew = vi.fn(() => Promise.resolve(false)).mockRejectedValueOnce(noPermission);
     const records = memoryStore();
     const store = storeWith({ lease: () => ({ renew }) }, records);
-    const logger = recorder();
+    const logger = recordingLogger();
     const work = later();
     let signal: AbortSignal | undefined;
     const receiver = receiverOf({
@@ -90,7 +91,7 @@ describe('a lease', () => {
   });
 
   test('that is refused after the success was recorded, but its reply lost, is no loss', async () => {
-    const logger = recorder();
+    const logger = recordingLogger();
     const store = storeWith({
       lease: (lease) => ({
         settle: vi
@@ -166,69 +167,4 @@ test('a handler that succeeds after it was abandoned is recorded once, and distu
   expect(await outcomes[0]).toMatchObject({ outcome: 'processed', error: { message: 'down' } });
   await vi.advanceTimersByTimeAsync(60_000);
   expect(settle).toHaveBeenCalledTimes(1);
-});
-
-describe('a claim whose reply is read late', () => {
-  /** Holds up the reply to the first claim until `lateMs` have passed for everybody else. */
-  function heldUp(records: CallbackStore, lateMs: number): CallbackStore {
-    let first = true;
-    return {
-      async claim(key, request) {
-        const claim = await records.claim(key, request);
-        if (!first) return claim;
-        first = false;
-        // As when the process is stopped: no timer of its own runs meanwhile.
-        vi.setSystemTime(Date.now() + lateMs);
-        performanceMovesBy(lateMs);
-        return claim;
-      },
-    };
-  }
-
-  function performanceMovesBy(ms: number): void {
-    const now = performance.now.bind(performance);
-    vi.spyOn(performance, 'now').mockImplementation(() => now() + ms);
-  }
-
-  afterEach(() => {
-    vi.restoreAllMocks();
-  });
-
-  test('is renewed before the handler runs', async () => {
-    const renew = vi.fn(() => Promise.resolve(true));
-    const store = heldUp(storeWith({ lease: () => ({ renew }) }), 5_001);
-    const onSuccess = vi.fn(() => {
-      expect(renew).toHaveBeenCalledTimes(1);
-    });
-    expect(await receiverOf({ store, onSuccess }).receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
-    expect(onSuccess).toHaveBeenCalledTimes(1);
-  });
-
-  test('is a duplicate if another delivery has settled meanwhile', async () => {
-    const records = memoryStore();
-    const callback = transferSucceeded();
-    const stolen: CallbackStore = {
-      async claim(key, request) {
-        const claim = await records.claim(key, request);
-        if (claim.state !== 'claimed') return claim;
-        const { lease } = claim;
-        return { ...claim, lease: { ...lease, renew: async () => (await lease.settle(), false) } };
-      },
-    };
-    const onSuccess = vi.fn();
-    const receiver = receiverOf({ store: heldUp(stolen, 20_000), onSuccess });
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
-    expect(onSuccess).not.toHaveBeenCalled();
-  });
-
-  test('is released if it cannot be renewed, and the delivery is store_unavailable', async () => {
-    const error = new Error('down');
-    const release = vi.fn(() => Promise.resolve());
-    const store = heldUp(storeWith({ lease: () => ({ renew: () => Promise.reject(error), release }) }), 20_000);
-    expect(await receiverOf({ store }).receive(transferSucceeded())).toMatchObject({
-      outcome: 'store_unavailable',
-      error,
-    });
-    expect(release).toHaveBeenCalledTimes(1);
-  });
 });

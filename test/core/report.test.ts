@@ -1,12 +1,47 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { inspect } from 'node:util';
-import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { Logger, TransferCallbackOutcome } from 'transfer-callbacks';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { TransferCallbackOutcome, Logger } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { receiverOf, recorder } from './support.js';
+import { recordingLogger } from '../support/logger.js';
+import { fakeClock, receiverOf } from './support.js';
 
+beforeEach(fakeClock);
 afterEach(() => {
-  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+describe('seeing', () => {
+  test('every delivery is told once, to onOutcome and to the diagnostics channel', async () => {
+    const told: TransferCallbackOutcome[] = [];
+    const published: unknown[] = [];
+    const listen = (message: unknown): void => void published.push(message);
+    subscribe('transfer-callbacks:outcome', listen);
+    const receiver = receiverOf({ onOutcome: (outcome) => told.push(outcome) });
+    const callback = transferSucceeded();
+    const answers = [
+      await receiver.receive(callback),
+      await receiver.receive(callback),
+      await receiver.receive({}),
+      await receiver.receive(callback, { verify: () => false }),
+    ];
+    unsubscribe('transfer-callbacks:outcome', listen);
+    expect(answers.map(({ outcome }) => outcome)).toEqual(['processed', 'duplicate', 'invalid', 'unauthorized']);
+    expect(told).toEqual(answers);
+    expect(published).toEqual(answers);
+  });
+
+  test.each<[string, () => unknown]>([
+    ['throws', () => { throw new Error('metrics down'); }], // prettier-ignore
+    ['rejects', () => Promise.reject(new Error('metrics down'))],
+  ])('an onOutcome that %s is logged and changes nothing', async (_name, onOutcome) => {
+    const logger = recordingLogger();
+    const receiver = receiverOf({ onOutcome, logger });
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(logger.lines).toMatchObject([
+      { level: 'error', message: '`onOutcome` threw.', details: { err: { message: 'metrics down' } } },
+    ]);
+  });
 });
 
 describe('an outcome', () => {
@@ -45,73 +80,5 @@ describe('an outcome', () => {
   test('has an externalId of at most 255 characters', async () => {
     const outcome = await receiverOf().receive(transferSucceeded({ externalId: 'x'.repeat(1_000) }));
     expect(outcome.externalId).toBe('x'.repeat(255));
-  });
-});
-
-describe('a log line', () => {
-  test('of an error has its name, message, code and stack, and nothing that hangs on it', async () => {
-    const logger = recorder();
-    const error = Object.assign(new TypeError('Request failed'), {
-      code: 'ERR_BAD_REQUEST',
-      config: { data: '{"to":"237670000000"}' },
-      response: { headers: { authorization: 'Bearer secret' } },
-    });
-    const outcomes: TransferCallbackOutcome[] = [];
-    const onOutcome = (outcome: TransferCallbackOutcome): unknown => outcomes.push(outcome);
-    await receiverOf({ logger, onOutcome, onSuccess: () => Promise.reject(error) }).receive(transferSucceeded());
-    const { err } = logger.lines[0]?.details as { err: object };
-    expect(err).toEqual({ name: 'TypeError', message: 'Request failed', code: 'ERR_BAD_REQUEST', stack: error.stack });
-    expect(inspect(logger.lines, { depth: 9 })).not.toMatch(/237670000000|Bearer/);
-    // Code that gets the outcome gets the error itself.
-    expect(outcomes[0]).toMatchObject({ error });
-  });
-
-  test.each([
-    ['a string', 'no money', { message: 'no money' }],
-    ['undefined', undefined, undefined],
-    ['null', null, { message: 'Not an error: object' }],
-    ['a number', 42, { message: 'Not an error: number' }],
-    ['an object of some kind', { to: '237670000000', message: 7 }, {}],
-  ])('of %s that was thrown says what it is', async (_name, thrown, err) => {
-    const logger = recorder();
-    await receiverOf({ logger, onSuccess: vi.fn().mockRejectedValue(thrown) }).receive(transferSucceeded());
-    expect((logger.lines[0]?.details as { err?: object }).err).toEqual(err);
-  });
-
-  test('that an async logger fails to write ends no process and no delivery', async () => {
-    const unhandled = vi.fn();
-    process.on('unhandledRejection', unhandled);
-    const fail = async (): Promise<void> => {
-      await Promise.resolve();
-      throw new Error('disk full');
-    };
-    const receiver = receiverOf({
-      logger: { warn: fail, error: fail },
-      onSuccess: () => Promise.reject(new Error('no')),
-    });
-    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'handler_failed' });
-    // Node reports unhandled rejections once the microtasks are done.
-    await new Promise((resolve) => setImmediate(resolve));
-    await new Promise((resolve) => setImmediate(resolve));
-    process.off('unhandledRejection', unhandled);
-    expect(unhandled).not.toHaveBeenCalled();
-  });
-
-  test.each([
-    ['as the default', undefined],
-    ['as the logger', console],
-  ])('on the console, %s, has its message first and nothing empty behind it', async (_name, logger) => {
-    const warn = vi.spyOn(console, 'warn').mockReturnValue();
-    vi.stubEnv('NODE_ENV', 'production');
-    receiverOf({ logger });
-    vi.unstubAllEnvs();
-    await receiverOf({ logger }).receive('no callback');
-    expect(warn.mock.calls).toEqual([
-      ['Transfer callbacks are deduplicated within this process only: use a shared store.'],
-      [
-        'A transfer callback is not as documented.',
-        expect.objectContaining({ issues: [expect.stringMatching(/^body: /)] }),
-      ],
-    ]);
   });
 });

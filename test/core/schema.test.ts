@@ -3,7 +3,8 @@ import { z } from 'zod/v4';
 import * as mini from 'zod/v4-mini';
 import type { CallbackSchema, TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { receiverOf, recorder } from './support.js';
+import { recordingLogger } from '../support/logger.js';
+import { receiverOf } from './support.js';
 
 /** A schema as somebody writes it who wants everything loose. */
 const schema = z.looseObject({
@@ -55,7 +56,7 @@ test('a schema of zod/mini works', async () => {
 });
 
 test('a schema that produces no callback is a fault of this app, and is logged as one', async () => {
-  const logger = recorder();
+  const logger = recordingLogger();
   const empty = z.object({}) as unknown as CallbackSchema<TransferCallback>;
   expect(await receiverOf({ schema: empty, logger }).receive(transferSucceeded())).toMatchObject({
     outcome: 'invalid',

@@ -8,19 +8,6 @@ import {
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
 
-/** A logger that remembers. */
-export function recorder(): { lines: { level: string; message: string; details: object }[]; warn: Log; error: Log } {
-  const lines: { level: string; message: string; details: object }[] = [];
-  const log =
-    (level: string): Log =>
-    (details, message) => {
-      lines.push({ level, message, details });
-    };
-  return { lines, warn: log('warn'), error: log('error') };
-}
-
-type Log = (details: object, message: string) => void;
-
 /** A receiver on a memory store whose handlers do nothing, except for what `options` say. */
 export function receiverOf(options: Partial<ReceiverOptions> = {}): TransferCallbackReceiver {
   return transferCallbackReceiver({

@@ -8,72 +8,53 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe('verify', () => {
-  test('a verifier that never settles ends as unauthorized within verifyTimeoutMs', async () => {
-    const delivery = receiverOf({ verifyTimeoutMs: 700 }).receive(transferSucceeded(), { verify: never });
-    await vi.advanceTimersByTimeAsync(700);
-    expect(await delivery).toMatchObject({
-      outcome: 'unauthorized',
-      durationMs: 700,
-      error: { code: 'VERIFY_TIMEOUT', message: 'No verdict within 700 ms.' },
-    });
+describe('confirm', () => {
+  test('hands the handler what was read', async () => {
+    const onSuccess = vi.fn();
+    const read = (callback: TransferCallback): TransferCallback =>
+      ({ ...callback, data: { ...callback.data, provider: 'as read' } }) as TransferCallback;
+    const receiver = receiverOf({ confirm: (callback) => Promise.resolve(read(callback)), onSuccess });
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
+    expect(onSuccess.mock.calls[0]).toMatchObject([{ data: { provider: 'as read' } }, {}]);
   });
 
-  test.each([[{ ok: false }], ['no'], [1], [Promise.resolve(1)], [Promise.resolve({ ok: false })]])(
-    'a verdict that is not true, such as %o, trusts nobody',
-    async (verdict) => {
-      const onSuccess = vi.fn();
-      const verify = (): boolean => verdict as unknown as boolean;
-      expect(await receiverOf({ onSuccess }).receive(transferSucceeded(), { verify })).toMatchObject({
-        outcome: 'unauthorized',
-      });
-      expect(onSuccess).not.toHaveBeenCalled();
-    },
-  );
+  test.each<[string, (callback: TransferCallback) => unknown]>([
+    ['nothing', () => undefined],
+    ['true', () => true],
+    ['another transfer', (callback) => transferSucceeded({ ...callback.data, id: 'other' } as object)],
+    ['another amount', (callback) => transferSucceeded({ ...callback.data, amount: 1 } as object)],
+    ['another event', (callback) => ({ ...callback, event: 'transfer.failed' })],
+    ['a throw', () => { throw new Error('service down'); }], // prettier-ignore
+    ['a rejection', () => Promise.reject(new Error('service down'))],
+  ])('that answers with %s leaves the callback unconfirmed, unhandled and free', async (_name, answer) => {
+    const onSuccess = vi.fn();
+    const confirm = vi.fn((callback: TransferCallback) => callback as unknown);
+    confirm.mockImplementationOnce(answer);
+    const receiver = receiverOf({ confirm: confirm as (callback: TransferCallback) => TransferCallback, onSuccess });
+    const callback = transferSucceeded();
+    expect(await receiver.receive(callback)).toMatchObject({
+      outcome: 'unconfirmed',
+      error: expect.any(Error) as Error,
+    });
+    expect(onSuccess).not.toHaveBeenCalled();
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+  });
 
-  test('close waits for a delivery that is being verified', async () => {
-    const verdict = later<boolean>();
-    const receiver = receiverOf();
-    const delivery = receiver.receive(transferSucceeded(), { verify: () => verdict.promise });
-    const closed = vi.fn();
-    void receiver.close().then(closed);
-    await vi.advanceTimersByTimeAsync(3_000);
-    expect(closed).not.toHaveBeenCalled();
-    verdict.resolve(true);
-    expect(await delivery).toMatchObject({ outcome: 'closing' });
+  test('that outlasts the deadline ends the delivery, and the handler is not run after it', async () => {
+    const onSuccess = vi.fn();
+    const answer = later<TransferCallback>();
+    const confirm = vi
+      .fn((callback: TransferCallback) => Promise.resolve(callback))
+      .mockReturnValueOnce(answer.promise);
+    const receiver = receiverOf({ confirm, onSuccess });
+    const callback = transferSucceeded();
+    const delivery = receiver.receive(callback);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await delivery).toMatchObject({ outcome: 'unconfirmed', error: { code: 'CONFIRM_TIMEOUT' } });
+    answer.resolve(callback);
     await vi.advanceTimersByTimeAsync(0);
-    expect(closed).toHaveBeenCalledWith({ unfinished: 0 });
-  });
-
-  test('an invalid callback of a verified sender keeps its ids, and is an error in the log', async () => {
-    const logger = { warn: vi.fn(), error: vi.fn() };
-    const receiver = receiverOf({ logger });
-    const { data } = transferSucceeded();
-    const drifted = { event: 'transfer.success', data: { ...data, vouchercode: null } };
-    expect(await receiver.receive(drifted, { verify: () => true })).toMatchObject({
-      outcome: 'invalid',
-      verified: true,
-      id: data.id,
-      externalId: data.externalId,
-      issues: [{ path: ['data', 'vouchercode'] }],
-    });
-    expect(logger.error).toHaveBeenCalledTimes(1);
-    expect(await receiver.receive(drifted)).toMatchObject({ outcome: 'invalid', verified: false });
-    expect(logger.warn).toHaveBeenCalledTimes(1);
-  });
-
-  test.each([
-    ['an id with a line break', { id: 'a\nb', externalId: 'payout-1' }, { externalId: 'payout-1' }],
-    ['ids that are no text', { id: 1, externalId: {} }, {}],
-    [
-      'an externalId of 1 000 characters',
-      { id: 'a', externalId: 'x'.repeat(1_000) },
-      { id: 'a', externalId: 'x'.repeat(255) },
-    ],
-  ])('an invalid callback with %s keeps what is safe to print', async (_name, ids, kept) => {
-    const outcome = await receiverOf().receive({ data: ids });
-    expect(outcome).toMatchObject({ outcome: 'invalid', ...kept });
-    expect(Object.keys(outcome).filter((name) => /^(id|externalId)$/.test(name))).toEqual(Object.keys(kept));
+    expect(onSuccess).not.toHaveBeenCalled();
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
   });
 });
 

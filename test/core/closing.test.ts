@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore, type HandlerContext } from 'transfer-callbacks';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
+
+beforeEach(fakeClock);
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('close', () => {
+  test('lets running handlers finish and turns new deliveries away', async () => {
+    const work = later();
+    const receiver = receiverOf({ onSuccess: () => work.promise });
+    const running = receiver.receive(transferSucceeded());
+    await vi.advanceTimersByTimeAsync(0);
+    expect(receiver.closing).toBe(false);
+    const closed = receiver.close();
+    expect(receiver.closing).toBe(true);
+    expect(await receiver.receive(transferFailed())).toMatchObject({ outcome: 'closing' });
+    await vi.advanceTimersByTimeAsync(9_000);
+    work.resolve();
+    expect(await running).toMatchObject({ outcome: 'processed' });
+    expect(await closed).toEqual({ unfinished: 0 });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(vi.getTimerCount(), 'a timer that goes on').toBe(0);
+  });
+
+  test('is done at once when nothing runs, and a second call joins the first', async () => {
+    const receiver = receiverOf();
+    expect(await Promise.all([receiver.close(), receiver.close()])).toEqual([{ unfinished: 0 }, { unfinished: 0 }]);
+  });
+
+  test('aborts the signals after its timeout, and settles handlers that heed them', async () => {
+    const onSuccess = vi.fn(
+      (_callback: unknown, { signal }: HandlerContext) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            reject(signal.reason as Error);
+          });
+        }),
+    );
+    const records = memoryStore();
+    const receiver = receiverOf({ store: records, onSuccess });
+    const callback = transferSucceeded();
+    const running = receiver.receive(callback);
+    await vi.advanceTimersByTimeAsync(0);
+    const closed = receiver.close({ timeoutMs: 500 });
+    await vi.advanceTimersByTimeAsync(500);
+    expect(await running).toMatchObject({ outcome: 'handler_failed', error: { code: 'CLOSING' } });
+    expect(await closed).toEqual({ unfinished: 0 });
+    expect(await receiverOf({ store: records }).receive(callback)).toMatchObject({ outcome: 'processed' });
+  });
+
+  test('leaves a handler that does not heed its signal to its lease', async () => {
+    const records = memoryStore();
+    const receiver = receiverOf({ store: records, onSuccess: never });
+    const callback = transferSucceeded();
+    void receiver.receive(callback);
+    await vi.advanceTimersByTimeAsync(0);
+    const closed = receiver.close({ timeoutMs: 500 });
+    await vi.advanceTimersByTimeAsync(2_500);
+    expect(await closed).toEqual({ unfinished: 1 });
+    const next = receiverOf({ store: records, inFlightWaitMs: 20_000 }).receive(callback);
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(await next).toMatchObject({ outcome: 'processed' });
+  });
+
+  test('waits for a success that is still being recorded, and gives up on it with the rest', async () => {
+    let down = true;
+    const store = storeWith({
+      lease: (lease) => ({ settle: () => (down ? Promise.reject(new Error('down')) : lease.settle()) }),
+    });
+    const receiver = receiverOf({ store });
+    await receiver.receive(transferSucceeded());
+    const closed = receiver.close();
+    await vi.advanceTimersByTimeAsync(5_000);
+    down = false;
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await closed).toEqual({ unfinished: 0 });
+
+    down = true;
+    const other = receiverOf({ store });
+    await other.receive(transferSucceeded());
+    const gaveUp = other.close({ timeoutMs: 0 });
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await gaveUp).toEqual({ unfinished: 1 });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('turns away deliveries that wait, and those whose claim comes while it closes', async () => {
+    const records = memoryStore();
+    const arrival = later();
+    const onSuccess = vi.fn();
+    const callback = transferSucceeded();
+    void receiverOf({ store: records, onSuccess: never }).receive(callback);
+    const receiver = receiverOf({
+      store: {
+        claim: async (key, request) => {
+          if (key !== callback.data.id) await arrival.promise;
+          return records.claim(key, request);
+        },
+      },
+      onSuccess,
+    });
+    const waiting = receiver.receive(callback);
+    const other = transferSucceeded();
+    const claiming = receiver.receive(other);
+    await vi.advanceTimersByTimeAsync(10);
+    const closed = receiver.close();
+    arrival.resolve();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([(await waiting).outcome, (await claiming).outcome]).toEqual(['closing', 'closing']);
+    expect(await closed).toEqual({ unfinished: 0 });
+    expect(onSuccess).not.toHaveBeenCalled();
+    expect(await receiverOf({ store: records }).receive(other)).toMatchObject({ outcome: 'processed' });
+  });
+
+  test('refuses a bad timeout', async () => {
+    await expect(receiverOf().close({ timeoutMs: -1 })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: 'Expected `timeoutMs` to be a whole number from 0 to 2147483647, got -1.',
+    });
+  });
+});

@@ -1,0 +1,98 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { HandlerContext, TransferCallbackOutcome } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { recordingLogger } from '../support/logger.js';
+import { fakeClock, later, receiverOf, storeWith } from './support.js';
+
+beforeEach(fakeClock);
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('deadlines', () => {
+  test('a late handler is told by its signal, keeps its lease, and its success counts', async () => {
+    const work = later();
+    let context: HandlerContext | undefined;
+    const logger = recordingLogger();
+    const receiver = receiverOf({
+      logger,
+      onSuccess: (_callback, given) => {
+        context = given;
+        return work.promise;
+      },
+    });
+    const callback = transferSucceeded();
+    const delivery = receiver.receive(callback);
+    await vi.advanceTimersByTimeAsync(19_999);
+    expect(context?.signal.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await delivery).toMatchObject({
+      outcome: 'timed_out',
+      error: { code: 'HANDLER_TIMEOUT' },
+      durationMs: 20_000,
+    });
+    expect(context?.signal.reason).toMatchObject({ code: 'HANDLER_TIMEOUT' });
+
+    const meanwhile = receiver.receive(callback);
+    await vi.advanceTimersByTimeAsync(40_000);
+    expect(await meanwhile).toMatchObject({ outcome: 'in_progress' });
+
+    work.resolve();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
+    expect(logger.lines.at(-1)).toMatchObject({
+      level: 'warn',
+      message: expect.stringContaining('handled late') as string,
+    });
+  });
+
+  test('a late handler that fails frees the callback', async () => {
+    const work = later();
+    const outcomes: TransferCallbackOutcome[] = [];
+    const onSuccess = vi.fn().mockReturnValueOnce(work.promise);
+    const receiver = receiverOf({ onSuccess, onOutcome: (outcome) => outcomes.push(outcome) });
+    const callback = transferSucceeded();
+    const delivery = receiver.receive(callback);
+    await vi.advanceTimersByTimeAsync(25_000);
+    expect(await delivery).toMatchObject({ outcome: 'timed_out' });
+    const error = new Error('too late');
+    work.reject(error);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(outcomes).toMatchObject([{ outcome: 'timed_out' }, { outcome: 'handler_failed', late: true, error }]);
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+  });
+
+  test('a lease is held for six deadlines at most; then it lapses, and a success is reported as overlapped', async () => {
+    const work = later();
+    const logger = recordingLogger();
+    const outcomes: TransferCallbackOutcome[] = [];
+    const onSuccess = vi.fn().mockReturnValueOnce(work.promise);
+    const settle = vi.fn();
+    const store = storeWith({
+      lease: (lease) => ({
+        settle: async () => {
+          const settled = await lease.settle();
+          settle(settled);
+          return settled;
+        },
+      }),
+    });
+    const receiver = receiverOf({ store, logger, onSuccess, onOutcome: (outcome) => outcomes.push(outcome) });
+    const callback = transferSucceeded();
+    void receiver.receive(callback);
+    await vi.advanceTimersByTimeAsync(120_000);
+    const during = receiver.receive(callback);
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(await during).toMatchObject({ outcome: 'in_progress' });
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false });
+    expect(logger.lines.map(({ message }) => message)).toContainEqual(expect.stringContaining('sixfold'));
+    work.resolve();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(settle.mock.calls).toEqual([[{ overlapped: false }], [{ overlapped: true }]]);
+    expect(onSuccess).toHaveBeenCalledTimes(2);
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['timed_out', 'in_progress', 'processed', 'processed']);
+    expect(outcomes.at(-1)).toMatchObject({ late: true, overlapped: true, id: callback.data.id });
+    expect(logger.lines.at(-1)).toMatchObject({ level: 'error', details: { late: true, overlapped: true } });
+  });
+});

@@ -1,0 +1,46 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { RetryLater } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { fakeClock, receiverOf } from './support.js';
+
+beforeEach(fakeClock);
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('a delivery', () => {
+  test.each([
+    ['an error', new Error('database down')],
+    ['undefined', undefined],
+    ['null', null],
+    ['a string', 'no'],
+    ['an error that claims to be a 200', Object.assign(new Error('fine'), { status: 200, outcome: 'processed' })],
+  ])('fails when the handler throws %s, and the next one runs the handler again', async (_name, thrown) => {
+    const onSuccess = vi.fn().mockRejectedValueOnce(thrown);
+    const receiver = receiverOf({ onSuccess });
+    const callback = transferSucceeded();
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'handler_failed', error: thrown });
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+    expect(onSuccess).toHaveBeenCalledTimes(2);
+  });
+
+  test('fails when the handler throws before it returns a promise', async () => {
+    const error = new Error('at once');
+    const receiver = receiverOf({
+      onSuccess: () => {
+        throw error;
+      },
+    });
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'handler_failed', error });
+  });
+
+  test('is to be retried later when the handler says so, whichever copy of the class it has', async () => {
+    const foreign = Object.assign(new Error('later'), { code: 'RETRY_LATER', retryAfterMs: 90_000 });
+    const receiver = receiverOf({
+      onSuccess: vi.fn().mockRejectedValueOnce(new RetryLater()).mockRejectedValue(foreign),
+    });
+    const callback = transferSucceeded();
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'retry_later', retryAfterMs: 30_000 });
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'retry_later', retryAfterMs: 90_000 });
+  });
+});

@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { z } from 'zod/v4';
+import { memoryStore, transferCallbackReceiver, transferCallbackSchema } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { UnreadableCallback } from '../../src/core/callback.js';
+import { fakeClock, receiverOf } from './support.js';
+
+beforeEach(fakeClock);
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('a delivery', () => {
+  test('says what is invalid and where, and never a value', async () => {
+    const receiver = receiverOf();
+    const callback = transferSucceeded();
+    const outcome = await receiver.receive({ ...callback, data: { ...callback.data, walletNumber: 237670000000 } });
+    expect(outcome).toEqual({
+      outcome: 'invalid',
+      issues: [{ path: ['data', 'walletNumber'], message: 'Invalid input: expected string, received number' }],
+      id: callback.data.id,
+      externalId: callback.data.externalId,
+      verified: false,
+      source: 'direct',
+      durationMs: 0,
+    });
+  });
+
+  test('a callback that could not be read is invalid, and says why', async () => {
+    expect(await receiverOf().receive(new UnreadableCallback('The body is not JSON.'))).toMatchObject({
+      outcome: 'invalid',
+      issues: [{ path: [], message: 'The body is not JSON.' }],
+    });
+  });
+
+  test('is judged by a schema of the user, whose result the handler sees', async () => {
+    const onSuccess = vi.fn();
+    const renamed = z.object({ type: z.literal('paid'), transfer: z.string() }).transform(({ transfer }) => ({
+      event: 'transfer.success' as const,
+      data: { id: transfer, externalId: transfer, status: 'SUCCESS' as const, amount: '5', currency: 'XAF' },
+    }));
+    const receiver = transferCallbackReceiver({
+      store: memoryStore(),
+      schema: renamed,
+      onSuccess,
+      onFailed: () => undefined,
+    });
+    expect(await receiver.receive({ type: 'paid', transfer: 't1' })).toMatchObject({ outcome: 'processed', id: 't1' });
+    expect(onSuccess.mock.calls[0]).toMatchObject([{ data: { id: 't1', amount: '5' } }, {}]);
+  });
+
+  const event = 'transfer.success';
+  test.each<[string, (data: object) => unknown]>([
+    ['nothing', () => undefined],
+    ['no data', () => ({ event })],
+    ['null for data', () => ({ event, data: null })],
+    ['another event', (data) => ({ event: 'payout.success', data })],
+    ['no id', (data) => ({ event, data: { ...data, id: undefined } })],
+    ['a number for an id', (data) => ({ event, data: { ...data, id: 5 } })],
+    ['another status', (data) => ({ event, data: { ...data, status: 'OK' } })],
+    ['no externalId', (data) => ({ event, data: { ...data, externalId: null } })],
+    ['no amount', (data) => ({ event, data: { ...data, amount: undefined } })],
+    ['no currency', (data) => ({ event, data: { ...data, currency: undefined } })],
+  ])('is invalid when the schema gives %s, and the log says whose fault that is', async (_title, give) => {
+    const callback = transferSucceeded();
+    const onSuccess = vi.fn();
+    const receiver = receiverOf({ schema: z.any().transform(() => give(callback.data)) as never, onSuccess });
+    expect(await receiver.receive(callback)).toMatchObject({
+      outcome: 'invalid',
+      error: expect.objectContaining({ code: 'INVALID_ARGUMENT' }) as unknown,
+    });
+    expect(onSuccess).not.toHaveBeenCalled();
+  });
+
+  test('is invalid when the schema throws', async () => {
+    const error = new Error('broken schema');
+    const schema = transferCallbackSchema.refine(() => {
+      throw error;
+    });
+    expect(await receiverOf({ schema }).receive(transferSucceeded())).toMatchObject({ outcome: 'invalid', error });
+  });
+
+  test('an invalid callback of a verified sender keeps its ids, and is an error in the log', async () => {
+    const logger = { warn: vi.fn(), error: vi.fn() };
+    const receiver = receiverOf({ logger });
+    const { data } = transferSucceeded();
+    const drifted = { event: 'transfer.success', data: { ...data, vouchercode: null } };
+    expect(await receiver.receive(drifted, { verify: () => true })).toMatchObject({
+      outcome: 'invalid',
+      verified: true,
+      id: data.id,
+      externalId: data.externalId,
+      issues: [{ path: ['data', 'vouchercode'] }],
+    });
+    expect(logger.error).toHaveBeenCalledTimes(1);
+    expect(await receiver.receive(drifted)).toMatchObject({ outcome: 'invalid', verified: false });
+    expect(logger.warn).toHaveBeenCalledTimes(1);
+  });
+
+  test.each([
+    ['an id with a line break', { id: 'a\nb', externalId: 'payout-1' }, { externalId: 'payout-1' }],
+    ['ids that are no text', { id: 1, externalId: {} }, {}],
+    [
+      'an externalId of 1 000 characters',
+      { id: 'a', externalId: 'x'.repeat(1_000) },
+      { id: 'a', externalId: 'x'.repeat(255) },
+    ],
+  ])('an invalid callback with %s keeps what is safe to print', async (_name, ids, kept) => {
+    const outcome = await receiverOf().receive({ data: ids });
+    expect(outcome).toMatchObject({ outcome: 'invalid', ...kept });
+    expect(Object.keys(outcome).filter((name) => /^(id|externalId)$/.test(name))).toEqual(Object.keys(kept));
+  });
+});

@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore, type CallbackStore } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { fakeClock, receiverOf, storeWith } from './support.js';
+
+beforeEach(fakeClock);
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('a claim whose reply is read late', () => {
+  /** Holds up the reply to the first claim until `lateMs` have passed for everybody else. */
+  function heldUp(records: CallbackStore, lateMs: number): CallbackStore {
+    let first = true;
+    return {
+      async claim(key, request) {
+        const claim = await records.claim(key, request);
+        if (!first) return claim;
+        first = false;
+        // As when the process is stopped: no timer of its own runs meanwhile.
+        vi.setSystemTime(Date.now() + lateMs);
+        performanceMovesBy(lateMs);
+        return claim;
+      },
+    };
+  }
+
+  function performanceMovesBy(ms: number): void {
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + ms);
+  }
+
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  test('is renewed before the handler runs', async () => {
+    const renew = vi.fn(() => Promise.resolve(true));
+    const store = heldUp(storeWith({ lease: () => ({ renew }) }), 5_001);
+    const onSuccess = vi.fn(() => {
+      expect(renew).toHaveBeenCalledTimes(1);
+    });
+    expect(await receiverOf({ store, onSuccess }).receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
+    expect(onSuccess).toHaveBeenCalledTimes(1);
+  });
+
+  test('is a duplicate if another delivery has settled meanwhile', async () => {
+    const records = memoryStore();
+    const callback = transferSucceeded();
+    const stolen: CallbackStore = {
+      async claim(key, request) {
+        const claim = await records.claim(key, request);
+        if (claim.state !== 'claimed') return claim;
+        const { lease } = claim;
+        return { ...claim, lease: { ...lease, renew: async () => (await lease.settle(), false) } };
+      },
+    };
+    const onSuccess = vi.fn();
+    const receiver = receiverOf({ store: heldUp(stolen, 20_000), onSuccess });
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
+    expect(onSuccess).not.toHaveBeenCalled();
+  });
+
+  test('is released if it cannot be renewed, and the delivery is store_unavailable', async () => {
+    const error = new Error('down');
+    const release = vi.fn(() => Promise.resolve());
+    const store = heldUp(storeWith({ lease: () => ({ renew: () => Promise.reject(error), release }) }), 20_000);
+    expect(await receiverOf({ store }).receive(transferSucceeded())).toMatchObject({
+      outcome: 'store_unavailable',
+      error,
+    });
+    expect(release).toHaveBeenCalledTimes(1);
+  });
+});

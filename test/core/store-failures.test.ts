@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore, type CallbackStore } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { recordingLogger } from '../support/logger.js';
+import { fakeClock, later, receiverOf, storeWith } from './support.js';
+
+beforeEach(fakeClock);
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('a store that fails', () => {
+  test('before the claim: the handler is not run', async () => {
+    const error = new Error('connection refused');
+    const onSuccess = vi.fn();
+    const receiver = receiverOf({ store: { claim: () => Promise.reject(error) }, onSuccess });
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'store_unavailable', error });
+    expect(onSuccess).not.toHaveBeenCalled();
+  });
+
+  test('by throwing where it should reject: likewise', async () => {
+    const error = new Error('at once');
+    const store: CallbackStore = {
+      claim: () => {
+        throw error;
+      },
+    };
+    expect(await receiverOf({ store }).receive(transferSucceeded())).toMatchObject({
+      outcome: 'store_unavailable',
+      error,
+    });
+  });
+
+  test('by never answering: within storeTimeoutMs, and a claim that comes late is released', async () => {
+    const arrival = later();
+    const records = memoryStore();
+    const slow: CallbackStore['claim'] = async (key, request) => {
+      await arrival.promise;
+      return records.claim(key, request);
+    };
+    const callback = transferSucceeded();
+    const delivery = receiverOf({ store: { claim: slow } }).receive(callback);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await delivery).toMatchObject({
+      outcome: 'store_unavailable',
+      error: { code: 'STORE_TIMEOUT', message: 'The store did not reply within 2000 ms.' },
+      durationMs: 2_000,
+    });
+    arrival.resolve();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await receiverOf({ store: records }).receive(callback)).toMatchObject({ outcome: 'processed' });
+  });
+
+  test('by answering late that the callback is settled: nothing is released', async () => {
+    const answer = later<Awaited<ReturnType<CallbackStore['claim']>>>();
+    const delivery = receiverOf({ store: { claim: () => answer.promise } }).receive(transferSucceeded());
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await delivery).toMatchObject({ outcome: 'store_unavailable' });
+    answer.resolve({ state: 'settled', fingerprint: '' });
+    await vi.advanceTimersByTimeAsync(0);
+  });
+
+  test('to release: the outcome is still the handler’s, and its error too', async () => {
+    const error = new Error('the cause');
+    const logger = recordingLogger();
+    const receiver = receiverOf({
+      store: storeWith({ lease: () => ({ release: () => Promise.reject(new Error('release failed')) }) }),
+      logger,
+      onSuccess: () => Promise.reject(error),
+    });
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'handler_failed', error });
+    expect(logger.lines.map(({ message }) => message)).toEqual([
+      'A claim could not be released; it is free within 15000 ms.',
+      'The handler of a transfer callback failed.',
+    ]);
+  });
+
+  test('to settle: acknowledged all the same, held, and recorded in the background', async () => {
+    const down = new Error('down');
+    let failures = 3;
+    const logger = recordingLogger();
+    const onSuccess = vi.fn();
+    const store = storeWith({
+      lease: (lease) => ({ settle: () => (failures-- > 0 ? Promise.reject(down) : lease.settle()) }),
+    });
+    const receiver = receiverOf({ store, logger, onSuccess, inFlightWaitMs: 0 });
+    const elsewhere = receiverOf({ store, onSuccess, inFlightWaitMs: 0 });
+    const callback = transferSucceeded();
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false, error: down });
+    expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'in_progress' });
+    await vi.advanceTimersByTimeAsync(699);
+    expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'in_progress' });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'duplicate' });
+    expect(onSuccess).toHaveBeenCalledTimes(1);
+    expect(logger.lines.filter(({ message }) => message.includes('record'))).toMatchObject([
+      { level: 'error', details: { err: { message: 'down' }, id: callback.data.id } },
+      {
+        level: 'warn',
+        message: 'A handled transfer callback was recorded on retry.',
+        details: { id: callback.data.id },
+      },
+    ]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('to settle for ever: given up when the record would have expired anyway', async () => {
+    const settle = vi.fn(() => Promise.reject(new Error('down')));
+    const store = storeWith({ lease: () => ({ settle }) });
+    const receiver = receiverOf({ store, retentionMs: 90_001 });
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
+    await vi.advanceTimersByTimeAsync(100_000);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(settle.mock.calls.length).toBeGreaterThan(15);
+  });
+
+  test('to commit a transaction: a failure, rolled back, and free for the next delivery', async () => {
+    const error = new Error('could not serialize');
+    const settle = vi.fn().mockRejectedValueOnce(error);
+    const store = storeWith({
+      transactional: true,
+      lease: (lease) => ({ settle: () => (settle() as Promise<never> | undefined) ?? lease.settle() }),
+    });
+    const receiver = receiverOf({ store });
+    const callback = transferSucceeded();
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'store_unavailable', error });
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+  });
+
+  test('to keep the lease: the success is recorded and reported as overlapped', async () => {
+    const logger = recordingLogger();
+    const receiver = receiverOf({
+      store: storeWith({ lease: () => ({ settle: () => Promise.resolve({ overlapped: true }) }) }),
+      logger,
+    });
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed', overlapped: true });
+    expect(logger.lines).toMatchObject([
+      { level: 'error', message: expect.stringContaining('handled twice') as string },
+    ]);
+  });
+});

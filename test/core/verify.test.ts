@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { fakeClock, later, never, receiverOf } from './support.js';
+
+beforeEach(fakeClock);
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('a delivery', () => {
+  test.each([
+    ['says no', () => false],
+    ['says no in time', () => Promise.resolve(false)],
+  ])('is unauthorized when admission %s, and never reaches the store', async (_name, verify) => {
+    const claim = vi.fn();
+    const receiver = receiverOf({ store: { claim } });
+    expect(await receiver.receive(transferSucceeded(), { verify })).toEqual({
+      outcome: 'unauthorized',
+      source: 'direct',
+      durationMs: 0,
+    });
+    expect(await receiver.receive('nonsense', { verify })).toEqual({
+      outcome: 'unauthorized',
+      issues: [{ path: [], message: 'Invalid input: expected object, received string' }],
+      source: 'direct',
+      durationMs: 0,
+    });
+    expect(claim).not.toHaveBeenCalled();
+  });
+
+  test('is unauthorized when admission throws', async () => {
+    const error = new Error('no key server');
+    const verify = (): never => {
+      throw error;
+    };
+    expect(await receiverOf().receive(transferSucceeded(), { verify })).toMatchObject({
+      outcome: 'unauthorized',
+      error,
+    });
+  });
+
+  test('shows admission the callback where it is valid, and nothing where it is not', async () => {
+    const verify = vi.fn(() => true);
+    const receiver = receiverOf();
+    const callback = transferFailed();
+    expect(await receiver.receive(callback, { verify })).toMatchObject({ outcome: 'processed' });
+    expect(await receiver.receive({ event: 'x' }, { verify })).toMatchObject({ outcome: 'invalid' });
+    expect(verify.mock.calls).toEqual([[callback], [undefined]]);
+  });
+});
+
+describe('verify', () => {
+  test('a verifier that never settles ends as unauthorized within verifyTimeoutMs', async () => {
+    const delivery = receiverOf({ verifyTimeoutMs: 700 }).receive(transferSucceeded(), { verify: never });
+    await vi.advanceTimersByTimeAsync(700);
+    expect(await delivery).toMatchObject({
+      outcome: 'unauthorized',
+      durationMs: 700,
+      error: { code: 'VERIFY_TIMEOUT', message: 'No verdict within 700 ms.' },
+    });
+  });
+
+  test.each([[{ ok: false }], ['no'], [1], [Promise.resolve(1)], [Promise.resolve({ ok: false })]])(
+    'a verdict that is not true, such as %o, trusts nobody',
+    async (verdict) => {
+      const onSuccess = vi.fn();
+      const verify = (): boolean => verdict as unknown as boolean;
+      expect(await receiverOf({ onSuccess }).receive(transferSucceeded(), { verify })).toMatchObject({
+        outcome: 'unauthorized',
+      });
+      expect(onSuccess).not.toHaveBeenCalled();
+    },
+  );
+
+  test('close waits for a delivery that is being verified', async () => {
+    const verdict = later<boolean>();
+    const receiver = receiverOf();
+    const delivery = receiver.receive(transferSucceeded(), { verify: () => verdict.promise });
+    const closed = vi.fn();
+    void receiver.close().then(closed);
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(closed).not.toHaveBeenCalled();
+    verdict.resolve(true);
+    expect(await delivery).toMatchObject({ outcome: 'closing' });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(closed).toHaveBeenCalledWith({ unfinished: 0 });
+  });
+});

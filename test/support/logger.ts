@@ -1,0 +1,22 @@
+import type { Logger } from 'transfer-callbacks';
+
+export interface LogLine {
+  readonly level: 'warn' | 'error';
+  readonly message: string;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** A logger that keeps its lines, the oldest first. */
+export interface RecordingLogger extends Logger {
+  readonly lines: readonly LogLine[];
+}
+
+export function recordingLogger(): RecordingLogger {
+  const lines: LogLine[] = [];
+  const record =
+    (level: LogLine['level']) =>
+    (details: object, message: string): void => {
+      lines.push({ level, message, details: { ...details } });
+    };
+  return { lines, warn: record('warn'), error: record('error') };
+}
