@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { create, startSandbox } from '../sandbox/support.js';
 import { freePort } from '../support/port.js';
-import { serve } from '../support/http.js';
+import { serve } from '../support/serve.js';
 import { longestLine, objects, start, type Surroundings } from './support.js';
 
 function reconcile(baseUrl: string, ids: readonly string[], surroundings: Surroundings = {}, args: string[] = []) {

@@ -9,7 +9,7 @@ import {
 } from 'transfer-callbacks';
 import { transferScenarios, type TransferScenario } from 'transfer-callbacks/sandbox';
 import { startMerchant } from '../sandbox/support.js';
-import { serve } from '../support/http.js';
+import { serve } from '../support/serve.js';
 import { longestLine, objects, run, start } from './support.js';
 
 type Verify = NonNullable<Parameters<typeof transferCallbackListener>[0] & { verify?: unknown }>['verify'];

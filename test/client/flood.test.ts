@@ -4,7 +4,8 @@ import { transferCallbackListener, type TransferCallback, type TransferCallbackO
 import { confirmWith, type Transaction } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
-import { post, serve } from '../support/http.js';
+import { post } from '../support/post.js';
+import { serve } from '../support/serve.js';
 import { startService, type Reply } from './support.js';
 
 const closing: (() => unknown)[] = [];

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { transferClient, type TransferClient, type TransferClientOptions } from 'transfer-callbacks/client';
-import { serve } from '../support/http.js';
+import { serve } from '../support/serve.js';
 
 export const credentials = { apiKey: 'key-1', apiSecret: 'a-secret-that-must-not-be-seen' };
 

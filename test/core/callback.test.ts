@@ -9,7 +9,7 @@ import {
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { toFingerprint } from '../../src/core/facts.js';
 import { toAnswer } from '../../src/http/answers.js';
-import { errorBody } from '../support/http.js';
+import { errorBody } from '../support/post.js';
 
 type Json = Record<string, unknown>;
 interface Loose {

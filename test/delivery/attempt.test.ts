@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { attemptCallback } from '../../src/delivery/attempt.js';
 import { requireHeaders } from '../../src/delivery/headers.js';
 import { selfSigned } from '../support/certificate.js';
-import { serve } from '../support/http.js';
+import { serve } from '../support/serve.js';
 
 test('headers of the caller are sent beside those of the attempt, which stay as they are', async () => {
   const received: IncomingHttpHeaders[] = [];

@@ -9,7 +9,8 @@ import { transferToken } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { kill, tied } from '../support/child.js';
-import { head, post } from '../support/http.js';
+import { post } from '../support/post.js';
+import { head } from '../support/sockets.js';
 import { freePort } from '../support/port.js';
 import { startRedis } from '../support/redis.js';
 

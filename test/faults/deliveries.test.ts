@@ -12,7 +12,9 @@ import {
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
-import { head, post, serve } from '../support/http.js';
+import { post } from '../support/post.js';
+import { serve } from '../support/serve.js';
+import { head } from '../support/sockets.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 
 let server: RedisServer;

@@ -5,7 +5,7 @@ import { postgresStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { forkApp, kill } from '../support/child.js';
-import { post } from '../support/http.js';
+import { post } from '../support/post.js';
 import type { LedgerOptions } from '../support/ledger-app.js';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
 import { startRedis, type RedisServer } from '../support/redis.js';

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { memoryStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
-import { post } from '../support/http.js';
+import { post } from '../support/post.js';
 import { endMerchants, startMerchant } from '../support/merchant.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 

@@ -8,7 +8,8 @@ import {
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
-import { post, serve } from '../support/http.js';
+import { post } from '../support/post.js';
+import { serve } from '../support/serve.js';
 import { startLossyProxy } from '../support/lossy-proxy.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 

@@ -8,7 +8,7 @@ import ts from 'typescript';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { hasEnded, kill, tied } from '../support/child.js';
-import { post } from '../support/http.js';
+import { post } from '../support/post.js';
 import { startLossyProxy } from '../support/lossy-proxy.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 

@@ -1,23 +1,17 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   RetryLater,
   transferCallbackReceiver,
-  transferCallbackSchema,
   type CallbackStore,
   type ReceiverOptions,
   type TransferCallbackOutcome,
 } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { answers, toAnswer } from '../../src/http/answers.js';
-import { edges, errorBody, post, witness, type Answer, type Edge } from '../support/http.js';
-
-type StartOptions = Parameters<Edge['start']>[0];
-
-async function start(edge: Edge, options: StartOptions) {
-  const started = await edge.start(options);
-  onTestFinished(started.close);
-  return started;
-}
+import { httpServers, type HttpServer } from '../support/http-servers.js';
+import { errorBody, post, type Answer } from '../support/post.js';
+import { witness } from '../support/witness.js';
+import { start } from './support.js';
 
 /** Delivers without the `Connection: close` of a client that asks once: the server's own wish is to be seen. */
 function deliver(url: string, callback: unknown = transferSucceeded(), method = 'POST'): Promise<Answer> {
@@ -42,12 +36,12 @@ interface Row {
   headers: Record<string, string>;
   body: string;
   /** Brings the outcome about, and answers with what was said on the wire. */
-  bring: (edge: Edge) => Promise<Answer>;
+  bring: (server: HttpServer) => Promise<Answer>;
 }
 
 /** Brings an outcome about by one option of the receiver. */
 function byOption(given: Partial<ReceiverOptions>): Row['bring'] {
-  return async (edge) => deliver((await start(edge, { ...witness().options, ...given })).url);
+  return async (server) => deliver((await start(server, { ...witness().options, ...given })).url);
 }
 
 const brokenStore: CallbackStore = { claim: () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:6379')) };
@@ -65,8 +59,8 @@ const rows: Row[] = [
     status: 200,
     headers: open,
     body: '{"outcome":"duplicate"}',
-    async bring(edge) {
-      const { url } = await start(edge, witness().options);
+    async bring(server) {
+      const { url } = await start(server, witness().options);
       const callback = transferFailed();
       await deliver(url, callback);
       return deliver(url, callback);
@@ -77,13 +71,13 @@ const rows: Row[] = [
     status: 409,
     headers: later,
     body: errorBody(409, 'Another delivery of this callback is being handled.'),
-    async bring(edge) {
+    async bring(server) {
       let finish: () => void = () => undefined;
       const running = new Promise<void>((resolve) => (finish = resolve));
       let begin: () => void = () => undefined;
       const begun = new Promise<void>((resolve) => (begin = resolve));
       const onSuccess = (): Promise<void> => (begin(), running);
-      const { url } = await start(edge, { ...witness().options, onSuccess, inFlightWaitMs: 0 });
+      const { url } = await start(server, { ...witness().options, onSuccess, inFlightWaitMs: 0 });
       const callback = transferSucceeded();
       const first = deliver(url, callback);
       await begun;
@@ -98,8 +92,8 @@ const rows: Row[] = [
     status: 422,
     headers: open,
     body: errorBody(422, 'A callback with this id was handled with other facts.'),
-    async bring(edge) {
-      const { url } = await start(edge, witness().options);
+    async bring(server) {
+      const { url } = await start(server, witness().options);
       const { data } = transferSucceeded();
       await deliver(url, transferSucceeded({ ...data, amount: 1 }));
       return deliver(url, transferSucceeded({ ...data, amount: 2 }));
@@ -110,9 +104,9 @@ const rows: Row[] = [
     status: 400,
     headers: open,
     body: errorBody(400, 'This is not a documented callback: see data.amount.'),
-    async bring(edge) {
+    async bring(server) {
       const { event, data } = transferSucceeded();
-      return deliver((await start(edge, witness().options)).url, { event, data: { ...data, amount: '15000' } });
+      return deliver((await start(server, witness().options)).url, { event, data: { ...data, amount: '15000' } });
     },
   },
   {
@@ -120,7 +114,7 @@ const rows: Row[] = [
     status: 401,
     headers: open,
     body: errorBody(401, 'The sender is not verified.'),
-    bring: async (edge) => deliver((await start(edge, { ...witness().options, verify: () => false })).url),
+    bring: async (server) => deliver((await start(server, { ...witness().options, verify: () => false })).url),
   },
   {
     outcome: 'unconfirmed',
@@ -178,9 +172,9 @@ const rows: Row[] = [
     status: 503,
     headers: { ...later, connection: 'close' },
     body: errorBody(503, 'The server is closing.'),
-    async bring(edge) {
+    async bring(server) {
       const receiver = transferCallbackReceiver(witness().options);
-      const { url } = await start(edge, { receiver });
+      const { url } = await start(server, { receiver });
       await receiver.close();
       return deliver(url);
     },
@@ -208,9 +202,9 @@ test('of all outcomes and faults only processed and duplicate make a 2xx', () =>
   }
 });
 
-describe.each(edges)('on $name', (edge) => {
+describe.each(httpServers)('on $name', (server) => {
   test.each(rows)('$outcome is answered $status', async ({ status, headers, body, bring }) => {
-    const answer = await bring(edge);
+    const answer = await bring(server);
     expect(answer.status).toBe(status);
     expect(answer.body).toBe(body);
     expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(body)));
@@ -227,7 +221,7 @@ describe.each(edges)('on $name', (edge) => {
       'This is not a documented callback: see data.paymentMethod.',
     ],
   ])('invalid names the first place that is wrong: %s', async (_what, callback, message) => {
-    const { url } = await start(edge, witness().options);
+    const { url } = await start(server, witness().options);
     const answer = await deliver(url, JSON.stringify(callback));
     expect(answer.status).toBe(400);
     expect(answer.body).toBe(errorBody(400, message));
@@ -240,7 +234,7 @@ describe.each(edges)('on $name', (edge) => {
     const begun = new Promise<void>((resolve) => (begin = resolve));
     const onSuccess = (): Promise<void> => (begin(), running);
     const receiver = transferCallbackReceiver({ ...witness().options, onSuccess });
-    const { url } = await start(edge, { receiver });
+    const { url } = await start(server, { receiver });
     const first = deliver(url);
     await begun;
     const closed = receiver.close();
@@ -259,7 +253,7 @@ describe.each(edges)('on $name', (edge) => {
     [30_000, '30'],
     [2_147_483_647, '2147484'],
   ])('RetryLater of %i ms is Retry-After: %s', async (retryAfterMs, seconds) => {
-    const { url } = await start(edge, {
+    const { url } = await start(server, {
       ...witness().options,
       onSuccess: () => Promise.reject(new RetryLater('later', { retryAfterMs })),
     });
@@ -268,7 +262,7 @@ describe.each(edges)('on $name', (edge) => {
 
   test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is answered 405', async (method) => {
     const { options, handled } = witness();
-    const { url } = await start(edge, options);
+    const { url } = await start(server, options);
     const answer = await deliver(url, transferSucceeded(), method);
     expect(answer.status).toBe(405);
     expect(told(answer)).toEqual({ ...open, allow: 'POST' });
@@ -276,145 +270,5 @@ describe.each(edges)('on $name', (edge) => {
     expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(body)));
     expect(answer.body).toBe(method === 'HEAD' ? '' : body);
     expect(handled).toEqual([]);
-  });
-});
-
-/** Everything that others have sent over the wire from an error: nothing of it may show. */
-const tale = 'tale of postgres://admin:hunter2@db';
-const thrown: [string, unknown][] = [
-  ['an error', new Error(tale)],
-  ['an error with status 200', Object.assign(new Error(tale), { status: 200, statusCode: 200, expose: true })],
-  ['an error with a status of text', Object.assign(new Error(tale), { status: '200 OK', statusMessage: tale })],
-  [
-    'an error with status 299 and headers',
-    Object.assign(new Error(tale), { status: 299, headers: { 'X-Tale': tale } }),
-  ],
-  [
-    'an error with a body',
-    Object.assign(new Error(tale), { body: tale, toJSON: () => tale, type: 'entity.too.large' }),
-  ],
-  ['an error with a code', Object.assign(new Error(tale), { code: 'ECONNREFUSED' })],
-  ['an error with a code of the package', Object.assign(new Error(tale), { code: 'CLOSING', outcome: 'processed' })],
-  ['an error with a cause', new Error(tale, { cause: new Error(tale) })],
-  ['an aggregate', new AggregateError([new Error(tale)], tale)],
-  ['an abort', new DOMException(tale, 'AbortError')],
-  ['an object with status 200', { status: 200, message: tale }],
-  ['an object that looks settled', { outcome: 'processed' }],
-  ['an object with the code RETRY_LATER', { code: 'RETRY_LATER', retryAfterMs: 1 }],
-  ['a text', tale],
-  ['the text route', 'route'],
-  ['the text router', 'router'],
-  ['200', 200],
-  ['0', 0],
-  ['true', true],
-  ['null', null],
-  ['undefined', undefined],
-  ['a symbol', Symbol(tale)],
-  ['a function', () => tale],
-  ['an object without a prototype', Object.create(null) as unknown],
-];
-
-function thrower(reason: unknown, how: string): () => Promise<never> {
-  return () => {
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- JavaScript may throw anything.
-    if (how === 'rejected') return Promise.reject(reason);
-    throw reason;
-  };
-}
-
-const places = [
-  { place: 'the handler', names: ['onSuccess'], status: 500, message: 'The callback could not be handled.' },
-  { place: 'confirm', names: ['confirm'], status: 503, message: 'The callback could not be confirmed.' },
-  { place: 'a verifier', names: ['verify'], status: 401, message: 'The sender is not verified.' },
-] as const;
-
-describe.each(edges)('nothing of an error reaches the wire on $name', (edge) => {
-  describe.each(places)('from $place', ({ names: [name], status, message }) => {
-    test.each(thrown)('%s', async (_what, reason) => {
-      for (const how of ['thrown', 'rejected']) {
-        const { options } = witness();
-        const { url, passedOn, close } = await edge.start({ ...options, [name]: thrower(reason, how) });
-        const answer = await deliver(url);
-        await close();
-        expect(answer.status).toBe(status);
-        expect(answer.body).toBe(errorBody(status, message));
-        expect(JSON.stringify(answer.headers)).not.toContain('tale');
-        expect(passedOn).toEqual([]);
-      }
-    });
-  });
-
-  test.each(thrown)('from the store: %s', async (_what, reason) => {
-    for (const how of ['thrown', 'rejected']) {
-      const { options } = witness();
-      const { url, passedOn, close } = await edge.start({ ...options, store: { claim: thrower(reason, how) } });
-      const answer = await deliver(url);
-      await close();
-      expect(answer.status).toBe(503);
-      expect(answer.body).toBe(errorBody(503, 'The callback could not be recorded.'));
-      expect(passedOn).toEqual([]);
-    }
-  });
-
-  test('an error that borrows the code of RetryLater without its time sends no Retry-After that is not a number', async () => {
-    const { options } = witness();
-    const onSuccess = thrower(Object.assign(new Error(tale), { code: 'RETRY_LATER' }), 'thrown');
-    const { url } = await start(edge, { ...options, onSuccess });
-    const answer = await deliver(url);
-    expect(answer.status).toBeGreaterThanOrEqual(500);
-    expect(answer.headers['retry-after'] ?? '30').toMatch(/^\d+$/);
-  });
-
-  test('an error that throws when it is looked at is a failed handler, and the next attempt runs', async () => {
-    const { options, handled } = witness();
-    let attempts = 0;
-    const spiky = Object.defineProperty(new Error(tale), 'code', {
-      get() {
-        throw new Error(tale);
-      },
-    });
-    const { url } = await start(edge, {
-      ...options,
-      inFlightWaitMs: 0,
-      onSuccess(callback) {
-        attempts += 1;
-        if (attempts === 1) throw spiky;
-        options.onSuccess(callback);
-      },
-    });
-    const callback = transferSucceeded();
-    const answer = await deliver(url, callback);
-    expect(answer.status).toBe(500);
-    expect(answer.body).toBe(errorBody(500, 'The callback could not be handled.'));
-    expect((await deliver(url, callback)).body).toBe('{"outcome":"processed"}');
-    expect(handled).toEqual([callback]);
-  });
-
-  test('from a schema that throws', async () => {
-    const { options, logged } = witness();
-    const schema = transferCallbackSchema.refine(() => {
-      throw new Error(tale);
-    });
-    const { url, passedOn } = await start(edge, { ...options, schema });
-    const answer = await deliver(url);
-    expect(answer.status).toBe(500);
-    expect(answer.body).toBe(errorBody(500, 'The callback could not be read.'));
-    expect(passedOn).toEqual([]);
-    expect(logged[0]?.details.err).toMatchObject({ message: tale });
-  });
-
-  test('from onOutcome and a logger that throw: the answer stays what it was', async () => {
-    const { options } = witness();
-    const fail = (): never => {
-      throw new Error(tale);
-    };
-    const { url, passedOn } = await start(edge, {
-      ...options,
-      onOutcome: fail,
-      logger: { warn: fail, error: fail },
-    });
-    expect((await deliver(url)).body).toBe('{"outcome":"processed"}');
-    expect((await deliver(url, {})).status).toBe(400);
-    expect(passedOn).toEqual([]);
   });
 });

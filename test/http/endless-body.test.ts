@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { urlToken, type TransferCallbackOptions } from 'transfer-callbacks';
-import { chunk, edges, head, statusOf, witness, type Edge } from '../support/http.js';
+import { httpServers, type HttpServer } from '../support/http-servers.js';
+import { chunk, head, parseStatus } from '../support/sockets.js';
+import { witness } from '../support/witness.js';
 
 const limit = 10_000;
 const filling = chunk(Buffer.alloc(5_000, '['));
@@ -12,14 +14,14 @@ const filling = chunk(Buffer.alloc(5_000, '['));
  * bytes the server has read.
  */
 async function sendWithoutEnd(
-  edge: Edge,
+  server: HttpServer,
   given: Partial<TransferCallbackOptions>,
   method = 'POST',
   type = 'application/json',
 ) {
   let accepted: Socket | undefined;
   const { options } = witness();
-  const { url, close } = await edge.start(
+  const { url, close } = await server.start(
     { ...options, bodyLimitBytes: limit, ...given },
     {
       before: [
@@ -52,7 +54,7 @@ async function sendWithoutEnd(
   return { text: Buffer.concat(received).toString(), bytesRead: accepted?.bytesRead ?? 0 };
 }
 
-describe.each(edges)('on $name', (edge) => {
+describe.each(httpServers)('on $name', (server) => {
   const verify = urlToken('a-secret-long-enough');
   test.each([
     ['longer than the limit', 413, {}, 'POST', 'application/json'],
@@ -60,8 +62,8 @@ describe.each(edges)('on $name', (edge) => {
     ['of another type', 415, {}, 'POST', 'text/plain'],
     ['of another method', 405, {}, 'PUT', 'application/json'],
   ])('a body without end %s is answered %i and cut', async (_what, status, given, method, type) => {
-    const { text, bytesRead } = await sendWithoutEnd(edge, given, method, type);
-    expect(statusOf(text)).toBe(status);
+    const { text, bytesRead } = await sendWithoutEnd(server, given, method, type);
+    expect(parseStatus(text)).toBe(status);
     // A sender that reads on its way is told to stop.
     expect(/\r\nConnection: close\r\n/i.test(text)).toBe(status === 413);
     // The limit, ten times as much after the response, and what one read of the socket may bring (64 KiB).
@@ -76,8 +78,8 @@ describe.each(edges)('on $name', (edge) => {
       ({ bytesRead } = request.socket);
       return false;
     };
-    const { text } = await sendWithoutEnd(edge, { verify: late });
-    expect(statusOf(text)).toBe(401);
+    const { text } = await sendWithoutEnd(server, { verify: late });
+    expect(parseStatus(text)).toBe(401);
     expect(bytesRead).toBeLessThan(limit + 2 * 65_536);
   });
 });

@@ -9,7 +9,8 @@ import {
   type TransferCallbackOptions,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { errorBody, witness } from '../support/http.js';
+import { errorBody } from '../support/post.js';
+import { witness } from '../support/witness.js';
 
 const patience = { timeout: 10_000 };
 

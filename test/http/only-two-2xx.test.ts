@@ -2,7 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { edges, errorBody, post, witness } from '../support/http.js';
+import { httpServers } from '../support/http-servers.js';
+import { errorBody, post } from '../support/post.js';
+import { witness } from '../support/witness.js';
 
 const failed = errorBody(500, 'The callback could not be handled.');
 
@@ -16,7 +18,7 @@ const tricks: [string, (outcome: TransferCallbackOutcome) => unknown][] = [
   ['returns another one', () => ({ outcome: 'processed' })],
 ];
 
-describe.each(edges)('on $name', (edge) => {
+describe.each(httpServers)('on $name', (server) => {
   describe.each(tricks)('who is told of a failure and %s', (_how, trick) => {
     test.each(['onOutcome', 'logger', 'the diagnostics channel'])('as %s makes no success of it', async (who) => {
       const { options } = witness();
@@ -36,7 +38,7 @@ describe.each(edges)('on $name', (edge) => {
           unsubscribe('transfer-callbacks:outcome', subscriber);
         });
       }
-      const { url, close } = await edge.start({
+      const { url, close } = await server.start({
         ...options,
         logger: who === 'logger' ? { warn: log, error: log } : false,
         onOutcome: who === 'onOutcome' ? trick : undefined,

@@ -3,7 +3,10 @@ import { createRequire } from 'node:module';
 import express from 'express';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { post, serve, witness, type Middleware } from '../support/http.js';
+import type { Middleware } from '../support/http-servers.js';
+import { post } from '../support/post.js';
+import { serve } from '../support/serve.js';
+import { witness } from '../support/witness.js';
 
 /** The listener as in a project that has this package for its zod. */
 async function loadListener(zod: 'zod' | 'zod3') {

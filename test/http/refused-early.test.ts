@@ -11,18 +11,21 @@ import {
   type Verifier,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { edges, errorBody, head, overSocket, post, statusOf, witness, type Edge } from '../support/http.js';
+import { httpServers, type HttpServer } from '../support/http-servers.js';
+import { errorBody, post } from '../support/post.js';
+import { head, overSocket, parseStatus } from '../support/sockets.js';
+import { witness } from '../support/witness.js';
 
 const secret = 'a-secret-long-enough';
 const unauthorized = errorBody(401, 'The sender is not verified.');
 const json = { 'Content-Type': 'application/json' };
 
 /** The package behind a middleware that keeps the requests, to see what has been read of them. */
-async function start(edge: Edge, verify: Verifier | readonly Verifier[]) {
+async function start(server: HttpServer, verify: Verifier | readonly Verifier[]) {
   const { options, handled, logged } = witness();
   const outcomes: TransferCallbackOutcome[] = [];
   const requests: IncomingMessage[] = [];
-  const { url, close } = await edge.start(
+  const { url, close } = await server.start(
     { ...options, verify, onOutcome: (outcome) => outcomes.push(outcome) },
     {
       before: [
@@ -45,16 +48,16 @@ const bodyless: [string, Verifier][] = [
   ['a function that says it reads no callback', Object.assign(() => false, { readsCallback: false })],
 ];
 
-describe.each(edges)('on $name', (edge) => {
+describe.each(httpServers)('on $name', (server) => {
   test.each(bodyless)('%s refuses before a byte of the body has come, and reports it', async (_name, verify) => {
-    const { url, outcomes, requests, handled } = await start(edge, [() => expect.fail('asked too late'), verify]);
+    const { url, outcomes, requests, handled } = await start(server, [() => expect.fail('asked too late'), verify]);
     const answer = await overSocket(url, async (socket) => {
       socket.write(head(url, { ...json, 'Content-Length': 100 }));
       // The response comes although nothing of the body has been sent.
       await once(socket, 'data');
       socket.write('x'.repeat(100));
     });
-    expect(statusOf(answer)).toBe(401);
+    expect(parseStatus(answer)).toBe(401);
     expect(answer.endsWith(unauthorized)).toBe(true);
     expect(outcomes).toMatchObject([{ outcome: 'unauthorized', source: 'http' }]);
     expect(requests.map(({ readableLength }) => readableLength)).toEqual([0]);
@@ -62,16 +65,16 @@ describe.each(edges)('on $name', (edge) => {
   });
 
   test('a body that never comes is not waited for', async () => {
-    const { url } = await start(edge, headerToken('X-Token', secret));
+    const { url } = await start(server, headerToken('X-Token', secret));
     // Resolves when the server has ended the connection: the sender does nothing for it.
     const answer = await overSocket(url, (socket) =>
       socket.write(head(url, { ...json, 'Content-Length': 100, Connection: 'keep-alive' })),
     );
-    expect(statusOf(answer)).toBe(401);
+    expect(parseStatus(answer)).toBe(401);
   });
 
   test('the body of a refused sender is not parsed', async () => {
-    const { url, logged } = await start(edge, headerToken('X-Token', secret));
+    const { url, logged } = await start(server, headerToken('X-Token', secret));
     for (const body of ['{', JSON.stringify(transferSucceeded())]) {
       expect((await post(url, body)).body).toBe(unauthorized);
     }
@@ -80,7 +83,7 @@ describe.each(edges)('on $name', (edge) => {
   });
 
   test('a refused sender may go on with its connection, once it has sent the body', async () => {
-    const { url } = await start(edge, headerToken('X-Token', secret));
+    const { url } = await start(server, headerToken('X-Token', secret));
     const body = JSON.stringify(transferSucceeded());
     const answer = await overSocket(url, async (socket) => {
       const headers = { ...json, 'Content-Length': body.length };
@@ -92,7 +95,7 @@ describe.each(edges)('on $name', (edge) => {
   });
 
   test('transferToken needs the callback: it refuses when the body has been read', async () => {
-    const { url, outcomes, requests } = await start(edge, transferToken(secret));
+    const { url, outcomes, requests } = await start(server, transferToken(secret));
     const bytes = JSON.stringify(transferSucceeded());
     const answer = await overSocket(`${url}/token`, async (socket) => {
       socket.write(head(`${url}/token`, { ...json, 'Content-Length': bytes.length }));
@@ -100,7 +103,7 @@ describe.each(edges)('on $name', (edge) => {
       expect(outcomes).toEqual([]);
       socket.write(bytes);
     });
-    expect(statusOf(answer)).toBe(401);
+    expect(parseStatus(answer)).toBe(401);
   });
 
   test('verifiers that need no callback are called first, in order, and each once; then the others', async () => {
@@ -109,7 +112,7 @@ describe.each(edges)('on $name', (edge) => {
       calls.push([name, callback]);
       return true;
     };
-    const { url } = await start(edge, [
+    const { url } = await start(server, [
       noting('late'),
       Object.assign(noting('early'), { readsCallback: false }),
       Object.assign(noting('late, as by default'), { readsCallback: true }),
@@ -141,7 +144,7 @@ describe.each(edges)('on $name', (edge) => {
     'one that should need no callback but answers %s refuses, and the log has the reason',
     async (_how, verify, err) => {
       const early = Object.assign(verify as Verifier, { readsCallback: false });
-      const { url, logged } = await start(edge, early);
+      const { url, logged } = await start(server, early);
       expect((await post(url, transferSucceeded())).body).toBe(unauthorized);
       expect(logged).toHaveLength(1);
       expect(logged[0]?.details.err ?? undefined).toEqual(err === undefined ? undefined : expect.objectContaining(err));

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { memoryStore, transferCallbackListener } from 'transfer-callbacks';
 import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { serve } from '../support/http.js';
+import { serve } from '../support/serve.js';
 
 // What `npm install transfer-callbacks` gives to people, tried in projects such as theirs.
 

@@ -6,7 +6,7 @@ import { memoryStore, transferCallbackListener, transferToken } from 'transfer-c
 import { transferSandbox } from 'transfer-callbacks/sandbox';
 import { baseUrlAt } from '../../src/delivery/address.js';
 import { attemptCallback, type AttemptAnswer } from '../../src/delivery/attempt.js';
-import { serve } from '../support/http.js';
+import { serve } from '../support/serve.js';
 import { course, create, startMerchant, startSandbox } from './support.js';
 
 describe('time', () => {

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { memoryStore, transferCallbackListener, type TransferCallback } from 'transfer-callbacks';
 import { transferScenarios, type TransferScenario } from 'transfer-callbacks/sandbox';
-import { serve } from '../support/http.js';
+import { serve } from '../support/serve.js';
 import { course, create, query, startMerchant, startSandbox, type Answering } from './support.js';
 
 /** Longer than any scenario takes, in sandbox time. */

@@ -6,7 +6,7 @@ import {
   type TransferSandbox,
   type TransferSandboxOptions,
 } from 'transfer-callbacks/sandbox';
-import { serve } from '../support/http.js';
+import { serve } from '../support/serve.js';
 
 export async function startSandbox(options?: TransferSandboxOptions): Promise<TransferSandbox> {
   const sandbox = await transferSandbox(options);

@@ -25,7 +25,7 @@ import {
   type DeliverOptions,
 } from 'transfer-callbacks/testing';
 import { selfSigned } from '../support/certificate.js';
-import { serve } from '../support/http.js';
+import { serve } from '../support/serve.js';
 
 const closing: (() => unknown)[] = [];
 

@@ -1,0 +1,62 @@
+import { describe, expect, test, vi } from 'vitest';
+import { transferFailed } from 'transfer-callbacks/testing';
+import { httpServers } from '../support/http-servers.js';
+import { post } from '../support/post.js';
+import { chunk, head, overSocket } from '../support/sockets.js';
+import { witness } from '../support/witness.js';
+import { json, start } from './support.js';
+
+describe.each(httpServers)('on $name', (server) => {
+  describe('a body that ends before its end', () => {
+    const whole = JSON.stringify(transferFailed());
+    const framings: [string, (url: string) => Buffer][] = [
+      [
+        'with a Content-Length',
+        (url) => Buffer.from(head(url, { ...json, 'Content-Length': whole.length }) + whole.slice(0, -1)),
+      ],
+      [
+        'in chunks, all but the last one',
+        (url) => Buffer.concat([Buffer.from(head(url, { ...json, 'Transfer-Encoding': 'chunked' })), chunk(whole)]),
+      ],
+    ];
+    const moments: [string, (closed: Promise<unknown>) => Promise<unknown>][] = [
+      ['while it is read', () => Promise.resolve()],
+      ['before the package sees it', (closed) => closed],
+    ];
+
+    describe.each(framings)('%s', (_how, beginning) => {
+      test.each(moments)('%s is not answered and runs nothing; the server goes on', async (_when, moment) => {
+        const { options, handled, logged } = witness();
+        let arrived = 0;
+        let closed: Promise<unknown> | undefined;
+        const { url, passedOn } = await start(server, options, {
+          before: [
+            async (request, _response, next) => {
+              if (request.headers['x-broken'] === undefined) {
+                next();
+                return;
+              }
+              closed = new Promise((resolve) => request.once('close', resolve).once('error', resolve));
+              arrived += 1;
+              await moment(closed);
+              next();
+            },
+          ],
+        });
+        const answer = await overSocket(url, async (socket) => {
+          socket.write(beginning(url).toString().replace('Connection: close', 'X-Broken: yes'));
+          await vi.waitFor(() => {
+            expect(arrived).toBe(1);
+          });
+          socket.destroy();
+        });
+        await closed;
+        expect(answer).toBe('');
+        expect((await post(url, whole)).body).toBe('{"outcome":"processed"}');
+        expect(handled).toHaveLength(1);
+        expect(logged).toEqual([]);
+        expect(passedOn).toEqual([]);
+      });
+    });
+  });
+});

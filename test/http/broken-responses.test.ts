@@ -1,0 +1,110 @@
+import { describe, expect, test, vi } from 'vitest';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { httpServers, type Middleware } from '../support/http-servers.js';
+import { post } from '../support/post.js';
+import { head, overSocket } from '../support/sockets.js';
+import { witness } from '../support/witness.js';
+import { gate, start } from './support.js';
+
+const unanswerable = { level: 'error', message: 'A transfer callback could not be answered.' };
+
+describe.each(httpServers)('on $name', (server) => {
+  describe('when another middleware has already answered', () => {
+    const early: [string, (response: Parameters<Middleware>[1]) => void][] = [
+      ['with 503', (response) => response.writeHead(503).end('too slow')],
+      ['with half an answer', (response) => response.writeHead(200).write('all is')],
+      [
+        'by cutting the connection',
+        (response) => {
+          response.destroy();
+        },
+      ],
+    ];
+    test.each(early)('%s, nothing breaks, and the handler has run', async (_how, answer) => {
+      const { options, handled, logged } = witness();
+      const running = gate();
+      const begun = gate();
+      const { url, passedOn } = await start(
+        server,
+        {
+          ...options,
+          async onSuccess(callback) {
+            begun.open();
+            await running.opened;
+            options.onSuccess(callback);
+          },
+        },
+        {
+          before: [
+            (request, response, next) => {
+              if (request.headers['x-slow'] !== undefined) {
+                void begun.opened.then(() => {
+                  answer(response);
+                  running.open();
+                });
+              }
+              next();
+            },
+          ],
+        },
+      );
+      const callback = transferSucceeded();
+      const bytes = JSON.stringify(callback);
+      await overSocket(url, (socket) => {
+        const headers = { 'Content-Type': 'application/json', 'Content-Length': bytes.length, 'X-Slow': 'yes' };
+        socket.write(head(url, headers) + bytes);
+      });
+      await vi.waitFor(() => {
+        expect(handled).toEqual([callback]);
+      });
+      expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
+      expect(passedOn).toEqual([]);
+      expect(logged.filter((line) => line.message !== unanswerable.message)).toEqual([]);
+    });
+
+    test('before the package saw the request, the log says so, and it says no more', async () => {
+      const { options, logged } = witness();
+      const { url, passedOn } = await start(server, options, {
+        before: [
+          (_request, response, next) => {
+            response.writeHead(418).end('teapot');
+            next();
+          },
+        ],
+      });
+      const answer = await post(url, transferSucceeded());
+      expect([answer.status, answer.body]).toEqual([418, 'teapot']);
+      await vi.waitFor(() => {
+        expect(logged).toMatchObject([{ ...unanswerable, details: { err: { code: 'ERR_HTTP_HEADERS_SENT' } } }]);
+      });
+      expect(passedOn).toEqual([]);
+    });
+  });
+
+  test.each(['writeHead', 'end'] as const)(
+    'a response whose %s throws is cut off, never acknowledged',
+    async (method) => {
+      const { options, handled, logged } = witness();
+      const { url, passedOn } = await start(server, options, {
+        before: [
+          (request, response, next) => {
+            if (request.headers['x-patched'] !== undefined) {
+              response[method] = () => {
+                throw Object.assign(new Error('patched badly'), { status: 200 });
+              };
+            }
+            next();
+          },
+        ],
+      });
+      const callback = transferSucceeded();
+      await expect(post(url, callback, { headers: { 'X-Patched': 'yes' } })).rejects.toMatchObject({
+        code: 'ECONNRESET',
+      });
+      expect(logged).toMatchObject([{ ...unanswerable, details: { err: { message: 'patched badly' } } }]);
+      expect(passedOn).toEqual([]);
+      expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
+      expect(handled).toEqual([callback]);
+    },
+  );
+});

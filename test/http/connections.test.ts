@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { httpServers } from '../support/http-servers.js';
+import { post } from '../support/post.js';
+import { head, overSocket, parseStatus } from '../support/sockets.js';
+import { witness } from '../support/witness.js';
+import { start } from './support.js';
+
+describe.each(httpServers)('on $name', (server) => {
+  test('a connection that is kept serves one delivery after another, refused ones among them', async () => {
+    const { options, handled } = witness();
+    const { url } = await start(server, { ...options, bodyLimitBytes: 2_000 });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => {
+      agent.destroy();
+    });
+    const ports = new Set<number | undefined>();
+    const send = async (body: string, method = 'POST'): Promise<number | undefined> => {
+      const request = httpRequest(url, { agent, method, headers: { 'Content-Type': 'application/json' } });
+      request.end(body);
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      ports.add(response.socket.localPort);
+      await response.toArray();
+      return response.statusCode;
+    };
+    const good = JSON.stringify(transferSucceeded());
+    const statuses = [];
+    for (const [body, method] of [[good], ['{'], [good, 'PUT'], ['x'.repeat(19_000), 'PUT'], [good]] as const) {
+      statuses.push(await send(body, method));
+    }
+    expect(statuses).toEqual([200, 400, 405, 405, 200]);
+    expect(ports.size).toBe(1);
+    expect(handled).toHaveLength(1);
+  });
+
+  test('deliveries written one behind the other on one connection are answered in order', async () => {
+    const { options, handled } = witness();
+    const { url } = await start(server, options);
+    const first = JSON.stringify(transferSucceeded({ externalId: 'first' }));
+    const last = JSON.stringify(transferSucceeded({ externalId: 'last' }));
+    const answer = await overSocket(url, (socket) => {
+      const headOf = (body: string): string =>
+        head(url, { 'Content-Type': 'application/json', 'Content-Length': body.length });
+      for (const body of [first, '{']) socket.write(headOf(body).replace('Connection: close\r\n', '') + body);
+      socket.write(headOf(last) + last);
+    });
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400', 'HTTP/1.1 200']);
+    expect(handled.map(({ data }) => data.externalId)).toEqual(['first', 'last']);
+  });
+
+  test.each([
+    ['both lengths', { 'Content-Length': 4, 'Transfer-Encoding': 'chunked' }, '{}'],
+    ['a Content-Length that is no number', { 'Content-Length': 'many' }, '{}'],
+    ['a chunk length that is no number', { 'Transfer-Encoding': 'chunked' }, 'zz\r\n{}\r\n0\r\n\r\n'],
+    ['a negative Content-Length', { 'Content-Length': -1 }, '{}'],
+  ])('a request with %s is refused before it runs anything, and the server goes on', async (_what, headers, body) => {
+    const { options, handled } = witness();
+    const { url } = await start(server, options);
+    const answer = await overSocket(url, (socket) =>
+      socket.write(head(url, { 'Content-Type': 'application/json', ...headers }) + body),
+    );
+    expect([0, 400]).toContain(parseStatus(answer));
+    expect(handled).toEqual([]);
+    expect((await post(url, transferSucceeded())).status).toBe(200);
+  });
+
+  test('a sender that asks before it sends its body is told to go on', async () => {
+    const { options, handled } = witness();
+    const { url } = await start(server, options);
+    const body = JSON.stringify(transferSucceeded());
+    const answer = await overSocket(url, async (socket) => {
+      const headers = { 'Content-Type': 'application/json', 'Content-Length': body.length, Expect: '100-continue' };
+      socket.write(head(url, headers));
+      await once(socket, 'data');
+      socket.write(body);
+    });
+    expect(answer).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
+    expect(handled).toHaveLength(1);
+  });
+});

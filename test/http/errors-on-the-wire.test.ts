@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest';
+import { transferCallbackSchema } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { httpServers } from '../support/http-servers.js';
+import { errorBody, post, type Answer } from '../support/post.js';
+import { witness } from '../support/witness.js';
+import { start } from './support.js';
+
+/** Delivers without the `Connection: close` of a client that asks once: the server's own wish is to be seen. */
+function deliver(url: string, callback: unknown = transferSucceeded(), method = 'POST'): Promise<Answer> {
+  return post(url, callback, { method, headers: { Connection: 'keep-alive' } });
+}
+
+/** Everything that others have sent over the wire from an error: nothing of it may show. */
+const tale = 'tale of postgres://admin:hunter2@db';
+const thrown: [string, unknown][] = [
+  ['an error', new Error(tale)],
+  ['an error with status 200', Object.assign(new Error(tale), { status: 200, statusCode: 200, expose: true })],
+  ['an error with a status of text', Object.assign(new Error(tale), { status: '200 OK', statusMessage: tale })],
+  [
+    'an error with status 299 and headers',
+    Object.assign(new Error(tale), { status: 299, headers: { 'X-Tale': tale } }),
+  ],
+  [
+    'an error with a body',
+    Object.assign(new Error(tale), { body: tale, toJSON: () => tale, type: 'entity.too.large' }),
+  ],
+  ['an error with a code', Object.assign(new Error(tale), { code: 'ECONNREFUSED' })],
+  ['an error with a code of the package', Object.assign(new Error(tale), { code: 'CLOSING', outcome: 'processed' })],
+  ['an error with a cause', new Error(tale, { cause: new Error(tale) })],
+  ['an aggregate', new AggregateError([new Error(tale)], tale)],
+  ['an abort', new DOMException(tale, 'AbortError')],
+  ['an object with status 200', { status: 200, message: tale }],
+  ['an object that looks settled', { outcome: 'processed' }],
+  ['an object with the code RETRY_LATER', { code: 'RETRY_LATER', retryAfterMs: 1 }],
+  ['a text', tale],
+  ['the text route', 'route'],
+  ['the text router', 'router'],
+  ['200', 200],
+  ['0', 0],
+  ['true', true],
+  ['null', null],
+  ['undefined', undefined],
+  ['a symbol', Symbol(tale)],
+  ['a function', () => tale],
+  ['an object without a prototype', Object.create(null) as unknown],
+];
+
+function thrower(reason: unknown, how: string): () => Promise<never> {
+  return () => {
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- JavaScript may throw anything.
+    if (how === 'rejected') return Promise.reject(reason);
+    throw reason;
+  };
+}
+
+const places = [
+  { place: 'the handler', names: ['onSuccess'], status: 500, message: 'The callback could not be handled.' },
+  { place: 'confirm', names: ['confirm'], status: 503, message: 'The callback could not be confirmed.' },
+  { place: 'a verifier', names: ['verify'], status: 401, message: 'The sender is not verified.' },
+] as const;
+
+describe.each(httpServers)('nothing of an error reaches the wire on $name', (server) => {
+  describe.each(places)('from $place', ({ names: [name], status, message }) => {
+    test.each(thrown)('%s', async (_what, reason) => {
+      for (const how of ['thrown', 'rejected']) {
+        const { options } = witness();
+        const { url, passedOn, close } = await server.start({ ...options, [name]: thrower(reason, how) });
+        const answer = await deliver(url);
+        await close();
+        expect(answer.status).toBe(status);
+        expect(answer.body).toBe(errorBody(status, message));
+        expect(JSON.stringify(answer.headers)).not.toContain('tale');
+        expect(passedOn).toEqual([]);
+      }
+    });
+  });
+
+  test.each(thrown)('from the store: %s', async (_what, reason) => {
+    for (const how of ['thrown', 'rejected']) {
+      const { options } = witness();
+      const { url, passedOn, close } = await server.start({ ...options, store: { claim: thrower(reason, how) } });
+      const answer = await deliver(url);
+      await close();
+      expect(answer.status).toBe(503);
+      expect(answer.body).toBe(errorBody(503, 'The callback could not be recorded.'));
+      expect(passedOn).toEqual([]);
+    }
+  });
+
+  test('an error that borrows the code of RetryLater without its time sends no Retry-After that is not a number', async () => {
+    const { options } = witness();
+    const onSuccess = thrower(Object.assign(new Error(tale), { code: 'RETRY_LATER' }), 'thrown');
+    const { url } = await start(server, { ...options, onSuccess });
+    const answer = await deliver(url);
+    expect(answer.status).toBeGreaterThanOrEqual(500);
+    expect(answer.headers['retry-after'] ?? '30').toMatch(/^\d+$/);
+  });
+
+  test('an error that throws when it is looked at is a failed handler, and the next attempt runs', async () => {
+    const { options, handled } = witness();
+    let attempts = 0;
+    const spiky = Object.defineProperty(new Error(tale), 'code', {
+      get() {
+        throw new Error(tale);
+      },
+    });
+    const { url } = await start(server, {
+      ...options,
+      inFlightWaitMs: 0,
+      onSuccess(callback) {
+        attempts += 1;
+        if (attempts === 1) throw spiky;
+        options.onSuccess(callback);
+      },
+    });
+    const callback = transferSucceeded();
+    const answer = await deliver(url, callback);
+    expect(answer.status).toBe(500);
+    expect(answer.body).toBe(errorBody(500, 'The callback could not be handled.'));
+    expect((await deliver(url, callback)).body).toBe('{"outcome":"processed"}');
+    expect(handled).toEqual([callback]);
+  });
+
+  test('from a schema that throws', async () => {
+    const { options, logged } = witness();
+    const schema = transferCallbackSchema.refine(() => {
+      throw new Error(tale);
+    });
+    const { url, passedOn } = await start(server, { ...options, schema });
+    const answer = await deliver(url);
+    expect(answer.status).toBe(500);
+    expect(answer.body).toBe(errorBody(500, 'The callback could not be read.'));
+    expect(passedOn).toEqual([]);
+    expect(logged[0]?.details.err).toMatchObject({ message: tale });
+  });
+
+  test('from onOutcome and a logger that throw: the answer stays what it was', async () => {
+    const { options } = witness();
+    const fail = (): never => {
+      throw new Error(tale);
+    };
+    const { url, passedOn } = await start(server, {
+      ...options,
+      onOutcome: fail,
+      logger: { warn: fail, error: fail },
+    });
+    expect((await deliver(url)).body).toBe('{"outcome":"processed"}');
+    expect((await deliver(url, {})).status).toBe(400);
+    expect(passedOn).toEqual([]);
+  });
+});

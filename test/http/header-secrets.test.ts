@@ -1,0 +1,89 @@
+import { describe, test } from 'vitest';
+import { basicAuth, headerToken } from 'transfer-callbacks';
+import { httpServers } from '../support/http-servers.js';
+import { startGuarded } from './support.js';
+
+const secret = 'first-secret-0123456789';
+const older = 'older-secret-0123456789';
+
+describe.each(httpServers)('on $name', (server) => {
+  describe('headerToken', () => {
+    test('admits its secret in its header, whatever the case of the name', async () => {
+      const { url, admits, refuses } = await startGuarded(server, headerToken('X-Callback-Token', [secret, older]));
+      await admits(url, { headers: { 'x-callback-token': secret } });
+      await admits(url, { headers: { 'X-CALLBACK-TOKEN': older } });
+      await refuses(url);
+      for (const value of [
+        '',
+        'wrong',
+        `${secret}x`,
+        `Bearer ${secret}`,
+        secret.toUpperCase(),
+        `${secret}, ${older}`,
+      ]) {
+        await refuses(url, { headers: { 'X-Callback-Token': value } });
+      }
+      await refuses(url, { headers: { 'X-Callback-Token': [secret, secret] } });
+      await refuses(url, { headers: { 'X-Other-Token': secret } });
+    });
+
+    test('knows every character that a header carries as it is', async () => {
+      const visible = String.fromCharCode(...Array.from({ length: 95 }, (_, at) => 32 + at)).trim();
+      const { url, admits } = await startGuarded(server, headerToken('X-Token', visible));
+      await admits(url, { headers: { 'X-Token': visible } });
+    });
+
+    test('refuses a header that Node hands over as a list', async () => {
+      const { url, refuses } = await startGuarded(server, headerToken('Set-Cookie', secret));
+      await refuses(url, { headers: { 'Set-Cookie': secret } });
+    });
+
+    test('names of fields that every object has are no header', async () => {
+      const { url, refuses } = await startGuarded(server, headerToken('constructor', secret));
+      await refuses(url);
+    });
+  });
+
+  describe('basicAuth', () => {
+    const encoded = (text: string): string => Buffer.from(text).toString('base64');
+    const pairs = [
+      { username: 'service', password: 'new-password: é 付' },
+      { username: 'service', password: 'old-password' },
+    ] as const;
+
+    test('admits each of its pairs', async () => {
+      const { url, admits, refuses } = await startGuarded(server, basicAuth(pairs));
+      for (const { username, password } of pairs) {
+        const token = encoded(`${username}:${password}`);
+        for (const scheme of ['Basic', 'basic', 'BASIC', 'Basic  ']) {
+          await admits(url, { headers: { Authorization: `${scheme} ${token}` } });
+        }
+      }
+      for (const authorization of [
+        undefined,
+        '',
+        'Basic',
+        'Basic ',
+        'Basic !!!!',
+        `Basic ${encoded('service:wrong')}`,
+        `Basic ${encoded('service')}`,
+        `Basic ${encoded('service:')}`,
+        `Basic ${encoded(':old-password')}`,
+        `Basic ${encoded('Service:old-password')}`,
+        `Basic ${encoded('service:old-password ')}`,
+        `Basic ${encoded('service:old-password')} x`,
+        `Bearer ${encoded('service:old-password')}`,
+        'service:old-password',
+        encoded('service:old-password'),
+      ]) {
+        await refuses(url, { headers: { Authorization: authorization } });
+      }
+    });
+
+    test('admits what a client makes of an address with user and password', async () => {
+      const { url, admits, refuses } = await startGuarded(server, basicAuth({ username: 'service', password: 'p@ss' }));
+      await admits(url.replace('//', '//service:p%40ss@'));
+      await refuses(url.replace('//', '//service:pass@'));
+    });
+  });
+});

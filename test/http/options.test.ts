@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest';
+import { transferCallbackReceiver } from 'transfer-callbacks';
+import { httpServers, type HttpServer } from '../support/http-servers.js';
+import { witness } from '../support/witness.js';
+
+describe('options of the router and the listener', () => {
+  const { options } = witness();
+  const receiver = transferCallbackReceiver(options);
+  const known = 'store, onSuccess, onFailed, confirm, schema, onOutcome, logger';
+  const times =
+    'verifyTimeoutMs, confirmTimeoutMs, inFlightWaitMs, leaseMs, handlerTimeoutMs, storeTimeoutMs, retentionMs';
+
+  const wrong: [string, object, string][] = [
+    [
+      'verify: null',
+      { ...options, verify: null },
+      'Expected `verify` to be a function or a list of at least one, got null.',
+    ],
+    [
+      'verify: true',
+      { ...options, verify: true },
+      'Expected `verify` to be a function or a list of at least one, got true.',
+    ],
+    [
+      'verify: []',
+      { ...options, verify: [] },
+      'Expected `verify` to be a function or a list of at least one, got an array.',
+    ],
+    [
+      'a list with a gap',
+      { ...options, verify: [() => true, undefined] },
+      'Expected `verify` to be a function or a list of at least one, got an array.',
+    ],
+    [
+      'bodyLimitBytes: 0',
+      { ...options, bodyLimitBytes: 0 },
+      'Expected `bodyLimitBytes` to be a whole number from 1 to 9007199254740991, got 0.',
+    ],
+    [
+      'bodyLimitBytes: "100kb"',
+      { ...options, bodyLimitBytes: '100kb' },
+      'Expected `bodyLimitBytes` to be a whole number from 1 to 9007199254740991, got "100kb".',
+    ],
+    [
+      'bodyLimitBytes: 1.5',
+      { receiver, bodyLimitBytes: 1.5 },
+      'Expected `bodyLimitBytes` to be a whole number from 1 to 9007199254740991, got 1.5.',
+    ],
+    [
+      'an option that does not exist',
+      { ...options, verifier: () => true },
+      `Unknown option \`verifier\`; known are verify, bodyLimitBytes, ${known}, ${times}.`,
+    ],
+    [
+      "a receiver and a receiver's option",
+      { receiver, store: options.store },
+      'Unknown option `store`; known are verify, bodyLimitBytes, receiver.',
+    ],
+    [
+      'no store',
+      { ...options, store: undefined },
+      'Expected `store` to be a store, such as memoryStore(), redisStore(client) or postgresStore(pool), got undefined.',
+    ],
+    [
+      'no handler',
+      { store: options.store, onSuccess: () => 1 },
+      'Expected `onFailed` to be a function, got undefined.',
+    ],
+  ];
+
+  describe.each(httpServers)('on $name', (server) => {
+    test.each(wrong)('%s is refused by name', async (_what, given, message) => {
+      await expect(server.start(given as Parameters<HttpServer['start']>[0])).rejects.toMatchObject({
+        name: 'TransferCallbackError',
+        code: 'INVALID_ARGUMENT',
+        message,
+      });
+    });
+
+    test.each([
+      ['nothing', undefined],
+      ['null', null],
+      ['a text', 'https://example.test'],
+      ['a receiver that is none', { receiver: {} }],
+      ['a receiver without options', { receiver: { receive: () => undefined } }],
+      ['a receiver that is null', { receiver: null }],
+    ])('%s instead of options is refused', async (_what, given) => {
+      await expect(server.start(given as unknown as Parameters<HttpServer['start']>[0])).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+      });
+    });
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest';
+import { basicAuth, headerToken, ipAllowList, transferToken, urlToken, type Verifier } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { httpServers } from '../support/http-servers.js';
+import { post, type Sent } from '../support/post.js';
+import { startGuarded, unauthorized } from './support.js';
+
+const secret = 'first-secret-0123456789';
+const older = 'older-secret-0123456789';
+
+describe.each(httpServers)('on $name', (server) => {
+  describe('a stranger learns nothing', () => {
+    const requests: [string, unknown, Sent][] = [
+      ['a callback', transferSucceeded(), {}],
+      ['malformed JSON', '{"event":', {}],
+      ['another event', { event: 'transfer.pending' }, {}],
+      ['no body', '', {}],
+      ['too long a body', 'x'.repeat(102_401), {}],
+      ['another type', transferSucceeded(), { headers: { 'Content-Type': 'text/plain' } }],
+      ['no type', transferSucceeded(), { headers: { 'Content-Type': undefined } }],
+      ['another charset', transferSucceeded(), { headers: { 'Content-Type': 'application/json; charset=utf-16' } }],
+      ['a compressed body', transferSucceeded(), { headers: { 'Content-Encoding': 'gzip' } }],
+      ['bytes that are not UTF-8', Uint8Array.of(0x22, 0xff, 0x22), {}],
+      ['GET', '', { method: 'GET' }],
+      ['HEAD', '', { method: 'HEAD' }],
+      ['PUT', transferSucceeded(), { method: 'PUT' }],
+      ['OPTIONS', '', { method: 'OPTIONS' }],
+    ];
+    const verifiers: [string, Verifier][] = [
+      ['urlToken', urlToken(secret)],
+      ['transferToken', transferToken(secret)],
+      ['headerToken', headerToken('X-Token', secret)],
+      ['basicAuth', basicAuth({ username: 'service', password: 'password' })],
+      ['ipAllowList', ipAllowList(['203.0.113.7'])],
+    ];
+
+    test.each(verifiers)('refused by %s, whatever was sent', async (_name, verify) => {
+      const { url, refuses, logged } = await startGuarded(server, verify);
+      for (const [what, body, sent] of requests) {
+        const answer = await post(url, body, sent);
+        expect([what, answer.status, answer.body]).toEqual([what, 401, sent.method === 'HEAD' ? '' : unauthorized]);
+        expect(answer.headers).not.toHaveProperty('allow');
+      }
+      await refuses(url);
+      for (const { details } of logged) expect(details).toMatchObject({ outcome: 'unauthorized', source: 'http' });
+    });
+
+    test('neither from a settled callback nor from one in conflict', async () => {
+      const { url, admits, refuses } = await startGuarded(server, headerToken('X-Token', secret));
+      const callback = transferSucceeded();
+      await admits(url, { headers: { 'X-Token': secret } }, callback);
+      await refuses(url, {}, callback);
+      await refuses(url, {}, transferSucceeded({ ...callback.data, amount: 1 }));
+    });
+
+    test('and nothing of a secret is logged', async () => {
+      const { url, refuses, logged } = await startGuarded(server, [headerToken('X-Token', secret), urlToken(older)]);
+      await refuses(url, { headers: { 'X-Token': secret } });
+      await refuses(`${url}/${older}`);
+      const text = JSON.stringify(logged);
+      expect(logged).toHaveLength(2);
+      expect(text).not.toContain(secret);
+      expect(text).not.toContain(older);
+    });
+  });
+});

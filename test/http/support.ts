@@ -1,0 +1,62 @@
+import { expect, onTestFinished } from 'vitest';
+import { memoryStore, type CallbackStore, type TransferCallback, type Verifier } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import type { HttpServer, Started, Surroundings } from '../support/http-servers.js';
+import { errorBody, post, type Sent } from '../support/post.js';
+import { witness } from '../support/witness.js';
+
+/** Starts `server` for the running test. */
+export async function start(server: HttpServer, ...args: Parameters<HttpServer['start']>): Promise<Started> {
+  const started = await server.start(...args);
+  onTestFinished(started.close);
+  return started;
+}
+
+export const json = { 'Content-Type': 'application/json' };
+export const unauthorized = errorBody(401, 'The sender is not verified.');
+
+/** A callback with characters of one, two, three and four bytes. */
+export function manyScripts() {
+  return transferSucceeded({
+    reference: 'Élodie — 付款 — مرحبا — 😀',
+    vouchercode: '\u0000"\\\u2028',
+    provider: 'Ωμέγα',
+  });
+}
+
+/** A promise, and the function that resolves it. */
+export function gate() {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { open, opened };
+}
+
+/** Starts `server` with this verifier, and counts what reaches the store and the handlers. */
+export async function startGuarded(server: HttpServer, verify: unknown, surroundings?: Surroundings) {
+  const { options, handled, logged } = witness();
+  const memory = memoryStore();
+  const claims: string[] = [];
+  const store: CallbackStore = {
+    claim(key, request) {
+      claims.push(key);
+      return memory.claim(key, request);
+    },
+  };
+  const { url } = await start(server, { ...options, store, verify: verify as Verifier }, surroundings);
+
+  return {
+    url,
+    logged,
+    admits: async (at: string, sent?: Sent, callback: TransferCallback = transferSucceeded()): Promise<void> => {
+      const answer = await post(at, callback, sent);
+      expect([answer.status, answer.body]).toEqual([200, '{"outcome":"processed"}']);
+      expect(handled.at(-1)).toEqual(callback);
+    },
+    refuses: async (at: string, sent?: Sent, callback: unknown = transferSucceeded()): Promise<void> => {
+      const before = [claims.length, handled.length];
+      const answer = await post(at, callback, sent);
+      expect([answer.status, answer.body]).toEqual([401, unauthorized]);
+      expect([claims.length, handled.length]).toEqual(before);
+    },
+  };
+}

@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'vitest';
+import { basicAuth, headerToken, ipAllowList, transferToken, urlToken } from 'transfer-callbacks';
+
+const secret = 'first-secret-0123456789';
+const older = 'older-secret-0123456789';
+
+describe('a verifier that cannot be made', () => {
+  const long = 'a string of at least 16 characters, or several';
+  const characters = 'made of letters, digits, `-`, `.`, `_` and `~`';
+  const short = 'hunter2hunter2h';
+  const spaced = 'hunter2 hunter2 hunter2';
+  const list = 'a list of at least one address or range';
+  const ranges = 'a list of IP addresses and CIDR ranges';
+
+  const wrong: [string, () => unknown, string][] = [
+    ['urlToken of nothing', () => urlToken(undefined), `Expected \`secret\` to be ${long}, got undefined.`],
+    [
+      'urlToken of an empty text',
+      () => urlToken(''),
+      `Expected \`secret\` to be ${long}, got a string of 0 characters.`,
+    ],
+    ['transferToken of nothing', () => transferToken(undefined), `Expected \`secret\` to be ${long}, got undefined.`],
+    [
+      'headerToken of nothing',
+      () => headerToken('X-Token', undefined),
+      `Expected \`secret\` to be ${long}, got undefined.`,
+    ],
+    [
+      'transferToken of two that are both missing',
+      () => transferToken([undefined, undefined]),
+      `Expected \`secret\` to be ${long}, got undefined.`,
+    ],
+    [
+      'transferToken of an old secret without a new one',
+      () => transferToken([undefined, older]),
+      `Expected \`secret\` to be ${long}, got undefined.`,
+    ],
+    [
+      'transferToken whose older one is empty',
+      () => transferToken([secret, '']),
+      `Expected \`secret\` to be ${long}, got a string of 0 characters.`,
+    ],
+    [
+      'transferToken whose older one is null',
+      () => transferToken([secret, null as never]),
+      `Expected \`secret\` to be ${long}, got null.`,
+    ],
+    ...[`${secret}é`, `${secret}付`, `${secret}\u007f`, `${secret}\n`, ` ${secret}`, `${secret} `].map(
+      (text): [string, () => unknown, string] => [
+        `headerToken of ${JSON.stringify(text)}`,
+        () => headerToken('X-Token', [older, text]),
+        `Expected \`secret\` to be made of ASCII characters, without a space at its ends, got a string of ${text.length} characters.`,
+      ],
+    ),
+    ['urlToken too short', () => urlToken(short), `Expected \`secret\` to be ${long}, got a string of 15 characters.`],
+    ['urlToken of none', () => urlToken([] as never), `Expected \`secret\` to be ${long}, got undefined.`],
+    [
+      'urlToken with one too short',
+      () => urlToken([secret, short]),
+      `Expected \`secret\` to be ${long}, got a string of 15 characters.`,
+    ],
+    [
+      'urlToken with a space',
+      () => urlToken(spaced),
+      `Expected \`secret\` to be ${characters}, got a string of 23 characters.`,
+    ],
+    [
+      'urlToken with a slash',
+      () => urlToken(`${secret}/`),
+      `Expected \`secret\` to be ${characters}, got a string of 24 characters.`,
+    ],
+    [
+      'urlToken with a newline',
+      () => urlToken(`${secret}\n`),
+      `Expected \`secret\` to be ${characters}, got a string of 24 characters.`,
+    ],
+    ['urlToken of an object', () => urlToken({ secret } as never), `Expected \`secret\` to be ${long}, got an object.`],
+    [
+      'transferToken too short',
+      () => transferToken(short),
+      `Expected \`secret\` to be ${long}, got a string of 15 characters.`,
+    ],
+    [
+      'headerToken too short',
+      () => headerToken('X-Token', short),
+      `Expected \`secret\` to be ${long}, got a string of 15 characters.`,
+    ],
+    [
+      'headerToken without a name',
+      () => headerToken('', secret),
+      'Expected `name` to be a header name, got a string of 0 characters.',
+    ],
+    [
+      'headerToken of a bad name',
+      () => headerToken('X Token', secret),
+      'Expected `name` to be a header name, got a string of 7 characters.',
+    ],
+    [
+      'headerToken of no name',
+      () => headerToken(undefined as never, secret),
+      'Expected `name` to be a header name, got undefined.',
+    ],
+    [
+      'basicAuth of none',
+      () => basicAuth([] as never),
+      'Expected `credentials` to be at least one pair, got an array.',
+    ],
+    [
+      'basicAuth whose password is missing',
+      () => basicAuth({ username: 'service', password: undefined }),
+      'Expected `password` to be a string of at least one character, got undefined.',
+    ],
+    [
+      'basicAuth whose name is missing',
+      () => basicAuth({ username: undefined, password: spaced }),
+      'Expected `username` to be a string of at least one character and without a colon, got undefined.',
+    ],
+    [
+      'basicAuth of null',
+      () => basicAuth(null as never),
+      'Expected `credentials` to be an object or a list of them, got null.',
+    ],
+    [
+      'basicAuth without a password',
+      () => basicAuth({ username: 'service', password: '' }),
+      'Expected `password` to be a string of at least one character, got a string of 0 characters.',
+    ],
+    [
+      'basicAuth with half a pair',
+      () => basicAuth({ username: 'service' } as never),
+      'Expected `password` to be a string of at least one character, got undefined.',
+    ],
+    [
+      'basicAuth with one word more',
+      () => basicAuth({ username: 'service', password: spaced, realm: 'x' } as never),
+      'Unknown option `realm`; known are username, password.',
+    ],
+    [
+      'ipAllowList of nothing',
+      () => ipAllowList(undefined as never),
+      `Expected \`addresses\` to be ${list}, got undefined.`,
+    ],
+    [
+      'ipAllowList of a text',
+      () => ipAllowList('127.0.0.1' as never),
+      `Expected \`addresses\` to be ${list}, got "127.0.0.1".`,
+    ],
+    ['ipAllowList of none', () => ipAllowList([]), `Expected \`addresses\` to be ${list}, got an array.`],
+    ...[
+      '',
+      'localhost',
+      '1.2.3',
+      '1.2.3.4/33',
+      '1.2.3.4/',
+      '1.2.3.4/-1',
+      '1.2.3.4/8/8',
+      '1.2.3.4/x',
+      '::1/129',
+      '1.2.3.4 ',
+      '1.2.3.4/255.0.0.0',
+    ].map((entry): [string, () => unknown, string] => [
+      `ipAllowList of ${JSON.stringify(entry)}`,
+      () => ipAllowList(['127.0.0.1', entry]),
+      `Expected \`addresses\` to be ${ranges}, got ${JSON.stringify(entry)}.`,
+    ]),
+    ['ipAllowList of a number', () => ipAllowList([1 as never]), `Expected \`addresses\` to be ${ranges}, got 1.`],
+  ];
+
+  test.each(wrong)('%s: says what was expected', (_what, make, message) => {
+    expect(make).toThrow(expect.objectContaining({ name: 'TransferCallbackError', code: 'INVALID_ARGUMENT', message }));
+    expect(message).not.toMatch(/hunter2|first-secret/);
+  });
+
+  // What people do by mistake: the message goes to a log, so it must not carry the secret there.
+  const mistakes: [string, () => unknown][] = [
+    ['a secret that is a number', () => urlToken(4_111_111_111_111_111 as never)],
+    ['a header secret that is a number', () => headerToken('X-Token', 4_111_111_111_111_111 as never)],
+    ['a password that is a number', () => basicAuth({ username: 'service', password: 4_111_111_111_111_111 as never })],
+    ['nothing', () => basicAuth(undefined as never)],
+    ['name and password in one text', () => basicAuth('service:hunter2' as never)],
+    ['name and password in one list', () => basicAuth(['service', 'hunter2'] as never)],
+    ['name and password in the name', () => basicAuth({ username: 'service:hunter2', password: 'x' })],
+  ];
+  test.each(mistakes)('%s: does not show it', (_what, make) => {
+    expect(make).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_ARGUMENT',
+        message: expect.not.stringMatching(/hunter2|41111/) as string,
+      }),
+    );
+  });
+});

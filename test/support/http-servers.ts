@@ -1,0 +1,114 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import express from 'express';
+import untyped4 from 'express4';
+import { vi } from 'vitest';
+import { transferCallbackListener, transferCallbackRouter, type TransferCallbackOptions } from 'transfer-callbacks';
+import { serve, type Served } from './serve.js';
+
+/** A middleware as Express 4, Express 5 and Connect take it. */
+export type Middleware = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+) => unknown;
+
+export interface Surroundings {
+  /** Middlewares in front of the package. */
+  readonly before?: readonly Middleware[];
+  /** Settings of the Express app; a plain server has none. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+}
+
+export interface Started extends Served {
+  /** What reached the app's error handler, which responds with 200 to everything. */
+  readonly passedOn: readonly unknown[];
+}
+
+/** A kind of server that an app may use. `start` serves the package on it at `mountPath`. */
+export interface HttpServer {
+  readonly name: string;
+  start(options: TransferCallbackOptions, surroundings?: Surroundings): Promise<Started>;
+  /** The parsers that come with this version of Express; a plain server borrows those of Express 5. */
+  readonly parsers: Pick<typeof express, 'json' | 'raw' | 'text' | 'urlencoded'>;
+}
+
+export const mountPath = '/callbacks/transfers';
+/** The body of the app's own 404, for requests that the package leaves to it. */
+export const notFoundBody = 'the app has no such page';
+
+const express4 = untyped4 as unknown as typeof express;
+
+/** Loads the router as a project with Express 4 does: it is made with the `Router` of that version. */
+async function routerOfExpress4(): Promise<typeof transferCallbackRouter> {
+  vi.resetModules();
+  vi.doMock('express', () => import('express4'));
+  try {
+    return (await import('transfer-callbacks')).transferCallbackRouter;
+  } finally {
+    vi.doUnmock('express');
+  }
+}
+
+/** A version of Express, with the router as that version loads it. */
+export interface ExpressServer extends HttpServer {
+  readonly framework: typeof express;
+  readonly router: typeof transferCallbackRouter;
+}
+
+function expressServer(name: string, framework: typeof express, router: typeof transferCallbackRouter): ExpressServer {
+  return {
+    name,
+    framework,
+    router,
+    parsers: framework,
+    async start(options, { before = [], settings = {} } = {}) {
+      const passedOn: unknown[] = [];
+      const app = framework();
+      for (const [setting, value] of Object.entries(settings)) app.set(setting, value);
+      for (const middleware of before) app.use(middleware);
+      app.use(mountPath, router(options));
+      app.use((_request, response) => {
+        response.status(404).send(notFoundBody);
+      });
+      // eslint-disable-next-line @typescript-eslint/no-unused-vars -- Express knows an error handler by its four parameters.
+      app.use((error: unknown, _request: express.Request, response: express.Response, _next: express.NextFunction) => {
+        passedOn.push(error);
+        response.status(200).send('all is well');
+      });
+      const { url, close } = await serve(app);
+      return { url: url + mountPath, close, passedOn };
+    },
+  };
+}
+
+export const plainServer: HttpServer = {
+  name: 'a plain server',
+  parsers: express,
+  async start(options, { before = [] } = {}) {
+    const passedOn: unknown[] = [];
+    const listen = transferCallbackListener(options);
+    const { url, close } = await serve((request, response) => {
+      const runFrom = (index: number): void => {
+        const middleware = before[index];
+        if (middleware === undefined) {
+          listen(request, response);
+          return;
+        }
+        middleware(request, response, (error) => {
+          if (error === undefined) runFrom(index + 1);
+          else passedOn.push(error);
+        });
+      };
+      runFrom(0);
+    });
+    return { url: url + mountPath, close, passedOn };
+  },
+};
+
+export const expressServers: readonly ExpressServer[] = [
+  expressServer('Express 5', express, transferCallbackRouter),
+  expressServer('Express 4', express4, await routerOfExpress4()),
+];
+
+/** All of them, for `describe.each`. */
+export const httpServers: readonly HttpServer[] = [...expressServers, plainServer];

@@ -1,0 +1,40 @@
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { patienceMs } from './patience.js';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface Sent {
+  readonly method?: string;
+  readonly headers?: Record<string, string | readonly string[] | undefined>;
+}
+
+/** Sends one request as JSON, unless `headers` says otherwise; a header set to `undefined` is left out. */
+export async function post(url: string, body: unknown, { method = 'POST', headers = {} }: Sent = {}): Promise<Answer> {
+  const bytes = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
+  const request = httpRequest(url, { method, agent: false });
+  const all: Sent['headers'] = {
+    'Content-Type': 'application/json',
+    'Content-Length': String(Buffer.byteLength(bytes)),
+    ...headers,
+  };
+  for (const [name, value] of Object.entries(all)) {
+    if (value !== undefined) request.setHeader(name, value);
+  }
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    request.once('response', resolve).once('error', reject);
+  });
+  request.setTimeout(patienceMs, () => request.destroy(new Error(`No response within ${patienceMs} ms.`)));
+  request.end(bytes);
+  const response = await answered;
+  const received = (await response.setEncoding('utf8').toArray()) as string[];
+  return { status: response.statusCode ?? 0, headers: response.headers, body: received.join('') };
+}
+
+/** An error body in the service's shape. */
+export function errorBody(statusCode: number, message: string): string {
+  return JSON.stringify({ error: true, statusCode, message, data: null });
+}
