@@ -16,16 +16,21 @@ const lowestZod = [
   { find: /^zod\/(v4.*)$/, replacement: `${at('node_modules/zod3/dist/esm')}/$1/index.js` },
 ];
 
+/** They end what hangs, and judge no speed: a busy machine takes several times as long as an idle one. */
 const limits = {
-  testTimeout: 30_000,
-  hookTimeout: 60_000,
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
 };
 
 export default defineConfig({
   test: {
     globalSetup: 'test/support/global-setup.ts',
-    // Most of the time they wait: for leases, retries, servers.
+    // Tests read warnings and unhandled errors of their process, and stop it: each file needs a process.
+    pool: 'forks',
+    // Most files wait most of the time, for leases, retries and servers.
     maxWorkers: 3,
+    // A test that passes at the second attempt hides a fault, in the package or in the test.
+    retry: 0,
     projects: [
       {
         resolve: { alias: ownEntries },
