@@ -18,6 +18,7 @@ const lowestZod = [
 
 /** They end what hangs, and judge no speed: a busy machine takes several times as long as an idle one. */
 const limits = {
+  setupFiles: 'test/support/setup.ts',
   testTimeout: 60_000,
   hookTimeout: 120_000,
 };

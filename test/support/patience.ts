@@ -1,2 +1,5 @@
-/** How long a test waits for a server that does not respond: longer than a busy machine takes, shorter than a test may. */
-export const patienceMs = 20_000;
+/** How long a test waits for a condition: longer than a busy machine takes, shorter than a test may take. */
+export const patienceMs = 30_000;
+
+/** Options of `vi.waitFor` and `vi.waitUntil`. test/support/setup.ts makes them the default. */
+export const patience = { timeout: patienceMs, interval: 20 } as const;
