@@ -55,8 +55,8 @@ describe.concurrent('deliveries', () => {
     const { url } = await merchant({
       onSuccess: handler,
       handlerTimeoutMs: 2_000,
-      leaseMs: 1_501,
-      storeTimeoutMs: 500,
+      leaseMs: 3_100,
+      storeTimeoutMs: 1_000,
       inFlightWaitMs: 0,
     });
     const callback = transferSucceeded();
@@ -65,7 +65,8 @@ describe.concurrent('deliveries', () => {
     const { signal } = await started;
     expect([first.status, signal.aborted]).toEqual([503, true]);
     expect(signal.reason).toMatchObject({ code: 'HANDLER_TIMEOUT' });
-    while (performance.now() < startedAt + 5_000) {
+    // For two leases, if nobody renewed it.
+    while (performance.now() < startedAt + 6_500) {
       expect((await post(url, callback)).status).toBe(409);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
@@ -97,6 +98,7 @@ describe.concurrent('deliveries', () => {
     const callback = transferSucceeded();
     const body = JSON.stringify(callback);
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.on('error', () => undefined);
     socket.write(head(url, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }) + body);
     const { signal } = await started;
     socket.resetAndDestroy();

@@ -5,8 +5,9 @@ import { postgresStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { forkApp, kill } from '../support/child.js';
-import { post } from '../support/post.js';
 import type { LedgerOptions } from '../support/ledger-app.js';
+import { freePort } from '../support/port.js';
+import { post } from '../support/post.js';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 
@@ -31,7 +32,7 @@ interface App {
   readonly child: ChildProcess;
 }
 
-async function startApp(store: LedgerOptions['store'], port = 0): Promise<App> {
+async function startApp(store: LedgerOptions['store'], port: number): Promise<App> {
   const options: LedgerOptions = { store, port, postgresUrl: postgres.url, redisUrl: redis.url };
   const child = forkApp('ledger-app.ts', 'LEDGER', options);
   children.add(child);
@@ -56,7 +57,8 @@ function shuffled<T>(items: readonly T[]): T[] {
  * database restarted in the middle. Each delivery is repeated until it is acknowledged: nothing is given up.
  */
 async function deliverAll(store: LedgerOptions['store']) {
-  const apps = await Promise.all([startApp(store), startApp(store)]);
+  const ports = [await freePort(), await freePort()] as const;
+  const apps = await Promise.all([startApp(store, ports[0]), startApp(store, ports[1])]);
   const callbacks = Array.from({ length: callbackCount }, (_, index) =>
     index % 3 === 0 ? transferFailed() : transferSucceeded(),
   );
@@ -119,11 +121,11 @@ test('on the Postgres store the ledger has exactly one row for each of 5 000 cal
   expect(ledger).toEqual({ booked: callbackCount, lost: 0, doubled: 0 });
   expect(kills).toBeGreaterThan(3);
   expect(restarts).toBe(1);
-}, 240_000);
+}, 600_000);
 
 test('on the Redis store none is lost, and those that a kill has caught after their booking are booked again', async () => {
   const { kills, restarts, booked, lost } = await deliverAll('redis');
   expect({ booked, lost }).toEqual({ booked: callbackCount, lost: 0 });
   expect(kills).toBeGreaterThan(3);
   expect(restarts).toBe(1);
-}, 240_000);
+}, 600_000);

@@ -39,7 +39,7 @@ test.each(Object.entries(ioredisFamily))(
       });
     }
     await server.restart();
-    await vi.waitUntil(() => client.status === 'ready', { timeout: 10_000, interval: 5 });
+    await vi.waitUntil(() => client.status === 'ready');
 
     // The claims of the first three would stand for 15 s.
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });

@@ -26,9 +26,8 @@ const refusals: Record<string, (server: RedisServer) => Promise<() => Promise<un
     const [, directory] = (await server.command('config', 'get', 'dir')) as [string, string];
     await rm(directory, { recursive: true });
     await server.command('bgsave');
-    await vi.waitUntil(
-      async () => String(await server.command('info', 'persistence')).includes('rdb_last_bgsave_status:err'),
-      { timeout: 10_000, interval: 20 },
+    await vi.waitUntil(async () =>
+      String(await server.command('info', 'persistence')).includes('rdb_last_bgsave_status:err'),
     );
     return () => server.command('config', 'set', 'save', '');
   },

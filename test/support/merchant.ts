@@ -40,7 +40,8 @@ export interface Merchant {
   readonly exitCode: Promise<number | null>;
 }
 
-const patienceMs = 20_000;
+/** Longer than elsewhere: a test file starts ten of these processes at the same time. */
+const patienceMs = 60_000;
 const started = new Set<ChildProcess>();
 
 /** Ends all of them, for an `afterAll`. */

@@ -3,7 +3,6 @@
  * should do is done once even where it is run twice.
  */
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { Redis } from 'ioredis';
 import { redisStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
@@ -19,4 +18,4 @@ const receiver = transferCallbackReceiver({ ...payerOptions, store: redisStore(r
 const server = express().use('/callbacks', transferCallbackRouter({ receiver })).listen(port, '127.0.0.1');
 await once(server, 'listening');
 process.on('disconnect', () => process.exit());
-process.send?.({ port: (server.address() as AddressInfo).port });
+process.send?.('listening');

@@ -2,22 +2,30 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
+// Each worker of Vitest has its own ports: a file must not take a port whose server another file is restarting.
+const portsPerWorker = 1_250;
+const workers = 8;
+const firstPort = 10_000 + (Number(process.env.VITEST_POOL_ID ?? 0) % workers) * portsPerWorker;
+const given = new Set<number>();
+
 /**
- * A port of the loopback that is free now. It lies below those that systems hand out for outgoing connections: one of
- * those could be taken while a server is down, if only by the very client that is trying to reach it again. The bus of
- * a Redis cluster listens 10 000 higher, below them too.
+ * Finds a port of the loopback that is free. Each call finds another one. They lie below the ports that systems give to
+ * outgoing connections: one of those could be taken while a server is down, even by the client that tries to reach the
+ * server again. The bus of a Redis cluster listens 10 000 higher, below them too.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = randomInt(10_000, 20_000);
+    const port = randomInt(firstPort, firstPort + portsPerWorker);
+    if (given.has(port)) continue;
     const probe = createServer().listen(port, '127.0.0.1');
     try {
       await once(probe, 'listening');
     } catch {
-      continue; // Taken: another one.
+      continue; // The port is taken: try another one.
     }
     probe.close();
     await once(probe, 'close');
+    given.add(port);
     return port;
   }
 }

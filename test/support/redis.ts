@@ -5,28 +5,33 @@ import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { hasEnded, kill, tied } from './child.js';
+import { patienceMs } from './patience.js';
 import { freePort } from './port.js';
 
-/** A real Redis or Valkey on a free port of the loopback. Each test starts one, or one per file. */
+/** A real Redis or Valkey on a free port of the loopback. */
 export interface RedisServer {
   readonly port: number;
   readonly url: string;
-  /** Sends one command over a connection of its own. */
+  /** Sends one command over a new connection. */
   command(name: string, ...args: (string | number)[]): Promise<unknown>;
-  /** How often the server has carried out this command, from whomever, since it was started. */
+  /** How often the server has carried out this command since it was started, for all clients. */
   calls(name: string): Promise<number>;
   /** How often the server has replied with an error of this name, such as `MOVED`, since it was started. */
   errors(name: string): Promise<number>;
-  /** Ends it at once, as a crash would. */
+  /** Ends it immediately, as a crash would. */
   kill(): Promise<void>;
+  /** Stops the process without ending it: it keeps its connections and replies to nothing. `kill` and `stop` still end it. */
+  freeze(): void;
+  /** Lets a frozen server go on. It carries out the commands that it has received meanwhile. */
+  thaw(): void;
   /** Starts it again on the same port: empty, unless it was `persistent`. */
   restart(): Promise<void>;
-  /** Ends it for good and removes what it had on disk. */
+  /** Ends it and removes its directory. */
   stop(): Promise<void>;
 }
 
 export interface RedisServerOptions {
-  /** It remembers every write over a crash. Default false. */
+  /** Whether it keeps every write over a crash. Default false. */
   readonly persistent?: boolean;
   /** More arguments for the command line. */
   readonly args?: readonly string[];
@@ -39,14 +44,13 @@ export interface RedisCluster {
 }
 
 const host = '127.0.0.1';
-const patienceMs = 20_000;
 const attempts = 20;
 const slots = 16_384;
 const howToGetOne =
   'The tests need a redis-server or valkey-server on the PATH: ' +
   'install Redis (apt install redis-server, brew install redis) or Valkey, or set REDIS_SERVER_BIN.';
 
-/** Starts a server and waits until it answers. */
+/** Starts a server and waits until it replies. */
 export async function startRedis({ persistent = false, args = [] }: RedisServerOptions = {}): Promise<RedisServer> {
   const binary = await findBinary();
   const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-redis-'));
@@ -75,6 +79,12 @@ export async function startRedis({ persistent = false, args = [] }: RedisServerO
     calls: (name) => count(port, 'commandstats', `cmdstat_${name}:calls`),
     errors: (name) => count(port, 'errorstats', `errorstat_${name}:count`),
     kill: () => kill(running),
+    freeze: () => {
+      running.kill('SIGSTOP');
+    },
+    thaw: () => {
+      running.kill('SIGCONT');
+    },
     async restart() {
       const again = await launchOn(port);
       if (again === 'port taken') throw new Error(`The port ${port} was taken while Redis was down.`);
@@ -87,7 +97,7 @@ export async function startRedis({ persistent = false, args = [] }: RedisServerO
   };
 }
 
-/** Starts three masters that share the slots, and waits until each of them says that the cluster is complete. */
+/** Starts three masters that share the slots, and waits until each of them reports a complete cluster. */
 export async function startRedisCluster(): Promise<RedisCluster> {
   const args = ['--cluster-enabled', 'yes', '--cluster-announce-ip', host];
   const started = await Promise.allSettled(Array.from({ length: 3 }, () => startRedis({ args })));
@@ -139,14 +149,14 @@ async function launch(binary: string, port: number, args: readonly string[]): Pr
     }
     if (performance.now() > giveUpAt) {
       await kill(child);
-      throw new Error(`${binary} did not answer within ${patienceMs} ms: ${printed}`);
+      throw new Error(`${binary} did not reply within ${patienceMs} ms: ${printed}`);
     }
     await pause(10);
   }
   return child;
 }
 
-/** Whether it is this child that answers: another server may have been faster to take the port. */
+/** Whether it is this child that replies: another server may have taken the port first. */
 async function isReady(port: number, { pid }: ChildProcess): Promise<boolean> {
   try {
     return await once(port, async (client) => {
@@ -158,7 +168,7 @@ async function isReady(port: number, { pid }: ChildProcess): Promise<boolean> {
   }
 }
 
-/** Connects for one `use`, and never again. */
+/** Connects once, for `use`, and does not reconnect. */
 async function once<T>(port: number, use: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis(port, host, {
     lazyConnect: true,
@@ -167,7 +177,7 @@ async function once<T>(port: number, use: (client: Redis) => Promise<T>): Promis
     connectTimeout: 5_000,
     commandTimeout: 10_000,
   });
-  // What goes wrong is told by the command itself.
+  // The command rejects with the error, too.
   client.on('error', () => undefined);
   try {
     await client.connect();

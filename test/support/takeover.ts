@@ -9,7 +9,7 @@ import { redisStore, transferCallbackReceiver, type TransferCallback } from 'tra
 const { url, callback } = JSON.parse(process.env.TAKEOVER ?? '{}') as { url: string; callback: TransferCallback };
 const redis = new Redis(url);
 const key = `transfer-callbacks:${callback.data.id}`;
-const giveUpAt = performance.now() + 20_000;
+const giveUpAt = performance.now() + 40_000;
 
 while ((await redis.exists(key)) === 1) {
   if (performance.now() > giveUpAt) throw new Error('The claim did not lapse.');
