@@ -51,8 +51,8 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
       },
     ]);
     const [{ settled_at: settledAt, expires_at: expiresAt }] = rows as [{ settled_at: Date; expires_at: Date }];
-    // Inserted with the claim: the second more is for the time until it is settled.
-    expect(expiresAt.getTime() - settledAt.getTime()).toBe(604_801_000);
+    // Inserted with the claim: the second more is for the time until it is settled. Written anew if that takes longer.
+    expect([604_801_000, 604_800_000]).toContain(expiresAt.getTime() - settledAt.getTime());
     expect((await receiverOn(pool).receive(callback)).outcome).toBe('duplicate');
     expect((await receiverOn(pool).receive(transferFailed({ id, externalId }))).outcome).toBe('conflict');
     expect(await bookings(id)).toEqual(['SUCCESS']);
@@ -123,7 +123,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
 
   test('a database that takes everything and answers nothing costs no client of the pool for ever', async () => {
     const { own, proxy } = await poolBehindProxy();
-    const receiver = receiverOn(own, { storeTimeoutMs: 300, leaseMs: 1_000 });
+    const receiver = receiverOn(own, { storeTimeoutMs: 1_500, leaseMs: 4_600 });
     expect((await receiver.receive(transferSucceeded())).outcome).toBe('processed');
     proxy.fallSilent();
     const callback = transferFailed();
@@ -138,7 +138,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     const { own, proxy } = await poolBehindProxy();
     const callback = transferSucceeded();
     const receiver = receiverOn(own, {
-      storeTimeoutMs: 300,
+      storeTimeoutMs: 1_500,
       leaseMs: 20_000,
       async onSuccess(...given) {
         await book(...given);
@@ -157,9 +157,9 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     const own = server.pool({ max: 1 });
     const [goOn, ended] = [later(), later<unknown>()];
     const receiver = receiverOn(own, {
-      handlerTimeoutMs: 50,
-      storeTimeoutMs: 100,
-      leaseMs: 400,
+      handlerTimeoutMs: 500,
+      storeTimeoutMs: 1_000,
+      leaseMs: 3_100,
       async onSuccess(...given) {
         await book(...given);
         await goOn.promise;
@@ -167,12 +167,9 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
       },
     });
     expect((await receiver.receive(callback)).outcome).toBe('timed_out');
-    await vi.waitFor(
-      () => {
-        expect(own.totalCount).toBe(0);
-      },
-      { timeout: 10_000 },
-    );
+    await vi.waitFor(() => {
+      expect(own.totalCount).toBe(0);
+    });
     goOn.resolve();
     expect(await ended.promise).toBeInstanceOf(Error);
     expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
@@ -249,8 +246,8 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     const own = server.pool({ max: 1 });
     const aborted = later<unknown>();
     const receiver = receiverOn(own, {
-      storeTimeoutMs: 100,
-      leaseMs: 400,
+      storeTimeoutMs: 1_000,
+      leaseMs: 3_100,
       async onSuccess(given, context) {
         await book(given, context);
         context.signal.addEventListener('abort', () => {
@@ -269,21 +266,22 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
   });
 
   test('Postgres itself ends a transaction that is silent for too long, or a statement that takes too long', async () => {
-    const limits = { idleTimeoutMs: 100, statementTimeoutMs: 100 };
-    const store = postgresStore(server.pool(), limits);
+    const own = server.pool();
     const silent = transferSucceeded();
     const idle = transferCallbackReceiver({
-      store,
+      store: postgresStore(own, { idleTimeoutMs: 500 }),
       logger: false,
       onFailed: () => undefined,
-      onSuccess: () => new Promise((resolve) => setTimeout(resolve, 500)),
+      async onSuccess() {
+        await vi.waitUntil(() => own.totalCount === 0);
+      },
     });
     expect((await idle.receive(silent)).outcome).toBe('store_unavailable');
     const slow = transferCallbackReceiver({
-      store,
+      store: postgresStore(own, { statementTimeoutMs: 2_000 }),
       logger: false,
       onFailed: () => undefined,
-      onSuccess: (_callback, { tx }) => tx.query('SELECT pg_sleep(10)'),
+      onSuccess: (_callback, { tx }) => tx.query('SELECT pg_sleep(60)'),
     });
     expect(await slow.receive(transferSucceeded())).toMatchObject({
       outcome: 'handler_failed',
@@ -334,7 +332,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     });
     const refused = await Promise.all(Array.from({ length: 50 }, () => receiver.receive(transferFailed())));
     expect(new Set(refused.map(({ outcome }) => outcome))).toEqual(new Set(['store_unavailable']));
-    expect(Math.max(...refused.map(({ durationMs }) => durationMs))).toBeLessThan(5_000);
+    expect(Math.max(...refused.map(({ durationMs }) => durationMs))).toBeLessThan(9_000); // The default of inFlightWaitMs is 10 000.
     goOn.resolve();
     expect((await Promise.all(holding)).map(({ outcome }) => outcome)).toEqual(['processed', 'processed']);
     await vi.waitFor(() => {

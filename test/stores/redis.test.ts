@@ -53,7 +53,7 @@ function testStoreOn(connect: () => Connected | Promise<Connected>): void {
   test('the same token claims again after its lease has expired', async () => {
     const id = crypto.randomUUID();
     const expired = await claimFree(store, { leaseMs: 1 }, id);
-    await vi.waitUntil(async () => !(await expired.renew()), { timeout: 10_000, interval: 5 });
+    await vi.waitUntil(async () => !(await expired.renew()));
     const again = await claimFree(store, {}, id);
     expect(await again.renew()).toBe(true);
     expect(await again.settle()).toEqual({ overlapped: false });
@@ -157,7 +157,7 @@ describe('redisStore', () => {
     const key = `TRANSFER-CALLBACKS:${callback.data.id.toUpperCase()}`;
     const seenUntil = async (marker: string): Promise<string[]> => {
       await client.echo(marker);
-      await vi.waitUntil(() => seen.at(-1) === `ECHO ${marker}`, { timeout: 10_000, interval: 5 });
+      await vi.waitUntil(() => seen.at(-1) === `ECHO ${marker}`, { interval: 5 });
       return seen.splice(0).slice(0, -1);
     };
     await seenUntil('START');
