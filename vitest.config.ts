@@ -19,6 +19,7 @@ const lowestZod = [
 /** They end what hangs, and judge no speed: a busy machine takes several times as long as an idle one. */
 const limits = {
   setupFiles: 'test/support/setup.ts',
+  expect: { poll: { timeout: 30_000 } },
   testTimeout: 60_000,
   hookTimeout: 120_000,
 };
