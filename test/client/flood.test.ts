@@ -144,14 +144,14 @@ describe('confirmWith and a service that does not answer', () => {
     const real = transferSucceeded();
     const service = await startService((): Reply => (silent ? () => undefined : [200, { data: real.data }]));
     closing.push(service.close);
-    const receiver = receiverOf({ confirm: confirmWith(service.client, { concurrency: 1, timeoutMs: 300 }) });
+    const receiver = receiverOf({ confirm: confirmWith(service.client, { concurrency: 1, timeoutMs: 2_000 }) });
 
     const hanging = receiver.receive(transferSucceeded());
     await vi.waitUntil(() => service.received.length === 1);
     const waiting = receiver.receive(transferSucceeded());
     expect(await hanging).toMatchObject({
       outcome: 'unconfirmed',
-      error: { code: 'UNAVAILABLE', message: 'The transfer was not read within 300 ms.' },
+      error: { code: 'UNAVAILABLE', message: 'The transfer was not read within 2000 ms.' },
     });
     expect(await waiting).toMatchObject({ outcome: 'unconfirmed', error: { code: 'BUSY' } });
     silent = false;

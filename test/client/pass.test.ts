@@ -177,10 +177,10 @@ describe('the limits of a pass', () => {
     const { client } = await start((id) => (id === 'tr-1' ? () => undefined : final(id)));
     const report = await reconcileTransfers({
       client,
-      receiver: receiverOf({ onSuccess: () => pause(700) }),
+      receiver: receiverOf({ onSuccess: () => pause(3_000) }),
       pending: transfers(20),
       concurrency: 2,
-      deadlineMs: 500,
+      deadlineMs: 2_500,
     });
     expect(report).toMatchObject({ stopped: 'deadline', processed: 1, pending: 1, cursor: { id: 'tr-0' } });
   });

@@ -6,6 +6,7 @@ import { memoryStore, transferCallbackListener, transferToken } from 'transfer-c
 import { transferSandbox } from 'transfer-callbacks/sandbox';
 import { baseUrlAt } from '../../src/delivery/address.js';
 import { attemptCallback, type AttemptAnswer } from '../../src/delivery/attempt.js';
+import { freePort } from '../support/port.js';
 import { serve } from '../support/serve.js';
 import { course, create, startMerchant, startSandbox } from './support.js';
 
@@ -258,7 +259,7 @@ test('onAttempt hears of every attempt, and what it throws is a warning', async 
 describe('close', () => {
   test('in the middle of an attempt, breaks it off, frees the port, and lets idle go', async () => {
     const { url, received } = await startMerchant(() => undefined);
-    const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 0 });
+    const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 0, port: await freePort() });
     await create(sandbox, {});
     const idle = sandbox.idle();
     await vi.waitFor(() => {
