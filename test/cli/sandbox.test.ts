@@ -2,14 +2,12 @@ import { expect, test, vi } from 'vitest';
 import { startMerchant } from '../sandbox/support.js';
 import { longestLine, objects, run, start, type Surroundings } from './support.js';
 
-const soon = { timeout: 20_000 };
-
 /** Starts the sandbox, and returns how to create a transfer once it has greeted. */
 async function greeted(args: readonly string[], surroundings?: Surroundings) {
   const started = start(['sandbox', ...args], surroundings);
   await vi.waitFor(() => {
     expect(started.said.out).toMatch(/\n {4}-d .+\n\n|"type":"started".+\n/);
-  }, soon);
+  });
   const greeting = started.said.out;
   const baseUrl = String(/http:\/\/[^\s"]+/.exec(greeting)?.[0]);
   const create = (body: object, apiKey = 'sandbox-key', apiSecret = 'sandbox-secret') =>
@@ -28,7 +26,7 @@ test('sandbox prints every attempt, without colours in a pipe, and ends with 0 o
   await vi.waitFor(() => {
     expect(said.out).toMatch(/\d\d:\d\d:\d\d {2}with\?\[31mcolour {2}transfer\.success {2}15000 XAF {2}attempt 2\n/);
     expect(said.out).toMatch(/← 500 {2}\d+ ms {2}next in 30 s\n[^]+← 200 {2}\d+ ms\n/);
-  }, soon);
+  });
   child.kill('SIGINT');
   const { code, out, err } = await ended;
   expect([code, err]).toEqual([0, '']);
@@ -82,7 +80,7 @@ test('the callbacks of a sandbox carry tokens and headers, and the first 401 is 
   await create({});
   await vi.waitFor(() => {
     expect(said.out).toContain('← 200');
-  }, soon);
+  });
   expect(received.map(({ headers }) => headers['x-token'])).toEqual(['abc', 'abc', 'abc']);
   expect(said.out.match(/Hint: 401/g)).toHaveLength(1);
   expect(said.out).not.toContain(secret);

@@ -45,7 +45,7 @@ describe('the verdict', () => {
   test('is passed for this package, in every scenario', async () => {
     const url = await startListener();
     expect(await outcomes(url, names)).toEqual(names.map((name) => [name, 0, true]));
-  }, 120_000);
+  }, 300_000);
 
   test('is not passed for an endpoint that acknowledges whatever it gets', async () => {
     const { url } = await startMerchant();
@@ -57,7 +57,7 @@ describe('the verdict', () => {
     const { url } = await startMerchant((_received, _count, response) => response.writeHead(500).end());
     const all = names.filter((name) => name !== 'no-callback');
     expect(await outcomes(url, all)).toEqual(all.map((name) => [name, 1, false]));
-  }, 120_000);
+  }, 300_000);
 
   test('is not passed for an endpoint that refuses what it has acknowledged', async () => {
     const { url } = await startMerchant([200, 409]);

@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 /** Opens the file as an app would; but without waiting for the disk, which would make the tests slow. */
-function connect(timeout = 1_000): Database.Database {
+function connect(timeout = 20_000): Database.Database {
   const database = new Database(file, { timeout });
   database.exec('PRAGMA synchronous = OFF');
   databases.push(database);
@@ -80,7 +80,7 @@ test('of three processes that claim the same 100 callbacks through the same file
     import Database from 'libsql';
     import { sqliteStore } from './examples/custom-store.ts';
     const [, file, run] = process.argv;
-    const database = new Database(file, { timeout: 1_000 });
+    const database = new Database(file, { timeout: 20_000 });
     database.exec('PRAGMA synchronous = OFF');
     const store = sqliteStore(database);
     const request = { token: String(process.pid), fingerprint: '', leaseMs: 30_000, retentionMs: 30_000 };

@@ -81,7 +81,7 @@ test('every TypeScript block compiles as a module of its own', () => {
   }));
   expect(blocks.length).toBeGreaterThanOrEqual(6);
   expect(faults).toEqual([]);
-}, 60_000);
+}, 180_000);
 
 describe('the quick start', () => {
   const [quickStart = ''] = blocks;
