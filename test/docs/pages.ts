@@ -1,0 +1,84 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+
+/** The root of the repository, with a slash at its end. */
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A Markdown file of the repository. */
+export interface Page {
+  /** Its path from the root, such as `docs/stores.md`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** A fenced block of a page. */
+export interface Block {
+  /** Where it stands, such as `docs/stores.md:31`. */
+  readonly at: string;
+  readonly code: string;
+}
+
+export const readText = (path: string): string => readFileSync(join(root, path), 'utf8');
+export const isThere = (path: string): boolean => existsSync(join(root, path));
+
+/** Returns the paths of the files below a folder that end in `extension`, from the root. */
+export function listFiles(folder: string, extension: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith(extension) && !/node_modules|\bdist\b/.test(path))
+    .map((path) => `${folder}/${path}`);
+}
+
+/** README, CONTRIBUTING, SECURITY and all of `docs`. */
+export const pages: readonly Page[] = [
+  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'].filter(isThere),
+  ...listFiles('docs', '.md'),
+].map((path) => ({ path, text: readText(path) }));
+
+export function findPage(path: string): Page {
+  return pages.find((page) => page.path === path) ?? expect.fail(`There is no page ${path}.`);
+}
+
+/** Returns the page without its fenced blocks, in which a heading or a link is none. */
+export function withoutBlocks({ text }: Page): string {
+  return text.replace(/^```.*?^```$/gms, '');
+}
+
+/** Returns the fenced blocks of a language, in their order. */
+export function findBlocks({ path, text }: Page, language: string): Block[] {
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map((match) => ({
+    at: `${path}:${text.slice(0, match.index).split('\n').length}`,
+    code: match[1] ?? '',
+  }));
+}
+
+/** Returns the rows of the table whose header starts with the cell `first`, as lists of cells. */
+export function findTable({ path, text }: Page, first: string): string[][] {
+  const lines = text.split('\n');
+  const start = lines.findIndex((line) => line.startsWith(`| ${first} |`));
+  if (start === -1) expect.fail(`${path} has no table that starts with \`${first}\`.`);
+  const rows = lines.slice(start + 2);
+  return rows.slice(0, rows.indexOf('')).map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+/** Returns the names in backticks in a cell. */
+export const findNames = (cell = ''): string[] => [...cell.matchAll(/`([\w.]+)`/g)].map(([, name = '']) => name);
+
+/** Reads a number as the documents write it: `15 000`. */
+export const toNumber = (cell = ''): number => (/^[\d ]+$/.test(cell) ? Number(cell.replaceAll(' ', '')) : NaN);
+
+/** Returns the anchors of a page's headings, as GitHub makes them. */
+export function findAnchors(page: Page): string[] {
+  return [...withoutBlocks(page).matchAll(/^#{1,6} (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
