@@ -3,6 +3,7 @@ import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '.
 import { createTransfer } from './create-transfer.js';
 import { findTransaction, getTransaction } from './get-transaction.js';
 
+/** Options of `transferClient`. */
 export interface TransferClientOptions {
   /** The address of the service, without the `/transactions` of its paths. */
   baseUrl: string;
@@ -37,6 +38,7 @@ export interface Transaction {
   [field: string]: unknown;
 }
 
+/** Options of `createTransfer`. */
 export interface CreateOptions<T> {
   /** Checks and types the response. Without it the response is returned as parsed. */
   schema?: z.ZodType<T> | undefined;
@@ -44,6 +46,7 @@ export interface CreateOptions<T> {
   signal?: AbortSignal | undefined;
 }
 
+/** Options of `getTransaction`. */
 export interface QueryOptions {
   signal?: AbortSignal | undefined;
 }

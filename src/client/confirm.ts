@@ -7,6 +7,7 @@ import { Slots } from './concurrency.js';
 import { deadlineSignal, withDeadline } from './deadline.js';
 import { TransferClientError } from './errors.js';
 
+/** Options of `confirmWith`. */
 export interface ConfirmOptions<C extends CallbackShape = TransferCallback> {
   /** How many transfers are read at the same time. Default 8. Four times as many callbacks may wait. */
   concurrency?: number | undefined;

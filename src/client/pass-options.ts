@@ -18,6 +18,7 @@ export type Stopped =
   /** `pending` or `onProgress` threw. */
   | 'error';
 
+/** Options of a pass over many transfers. */
 export interface PassOptions {
   client: Pick<TransferClient, 'getTransaction'>;
   /** How many transfers are processed at the same time. Default 4. */

@@ -16,6 +16,7 @@ export type TransferReading = { id: string } & Lookup;
 /** The number of transfers with each result, and what is known of the pass. Safe as JSON. */
 export interface ReadingReport extends Record<TransferReading['result'], number>, PassReport<string> {}
 
+/** Options of `readTransfers`. */
 export interface ReadOptions extends PassOptions {
   /** The service's ids or your own. Taken one at a time, when needed. */
   ids: AsyncIterable<string> | Iterable<string>;

@@ -16,6 +16,7 @@ import {
   type ReconciliationReport,
 } from './report.js';
 
+/** Options of `reconcileTransfers`. */
 export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptions {
   /** The receiver of the callbacks, or one on the same store, which knows what was handled before. */
   receiver: Pick<TransferCallbackReceiver<C, Tx>, 'receive'>;

@@ -59,6 +59,7 @@ export class RetryLater extends TransferCallbackError {
   }
 }
 
+/** Options of `RetryLater`. */
 export interface RetryLaterOptions extends ErrorOptions {
   /** Default 30 000, the service's own first pause (service §6.3). */
   retryAfterMs?: number | undefined;

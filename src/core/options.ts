@@ -33,6 +33,7 @@ export interface ConfirmContext {
   source: string;
 }
 
+/** Options of `transferCallbackReceiver`, and of the router and the listener. */
 export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx = undefined> {
   /** Where claims are kept: `redisStore(client)`, `postgresStore(pool)`, `memoryStore()` or your own. */
   store: CallbackStore<Tx>;

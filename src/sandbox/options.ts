@@ -4,6 +4,7 @@ import { requireHeaders } from '../delivery/headers.js';
 import type { SandboxAttempt } from './deliveries.js';
 import { isScenario, transferScenarios, type TransferScenario } from './scenarios.js';
 
+/** Options of `transferSandbox`. */
 export interface TransferSandboxOptions {
   /** Where to listen; 0 for any free port. Default 0. */
   port?: number | undefined;

@@ -2,6 +2,7 @@ import { onlyKnownOptions, wholeNumber } from '../core/errors.js';
 import { readDelivery } from '../core/delivery.js';
 import type { CallbackStore, Claim, ClaimRequest, Lease, StoreRecord } from '../core/store.js';
 
+/** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
    * How many settled callbacks are remembered, at 250 to 300 bytes each. Beyond that the oldest is forgotten

@@ -31,6 +31,7 @@ import {
 
 export type { PgClient, PgClientOf, PgPool };
 
+/** Options of `postgresStore`. */
 export interface PostgresStoreOptions {
   /** Default `transfer_callbacks`. */
   table?: string | undefined;
@@ -49,6 +50,7 @@ export interface PostgresStoreOptions {
   idleTimeoutMs?: number | null | undefined;
 }
 
+/** What `postgresStore` returns: a store, and the care of its table. */
 export interface PostgresStore<Client extends PgClient> extends CallbackStore<Client> {
   /** Creates the table unless it exists. Several processes may call it concurrently. */
   migrate(): Promise<void>;

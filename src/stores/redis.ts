@@ -16,6 +16,7 @@ export interface NodeRedisClient {
   evalSha: unknown;
 }
 
+/** Options of `redisStore`. */
 export interface RedisStoreOptions {
   /** Prefix of every key. Apps that share a server need a prefix each. Default `transfer-callbacks:`. */
   prefix?: string | undefined;

@@ -5,6 +5,7 @@ import { attemptCallback, isAcknowledgement, type AttemptAnswer, type AttemptOpt
 import { requireHeaders } from '../delivery/headers.js';
 import { openTarget, type DeliverTarget } from './target.js';
 
+/** Options of `deliver`. */
 export interface DeliverOptions {
   /** The path of the callback endpoint in the app, with its token if it has one. Default `/`, or the path of the URL. */
   path?: string | undefined;
@@ -28,6 +29,7 @@ export interface DeliverOptions {
   attemptTimeoutMs?: number | undefined;
 }
 
+/** What became of a delivery. */
 export interface Delivered {
   /** Whether each copy was acknowledged with a 2xx in the end. */
   acknowledged: boolean;
