@@ -73,12 +73,16 @@ export const findNames = (cell = ''): string[] => [...cell.matchAll(/`([\w.]+)`/
 /** Reads a number as the documents write it: `15 000`. */
 export const toNumber = (cell = ''): number => (/^[\d ]+$/.test(cell) ? Number(cell.replaceAll(' ', '')) : NaN);
 
-/** Returns the anchors of a page's headings, as GitHub makes them. */
+/** Returns the anchors of a page's headings, as GitHub makes them: numbered where two would be the same. */
 export function findAnchors(page: Page): string[] {
-  return [...withoutBlocks(page).matchAll(/^#{1,6} (.*)$/gm)].map(([, title = '']) =>
-    title
+  const counts = new Map<string, number>();
+  return [...withoutBlocks(page).matchAll(/^#{1,6} (.*)$/gm)].map(([, title = '']) => {
+    const anchor = title
       .toLowerCase()
       .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-      .replaceAll(' ', '-'),
-  );
+      .replaceAll(' ', '-');
+    const count = counts.get(anchor) ?? 0;
+    counts.set(anchor, count + 1);
+    return count === 0 ? anchor : `${anchor}-${count}`;
+  });
 }

@@ -1,20 +1,13 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
+import { findBlocks, listFiles, pages, readText } from './pages.js';
 
 // A secret that stands in the documentation is everybody's, and would be copied with the rest.
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
-const readmeBlocks = [...readme.matchAll(/^```[jt]s\n(.*?)^```$/gms)].map(([, code = ''], at): [string, string] => [
-  `README.md, block ${at + 1}`,
-  code,
-]);
-const examples = readdirSync(join(root, 'examples'), { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
-  .map((file): [string, string] => [`examples/${file}`, readFileSync(join(root, 'examples', file), 'utf8')]);
+const pageBlocks = pages.flatMap((page) => findBlocks(page, 'ts')).map(({ at, code }): [string, string] => [at, code]);
+const examples = listFiles('examples', '.ts')
+  .filter((file) => !file.endsWith('.test.ts'))
+  .map((file): [string, string] => [file, readText(file)]);
 
 /** At which argument each verifier takes its secret. */
 const secretArgument: Record<string, number> = { urlToken: 0, transferToken: 0, headerToken: 1, basicAuth: 0 };
@@ -72,10 +65,10 @@ test.each([
 });
 
 test('the documentation makes verifiers', () => {
-  const all = [...readmeBlocks, ...examples].map(([, code]) => code).join('\n');
+  const all = [...pageBlocks, ...examples].map(([, code]) => code).join('\n');
   for (const verifier of ['urlToken(', 'transferToken(', 'headerToken(']) expect(all).toContain(verifier);
 });
 
-test.each([...readmeBlocks, ...examples])('%s publishes no secret', (_name, code) => {
+test.each([...pageBlocks, ...examples])('%s publishes no secret', (_name, code) => {
   expect(findPublishedSecrets(code)).toEqual([]);
 });

@@ -1,0 +1,75 @@
+import { join, posix } from 'node:path';
+import ts from 'typescript';
+import { expect, test } from 'vitest';
+import { findPage, isThere, listFiles, readText, root } from './pages.js';
+
+const guarantees = findPage('docs/guarantees.md');
+const testFiles = [...listFiles('test', '.test.ts'), ...listFiles('examples', '.test.ts')];
+const titles = new Map(testFiles.map((path) => [path, findTitles(path)]));
+
+/** Returns the titles in a test file, of tests and of groups of tests. */
+function findTitles(path: string): string[] {
+  const source = ts.createSourceFile(path, readText(path), ts.ScriptTarget.ES2022, true);
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isCallExpression(node) && /^(?:test|it|describe)\b/.test(node.expression.getText())) {
+      const [title] = node.arguments;
+      if (title !== undefined && ts.isStringLiteralLike(title)) found.push(toPattern(title.text));
+    }
+    node.forEachChild(visit);
+  };
+  visit(source);
+  return found;
+}
+
+/** What a test fills in is `…` in the document. */
+function toPattern(title: string): string {
+  return title.replaceAll(/%[sdijo]|\$[\w.]+/g, '…').replaceAll('’', "'");
+}
+
+interface Named {
+  readonly title: string;
+  readonly path: string;
+}
+
+const named = [...guarantees.text.matchAll(/^- \[(.+)\]\((\S+\.ts)\)$/gm)].map(([, title = '', link = '']): Named => ({
+  title: toPattern(title),
+  path: posix.join('docs', link),
+}));
+
+/** Says where a title has gone, or which title of its file has the most words in common with it. */
+function suggest({ title, path }: Named): string {
+  const [elsewhere] = [...titles].find(([, all]) => all.includes(title)) ?? [];
+  if (elsewhere !== undefined) return `«${title}» is in ${elsewhere}, not in ${path}`;
+  const words = new Set(title.toLowerCase().split(/\W+/));
+  const common = (other: string): number =>
+    other
+      .toLowerCase()
+      .split(/\W+/)
+      .filter((word) => words.has(word)).length;
+  const all = titles.get(path) ?? [...titles.values()].flat();
+  const [closest = 'nothing'] = all.toSorted((a, b) => common(b) - common(a));
+  return `«${title}» is not in ${path}; closest is «${closest}»`;
+}
+
+test('every test that docs/guarantees.md names exists, with its title', () => {
+  expect(named.length).toBeGreaterThan(35);
+  expect(named.filter(({ title, path }) => titles.get(path)?.includes(title) !== true).map(suggest)).toEqual([]);
+});
+
+test('every promise leads to a test', () => {
+  const promises = guarantees.text.split('\n## ')[1]?.split('\n### ').slice(1) ?? [];
+  expect(promises.length).toBeGreaterThanOrEqual(12);
+  expect(promises.filter((promise) => !promise.includes('.test.ts)')).map((promise) => promise.split('\n')[0])).toEqual(
+    [],
+  );
+});
+
+test('every fault has a command, and the command runs a test that exists', () => {
+  const faults = guarantees.text.split('\n## Faults')[1]?.match(/^\| (?!fault |---).*$/gm) ?? [];
+  expect(faults.length).toBeGreaterThan(15);
+  for (const row of faults) {
+    const [, path = ''] = /`npx vitest run (\S+)` \|$/.exec(row) ?? expect.fail(`There is no command in ${row}`);
+    expect(isThere(path), join(root, path)).toBe(true);
+  }
+});

@@ -1,0 +1,155 @@
+// The tables of the documents, compared with the code.
+import ts from 'typescript';
+import { describe, expect, test } from 'vitest';
+import { receiverDefaults, receiverOptionNames } from '../../src/core/options.js';
+import { answers } from '../../src/http/answers.js';
+import { defaultBodyLimitBytes } from '../../src/http/options.js';
+import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
+import { basicAuth, headerToken, ipAllowList, transferToken, urlToken, type Verifier } from 'transfer-callbacks';
+import { transferScenarios } from 'transfer-callbacks/sandbox';
+import { storeContract } from 'transfer-callbacks/testing';
+import { findNames, findPage, findTable, listFiles, toNumber } from './pages.js';
+
+const handlers = findPage('docs/handlers.md');
+const stores = findPage('docs/stores.md');
+const reconciliation = findPage('docs/reconciliation.md');
+const testing = findPage('docs/testing.md');
+
+const entries = listEntries();
+const program = ts.createProgram(
+  entries.map(({ source }) => source),
+  readCompilerOptions(),
+);
+const checker = program.getTypeChecker();
+
+/** Returns the type that an entry of the package exports. */
+function findType(entry: string, name: string): ts.Type {
+  const source = entries.find((each) => each.name === entry)?.source ?? expect.fail(`There is no entry ${entry}.`);
+  const symbol = exportsOf(program, source).get(name) ?? expect.fail(`${entry} does not export ${name}.`);
+  return checker.getDeclaredTypeOfSymbol(symbol);
+}
+
+/** Returns the texts that a union of texts consists of. */
+function findTexts(entry: string, name: string): string[] {
+  const type = findType(entry, name);
+  return (type.isUnion() ? type.types : [type]).flatMap((each) => (each.isStringLiteral() ? [each.value] : []));
+}
+
+/** Returns the properties of a type, each with the default that its doc comment states. */
+function findProperties(entry: string, name: string): Map<string, string | undefined> {
+  const properties = checker.getPropertiesOfType(findType(entry, name)).map((symbol): [string, string | undefined] => {
+    const doc = ts.displayPartsToString(symbol.getDocumentationComment(checker));
+    return [symbol.name, /\bDefault (`[^`]+`|[\d ]*\d|\w+)/.exec(doc.replaceAll('\n', ' '))?.[1]];
+  });
+  return new Map(properties);
+}
+
+const firstNames = (rows: string[][]): string[] => rows.flatMap(([name]) => findNames(name));
+
+test('the README shows the status of each outcome, and whether it has Retry-After', () => {
+  const documented = findTable(findPage('README.md'), 'outcome').map(([outcome, status = '']) => [
+    findNames(outcome)[0],
+    Number(status.slice(0, 3)),
+    status.includes('Retry-After'),
+  ]);
+  expect(documented).toEqual(
+    Object.entries(answers).map(([outcome, { status, retryAfter }]) => [outcome, status, retryAfter !== undefined]),
+  );
+});
+
+test('docs/handlers.md lists each outcome', () => {
+  expect(firstNames(findTable(handlers, 'outcome'))).toEqual(Object.keys(answers));
+});
+
+test('docs/handlers.md lists each option of the receiver and of HTTP, with its default', () => {
+  const rows = findTable(handlers, 'option');
+  expect(firstNames(rows).sort()).toEqual([...receiverOptionNames, 'verify', 'bodyLimitBytes'].sort());
+  const defaults = rows
+    .filter(([, value]) => !Number.isNaN(toNumber(value)))
+    .map(([name, value]) => [findNames(name)[0], toNumber(value)]);
+  expect(Object.fromEntries(defaults)).toEqual({ ...receiverDefaults, bodyLimitBytes: defaultBodyLimitBytes });
+});
+
+test.each([
+  [handlers, 'field', 'transfer-callbacks', 'HandlerContext'],
+  [stores, 'option', 'transfer-callbacks', 'PostgresStoreOptions'],
+  [reconciliation, 'option of `confirmWith`', 'transfer-callbacks/client', 'ConfirmOptions'],
+  [reconciliation, 'option of `reconcileTransfers`', 'transfer-callbacks/client', 'ReconcileOptions'],
+  [testing, 'option of `deliver`', 'transfer-callbacks/testing', 'DeliverOptions'],
+  [testing, 'option of `transferSandbox`', 'transfer-callbacks/sandbox', 'TransferSandboxOptions'],
+])('$path lists each %s of %s, %s, with its default', (page, first, entry, name) => {
+  const rows = findTable(page, first);
+  const properties = findProperties(entry, name);
+  expect(firstNames(rows).sort()).toEqual([...properties.keys()].sort());
+  const documented = rows.flatMap(([names, value = '']) => {
+    const values = value.split(', ');
+    return findNames(names).map((each, index): [string, string] => [each, values[index] ?? value]);
+  });
+  for (const [each, value] of documented) {
+    const isExact = !Number.isNaN(toNumber(value)) || /^`[^`]+`$/.test(value);
+    const stated = properties.get(each)?.replaceAll('`', '');
+    if (isExact) expect(value.replaceAll('`', ''), each).toBe(stated);
+  }
+});
+
+test.each([
+  [handlers, 'transfer-callbacks', 'TransferCallbackErrorCode'],
+  [reconciliation, 'transfer-callbacks/client', 'TransferClientErrorCode'],
+])('$path lists each code of %s, %s', (page, entry, name) => {
+  expect(firstNames(findTable(page, 'code')).sort()).toEqual(findTexts(entry, name).sort());
+});
+
+test('docs/reconciliation.md lists each result of a transfer, and each reason to stop', () => {
+  const result = checker.getPropertyOfType(findType('transfer-callbacks/client', 'Reconciled'), 'result');
+  const type = result === undefined ? undefined : checker.getTypeOfSymbol(result);
+  const results = type?.isUnion() ? type.types.map((each) => (each.isStringLiteral() ? each.value : '')) : [];
+  expect(firstNames(findTable(reconciliation, 'result')).sort()).toEqual(results.sort());
+  const reasons = findTexts('transfer-callbacks/client', 'Stopped');
+  expect(firstNames(findTable(reconciliation, 'stopped')).sort()).toEqual(reasons.sort());
+});
+
+test('docs/testing.md lists each scenario as the code describes it', () => {
+  const documented = findTable(testing, 'scenario').map(([name, description]) => ({
+    name: (name ?? '').replaceAll('`', ''),
+    description,
+  }));
+  expect(documented).toEqual(transferScenarios);
+});
+
+test('docs/security.md lists each verifier, and whether it reads the body', () => {
+  const secret = 'a-secret-of-a-test';
+  const made: Record<string, Verifier<unknown>> = {
+    transferToken: transferToken(secret) as Verifier<unknown>,
+    urlToken: urlToken(secret),
+    headerToken: headerToken('x-token', secret),
+    basicAuth: basicAuth({ username: 'service', password: secret }),
+    ipAllowList: ipAllowList(['203.0.113.0/24']),
+  };
+  const documented = findTable(findPage('docs/security.md'), 'verifier').map(([name = '', , reads]) => [
+    /^`(\w+)\(/.exec(name)?.[1],
+    reads,
+  ]);
+  expect(documented).toEqual(
+    Object.entries(made).map(([name, { readsCallback }]) => [name, readsCallback === false ? 'no' : 'yes']),
+  );
+});
+
+describe('numbers in the text', () => {
+  test.each([
+    ['docs/stores.md', `claim expires in ${receiverDefaults.leaseMs / 1_000} s`],
+    ['docs/stores.md', `a key for ${receiverDefaults.retentionMs / 86_400_000} days`],
+    ['docs/stores.md', `Each of the ${storeContract.length} checks`],
+    ['README.md', `claim expires in ${receiverDefaults.leaseMs / 1_000} s`],
+    ['docs/security.md', `${defaultBodyLimitBytes.toLocaleString('en').replace(',', ' ')} bytes`],
+  ])('%s says «%s»', (path, text) => {
+    expect(findPage(path).text).toContain(text);
+  });
+});
+
+test('docs/architecture.md lists each folder of src', () => {
+  const documented = findTable(findPage('docs/architecture.md'), 'folder or file').map(([name = '']) => name);
+  const folders = listFiles('src', '.ts').map((path) =>
+    path.split('/').length > 2 ? path.split('/', 2).join('/') : path,
+  );
+  expect(documented.map((name) => name.replaceAll('`', '')).sort()).toEqual([...new Set(folders)].sort());
+});
