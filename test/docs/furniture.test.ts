@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest';
+import { answers } from '../../src/http/answers.js';
+import { listFiles, readText } from './pages.js';
+
+interface Package {
+  readonly author?: string;
+  readonly publishConfig?: object;
+  readonly repository?: { readonly url: string };
+  readonly bugs?: { readonly url: string };
+  readonly homepage?: string;
+}
+const manifest = JSON.parse(readText('package.json')) as Package;
+const workflows = listFiles('.github/workflows', '.yml');
+
+describe('the workflows', () => {
+  test.each(workflows)('%s pins each action to a commit, and says which version that is', (path) => {
+    const actions = [...readText(path).matchAll(/uses: (.*)/g)].map(([, action = '']) => action);
+    expect(actions.length).toBeGreaterThan(0);
+    expect(actions.filter((action) => !/^[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action))).toEqual([]);
+  });
+
+  test.each(workflows)('%s may read the repository, and not write to it', (path) => {
+    expect(readText(path)).toMatch(/^permissions:\n {2}contents: read$/m);
+    expect(readText(path)).not.toMatch(/contents: write|secrets\./);
+  });
+});
+
+test('the issue form offers each outcome', () => {
+  const [, options = ''] =
+    /id: outcome\n.*?options:\n(.*?) {4}validations/s.exec(readText('.github/ISSUE_TEMPLATE/bug.yml')) ?? [];
+  const offered = [...options.matchAll(/- (.*)/g)].map(([, option = '']) => option);
+  expect(offered.slice(0, -1)).toEqual(Object.keys(answers));
+});
+
+test('the package is published with its provenance', () => {
+  expect(manifest.publishConfig).toEqual({ access: 'public', provenance: true });
+  expect(readText('LICENSE')).toContain(manifest.author);
+});
+
+test('the address of the repository is in package.json alone, whole or not at all', () => {
+  const { repository, bugs, homepage } = manifest;
+  const address = repository?.url.replace(/^git\+/, '').replace(/\.git$/, '');
+  expect([bugs?.url, homepage]).toEqual(
+    address === undefined ? [undefined, undefined] : [`${address}/issues`, `${address}#readme`],
+  );
+});
