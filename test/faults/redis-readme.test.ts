@@ -1,4 +1,4 @@
-// Runs the lines that README.md shows for Redis, as they are, in a process that serves callbacks.
+// Runs the lines that docs/stores.md shows for Redis, as they are, in a process that serves callbacks.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -13,12 +13,10 @@ import { startLossyProxy } from '../support/lossy-proxy.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-const lines = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].find(([, code = '']) =>
-  code.includes("from 'ioredis'"),
-)?.[1];
+const page = readFileSync(new URL('../../docs/stores.md', import.meta.url), 'utf8');
+const lines = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].find(([, code = '']) => code.includes("from 'ioredis'"))?.[1];
 
-/** Serves callbacks at /ioredis and /node-redis, each on the store that the README makes of that client. */
+/** Serves callbacks at /ioredis and /node-redis, each on the store that docs/stores.md makes of that client. */
 const serveStores = `
 import { createServer } from 'node:http';
 import { transferCallbackListener } from 'transfer-callbacks';
@@ -36,8 +34,8 @@ interface App {
   readonly url: string;
 }
 
-async function runReadme(redisPort: number): Promise<App> {
-  const code = (lines ?? expect.fail('The README shows no lines for Redis.')).replaceAll(':6379', `:${redisPort}`);
+async function runPage(redisPort: number): Promise<App> {
+  const code = (lines ?? expect.fail('docs/stores.md shows no lines for Redis.')).replaceAll(':6379', `:${redisPort}`);
   const { outputText } = ts.transpileModule(code, {
     compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },
   });
@@ -69,7 +67,7 @@ async function untilProcessed(url: string): Promise<void> {
 
 test('the process survives a restart of Redis, and its callbacks are processed again', async () => {
   const server = await ownRedis();
-  const { child, url } = await runReadme(server.port);
+  const { child, url } = await runPage(server.port);
   for (const path of ['/ioredis', '/node-redis']) await untilProcessed(url + path);
 
   await server.kill();
@@ -86,7 +84,7 @@ test('ioredis finds the new primary when two servers swap roles behind its addre
   await other.command('replicaof', '127.0.0.1', one.port);
   const proxy = await startLossyProxy(one.port);
   onTestFinished(() => proxy.close());
-  const { url } = await runReadme(proxy.port);
+  const { url } = await runPage(proxy.port);
   await untilProcessed(`${url}/ioredis`);
   const settled = transferSucceeded();
   expect(await post(`${url}/ioredis`, settled)).toMatchObject({ body: '{"outcome":"processed"}' });

@@ -11,11 +11,11 @@ import {
 } from '../support/redis-clients.js';
 import { startRedis, startRedisCluster, type RedisCluster, type RedisServer } from '../support/redis.js';
 
-// The line that the README shows, as it is.
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+// The line that docs/stores.md shows, as it is.
+const page = readFileSync(new URL('../../docs/stores.md', import.meta.url), 'utf8');
 const [, username = '', password = '', prefix = '', rights = ''] =
-  /`ACL SETUSER (\S+) on >(\S+) ~(\S+)\* ([^`]+)`/.exec(readme) ?? [];
-const [, clusterRights = ''] = /`([^`]+)` on a Cluster/.exec(readme) ?? [];
+  /`ACL SETUSER (\S+) on >(\S+) ~(\S+)\* ([^`]+)`/.exec(page) ?? [];
+const [, clusterRights = ''] = /`([^`]+)` on a Cluster/.exec(page) ?? [];
 
 async function restrict(server: RedisServer, ...moreRights: string[]): Promise<void> {
   const line = ['on', `>${password}`, `~${prefix}*`, ...rights.split(' '), ...moreRights];
@@ -32,11 +32,11 @@ const clients: Record<string, (port: number) => Connected | Promise<Connected>> 
   'node-redis': (port) => connectNodeRedis(port, { username, password }),
 };
 
-test('the README grants the rights on the prefix of its own snippet', () => {
-  expect(readme).toContain(`{ prefix: '${prefix}' }`);
+test('docs/stores.md grants the rights on the prefix of its own snippet', () => {
+  expect(page).toContain(`{ prefix: '${prefix}' }`);
 });
 
-describe.each(Object.entries(clients))('with the rights of the README, %s', (_name, connect) => {
+describe.each(Object.entries(clients))('with the rights of docs/stores.md, %s', (_name, connect) => {
   let store: CallbackStore;
   beforeAll(async () => {
     const server = await startRedis();
@@ -52,7 +52,7 @@ describe.each(Object.entries(clients))('with the rights of the README, %s', (_na
   test.concurrent.each(storeContract)('$title', ({ check }) => check(store));
 });
 
-describe('with the rights of the README for a Cluster', () => {
+describe('with the rights of docs/stores.md for a Cluster', () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     const started = (cluster = await startRedisCluster());
@@ -73,7 +73,7 @@ describe('with the rights of the README for a Cluster', () => {
   });
 });
 
-describe('each right of the README is needed', () => {
+describe('each right of docs/stores.md is needed', () => {
   test.each<[string, (store: CallbackStore, lease: Lease) => Promise<unknown>]>([
     ['set', (_store, lease) => lease.settle()],
     ['get', (store) => store.claim('held', { token: 'b', fingerprint: '', leaseMs: 10_000, retentionMs: 10_000 })],
