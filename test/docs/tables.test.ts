@@ -11,7 +11,6 @@ import { storeContract } from 'transfer-callbacks/testing';
 import { findNames, findPage, findTable, listFiles, toNumber } from './pages.js';
 
 const handlers = findPage('docs/handlers.md');
-const stores = findPage('docs/stores.md');
 const reconciliation = findPage('docs/reconciliation.md');
 const testing = findPage('docs/testing.md');
 
@@ -71,14 +70,14 @@ test('docs/handlers.md lists each option of the receiver and of HTTP, with its d
 });
 
 test.each([
-  [handlers, 'field', 'transfer-callbacks', 'HandlerContext'],
-  [stores, 'option', 'transfer-callbacks', 'PostgresStoreOptions'],
-  [reconciliation, 'option of `confirmWith`', 'transfer-callbacks/client', 'ConfirmOptions'],
-  [reconciliation, 'option of `reconcileTransfers`', 'transfer-callbacks/client', 'ReconcileOptions'],
-  [testing, 'option of `deliver`', 'transfer-callbacks/testing', 'DeliverOptions'],
-  [testing, 'option of `transferSandbox`', 'transfer-callbacks/sandbox', 'TransferSandboxOptions'],
-])('$path lists each %s of %s, %s, with its default', (page, first, entry, name) => {
-  const rows = findTable(page, first);
+  ['docs/handlers.md', 'field', 'transfer-callbacks', 'HandlerContext'],
+  ['docs/stores.md', 'option', 'transfer-callbacks', 'PostgresStoreOptions'],
+  ['docs/reconciliation.md', 'option of `confirmWith`', 'transfer-callbacks/client', 'ConfirmOptions'],
+  ['docs/reconciliation.md', 'option of `reconcileTransfers`', 'transfer-callbacks/client', 'ReconcileOptions'],
+  ['docs/testing.md', 'option of `deliver`', 'transfer-callbacks/testing', 'DeliverOptions'],
+  ['docs/testing.md', 'option of `transferSandbox`', 'transfer-callbacks/sandbox', 'TransferSandboxOptions'],
+])('%s lists each %s of %s, %s, with its default', (path, first, entry, name) => {
+  const rows = findTable(findPage(path), first);
   const properties = findProperties(entry, name);
   expect(firstNames(rows).sort()).toEqual([...properties.keys()].sort());
   const documented = rows.flatMap(([names, value = '']) => {
@@ -93,10 +92,10 @@ test.each([
 });
 
 test.each([
-  [handlers, 'transfer-callbacks', 'TransferCallbackErrorCode'],
-  [reconciliation, 'transfer-callbacks/client', 'TransferClientErrorCode'],
-])('$path lists each code of %s, %s', (page, entry, name) => {
-  expect(firstNames(findTable(page, 'code')).sort()).toEqual(findTexts(entry, name).sort());
+  ['docs/handlers.md', 'transfer-callbacks', 'TransferCallbackErrorCode'],
+  ['docs/reconciliation.md', 'transfer-callbacks/client', 'TransferClientErrorCode'],
+])('%s lists each code of %s, %s', (path, entry, name) => {
+  expect(firstNames(findTable(findPage(path), 'code')).sort()).toEqual(findTexts(entry, name).sort());
 });
 
 test('docs/reconciliation.md lists each result of a transfer, and each reason to stop', () => {
@@ -139,6 +138,7 @@ describe('numbers in the text', () => {
     ['docs/stores.md', `claim expires in ${receiverDefaults.leaseMs / 1_000} s`],
     ['docs/stores.md', `a key for ${receiverDefaults.retentionMs / 86_400_000} days`],
     ['docs/stores.md', `Each of the ${storeContract.length} checks`],
+    ['README.md', `${transferScenarios.length} scenarios`],
     ['README.md', `claim expires in ${receiverDefaults.leaseMs / 1_000} s`],
     ['docs/security.md', `${defaultBodyLimitBytes.toLocaleString('en').replace(',', ' ')} bytes`],
   ])('%s says «%s»', (path, text) => {
