@@ -85,7 +85,8 @@ const notice = '<!-- Written by `npm run api` from the doc comments. Change thos
 const isType = ({ flags }: ts.Symbol): boolean =>
   (flags & (ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias)) !== 0 && (flags & ts.SymbolFlags.Class) === 0;
 const pageFile = ({ name }: Entry): string => `${name === 'transfer-callbacks' ? 'root' : basename(name)}.md`;
-const firstSentence = (doc: string): string => (doc.split(/(?<=[.:])\s/)[0] ?? '').replace(/:$/, '.');
+/** Returns the first sentence, or what stands before a list. */
+const firstSentence = (doc: string): string => (doc.split(/(?<=\.)\s|(?<=:)\n-/)[0] ?? '').replace(/:$/, '.');
 const toCell = (text: string): string => text.replaceAll('\n', ' ').replaceAll('|', String.raw`\|`);
 
 function renderIndex(all: readonly EntryExports[]): ApiPage {

@@ -5,7 +5,15 @@ import { receiverDefaults, receiverOptionNames } from '../../src/core/options.js
 import { answers } from '../../src/http/answers.js';
 import { defaultBodyLimitBytes } from '../../src/http/options.js';
 import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
-import { basicAuth, headerToken, ipAllowList, transferToken, urlToken, type Verifier } from 'transfer-callbacks';
+import {
+  basicAuth,
+  headerToken,
+  ipAllowList,
+  transferToken,
+  urlToken,
+  type OutcomeName,
+  type Verifier,
+} from 'transfer-callbacks';
 import { transferScenarios } from 'transfer-callbacks/sandbox';
 import { storeContract } from 'transfer-callbacks/testing';
 import { findNames, findPage, findTable, listFiles, toNumber } from './pages.js';
@@ -58,6 +66,28 @@ test('the README shows the status of each outcome, and whether it has Retry-Afte
 
 test('docs/handlers.md lists each outcome', () => {
   expect(firstNames(findTable(handlers, 'outcome'))).toEqual(Object.keys(answers));
+});
+
+test('docs/handlers.md shows what the service gets when a handler fails', () => {
+  const documented = findTable(handlers, 'what it does').map(([, outcome, response = '']) => [
+    findNames(outcome)[0] as OutcomeName,
+    Number(response.slice(0, 3)),
+    response.includes('Retry-After'),
+  ]);
+  expect(documented.length).toBeGreaterThan(0);
+  expect(documented).toEqual(
+    documented.map(([outcome]) => {
+      const { status, retryAfter } = answers[outcome as OutcomeName];
+      return [outcome, status, retryAfter !== undefined];
+    }),
+  );
+});
+
+test('what the README says of the stores is in docs/stores.md', () => {
+  const [, section = ''] = findPage('README.md').text.split('\n## Stores\n');
+  const rows = section.split('\n## ')[0]?.match(/^\| .*$/gm) ?? [];
+  expect(rows.length).toBeGreaterThan(3);
+  for (const row of rows) expect(findPage('docs/stores.md').text).toContain(row);
 });
 
 test('docs/handlers.md lists each option of the receiver and of HTTP, with its default', () => {
