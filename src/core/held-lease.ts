@@ -48,6 +48,7 @@ export class HeldLease<Tx> implements Abortable {
   readonly #renewUntil: number;
   #lease: Lease<Tx>;
   #state: State = 'running';
+  #claims = 1;
   #heartbeat: ScheduledCall;
   #renewal: Promise<void> | undefined;
   #renewalError: unknown;
@@ -61,6 +62,11 @@ export class HeldLease<Tx> implements Abortable {
     this.#renewUntil = performance.now() + deadlinesHeld * terms.times.handlerTimeoutMs;
     this.#heartbeat = terms.heartbeats.set(this.#beat);
     terms.inFlight.add(this);
+  }
+
+  /** What every log line carries. */
+  get #names(): { delivery: string; id: string } {
+    return { delivery: this.#request.token, id: this.#id };
   }
 
   get signal(): AbortSignal {
@@ -105,7 +111,7 @@ export class HeldLease<Tx> implements Abortable {
       await store.release(this.#lease);
     } catch (error) {
       logger.warn(
-        { id: this.#id, err: error },
+        { ...this.#names, err: error },
         `A claim could not be released; it is free within ${times.leaseMs} ms.`,
       );
     }
@@ -137,7 +143,7 @@ export class HeldLease<Tx> implements Abortable {
     if (this.#state === 'running' && performance.now() > this.#renewUntil) {
       this.#state = 'lapsing';
       heartbeats.clear(this.#heartbeat);
-      logger.error({ id: this.#id }, 'A handler has exceeded its timeout sixfold; its lease is no longer renewed.');
+      logger.error(this.#names, 'A handler has exceeded its timeout sixfold; its lease is no longer renewed.');
       this.#turn.passOn();
       return;
     }
@@ -148,7 +154,7 @@ export class HeldLease<Tx> implements Abortable {
       // The next renewal comes while the lease still lasts.
       if (this.#renewalError === undefined && this.#state === 'running') {
         logger.warn(
-          { id: this.#id, err: error },
+          { ...this.#names, err: error },
           'The lease of a transfer callback could not be renewed; it is tried again.',
         );
       }
@@ -164,18 +170,21 @@ export class HeldLease<Tx> implements Abortable {
   async #claimAgain(): Promise<boolean> {
     const { store, logger } = this.#terms;
     if (store.transactional) return false;
-    const claim = await store.claim(this.#id, { ...this.#request, token: crypto.randomUUID(), queueMs: 0 });
+    const claim = await store.claim(this.#id, { ...this.#request, token: this.#nextToken(), queueMs: 0 });
     if (claim.state !== 'claimed') return false;
     if (this.#state !== 'running') {
       await store.release(claim.lease);
       return false;
     }
     this.#lease = claim.lease;
-    logger.warn(
-      { id: this.#id },
-      'The lease of a transfer callback had lapsed under its handler; it was claimed again.',
-    );
+    logger.warn(this.#names, 'The lease of a transfer callback had lapsed under its handler; it was claimed again.');
     return true;
+  }
+
+  /** The name of the delivery, and the number of the claim: `…/k3x9q2h1-17.2` is the second one of `…/k3x9q2h1-17`. */
+  #nextToken(): string {
+    this.#claims += 1;
+    return `${this.#request.token}.${this.#claims}`;
   }
 
   #lose(): void {
@@ -185,7 +194,7 @@ export class HeldLease<Tx> implements Abortable {
     this.abort(new TransferCallbackError('LEASE_LOST', 'The lease passed to another delivery.'));
     const cause = this.#renewalError === undefined ? {} : { err: this.#renewalError };
     logger.error(
-      { id: this.#id, ...cause },
+      { ...this.#names, ...cause },
       'The lease of a transfer callback was lost: another delivery may run its handler too.',
     );
     this.#turn.passOn();
@@ -201,8 +210,8 @@ export class HeldLease<Tx> implements Abortable {
       try {
         const overlapped = hasOverlapped(await store.settle(this.#lease));
         const message = 'A handled transfer callback was recorded on retry';
-        if (overlapped) logger.error({ id: this.#id }, `${message}; it may have been handled twice.`);
-        else logger.warn({ id: this.#id }, `${message}.`);
+        if (overlapped) logger.error(this.#names, `${message}; it may have been handled twice.`);
+        else logger.warn(this.#names, `${message}.`);
         break;
       } catch {
         // Already reported by `settle`.
