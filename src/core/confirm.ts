@@ -1,9 +1,10 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { CallbackShape } from './callback.js';
 import { TransferCallbackError } from './errors.js';
-import { requireSameFacts, type CallbackIdentity } from './facts.js';
+import { requireSameFacts } from './facts.js';
 import type { InFlight } from './in-flight.js';
 import type { ResolvedOptions } from './options.js';
+import type { ReceivedCallback } from './received.js';
 import type { TimerQueue } from './timers.js';
 
 /**
@@ -11,9 +12,7 @@ import type { TimerQueue } from './timers.js';
  * event or facts differ, with CONFIRM_TIMEOUT, or with CLOSING.
  */
 export async function confirmCallback<C extends CallbackShape, Tx>(
-  callback: C,
-  source: string,
-  identity: CallbackIdentity,
+  received: ReceivedCallback<C>,
   { confirm, confirmTimeoutMs }: ResolvedOptions<C, Tx>,
   deadlines: TimerQueue,
   inFlight: InFlight,
@@ -38,7 +37,9 @@ export async function confirmCallback<C extends CallbackShape, Tx>(
   });
   inFlight.add(abortable);
   try {
-    return requireSameFacts(await Promise.race([confirm?.(callback, { signal, source }), aborted]), identity);
+    const { callback, token: delivery, source } = received;
+    const confirming = confirm?.(callback, { delivery, source, signal });
+    return requireSameFacts(await Promise.race([confirming, aborted]), received);
   } finally {
     deadlines.clear(timer);
     inFlight.remove(abortable);

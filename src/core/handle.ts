@@ -3,6 +3,8 @@ import { isRetryLater, TransferCallbackError } from './errors.js';
 import type { HeldLease } from './held-lease.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcome.js';
+import type { ReceivedCallback } from './received.js';
+import { report } from './report.js';
 import type { TimerQueue } from './timers.js';
 
 /** How the handler itself ended. */
@@ -10,20 +12,22 @@ type Handled = { outcome: 'processed' } | Extract<Ending, { outcome: 'retry_late
 
 /**
  * Runs the handler under its lease, and settles or releases the lease afterwards. On timeout it resolves with `timed_out`,
- * and the lease is held until the handler settles; `onLateEnding` then gets the second ending. Never rejects.
+ * and the lease is held until the handler settles; then the second ending is reported. Never rejects.
  */
 export function handleCallback<C extends CallbackShape, Tx>(
   callback: C,
   context: HandlerContext<Tx>,
+  received: ReceivedCallback<C>,
   lease: HeldLease<Tx>,
   options: ResolvedOptions<C, Tx>,
   deadlines: TimerQueue,
-  onLateEnding: (ending: Ending) => void,
 ): Promise<Ending> {
   return new Promise((resolve) => {
     let end: (ending: Ending) => void = resolve;
     const deadline = deadlines.set(() => {
-      end = onLateEnding;
+      end = (ending) => {
+        report({ ...received.toOutcome(ending), late: true }, options);
+      };
       const message = `The handler did not settle within ${options.handlerTimeoutMs} ms.`;
       const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
       resolve({ outcome: 'timed_out', error });

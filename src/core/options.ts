@@ -14,6 +14,8 @@ import type { CallbackStore } from './store.js';
 
 /** What a handler gets beside the callback. */
 export interface HandlerContext<Tx = undefined> {
+  /** Names this delivery in log lines, outcomes and the store, for logs of your own. */
+  delivery: string;
   /**
    * Aborts when the handler's deadline has passed, its lease was lost, or the receiver closes. JavaScript cannot
    * stop the handler: pass the signal on to whatever can be cancelled.
@@ -27,6 +29,8 @@ export interface HandlerContext<Tx = undefined> {
 
 /** What `confirm` gets beside the callback. */
 export interface ConfirmContext {
+  /** Names this delivery in log lines, outcomes and the store, for logs of your own. */
+  delivery: string;
   /** Aborts when `confirmTimeoutMs` has passed, or the receiver closes. */
   signal: AbortSignal;
   /** Where the callback came from, as given to `receive`. It comes from code, never from the sender. */

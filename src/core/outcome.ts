@@ -68,6 +68,8 @@ interface Identified {
 export type Ended = (Identified & Ending) | Invalid | Unauthorized;
 
 interface Measured {
+  /** Names the delivery: when it came in, host, process, number. It is the token of its claim, and so in the store. */
+  delivery: string;
   /** Where the callback came from: `http`, or what was given to `receive`. */
   source: string;
   /** From the call of `receive` to this outcome, in milliseconds. */

@@ -1,13 +1,15 @@
-import { shorten, type CallbackShape, type TransferCallback } from './callback.js';
+import type { CallbackShape, TransferCallback } from './callback.js';
 import { Claims } from './claim.js';
 import { confirmCallback } from './confirm.js';
+import { deliveryNames } from './delivery.js';
 import { TransferCallbackError, wholeNumber } from './errors.js';
-import { parseFingerprint, toFingerprint } from './facts.js';
+import { parseFingerprint } from './facts.js';
 import { handleCallback } from './handle.js';
 import { HeldLease, type Granted, type LeaseTerms } from './held-lease.js';
 import { InFlight } from './in-flight.js';
 import { renewalsPerLease, resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
 import type { Ending, TransferCallbackOutcome } from './outcome.js';
+import { ReceivedCallback } from './received.js';
 import { report } from './report.js';
 import { TimedStore } from './timed-store.js';
 import { TimerQueue } from './timers.js';
@@ -66,6 +68,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
 class Receiver<C extends CallbackShape, Tx> {
   readonly options: ResolvedOptions<C, Tx>;
   readonly #isCustomSchema: boolean;
+  readonly #nameDelivery = deliveryNames();
   readonly #inFlight = new InFlight();
   readonly #claims: Claims<Tx>;
   readonly #leaseTerms: LeaseTerms<Tx>;
@@ -99,6 +102,7 @@ class Receiver<C extends CallbackShape, Tx> {
     { source = 'direct', verify }: ReceiveOptions<C>,
   ): Promise<TransferCallbackOutcome> {
     this.#inFlight.begin();
+    const delivery = this.#nameDelivery();
     const startedAt = performance.now();
     const validated = validateCallback(input, this.options.schema, this.#isCustomSchema);
     const isValid = 'callback' in validated;
@@ -109,23 +113,15 @@ class Receiver<C extends CallbackShape, Tx> {
         // Logged only: if the service changes a field that a verifier reads, every delivery is refused, and these
         // issues say why.
         const issues = isValid ? {} : { issues: validated.issues };
-        return this.#end({ source, durationMs: sinceMs(startedAt), ...refusal, ...issues });
+        return this.#end({ delivery, source, durationMs: sinceMs(startedAt), ...refusal, ...issues });
       }
     }
     if (!isValid) {
-      return this.#end({ source, durationMs: sinceMs(startedAt), ...validated, verified: verify !== undefined });
+      const verified = verify !== undefined;
+      return this.#end({ delivery, source, durationMs: sinceMs(startedAt), ...validated, verified });
     }
-
-    const { callback } = validated;
-    const { event, data } = callback;
-    const { id, status } = data;
-    const externalId = shorten(data.externalId);
-    const reportLate = (ending: Ending): void => {
-      const durationMs = sinceMs(startedAt);
-      this.#report({ source, durationMs, id, externalId, event, status, ...ending, late: true });
-    };
-    const ending = await this.#process(callback, source, reportLate);
-    return this.#end({ source, durationMs: sinceMs(startedAt), id, externalId, event, status, ...ending });
+    const received = new ReceivedCallback(delivery, source, startedAt, validated.callback);
+    return this.#end(received.toOutcome(await this.#process(received)));
   }
 
   async close({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Promise<{ unfinished: number }> {
@@ -133,34 +129,24 @@ class Receiver<C extends CallbackShape, Tx> {
     return (this.#closed ??= this.#finishAll(timeoutMs));
   }
 
-  async #process(callback: C, source: string, reportLate: (ending: Ending) => void): Promise<Ending> {
+  async #process(received: ReceivedCallback<C>): Promise<Ending> {
     if (this.closing) return { outcome: 'closing' };
-    const { event, data } = callback;
-    const { id, externalId } = data;
-    const fingerprint = toFingerprint(callback);
-    let confirmed = callback;
+    let { callback } = received;
     if (this.options.confirm !== undefined) {
       try {
-        const identity = { id, event, fingerprint };
-        confirmed = await confirmCallback(
-          callback,
-          source,
-          identity,
-          this.options,
-          this.#confirmDeadlines,
-          this.#inFlight,
-        );
+        callback = await confirmCallback(received, this.options, this.#confirmDeadlines, this.#inFlight);
       } catch (error) {
         return isClosing(error) ? { outcome: 'closing' } : { outcome: 'unconfirmed', error };
       }
     }
-    const token = crypto.randomUUID();
-    const claim = await this.#claims.claim(id, { token, fingerprint, event, externalId });
+    const claim = await this.#claims.claim(received.id, received);
     switch (claim.state) {
       case 'claimed':
-        return this.#handle(confirmed, source, claim, reportLate);
+        return this.#handle(callback, received, claim);
       case 'settled':
-        return claim.fingerprint === fingerprint ? { outcome: 'duplicate' } : conflict(claim.fingerprint, fingerprint);
+        return claim.fingerprint === received.fingerprint
+          ? { outcome: 'duplicate' }
+          : conflict(claim.fingerprint, received.fingerprint);
       case 'unavailable':
         return { outcome: 'store_unavailable', error: claim.error };
       case 'in_progress':
@@ -169,30 +155,21 @@ class Receiver<C extends CallbackShape, Tx> {
     }
   }
 
-  async #handle(
-    callback: C,
-    source: string,
-    claim: Granted<Tx>,
-    reportLate: (ending: Ending) => void,
-  ): Promise<Ending> {
-    const lease = new HeldLease(callback.data.id, claim, this.#leaseTerms);
+  async #handle(callback: C, received: ReceivedCallback<C>, claim: Granted<Tx>): Promise<Ending> {
+    const lease = new HeldLease(received.id, claim, this.#leaseTerms);
     if (this.closing) {
       await lease.release();
       return { outcome: 'closing' };
     }
-    const context = { signal: lease.signal, source, tx: claim.lease.tx };
-    return handleCallback(callback, context, lease, this.options, this.#handlerDeadlines, reportLate);
+    const { token: delivery, source } = received;
+    const context = { delivery, source, signal: lease.signal, tx: claim.lease.tx };
+    return handleCallback(callback, context, received, lease, this.options, this.#handlerDeadlines);
   }
 
   #end(outcome: TransferCallbackOutcome): TransferCallbackOutcome {
-    this.#report(outcome);
+    report(outcome, this.options);
     this.#inFlight.end();
     return outcome;
-  }
-
-  #report(outcome: TransferCallbackOutcome): void {
-    Object.freeze(outcome);
-    report(outcome, this.options);
   }
 
   async #finishAll(timeoutMs: number): Promise<{ unfinished: number }> {

@@ -21,11 +21,12 @@ const lines: Record<Exclude<OutcomeName, 'processed' | 'duplicate'>, [Level, str
   closing: ['warn', 'A transfer callback came while the receiver was closing.'],
 };
 
-/** Reports how a delivery ended to the logger, `onOutcome` and the diagnostics channel. Never throws, never waits. */
+/** Freezes the outcome, and reports it to the logger, `onOutcome` and the diagnostics channel. Never throws, never waits. */
 export function report<C extends CallbackShape, Tx>(
   outcome: TransferCallbackOutcome,
   { logger, onOutcome }: ResolvedOptions<C, Tx>,
 ): void {
+  Object.freeze(outcome);
   const line = findLine(outcome);
   if (line !== undefined) {
     const { error: err, ...details } = { error: undefined, ...outcome };
@@ -37,7 +38,7 @@ export function report<C extends CallbackShape, Tx>(
     resolve(onOutcome(outcome));
   });
   reported.catch((error: unknown) => {
-    logger.error({ err: error }, '`onOutcome` threw.');
+    logger.error({ delivery: outcome.delivery, err: error }, '`onOutcome` threw.');
   });
 }
 

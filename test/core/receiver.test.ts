@@ -38,11 +38,20 @@ describe('a delivery', () => {
       status: 'SUCCESS',
       source: 'queue',
       durationMs: 0,
+      delivery: expect.any(String) as string,
     });
     expect(await receiver.receive(failure)).toMatchObject({ outcome: 'processed', status: 'FAILED', source: 'direct' });
 
     expect(onSuccess.mock.calls).toEqual([
-      [success, { source: 'queue', tx: undefined, signal: expect.any(AbortSignal) as AbortSignal }],
+      [
+        success,
+        {
+          delivery: expect.any(String) as string,
+          source: 'queue',
+          tx: undefined,
+          signal: expect.any(AbortSignal) as AbortSignal,
+        },
+      ],
     ]);
     expect(onFailed.mock.calls).toEqual([
       [failure, { source: 'direct', tx: undefined, signal: expect.any(AbortSignal) as AbortSignal }],
@@ -136,6 +145,7 @@ describe('a delivery', () => {
       verified: false,
       source: 'direct',
       durationMs: 0,
+      delivery: expect.any(String) as string,
     });
   });
 
@@ -203,12 +213,14 @@ describe('a delivery', () => {
       outcome: 'unauthorized',
       source: 'direct',
       durationMs: 0,
+      delivery: expect.any(String) as string,
     });
     expect(await receiver.receive('nonsense', { verify })).toEqual({
       outcome: 'unauthorized',
       issues: [{ path: [], message: 'Invalid input: expected object, received string' }],
       source: 'direct',
       durationMs: 0,
+      delivery: expect.any(String) as string,
     });
     expect(claim).not.toHaveBeenCalled();
   });
