@@ -38,7 +38,7 @@ const firstRetryPauseMs = 100;
 
 /** A lease that is renewed automatically until it is settled, released or abandoned. */
 export class HeldLease<Tx> implements Abortable {
-  readonly #id: string;
+  readonly id: string;
   readonly #terms: LeaseTerms<Tx>;
   readonly #request: ClaimRequest;
   readonly #turn: Turn;
@@ -54,7 +54,7 @@ export class HeldLease<Tx> implements Abortable {
   #renewalError: unknown;
 
   constructor(id: string, { lease, request, turn }: Granted<Tx>, terms: LeaseTerms<Tx>) {
-    this.#id = id;
+    this.id = id;
     this.#lease = lease;
     this.#request = request;
     this.#turn = turn;
@@ -66,7 +66,12 @@ export class HeldLease<Tx> implements Abortable {
 
   /** What every log line carries. */
   get #names(): { delivery: string; id: string } {
-    return { delivery: this.#request.token, id: this.#id };
+    return { delivery: this.#request.token, id: this.id };
+  }
+
+  get handlerMs(): number | undefined {
+    if (this.#state !== 'running' && this.#state !== 'lapsing') return undefined;
+    return performance.now() - this.#renewUntil + deadlinesHeld * this.#terms.times.handlerTimeoutMs;
   }
 
   get signal(): AbortSignal {
@@ -170,7 +175,7 @@ export class HeldLease<Tx> implements Abortable {
   async #claimAgain(): Promise<boolean> {
     const { store, logger } = this.#terms;
     if (store.transactional) return false;
-    const claim = await store.claim(this.#id, { ...this.#request, token: this.#nextToken(), queueMs: 0 });
+    const claim = await store.claim(this.id, { ...this.#request, token: this.#nextToken(), queueMs: 0 });
     if (claim.state !== 'claimed') return false;
     if (this.#state !== 'running') {
       await store.release(claim.lease);
