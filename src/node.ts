@@ -11,7 +11,15 @@ export {
 export { ipAllowList } from './http/ip-allow-list.js';
 export type { Secret } from './http/secrets.js';
 export type { Verifier } from './http/verifier.js';
-export { transferCallbackReceiver, type ReceiveOptions, type TransferCallbackReceiver } from './core/receiver.js';
+export {
+  transferCallbackReceiver,
+  type ReceiveOptions,
+  type TransferCallbackReceiver,
+  type Unfinished,
+} from './core/receiver.js';
+export type { InspectedCallback, StoreCheck } from './core/inspection.js';
+export type { ForgetOptions, ForgottenCallback } from './core/forget.js';
+export type { ConfirmTrace, HandleTrace, ReceiveTrace, StoreTrace } from './core/trace.js';
 export type { ConfirmContext, HandlerContext, ReceiverOptions, ResolvedOptions } from './core/options.js';
 export type { Logger } from './core/logger.js';
 export type { TransferCallbackFacts } from './core/facts.js';

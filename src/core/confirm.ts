@@ -6,6 +6,7 @@ import type { InFlight } from './in-flight.js';
 import type { ResolvedOptions } from './options.js';
 import type { ReceivedCallback } from './received.js';
 import type { TimerQueue } from './timers.js';
+import { confirmChannel, traceConfirm } from './trace.js';
 
 /**
  * Calls `confirm` and resolves with the callback it returns. Rejects with what it throws, with UNCONFIRMED if the id,
@@ -31,14 +32,17 @@ export async function confirmCallback<C extends CallbackShape, Tx>(
       reject(signal.reason as Error);
     });
   });
-  const abortable = { abort, finish: () => undefined };
+  const abortable = { id: received.id, abort, finish: () => undefined };
   const timer = deadlines.set(() => {
     abort(new TransferCallbackError('CONFIRM_TIMEOUT', `\`confirm\` did not settle within ${confirmTimeoutMs} ms.`));
   });
   inFlight.add(abortable);
   try {
     const { callback, token: delivery, source } = received;
-    const confirming = confirm?.(callback, { delivery, source, signal });
+    const context = { delivery, source, signal };
+    const confirming = confirmChannel.start.hasSubscribers
+      ? traceConfirm(received, () => confirm?.(callback, context))
+      : confirm?.(callback, context);
     return requireSameFacts(await Promise.race([confirming, aborted]), received);
   } finally {
     deadlines.clear(timer);

@@ -12,8 +12,10 @@ export type TransferCallbackErrorCode =
   | 'STORE_TIMEOUT'
   /** The store holds something under the callback's key that it did not write. */
   | 'STORE_RECORD_UNREADABLE'
-  /** The store, or its client, replied to a claim with something that neither grants nor refuses it. */
+  /** The store, or its client, replied with something that it may not reply with. No handler was run for it. */
   | 'STORE_REPLY_UNEXPECTED'
+  /** The store has no `read` or no `forget`, which it may leave out. */
+  | 'STORE_UNSUPPORTED'
   /** The handler did not settle within `handlerTimeoutMs`. */
   | 'HANDLER_TIMEOUT'
   /** A verifier did not settle within `verifyTimeoutMs`. */

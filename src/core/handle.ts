@@ -6,9 +6,10 @@ import type { Ending } from './outcome.js';
 import type { ReceivedCallback } from './received.js';
 import { report } from './report.js';
 import type { TimerQueue } from './timers.js';
+import { handleChannel, traceHandler } from './trace.js';
 
-/** How the handler itself ended. */
-type Handled = { outcome: 'processed' } | Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
+/** What a throw of the handler means. */
+type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
 
 /**
  * Runs the handler under its lease, and settles or releases the lease afterwards. On timeout it resolves with `timed_out`,
@@ -33,31 +34,38 @@ export function handleCallback<C extends CallbackShape, Tx>(
       resolve({ outcome: 'timed_out', error });
       lease.abort(error);
     });
-    void runHandler(callback, context, options).then(async (handled) => {
+    void (async () => {
+      let failure: Failure | undefined;
+      try {
+        await (handleChannel.start.hasSubscribers
+          ? traceHandler(received, () => callHandler(callback, context, options))
+          : callHandler(callback, context, options));
+      } catch (error) {
+        failure = toFailure(error);
+      }
       deadlines.clear(deadline);
-      if (handled.outcome === 'processed') {
+      if (failure === undefined) {
         end(await lease.settle());
       } else {
         await lease.release();
-        end(handled);
+        end(failure);
       }
-    });
+    })();
   });
 }
 
-async function runHandler<C extends CallbackShape, Tx>(
+function callHandler<C extends CallbackShape, Tx>(
   callback: C,
   context: HandlerContext<Tx>,
   { onSuccess, onFailed }: ResolvedOptions<C, Tx>,
-): Promise<Handled> {
-  try {
-    await (callback.event === 'transfer.success'
-      ? onSuccess(callback as unknown as CallbackFor<C, 'transfer.success'>, context)
-      : onFailed(callback as unknown as CallbackFor<C, 'transfer.failed'>, context));
-    return { outcome: 'processed' };
-  } catch (error) {
-    return isRetryLater(error)
-      ? { outcome: 'retry_later', retryAfterMs: error.retryAfterMs, error }
-      : { outcome: 'handler_failed', error };
-  }
+): unknown {
+  return callback.event === 'transfer.success'
+    ? onSuccess(callback as unknown as CallbackFor<C, 'transfer.success'>, context)
+    : onFailed(callback as unknown as CallbackFor<C, 'transfer.failed'>, context);
+}
+
+function toFailure(error: unknown): Failure {
+  return isRetryLater(error)
+    ? { outcome: 'retry_later', retryAfterMs: error.retryAfterMs, error }
+    : { outcome: 'handler_failed', error };
 }

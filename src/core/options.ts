@@ -7,7 +7,7 @@ import {
   type TransferCallback,
 } from './callback.js';
 import { invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from './errors.js';
-import { toLogger, type Logger } from './logger.js';
+import { toLogger, type Logger, type SafeLogger } from './logger.js';
 import type { TransferCallbackOutcome } from './outcome.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
 import type { CallbackStore } from './store.js';
@@ -77,7 +77,10 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
    * awaited; what it throws is logged.
    */
   onOutcome?: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
-  /** Default `console`, for warnings and errors; `false` for none. */
+  /**
+   * Gets one line for every delivery: `info` if it was acknowledged, `warn` if the service mends it, `error` if a person
+   * must. Default `console`, for warnings and errors; `false` for none.
+   */
   logger?: Logger | false | undefined;
 }
 
@@ -122,7 +125,7 @@ export const receiverOptionNames = [
 /** Validates the options and applies the defaults. Reads each option once. Throws INVALID_ARGUMENT. */
 export function resolveReceiverOptions<C extends CallbackShape, Tx>(
   options: ReceiverOptions<C, Tx>,
-): ResolvedOptions<C, Tx> {
+): ResolvedOptions<C, Tx> & { readonly logger: SafeLogger } {
   onlyKnownOptions(options, receiverOptionNames);
   const { store, onSuccess, onFailed, confirm, onOutcome, logger, schema } = options;
   const wish = 'a store, such as memoryStore(), redisStore(client) or postgresStore(pool)';

@@ -17,7 +17,10 @@ export class ReceivedCallback<C extends CallbackShape> implements ClaimTerms {
   readonly externalId: string;
   readonly event: CallbackShape['event'];
   readonly status: CallbackShape['data']['status'];
+  readonly timestamp: string | undefined;
   readonly fingerprint: string;
+  waitingSince: number | undefined = undefined;
+  waitedMs = 0;
 
   constructor(delivery: string, source: string, startedAt: number, callback: C) {
     const { event, data } = callback;
@@ -29,7 +32,14 @@ export class ReceivedCallback<C extends CallbackShape> implements ClaimTerms {
     this.externalId = data.externalId;
     this.event = event;
     this.status = data.status;
+    const { timestamp } = data as { timestamp?: unknown };
+    this.timestamp = typeof timestamp === 'string' ? timestamp : undefined;
     this.fingerprint = toFingerprint(callback);
+  }
+
+  /** The claim is decided: ends the wait, if there was one. */
+  endWait(): void {
+    if (this.waitingSince !== undefined) this.waitedMs = performance.now() - this.waitingSince;
   }
 
   /** Returns the outcome, as of now. */
@@ -41,8 +51,10 @@ export class ReceivedCallback<C extends CallbackShape> implements ClaimTerms {
       externalId: shorten(this.externalId),
       event: this.event,
       status: this.status,
+      timestamp: this.timestamp,
       source: this.source,
       durationMs: performance.now() - this.startedAt,
+      waitedMs: this.waitedMs,
       ...ending,
     };
   }

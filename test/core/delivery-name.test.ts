@@ -90,7 +90,7 @@ test('a claim under a running handler is a second claim of the same delivery', a
   ends.resolve();
   const { outcome, delivery: name } = await delivery;
   expect(outcome).toBe('processed');
-  expect(tokens).toEqual([name, `${name}.2`]);
+  expect(tokens.slice(0, 2)).toEqual([name, `${name}.2`]);
   expect(readDelivery(`${name}.2`)).toEqual(readDelivery(name));
   expect(logger.lines[0]?.details).toMatchObject({ delivery: name });
 });
@@ -103,9 +103,9 @@ test('the log line of a throwing `onOutcome` names the delivery', async () => {
       throw new Error('no');
     },
   });
-  const { delivery } = await receiver.receive(transferSucceeded());
+  const { delivery, id } = await receiver.receive(transferSucceeded());
   await vi.waitUntil(() => logger.lines.length > 0);
   expect(logger.lines).toEqual([
-    { level: 'error', message: '`onOutcome` threw.', details: { delivery, err: expect.anything() as unknown } },
+    { level: 'error', message: '`onOutcome` threw.', details: { delivery, id, err: expect.anything() as unknown } },
   ]);
 });

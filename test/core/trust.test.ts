@@ -42,7 +42,7 @@ describe('verify', () => {
     verdict.resolve(true);
     expect(await delivery).toMatchObject({ outcome: 'closing' });
     await vi.advanceTimersByTimeAsync(0);
-    expect(closed).toHaveBeenCalledWith({ unfinished: 0 });
+    expect(closed).toHaveBeenCalledWith({ unfinished: 0, ids: [] });
   });
 
   test('an invalid callback of a verified sender keeps its ids, and is an error in the log', async () => {
@@ -154,7 +154,7 @@ describe('confirm', () => {
     const closed = receiver.close({ timeoutMs: 100 });
     await vi.advanceTimersByTimeAsync(100);
     expect(await closing).toMatchObject({ outcome: 'closing' });
-    expect(await closed).toEqual({ unfinished: 0 });
+    expect(await closed).toEqual({ unfinished: 0, ids: [] });
     expect(reasons).toMatchObject([{ code: 'CONFIRM_TIMEOUT' }, { code: 'CLOSING' }]);
   });
 });

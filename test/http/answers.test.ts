@@ -249,7 +249,7 @@ describe.each(edges)('on $name', (edge) => {
     finish();
     const processed = await first;
     expect([processed.status, processed.headers.connection]).toEqual([200, 'close']);
-    expect(await closed).toEqual({ unfinished: 0 });
+    expect(await closed).toEqual({ unfinished: 0, ids: [] });
   });
 
   test.each([
