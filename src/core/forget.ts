@@ -1,5 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
-import { invalidArgument, onlyKnownOptions } from './errors.js';
+import { invalidArgument, onlyKnownOptions } from './checks.js';
 import { parseFingerprint, type TransferCallbackFacts } from './facts.js';
 import { requireId, unsupported, type Inspection } from './inspection.js';
 import type { SafeLogger } from './logger.js';

@@ -1,5 +1,6 @@
 import type { CallbackFor, CallbackShape } from './callback.js';
-import { isRetryLater, TransferCallbackError } from './errors.js';
+import { TransferCallbackError } from './errors.js';
+import { isRetryLater } from './retry-later.js';
 import type { HeldLease } from './held-lease.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcome.js';

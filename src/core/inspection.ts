@@ -1,5 +1,6 @@
 import { idMessage, isCallbackId } from './callback.js';
-import { invalidArgument, TransferCallbackError } from './errors.js';
+import { invalidArgument } from './checks.js';
+import { TransferCallbackError } from './errors.js';
 import type { InFlight } from './in-flight.js';
 import type { ResolvedTimes } from './options.js';
 import type { CallbackStore, StoreRecord } from './store.js';

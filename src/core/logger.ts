@@ -1,4 +1,4 @@
-import { invalidArgument } from './errors.js';
+import { invalidArgument } from './checks.js';
 import type { Issue } from './outcome.js';
 
 /** pino's shape: any logger that takes an object and then a message. */

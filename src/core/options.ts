@@ -6,7 +6,7 @@ import {
   type Given,
   type TransferCallback,
 } from './callback.js';
-import { invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from './errors.js';
+import { invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from './checks.js';
 import { toLogger, type Logger, type SafeLogger } from './logger.js';
 import type { TransferCallbackOutcome } from './outcome.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';

@@ -1,4 +1,4 @@
-import { onlyKnownOptions, wholeNumber } from '../core/errors.js';
+import { onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import type { CallbackStore, Claim, ClaimRequest } from '../core/store.js';
 
 export interface MemoryStoreOptions {
