@@ -11,7 +11,15 @@ export {
 export { ipAllowList } from './http/ip-allow-list.js';
 export type { Secret } from './http/secrets.js';
 export type { Verifier } from './http/verifier.js';
-export { transferCallbackReceiver, type ReceiveOptions, type TransferCallbackReceiver } from './core/receiver.js';
+export {
+  transferCallbackReceiver,
+  type ReceiveOptions,
+  type TransferCallbackReceiver,
+  type Unfinished,
+} from './core/receiver.js';
+export type { InspectedCallback, StoreCheck } from './core/inspection.js';
+export type { ForgetOptions, ForgottenCallback } from './core/forget.js';
+export type { ConfirmTrace, HandleTrace, ReceiveTrace, StoreTrace } from './core/trace.js';
 export type { ConfirmContext, HandlerContext, ReceiverOptions, ResolvedOptions } from './core/options.js';
 export type { Logger } from './core/logger.js';
 export type { TransferCallbackFacts } from './core/facts.js';
@@ -30,12 +38,8 @@ export {
 } from './core/callback.js';
 export { readDelivery, type DeliveryOrigin } from './core/delivery.js';
 export type { CallbackStore, Claim, ClaimRequest, Lease, StoreRecord } from './core/store.js';
-export {
-  RetryLater,
-  TransferCallbackError,
-  type RetryLaterOptions,
-  type TransferCallbackErrorCode,
-} from './core/errors.js';
+export { TransferCallbackError, type TransferCallbackErrorCode } from './core/errors.js';
+export { RetryLater, type RetryLaterOptions } from './core/retry-later.js';
 export { memoryStore, type MemoryStoreOptions } from './stores/memory.js';
 export {
   postgresStore,

@@ -1,5 +1,5 @@
 import type { z } from 'zod/v4';
-import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/errors.js';
+import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { createTransfer } from './create-transfer.js';
 import { findTransaction, getTransaction } from './get-transaction.js';
 

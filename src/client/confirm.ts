@@ -1,6 +1,6 @@
 import type { z } from 'zod/v4';
 import { transferCallbackSchema, type CallbackShape, type Given, type TransferCallback } from '../core/callback.js';
-import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../core/errors.js';
+import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { reconciliation, toCallback } from './callback.js';
 import type { Transaction, TransferClient } from './client.js';
 import { Slots } from './concurrency.js';

@@ -1,4 +1,4 @@
-import { invalidArgument, wholeNumber } from '../core/errors.js';
+import { invalidArgument, wholeNumber } from '../core/checks.js';
 import type { TransferClient } from './client.js';
 import { messageOf } from './lookup.js';
 import type { Trouble } from './pace.js';

@@ -1,4 +1,4 @@
-import { invalidArgument, onlyKnownOptions } from '../core/errors.js';
+import { invalidArgument, onlyKnownOptions } from '../core/checks.js';
 import type { Lookup } from './lookup.js';
 import {
   checkPassOptions,

@@ -1,5 +1,5 @@
 import type { CallbackShape } from '../core/callback.js';
-import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/errors.js';
+import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import type { TransferCallbackOutcome } from '../core/outcome.js';
 import type { TransferCallbackReceiver } from '../core/receiver.js';
 import { reconciliation } from './callback.js';

@@ -13,7 +13,10 @@ export type ClaimResult<Tx> =
   | { state: 'closing' };
 
 /** What a delivery claims with. */
-export type ClaimTerms = Required<Pick<ClaimRequest, 'token' | 'fingerprint' | 'event' | 'externalId'>>;
+export interface ClaimTerms extends Required<Pick<ClaimRequest, 'token' | 'fingerprint' | 'event' | 'externalId'>> {
+  /** Set when the delivery meets another one that holds the claim. */
+  waitingSince: number | undefined;
+}
 
 /** The turn of the delivery that holds the claim. The deliveries behind it wait until one of its methods is called. */
 export class Turn {
@@ -94,6 +97,7 @@ export class Claims<Tx> {
   }
 
   async #waitAndClaim(line: Line, terms: ClaimTerms, waitUntil: number): Promise<ClaimResult<Tx>> {
+    terms.waitingSince = performance.now();
     const result = await line.wait();
     if (result !== undefined) return result;
     return (await this.#mayAskAgain(line, waitUntil)) ? this.#askUntil(waitUntil, line, terms) : this.#leave(line);
@@ -117,6 +121,7 @@ export class Claims<Tx> {
       if (claim.state === 'claimed') {
         return { state: 'claimed', lease: claim.lease, request, turn: new Turn(this, line, terms.fingerprint) };
       }
+      terms.waitingSince ??= performance.now();
       if (performance.now() >= waitUntil) return this.#leave(line);
       line.postpone();
       if (!(await this.#mayAskAgain(line, waitUntil))) return this.#leave(line);

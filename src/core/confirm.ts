@@ -1,19 +1,19 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { CallbackShape } from './callback.js';
 import { TransferCallbackError } from './errors.js';
-import { requireSameFacts, type CallbackIdentity } from './facts.js';
+import { requireSameFacts } from './facts.js';
 import type { InFlight } from './in-flight.js';
 import type { ResolvedOptions } from './options.js';
+import type { ReceivedCallback } from './received.js';
 import type { TimerQueue } from './timers.js';
+import { confirmChannel, traceConfirm } from './trace.js';
 
 /**
  * Calls `confirm` and resolves with the callback it returns. Rejects with what it throws, with UNCONFIRMED if the id,
  * event or facts differ, with CONFIRM_TIMEOUT, or with CLOSING.
  */
 export async function confirmCallback<C extends CallbackShape, Tx>(
-  callback: C,
-  source: string,
-  identity: CallbackIdentity,
+  received: ReceivedCallback<C>,
   { confirm, confirmTimeoutMs }: ResolvedOptions<C, Tx>,
   deadlines: TimerQueue,
   inFlight: InFlight,
@@ -32,13 +32,18 @@ export async function confirmCallback<C extends CallbackShape, Tx>(
       reject(signal.reason as Error);
     });
   });
-  const abortable = { abort, finish: () => undefined };
+  const abortable = { id: received.id, abort, finish: () => undefined };
   const timer = deadlines.set(() => {
     abort(new TransferCallbackError('CONFIRM_TIMEOUT', `\`confirm\` did not settle within ${confirmTimeoutMs} ms.`));
   });
   inFlight.add(abortable);
   try {
-    return requireSameFacts(await Promise.race([confirm?.(callback, { signal, source }), aborted]), identity);
+    const { callback, token: delivery, source } = received;
+    const context = { delivery, source, signal };
+    const confirming = confirmChannel.start.hasSubscribers
+      ? traceConfirm(received, () => confirm?.(callback, context))
+      : confirm?.(callback, context);
+    return requireSameFacts(await Promise.race([confirming, aborted]), received);
   } finally {
     deadlines.clear(timer);
     inFlight.remove(abortable);

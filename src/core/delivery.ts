@@ -31,6 +31,11 @@ export function deliveryNames(): () => string {
   };
 }
 
+/** Returns the name of the delivery that made the claim. A second claim of `…-17` has the token `…-17.2`. */
+export function toDeliveryName(token: string): string {
+  return token.replace(/(-\d+)\.\d+$/, '$1');
+}
+
 /** Reads a name that `deliveryNames` has made. Returns `undefined` for any other text. */
 export function readDelivery(name: string): DeliveryOrigin | undefined {
   const [time = '', host = '', pid = '', last = ''] = name.split('/');

@@ -1,4 +1,4 @@
-import type { CallbackShape } from './callback.js';
+import { shorten, type CallbackShape } from './callback.js';
 import { TransferCallbackError } from './errors.js';
 
 /** The facts on which two callbacks with one id must agree: a second one with other facts is a conflict. */
@@ -6,6 +6,7 @@ export interface TransferCallbackFacts {
   readonly status: 'SUCCESS' | 'FAILED';
   readonly amount: number | string;
   readonly currency: string;
+  /** Cut at 255 characters. */
   readonly externalId: string;
 }
 
@@ -18,7 +19,12 @@ export function toFingerprint({ data }: CallbackShape): string {
 export function parseFingerprint(fingerprint: string): TransferCallbackFacts | undefined {
   try {
     const [status, amount, currency, externalId] = JSON.parse(fingerprint) as unknown[];
-    return Object.freeze({ status, amount, currency, externalId }) as TransferCallbackFacts;
+    return Object.freeze({
+      status,
+      amount,
+      currency,
+      externalId: shorten(String(externalId)),
+    }) as TransferCallbackFacts;
   } catch {
     return undefined;
   }

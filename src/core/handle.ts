@@ -1,29 +1,35 @@
 import type { CallbackFor, CallbackShape } from './callback.js';
-import { isRetryLater, TransferCallbackError } from './errors.js';
+import { TransferCallbackError } from './errors.js';
+import { isRetryLater } from './retry-later.js';
 import type { HeldLease } from './held-lease.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcome.js';
+import type { ReceivedCallback } from './received.js';
+import { report } from './report.js';
 import type { TimerQueue } from './timers.js';
+import { handleChannel, traceHandler } from './trace.js';
 
 /** What a throw of the handler means. */
 type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
 
 /**
  * Runs the handler under its lease, and settles or releases the lease afterwards. On timeout it resolves with `timed_out`,
- * and the lease is held until the handler settles; `onLateEnding` then gets the second ending. Never rejects.
+ * and the lease is held until the handler settles; then the second ending is reported. Never rejects.
  */
 export function handleCallback<C extends CallbackShape, Tx>(
   callback: C,
   context: HandlerContext<Tx>,
+  received: ReceivedCallback<C>,
   lease: HeldLease<Tx>,
   options: ResolvedOptions<C, Tx>,
   deadlines: TimerQueue,
-  onLateEnding: (ending: Ending) => void,
 ): Promise<Ending> {
   return new Promise((resolve) => {
     let end: (ending: Ending) => void = resolve;
     const deadline = deadlines.set(() => {
-      end = onLateEnding;
+      end = (ending) => {
+        report({ ...received.toOutcome(ending), late: true }, options);
+      };
       const message = `The handler did not settle within ${options.handlerTimeoutMs} ms.`;
       const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
       resolve({ outcome: 'timed_out', error });
@@ -32,7 +38,9 @@ export function handleCallback<C extends CallbackShape, Tx>(
     void (async () => {
       let failure: Failure | undefined;
       try {
-        await callHandler(callback, context, options);
+        await (handleChannel.start.hasSubscribers
+          ? traceHandler(received, () => callHandler(callback, context, options))
+          : callHandler(callback, context, options));
       } catch (error) {
         failure = toFailure(error);
       }

@@ -38,7 +38,7 @@ const firstRetryPauseMs = 100;
 
 /** A lease that is renewed automatically until it is settled, released or abandoned. */
 export class HeldLease<Tx> implements Abortable {
-  readonly #id: string;
+  readonly id: string;
   readonly #terms: LeaseTerms<Tx>;
   readonly #request: ClaimRequest;
   readonly #turn: Turn;
@@ -48,12 +48,13 @@ export class HeldLease<Tx> implements Abortable {
   readonly #renewUntil: number;
   #lease: Lease<Tx>;
   #state: State = 'running';
+  #claims = 1;
   #heartbeat: ScheduledCall;
   #renewal: Promise<void> | undefined;
   #renewalError: unknown;
 
   constructor(id: string, { lease, request, turn }: Granted<Tx>, terms: LeaseTerms<Tx>) {
-    this.#id = id;
+    this.id = id;
     this.#lease = lease;
     this.#request = request;
     this.#turn = turn;
@@ -62,6 +63,16 @@ export class HeldLease<Tx> implements Abortable {
     this.#renewUntil = now + deadlinesHeld * terms.times.handlerTimeoutMs;
     this.#heartbeat = terms.heartbeats.set(this.#beat, now);
     terms.inFlight.add(this);
+  }
+
+  /** What every log line carries. */
+  get #names(): { delivery: string; id: string } {
+    return { delivery: this.#request.token, id: this.id };
+  }
+
+  get handlerMs(): number | undefined {
+    if (this.#state !== 'running' && this.#state !== 'lapsing') return undefined;
+    return performance.now() - this.#renewUntil + deadlinesHeld * this.#terms.times.handlerTimeoutMs;
   }
 
   get signal(): AbortSignal {
@@ -106,7 +117,7 @@ export class HeldLease<Tx> implements Abortable {
       await store.release(this.#lease);
     } catch (error) {
       logger.warn(
-        { id: this.#id, err: error },
+        { ...this.#names, err: error },
         `A claim could not be released; it is free within ${times.leaseMs} ms.`,
       );
     }
@@ -138,7 +149,7 @@ export class HeldLease<Tx> implements Abortable {
     if (this.#state === 'running' && performance.now() > this.#renewUntil) {
       this.#state = 'lapsing';
       heartbeats.clear(this.#heartbeat);
-      logger.error({ id: this.#id }, 'A handler has exceeded its timeout sixfold; its lease is no longer renewed.');
+      logger.error(this.#names, 'A handler has exceeded its timeout sixfold; its lease is no longer renewed.');
       this.#turn.passOn();
       return;
     }
@@ -149,7 +160,7 @@ export class HeldLease<Tx> implements Abortable {
       // The next renewal comes while the lease still lasts.
       if (this.#renewalError === undefined && this.#state === 'running') {
         logger.warn(
-          { id: this.#id, err: error },
+          { ...this.#names, err: error },
           'The lease of a transfer callback could not be renewed; it is tried again.',
         );
       }
@@ -165,18 +176,21 @@ export class HeldLease<Tx> implements Abortable {
   async #claimAgain(): Promise<boolean> {
     const { store, logger } = this.#terms;
     if (store.transactional) return false;
-    const claim = await store.claim(this.#id, { ...this.#request, token: crypto.randomUUID(), queueMs: 0 });
+    const claim = await store.claim(this.id, { ...this.#request, token: this.#nextToken(), queueMs: 0 });
     if (claim.state !== 'claimed') return false;
     if (this.#state !== 'running') {
       await store.release(claim.lease);
       return false;
     }
     this.#lease = claim.lease;
-    logger.warn(
-      { id: this.#id },
-      'The lease of a transfer callback had lapsed under its handler; it was claimed again.',
-    );
+    logger.warn(this.#names, 'The lease of a transfer callback had lapsed under its handler; it was claimed again.');
     return true;
+  }
+
+  /** The name of the delivery, and the number of the claim: `…/k3x9q2h1-17.2` is the second one of `…/k3x9q2h1-17`. */
+  #nextToken(): string {
+    this.#claims += 1;
+    return `${this.#request.token}.${this.#claims}`;
   }
 
   #lose(): void {
@@ -186,7 +200,7 @@ export class HeldLease<Tx> implements Abortable {
     this.abort(new TransferCallbackError('LEASE_LOST', 'The lease passed to another delivery.'));
     const cause = this.#renewalError === undefined ? {} : { err: this.#renewalError };
     logger.error(
-      { id: this.#id, ...cause },
+      { ...this.#names, ...cause },
       'The lease of a transfer callback was lost: another delivery may run its handler too.',
     );
     this.#turn.passOn();
@@ -202,8 +216,8 @@ export class HeldLease<Tx> implements Abortable {
       try {
         const overlapped = hasOverlapped(await store.settle(this.#lease));
         const message = 'A handled transfer callback was recorded on retry';
-        if (overlapped) logger.error({ id: this.#id }, `${message}; it may have been handled twice.`);
-        else logger.warn({ id: this.#id }, `${message}.`);
+        if (overlapped) logger.error(this.#names, `${message}; it may have been handled twice.`);
+        else logger.warn(this.#names, `${message}.`);
         break;
       } catch {
         // Already reported by `settle`.

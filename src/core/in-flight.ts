@@ -1,5 +1,9 @@
 /** What a closing receiver can end early. */
 export interface Abortable {
+  /** The id of the callback. */
+  readonly id: string;
+  /** For how long its handler has been running, if that is what runs. */
+  readonly handlerMs?: number | undefined;
   /** Aborts the signal that the running function was given. */
   abort(reason: Error): void;
   /** Stops all work on it. */
@@ -37,11 +41,16 @@ export class InFlight {
     for (const abortable of [...this.#abortables]) abortable.abort(reason);
   }
 
-  /** Finishes what is left, and returns how many that were. */
-  finishAll(): number {
+  /** Finishes what is left, and returns the ids. */
+  finishAll(): string[] {
     const left = [...this.#abortables];
     for (const abortable of left) abortable.finish();
-    return left.length;
+    return left.map(({ id }) => id);
+  }
+
+  /** Returns for how long a handler of the callback has been running here; `undefined` if none is. */
+  handlerMs(id: string): number | undefined {
+    return this.#abortables.find((running) => running.id === id && running.handlerMs !== undefined)?.handlerMs;
   }
 
   /** Resolves when nothing is in flight, or after `ms`. */

@@ -1,29 +1,51 @@
+import { invalidArgument } from './checks.js';
 import type { Issue } from './outcome.js';
 
 /** pino's shape: any logger that takes an object and then a message. */
 export interface Logger {
+  /** A logger that has it gets one line for every delivery; without it `processed` and `duplicate` are not logged. */
+  info?(details: object, message: string): unknown;
   warn(details: object, message: string): unknown;
   error(details: object, message: string): unknown;
+}
+
+/** The logger that the receiver uses: a line that cannot be written fails no delivery. */
+export interface SafeLogger extends Logger {
+  /** Writes a warning. Rejects if it cannot be written, or if there is no logger. */
+  warnOrReject(details: object, message: string): Promise<void>;
 }
 
 /**
  * Returns the logger that the receiver uses. Of an `err` it passes on name, message, code and stack only: other
  * properties of an error may carry what a handler was working on, such as a request body with a phone number.
  */
-export function toLogger(logger: Logger | false | undefined): Logger {
-  if (logger === false) return { warn: () => undefined, error: () => undefined };
+export function toLogger(logger: Logger | false | undefined): SafeLogger {
+  if (logger === false) return silent;
   const target = logger === undefined || logger === (console as Logger) ? consoleLogger : logger;
-  const log = (level: 'warn' | 'error') => (details: object, message: string) => {
+  const log = (level: 'info' | 'warn' | 'error') => (details: object, message: string) => {
     try {
-      const logged: unknown = target[level](describe(details), message);
+      const logged: unknown = target[level]?.(describe(details), message);
       // A logger may be async: a rejection must not end the process.
       if (logged instanceof Promise) logged.catch(() => undefined);
     } catch {
       // A logger that fails must not fail a delivery, and there is nowhere left to report it.
     }
   };
-  return { warn: log('warn'), error: log('error') };
+  return {
+    ...(typeof target.info === 'function' ? { info: log('info') } : {}),
+    warn: log('warn'),
+    error: log('error'),
+    async warnOrReject(details, message) {
+      await target.warn(describe(details), message);
+    },
+  };
 }
+
+const silent: SafeLogger = {
+  warn: () => undefined,
+  error: () => undefined,
+  warnOrReject: () => Promise.reject(invalidArgument('logger', 'set: this must be logged', false)),
+};
 
 function describe(details: object): object {
   return 'err' in details ? { ...details, err: describeError(details.err) } : { ...details };
@@ -45,6 +67,7 @@ function strings(fields: Record<string, unknown>): object {
 }
 
 /* eslint-disable no-console -- the default logger is the console. */
+/** Without `info`: a line for every delivery that went well would be chatter on a console. */
 const consoleLogger: Logger = {
   warn: (details, message) => {
     console.warn(...toConsole(details, message));

@@ -6,14 +6,16 @@ import {
   type Given,
   type TransferCallback,
 } from './callback.js';
-import { invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from './errors.js';
-import { toLogger, type Logger } from './logger.js';
+import { invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from './checks.js';
+import { toLogger, type Logger, type SafeLogger } from './logger.js';
 import type { TransferCallbackOutcome } from './outcome.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
 import type { CallbackStore } from './store.js';
 
 /** What a handler gets beside the callback. */
 export interface HandlerContext<Tx = undefined> {
+  /** Names this delivery in log lines, outcomes and the store, for logs of your own. */
+  delivery: string;
   /**
    * Aborts when the handler's deadline has passed, its lease was lost, or the receiver closes. JavaScript cannot
    * stop the handler: pass the signal on to whatever can be cancelled.
@@ -27,6 +29,8 @@ export interface HandlerContext<Tx = undefined> {
 
 /** What `confirm` gets beside the callback. */
 export interface ConfirmContext {
+  /** Names this delivery in log lines, outcomes and the store, for logs of your own. */
+  delivery: string;
   /** Aborts when `confirmTimeoutMs` has passed, or the receiver closes. */
   signal: AbortSignal;
   /** Where the callback came from, as given to `receive`. It comes from code, never from the sender. */
@@ -74,7 +78,10 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
    * awaited; what it throws is logged.
    */
   onOutcome?: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
-  /** Default `console`, for warnings and errors; `false` for none. */
+  /**
+   * Gets one line for every delivery: `info` if it was acknowledged, `warn` if the service mends it, `error` if a person
+   * must. Default `console`, for warnings and errors; `false` for none.
+   */
   logger?: Logger | false | undefined;
 }
 
@@ -119,7 +126,7 @@ export const receiverOptionNames = [
 /** Validates the options and applies the defaults. Reads each option once. Throws INVALID_ARGUMENT. */
 export function resolveReceiverOptions<C extends CallbackShape, Tx>(
   options: ReceiverOptions<C, Tx>,
-): ResolvedOptions<C, Tx> {
+): ResolvedOptions<C, Tx> & { readonly logger: SafeLogger } {
   onlyKnownOptions(options, receiverOptionNames);
   const { store, onSuccess, onFailed, confirm, onOutcome, logger, schema } = options;
   const wish = 'a store, such as memoryStore(), redisStore(client) or postgresStore(pool)';

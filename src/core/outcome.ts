@@ -62,12 +62,15 @@ interface Identified {
   externalId: string;
   event: CallbackShape['event'];
   status: CallbackShape['data']['status'];
+  /** When the transfer became final, as the callback says. Missing if a custom `schema` produces no text for it. */
+  timestamp?: string | undefined;
+  /** How long the delivery waited for another one that held the claim, in milliseconds. 0 if it met none. */
+  waitedMs: number;
 }
 
-/** How a delivery ended, and of which callback where that is known. */
-export type Ended = (Identified & Ending) | Invalid | Unauthorized;
-
 interface Measured {
+  /** Names the delivery: when it came in, host, process, number. It is the token of its claim, and so in the store. */
+  delivery: string;
   /** Where the callback came from: `http`, or what was given to `receive`. */
   source: string;
   /** From the call of `receive` to this outcome, in milliseconds. */
@@ -76,8 +79,11 @@ interface Measured {
   late?: true;
 }
 
+/** `T` as one object type, each case of a union apart, so that an editor shows its fields. */
+type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
+
 /** How one delivery ended: what `receive` resolves with, and what `onOutcome` and the diagnostics channel get. Frozen. */
-export type TransferCallbackOutcome = Readonly<Measured & Ended>;
+export type TransferCallbackOutcome = Flat<Measured & ((Identified & Ending) | Invalid | Unauthorized)>;
 
 /** The names of all outcomes. */
 export type OutcomeName = TransferCallbackOutcome['outcome'];

@@ -1,18 +1,9 @@
-import { shorten, type CallbackShape, type TransferCallback } from './callback.js';
-import { Claims } from './claim.js';
-import { confirmCallback } from './confirm.js';
-import { TransferCallbackError, wholeNumber } from './errors.js';
-import { parseFingerprint, toFingerprint } from './facts.js';
-import { handleCallback } from './handle.js';
-import { HeldLease, type Granted, type LeaseTerms } from './held-lease.js';
-import { InFlight } from './in-flight.js';
-import { renewalsPerLease, resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
-import type { Ending, TransferCallbackOutcome } from './outcome.js';
-import { report } from './report.js';
-import { TimedStore } from './timed-store.js';
-import { TimerQueue } from './timers.js';
-import { validateCallback } from './validate.js';
-import { verifySender } from './verify.js';
+import type { CallbackShape, TransferCallback } from './callback.js';
+import type { ForgetOptions } from './forget.js';
+import type { InspectedCallback, StoreCheck } from './inspection.js';
+import { resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
+import type { TransferCallbackOutcome } from './outcome.js';
+import { Receiver } from './receive.js';
 
 /** Options of `receive`. */
 export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
@@ -25,6 +16,14 @@ export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
   verify?: ((callback: C | undefined) => boolean | Promise<boolean>) | undefined;
 }
 
+/** What `close` has left behind. */
+export interface Unfinished {
+  /** How many handlers and recordings still run. Their leases expire within `leaseMs`. */
+  unfinished: number;
+  /** The ids of their callbacks. */
+  ids: readonly string[];
+}
+
 /** Processes callbacks from any source (HTTP, reconciliation, a queue, a replay) against one record of what was handled. */
 export interface TransferCallbackReceiver<C extends CallbackShape = TransferCallback, Tx = undefined> {
   /**
@@ -33,11 +32,28 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
    */
   receive(callback: unknown, options?: ReceiveOptions<C>): Promise<TransferCallbackOutcome>;
   /**
-   * Stops accepting deliveries. Waits up to `timeoutMs` (default 10 000) for running ones, then aborts their signals and
-   * waits up to `storeTimeoutMs` more. Resolves with the number of handlers and recordings that still run; their leases
-   * expire within `leaseMs`.
+   * Reads what the store knows of a callback, by the service's id. Changes nothing, and may be old when it arrives.
+   * Rejects with INVALID_ARGUMENT, with STORE_UNSUPPORTED if the store has no `read`, with STORE_TIMEOUT after
+   * `storeTimeoutMs`, or as the store does.
    */
-  close(options?: { timeoutMs?: number }): Promise<{ unfinished: number }>;
+  inspect(id: string): Promise<InspectedCallback>;
+  /**
+   * Claims a key of its own in the store and releases it: a full or read-only server, a missing table or a missing right
+   * shows where a ping succeeds. Takes at most `storeTimeoutMs`. Never rejects. For the start of a process and for people.
+   */
+  check(): Promise<StoreCheck>;
+  /**
+   * Forgets a settled callback, so that its next delivery runs the handler again: for a handler that succeeded wrongly.
+   * Runs nothing itself. Resolves with `false`, and changes nothing, unless the record is settled with the fingerprint
+   * that was seen. Writes a warning before and after, and rejects if it cannot write the first one. Rejects as `inspect`
+   * does, with STORE_UNSUPPORTED if the store has no `forget`.
+   */
+  forget(id: string, options: ForgetOptions): Promise<boolean>;
+  /**
+   * Stops accepting deliveries. Waits up to `timeoutMs` (default 10 000) for running ones, then aborts their signals and
+   * waits up to `storeTimeoutMs` more. Resolves with what still runs, and logs it.
+   */
+  close(options?: { timeoutMs?: number }): Promise<Unfinished>;
   /** Whether `close` has begun. */
   readonly closing: boolean;
   /** The validated options with defaults applied. */
@@ -54,157 +70,14 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
 ): TransferCallbackReceiver<C, Tx> {
   const receiver = new Receiver(resolveReceiverOptions(options), options.schema !== undefined);
   return {
-    receive: (callback, receiveOptions) => receiver.receiveTransferCallback(callback, receiveOptions ?? {}),
+    receive: (callback, receiveOptions) => receiver.receive(callback, receiveOptions ?? {}),
+    inspect: (id) => receiver.inspection.inspect(id),
+    check: () => receiver.inspection.check(),
+    forget: (id, forgetOptions) => receiver.forget(id, forgetOptions),
     close: (closeOptions) => receiver.close(closeOptions),
     get closing() {
       return receiver.closing;
     },
     options: receiver.options,
   };
-}
-
-class Receiver<C extends CallbackShape, Tx> {
-  readonly options: ResolvedOptions<C, Tx>;
-  readonly #isCustomSchema: boolean;
-  readonly #inFlight = new InFlight();
-  readonly #claims: Claims<Tx>;
-  readonly #leaseTerms: LeaseTerms<Tx>;
-  readonly #verifyDeadlines: TimerQueue;
-  readonly #confirmDeadlines: TimerQueue;
-  readonly #handlerDeadlines: TimerQueue;
-  #closed: Promise<{ unfinished: number }> | undefined;
-
-  constructor(options: ResolvedOptions<C, Tx>, isCustomSchema: boolean) {
-    this.options = options;
-    this.#isCustomSchema = isCustomSchema;
-    const store = new TimedStore(options.store, options);
-    this.#claims = new Claims(store, options);
-    this.#verifyDeadlines = new TimerQueue(options.verifyTimeoutMs);
-    this.#confirmDeadlines = new TimerQueue(options.confirmTimeoutMs);
-    this.#handlerDeadlines = new TimerQueue(options.handlerTimeoutMs);
-    // Heartbeats must not keep the process alive.
-    const heartbeats = new TimerQueue(options.leaseMs / renewalsPerLease, { keepAlive: false });
-    this.#leaseTerms = { store, times: options, logger: options.logger, heartbeats, inFlight: this.#inFlight };
-    if (options.store.processLocal === true && process.env.NODE_ENV === 'production') {
-      options.logger.warn({}, 'Transfer callbacks are deduplicated within this process only: use a shared store.');
-    }
-  }
-
-  get closing(): boolean {
-    return this.#closed !== undefined;
-  }
-
-  async receiveTransferCallback(
-    input: unknown,
-    { source = 'direct', verify }: ReceiveOptions<C>,
-  ): Promise<TransferCallbackOutcome> {
-    this.#inFlight.begin();
-    const startedAt = performance.now();
-    const validated = validateCallback(input, this.options.schema, this.#isCustomSchema);
-    const isValid = 'callback' in validated;
-    if (verify !== undefined) {
-      const seen = isValid ? validated.callback : undefined;
-      const refusal = await verifySender(verify, seen, this.#verifyDeadlines, this.options.verifyTimeoutMs);
-      if (refusal !== undefined) {
-        // Logged only: if the service changes a field that a verifier reads, every delivery is refused, and these
-        // issues say why.
-        const issues = isValid ? {} : { issues: validated.issues };
-        return this.#end({ source, durationMs: sinceMs(startedAt), ...refusal, ...issues });
-      }
-    }
-    if (!isValid) {
-      return this.#end({ source, durationMs: sinceMs(startedAt), ...validated, verified: verify !== undefined });
-    }
-
-    const { callback } = validated;
-    const { event, data } = callback;
-    const { id, status } = data;
-    const externalId = shorten(data.externalId);
-    const reportLate = (ending: Ending): void => {
-      const durationMs = sinceMs(startedAt);
-      this.#report({ source, durationMs, id, externalId, event, status, ...ending, late: true });
-    };
-    const ending = await this.#process(callback, source, reportLate);
-    return this.#end({ source, durationMs: sinceMs(startedAt), id, externalId, event, status, ...ending });
-  }
-
-  async close({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Promise<{ unfinished: number }> {
-    wholeNumber('timeoutMs', timeoutMs, 0);
-    return (this.#closed ??= this.#finishAll(timeoutMs));
-  }
-
-  async #process(callback: C, source: string, reportLate: (ending: Ending) => void): Promise<Ending> {
-    if (this.closing) return { outcome: 'closing' };
-    const { event, data } = callback;
-    const { id, externalId } = data;
-    const fingerprint = toFingerprint(callback);
-    let confirmed = callback;
-    if (this.options.confirm !== undefined) {
-      try {
-        const identity = { id, event, fingerprint };
-        confirmed = await confirmCallback(
-          callback,
-          source,
-          identity,
-          this.options,
-          this.#confirmDeadlines,
-          this.#inFlight,
-        );
-      } catch (error) {
-        return isClosing(error) ? { outcome: 'closing' } : { outcome: 'unconfirmed', error };
-      }
-    }
-    const token = crypto.randomUUID();
-    const claim = await this.#claims.claim(id, { token, fingerprint, event, externalId });
-    switch (claim.state) {
-      case 'claimed':
-        return await this.#handle(confirmed, source, claim, reportLate);
-      case 'settled':
-        return claim.fingerprint === fingerprint ? { outcome: 'duplicate' } : conflict(claim.fingerprint, fingerprint);
-      case 'unavailable':
-        return { outcome: 'store_unavailable', error: claim.error };
-      case 'in_progress':
-      case 'closing':
-        return { outcome: claim.state };
-    }
-  }
-
-  #handle(callback: C, source: string, claim: Granted<Tx>, reportLate: (ending: Ending) => void): Promise<Ending> {
-    const lease = new HeldLease(callback.data.id, claim, this.#leaseTerms);
-    if (this.closing) return lease.release().then(() => ({ outcome: 'closing' }));
-    const context = { signal: lease.signal, source, tx: claim.lease.tx };
-    return handleCallback(callback, context, lease, this.options, this.#handlerDeadlines, reportLate);
-  }
-
-  #end(outcome: TransferCallbackOutcome): TransferCallbackOutcome {
-    this.#report(outcome);
-    this.#inFlight.end();
-    return outcome;
-  }
-
-  #report(outcome: TransferCallbackOutcome): void {
-    Object.freeze(outcome);
-    report(outcome, this.options);
-  }
-
-  async #finishAll(timeoutMs: number): Promise<{ unfinished: number }> {
-    this.#claims.close();
-    await this.#inFlight.waitUntilIdle(timeoutMs);
-    this.#inFlight.abortAll(new TransferCallbackError('CLOSING', 'The receiver is closing.'));
-    await this.#inFlight.waitUntilIdle(this.options.storeTimeoutMs);
-    return { unfinished: this.#inFlight.finishAll() };
-  }
-}
-
-function sinceMs(startedAt: number): number {
-  return performance.now() - startedAt;
-}
-
-/** Whether `confirm` was aborted because the receiver closes. */
-function isClosing(error: unknown): boolean {
-  return error instanceof TransferCallbackError && error.code === 'CLOSING';
-}
-
-function conflict(settled: string, received: string): Ending {
-  return { outcome: 'conflict', settled: parseFingerprint(settled), received: parseFingerprint(received) };
 }

@@ -5,10 +5,13 @@ import type { OutcomeName, TransferCallbackOutcome } from './outcome.js';
 
 const outcomes = channel('transfer-callbacks:outcome');
 
-type Level = 'warn' | 'error';
+/** How an outcome is logged. Loggers without `info` get no line of that level. */
+type Line = readonly ['info' | 'warn' | 'error', string];
 
-/** How each outcome is logged. `processed` and `duplicate` are not, unless something is wrong with them. */
-const lines: Record<Exclude<OutcomeName, 'processed' | 'duplicate'>, [Level, string]> = {
+/** The lines of all outcomes. `warn`: the service mends it by a retry. `error`: a person must look into it. */
+const lines: Record<OutcomeName, Line> = {
+  processed: ['info', 'A transfer callback was handled.'],
+  duplicate: ['info', 'A transfer callback had been handled before.'],
   in_progress: ['warn', 'Another delivery still holds the claim of this transfer callback; the service retries.'],
   conflict: ['error', 'A transfer callback contradicts the one that was settled under its id.'],
   invalid: ['warn', 'A transfer callback is not as documented.'],
@@ -21,45 +24,84 @@ const lines: Record<Exclude<OutcomeName, 'processed' | 'duplicate'>, [Level, str
   closing: ['warn', 'A transfer callback came while the receiver was closing.'],
 };
 
-/** Reports how a delivery ended to the logger, `onOutcome` and the diagnostics channel. Never throws, never waits. */
+const overlapped: Line = [
+  'error',
+  'A transfer callback was handled, but its lease had passed on: it may have been handled twice.',
+];
+const unrecorded: Line = [
+  'error',
+  'A transfer callback was handled; recording it failed, and is retried until the receiver closes.',
+];
+const late: Line = ['warn', 'A transfer callback was handled late; the next attempt gets a 200.'];
+const unreadable: Line = ['error', 'A transfer callback could not be read; this app is at fault.'];
+const undocumented: Line = [
+  'error',
+  'A transfer callback of a verified sender is not as documented; look into this payout.',
+];
+
+type Field = TransferCallbackOutcome extends infer Each ? (Each extends unknown ? keyof Each : never) : never;
+
+/**
+ * The fields of a log line, in their order; `err` follows. Not `timestamp`: log pipelines take a field of that name for
+ * the time of the line.
+ */
+const logged: Record<Exclude<Field, 'error' | 'timestamp'>, true> = {
+  delivery: true,
+  outcome: true,
+  id: true,
+  externalId: true,
+  event: true,
+  status: true,
+  source: true,
+  durationMs: true,
+  waitedMs: true,
+  retryAfterMs: true,
+  settled: true,
+  received: true,
+  overlapped: true,
+  late: true,
+  verified: true,
+  issues: true,
+};
+const logFields = Object.keys(logged);
+
+/** Freezes the outcome, and reports it to the logger, `onOutcome` and the diagnostics channel. Never throws, never waits. */
 export function report<C extends CallbackShape, Tx>(
   outcome: TransferCallbackOutcome,
   { logger, onOutcome }: ResolvedOptions<C, Tx>,
 ): void {
-  const line = findLine(outcome);
-  if (line !== undefined) {
-    const { error: err, ...details } = { error: undefined, ...outcome };
-    logger[line[0]](err === undefined ? details : { ...details, err }, line[1]);
-  }
+  Object.freeze(outcome);
+  const [level, message] = findLine(outcome);
+  if (logger[level] !== undefined) logger[level](toDetails(outcome), message);
   if (outcomes.hasSubscribers) outcomes.publish(outcome);
   if (onOutcome === undefined) return;
   const reported = new Promise((resolve) => {
     resolve(onOutcome(outcome));
   });
   reported.catch((error: unknown) => {
-    logger.error({ err: error }, '`onOutcome` threw.');
+    const { delivery, id } = outcome;
+    logger.error({ delivery, ...(id !== undefined && { id }), err: error }, '`onOutcome` threw.');
   });
 }
 
-function findLine(outcome: TransferCallbackOutcome): readonly [Level, string] | undefined {
-  if (outcome.outcome === 'duplicate') return undefined;
+function findLine(outcome: TransferCallbackOutcome): Line {
   if (outcome.outcome === 'processed') {
-    if (outcome.overlapped) {
-      return ['error', 'A transfer callback was handled, but its lease had passed on: it may have been handled twice.'];
-    }
-    if (outcome.error !== undefined) {
-      return [
-        'error',
-        'A transfer callback was handled; recording it failed, and is retried until the receiver closes.',
-      ];
-    }
-    return outcome.late ? ['warn', 'A transfer callback was handled late; the next attempt gets a 200.'] : undefined;
+    if (outcome.overlapped) return overlapped;
+    if (outcome.error !== undefined) return unrecorded;
+    if (outcome.late) return late;
   }
-  if (outcome.outcome === 'invalid' && outcome.error !== undefined) {
-    return ['error', 'A transfer callback could not be read; this app is at fault.'];
-  }
-  if (outcome.outcome === 'invalid' && outcome.verified) {
-    return ['error', 'A transfer callback of a verified sender is not as documented; look into this payout.'];
+  if (outcome.outcome === 'invalid') {
+    if (outcome.error !== undefined) return unreadable;
+    if (outcome.verified) return undocumented;
   }
   return lines[outcome.outcome];
+}
+
+/** Returns the fields of the log line that the outcome has. */
+function toDetails(outcome: TransferCallbackOutcome): object {
+  const values = outcome as Readonly<Record<string, unknown>>;
+  const details: Record<string, unknown> = {};
+  for (const field of logFields) if (values[field] !== undefined) details[field] = values[field];
+  if (values.error !== undefined) details.err = values.error;
+  return details;
 }

@@ -52,7 +52,7 @@ export class TimedStore<Tx> {
   }
 }
 
-function storeTimeout(ms: number): TransferCallbackError {
+export function storeTimeout(ms: number): TransferCallbackError {
   return new TransferCallbackError('STORE_TIMEOUT', `The store did not reply within ${ms} ms.`);
 }
 

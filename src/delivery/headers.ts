@@ -1,4 +1,4 @@
-import { invalidArgument, invalidSecret } from '../core/errors.js';
+import { invalidArgument, invalidSecret } from '../core/checks.js';
 
 /** The headers that each attempt sets itself, and one that would contradict them. */
 const ownHeaders = ['Host', 'Connection', 'Content-Type', 'Content-Length', 'Transfer-Encoding'];

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
-import { invalidArgument, TransferCallbackError } from '../core/errors.js';
+import { invalidArgument } from '../core/checks.js';
+import { TransferCallbackError } from '../core/errors.js';
 import type { Verifier } from './verifier.js';
 
 /** What Express adds to a request. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { CallbackShape, Given, TransferCallback } from '../core/callback.js';
-import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/errors.js';
+import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
 import type { Verifier } from './verifier.js';

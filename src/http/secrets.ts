@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { invalidSecret } from '../core/errors.js';
+import { invalidSecret } from '../core/checks.js';
 
 /**
  * A secret of at least 16 characters, or several while one replaces another: the newest first. `undefined` is in the type

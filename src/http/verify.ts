@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { CallbackShape } from '../core/callback.js';
-import { invalidArgument, invalidSecret, onlyKnownOptions } from '../core/errors.js';
+import { invalidArgument, invalidSecret, onlyKnownOptions } from '../core/checks.js';
 import { matcherOf, toSecretList, type Secret } from './secrets.js';
 import type { Verifier } from './verifier.js';
 

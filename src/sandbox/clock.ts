@@ -1,4 +1,4 @@
-import { maxTimerMs, wholeNumber } from '../core/errors.js';
+import { maxTimerMs, wholeNumber } from '../core/checks.js';
 import { Agenda } from './agenda.js';
 
 /** When a manual clock starts: a repeated run shows the same timestamps. */

@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/errors.js';
+import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { requireHeaders } from '../delivery/headers.js';
 import type { SandboxAttempt } from './deliveries.js';
 import { isScenario, transferScenarios, type TransferScenario } from './scenarios.js';

@@ -1,5 +1,5 @@
 import type { TransferCallback } from '../core/callback.js';
-import { invalidArgument } from '../core/errors.js';
+import { invalidArgument } from '../core/checks.js';
 import { CreationFault, parseCreation, type Creation } from './creation.js';
 import { callbackDeliverer, type DeliveryTerms, type PlannedAttempt } from './deliveries.js';
 import { callbackUrlFault, requireScenario, type ResolvedSandboxOptions } from './options.js';

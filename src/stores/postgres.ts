@@ -1,4 +1,4 @@
-import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/errors.js';
+import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { leastRetentionMs } from '../core/options.js';
 import type { CallbackStore, Claim, ClaimRequest, Lease } from '../core/store.js';
 import { leaseTransaction } from './postgres-lease.js';

@@ -1,4 +1,5 @@
-import { invalidArgument, invalidSecret, onlyKnownOptions, TransferCallbackError } from '../core/errors.js';
+import { invalidArgument, invalidSecret, onlyKnownOptions } from '../core/checks.js';
+import { TransferCallbackError } from '../core/errors.js';
 import type { CallbackStore, Claim } from '../core/store.js';
 import { releaseScript, renewScript } from './redis-scripts.js';
 

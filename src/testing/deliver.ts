@@ -1,5 +1,5 @@
 import { attemptsPerCallback } from '../core/service.js';
-import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/errors.js';
+import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { pause } from '../core/timers.js';
 import { attemptCallback, isAcknowledgement, type AttemptAnswer, type AttemptOptions } from '../delivery/attempt.js';
 import { requireHeaders } from '../delivery/headers.js';

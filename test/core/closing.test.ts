@@ -21,14 +21,17 @@ describe('close', () => {
     await vi.advanceTimersByTimeAsync(9_000);
     work.resolve();
     expect(await running).toMatchObject({ outcome: 'processed' });
-    expect(await closed).toEqual({ unfinished: 0 });
+    expect(await closed).toEqual({ unfinished: 0, ids: [] });
     await vi.advanceTimersByTimeAsync(60_000);
     expect(vi.getTimerCount(), 'a timer that goes on').toBe(0);
   });
 
   test('is done at once when nothing runs, and a second call joins the first', async () => {
     const receiver = receiverOf();
-    expect(await Promise.all([receiver.close(), receiver.close()])).toEqual([{ unfinished: 0 }, { unfinished: 0 }]);
+    expect(await Promise.all([receiver.close(), receiver.close()])).toEqual([
+      { unfinished: 0, ids: [] },
+      { unfinished: 0, ids: [] },
+    ]);
   });
 
   test('aborts the signals after its timeout, and settles handlers that heed them', async () => {
@@ -48,7 +51,7 @@ describe('close', () => {
     const closed = receiver.close({ timeoutMs: 500 });
     await vi.advanceTimersByTimeAsync(500);
     expect(await running).toMatchObject({ outcome: 'handler_failed', error: { code: 'CLOSING' } });
-    expect(await closed).toEqual({ unfinished: 0 });
+    expect(await closed).toEqual({ unfinished: 0, ids: [] });
     expect(await receiverOf({ store: records }).receive(callback)).toMatchObject({ outcome: 'processed' });
   });
 
@@ -60,7 +63,7 @@ describe('close', () => {
     await vi.advanceTimersByTimeAsync(0);
     const closed = receiver.close({ timeoutMs: 500 });
     await vi.advanceTimersByTimeAsync(2_500);
-    expect(await closed).toEqual({ unfinished: 1 });
+    expect(await closed).toMatchObject({ unfinished: 1 });
     const next = receiverOf({ store: records, inFlightWaitMs: 20_000 }).receive(callback);
     await vi.advanceTimersByTimeAsync(15_000);
     expect(await next).toMatchObject({ outcome: 'processed' });
@@ -77,14 +80,14 @@ describe('close', () => {
     await vi.advanceTimersByTimeAsync(5_000);
     down = false;
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(await closed).toEqual({ unfinished: 0 });
+    expect(await closed).toEqual({ unfinished: 0, ids: [] });
 
     down = true;
     const other = receiverOf({ store });
     await other.receive(transferSucceeded());
     const gaveUp = other.close({ timeoutMs: 0 });
     await vi.advanceTimersByTimeAsync(2_000);
-    expect(await gaveUp).toEqual({ unfinished: 1 });
+    expect(await gaveUp).toMatchObject({ unfinished: 1 });
     await vi.advanceTimersByTimeAsync(60_000);
     expect(vi.getTimerCount()).toBe(0);
   });
@@ -112,7 +115,7 @@ describe('close', () => {
     arrival.resolve();
     await vi.advanceTimersByTimeAsync(1_000);
     expect([(await waiting).outcome, (await claiming).outcome]).toEqual(['closing', 'closing']);
-    expect(await closed).toEqual({ unfinished: 0 });
+    expect(await closed).toEqual({ unfinished: 0, ids: [] });
     expect(onSuccess).not.toHaveBeenCalled();
     expect(await receiverOf({ store: records }).receive(other)).toMatchObject({ outcome: 'processed' });
   });

@@ -135,7 +135,7 @@ describe('confirm', () => {
     const closed = receiver.close({ timeoutMs: 100 });
     await vi.advanceTimersByTimeAsync(100);
     expect(await closing).toMatchObject({ outcome: 'closing' });
-    expect(await closed).toEqual({ unfinished: 0 });
+    expect(await closed).toEqual({ unfinished: 0, ids: [] });
     expect(reasons).toMatchObject([{ code: 'CONFIRM_TIMEOUT' }, { code: 'CLOSING' }]);
   });
 });

@@ -23,6 +23,7 @@ describe('a delivery', () => {
       verified: false,
       source: 'direct',
       durationMs: 0,
+      delivery: expect.any(String) as string,
     });
   });
 

@@ -31,7 +31,7 @@ describe('a store', () => {
       error: { code: 'STORE_REPLY_UNEXPECTED' },
     });
     expect(onSuccess).not.toHaveBeenCalled();
-    expect(await receiver.close()).toEqual({ unfinished: 0 });
+    expect(await receiver.close()).toEqual({ unfinished: 0, ids: [] });
   });
 
   test('that replies without a promise works', async () => {

@@ -162,7 +162,7 @@ test('a handler that succeeds after it was abandoned is recorded once, and distu
   await vi.advanceTimersByTimeAsync(0);
   const closed = receiver.close({ timeoutMs: 100 });
   await vi.advanceTimersByTimeAsync(2_100);
-  expect(await closed).toEqual({ unfinished: 2 });
+  expect(await closed).toMatchObject({ unfinished: 2 });
   work.resolve();
   expect(await outcomes[0]).toMatchObject({ outcome: 'processed', error: { message: 'down' } });
   await vi.advanceTimersByTimeAsync(60_000);

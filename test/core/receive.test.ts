@@ -25,14 +25,33 @@ describe('a delivery', () => {
       status: 'SUCCESS',
       source: 'queue',
       durationMs: 0,
+      timestamp: success.data.timestamp,
+      waitedMs: 0,
+      delivery: expect.any(String) as string,
     });
     expect(await receiver.receive(failure)).toMatchObject({ outcome: 'processed', status: 'FAILED', source: 'direct' });
 
     expect(onSuccess.mock.calls).toEqual([
-      [success, { source: 'queue', tx: undefined, signal: expect.any(AbortSignal) as AbortSignal }],
+      [
+        success,
+        {
+          delivery: expect.any(String) as string,
+          source: 'queue',
+          tx: undefined,
+          signal: expect.any(AbortSignal) as AbortSignal,
+        },
+      ],
     ]);
     expect(onFailed.mock.calls).toEqual([
-      [failure, { source: 'direct', tx: undefined, signal: expect.any(AbortSignal) as AbortSignal }],
+      [
+        failure,
+        {
+          delivery: expect.any(String) as string,
+          source: 'direct',
+          tx: undefined,
+          signal: expect.any(AbortSignal) as AbortSignal,
+        },
+      ],
     ]);
   });
 

@@ -18,12 +18,14 @@ describe('a delivery', () => {
       outcome: 'unauthorized',
       source: 'direct',
       durationMs: 0,
+      delivery: expect.any(String) as string,
     });
     expect(await receiver.receive('nonsense', { verify })).toEqual({
       outcome: 'unauthorized',
       issues: [{ path: [], message: 'Invalid input: expected object, received string' }],
       source: 'direct',
       durationMs: 0,
+      delivery: expect.any(String) as string,
     });
     expect(claim).not.toHaveBeenCalled();
   });
@@ -83,6 +85,6 @@ describe('verify', () => {
     verdict.resolve(true);
     expect(await delivery).toMatchObject({ outcome: 'closing' });
     await vi.advanceTimersByTimeAsync(0);
-    expect(closed).toHaveBeenCalledWith({ unfinished: 0 });
+    expect(closed).toHaveBeenCalledWith({ unfinished: 0, ids: [] });
   });
 });

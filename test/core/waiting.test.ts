@@ -164,7 +164,7 @@ describe('deliveries of one callback in one process', () => {
     expect(await second).toMatchObject({ outcome: 'closing', durationMs: 0 });
     work.resolve();
     expect(await first).toMatchObject({ outcome: 'processed' });
-    expect(await closed).toEqual({ unfinished: 0 });
+    expect(await closed).toEqual({ unfinished: 0, ids: [] });
   });
 
   test('a store that queues gets time for it, however little a delivery may wait', async () => {
@@ -191,7 +191,7 @@ describe('deliveries of one callback in one process', () => {
     const receiver = receiverOf({ store: records });
     const deliveries = Array.from({ length: copies }, () => receiver.receive(callback));
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(await receiver.close()).toEqual({ unfinished: 0 });
+    expect(await receiver.close()).toEqual({ unfinished: 0, ids: [] });
     for (const { outcome } of await Promise.all(deliveries)) expect(outcome).toBe('closing');
   });
 });

@@ -139,7 +139,7 @@ describe.concurrent('deliveries', () => {
     app.close();
     work.resolve();
     expect((await running).body).toBe('{"outcome":"processed"}');
-    expect(await receiverClosed).toEqual({ unfinished: 0 });
+    expect(await receiverClosed).toEqual({ unfinished: 0, ids: [] });
     await serverClosed;
     agent.destroy();
     expect(await redis.get(`transfer-callbacks:${callback.data.id}`)).toMatch(/^settled /);

@@ -243,7 +243,7 @@ describe.each(httpServers)('on $name', (server) => {
     finish();
     const processed = await first;
     expect([processed.status, processed.headers.connection]).toEqual([200, 'close']);
-    expect(await closed).toEqual({ unfinished: 0 });
+    expect(await closed).toEqual({ unfinished: 0, ids: [] });
   });
 
   test.each([

@@ -5,8 +5,6 @@ export interface PlannedDelivery extends Delivery {
   readonly process: Process;
   readonly notBeforeMs: number;
   readonly retryOf: PlannedDelivery | undefined;
-  /** How many tokens the receiver has made for it. */
-  tokens: number;
 }
 
 /** The deliveries of the callback, arrived or to come: d1, d2 and so on. */
@@ -15,7 +13,7 @@ export class Deliveries {
 
   plan(process: Process, notBeforeMs = 0, isRetry = false): PlannedDelivery {
     const retryOf = isRetry ? this.all.at(-1) : undefined;
-    const delivery = { name: `d${this.all.length + 1}`, process, notBeforeMs, retryOf, tokens: 0 };
+    const delivery = { name: `d${this.all.length + 1}`, process, notBeforeMs, retryOf };
     this.all.push(delivery);
     return delivery;
   }

@@ -1,4 +1,5 @@
 import type { Budget, Choice } from './choice.js';
+import { Tokens } from './tokens.js';
 
 /** What stands at the two ends of a connection. */
 export interface Ends {
@@ -30,6 +31,7 @@ export class Connection {
   readonly #process: string;
   readonly #ends: Ends;
   readonly #anyOrder: boolean;
+  readonly tokens = new Tokens();
   #sent: Command[] = [];
   #replied: Command[] = [];
   #count = 0;
@@ -44,7 +46,7 @@ export class Connection {
   readonly client = {
     call: (...given: (string | number)[]): Promise<unknown> =>
       new Promise((resolve, reject) => {
-        const words = given.map(String);
+        const words = given.map((word) => this.tokens.shorten(String(word)));
         const token = words.map((word) => /^(?:claimed|settled) (\S+)/.exec(word)?.[1]).find(Boolean);
         this.#count += 1;
         this.#sent.push({ number: this.#count, words, token, resolve, reject });
@@ -109,7 +111,7 @@ export class Connection {
       take: () => {
         this.#replied = this.#replied.filter((other) => other !== command);
         return this.#ends.learn(this.#process, command, `reply ${number} ${String(reply)}`, () => {
-          command.resolve(reply);
+          command.resolve(this.tokens.restore(reply));
         });
       },
       describe: () => `${this.#process} reads the reply to ${spell(command)}, ${show(reply)}`,

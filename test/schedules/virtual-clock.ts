@@ -77,10 +77,10 @@ export class VirtualClock {
   }
 
   /**
-   * Runs `main` with the clock in the place of Node's, and `randomUUID` in the place of Node's. `main` must not wait for
-   * Node's event loop: then nothing else in this process ever meets the virtual clock.
+   * Runs `main` with the clock in the place of Node's. `main` must not wait for Node's event loop: then nothing else in
+   * this process ever meets the virtual clock.
    */
-  async replaceGlobals<T>(randomUUID: () => string, main: () => Promise<T>): Promise<T> {
+  async replaceGlobals<T>(main: () => Promise<T>): Promise<T> {
     const { setTimeout, clearTimeout, setImmediate } = globalThis;
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
@@ -90,15 +90,13 @@ export class VirtualClock {
       setImmediate: (call: () => void) => this.#immediates.push(call),
     });
     Object.assign(performance, { now: () => this.now });
-    Object.assign(crypto, { randomUUID });
     try {
       return await main();
     } finally {
       Error.stackTraceLimit = stackTraceLimit;
       Object.assign(globalThis, { setTimeout, clearTimeout, setImmediate });
-      // What is left is Node's own, on the prototypes.
+      // What is left is Node's own, on the prototype.
       Reflect.deleteProperty(performance, 'now');
-      Reflect.deleteProperty(crypto, 'randomUUID');
     }
   }
 

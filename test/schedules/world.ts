@@ -30,8 +30,6 @@ export class World implements Surroundings {
   readonly #deliveries = new Deliveries();
   readonly #running = new Map<string, RunningHandler>();
   #budget: Budget;
-  /** The delivery whose code runs: its tokens are named after it. */
-  #current: PlannedDelivery | undefined;
   /** What has followed from the last choice, for people. */
   #remarks: string[] = [];
 
@@ -49,9 +47,9 @@ export class World implements Surroundings {
     }
   }
 
-  /** Runs `main` where timers, the time and random tokens are this world's. */
+  /** Runs `main` where timers and the time are this world's. */
   live<T>(main: () => Promise<T>): Promise<T> {
-    return this.clock.replaceGlobals(() => this.#nameToken(), main);
+    return this.clock.replaceGlobals(main);
   }
 
   /** All that decides what can still happen, and how it is judged. */
@@ -122,9 +120,7 @@ export class World implements Surroundings {
     const process = this.#process(processName);
     this.watch.replyRead(command);
     process.see(event);
-    this.#current = this.#deliveries.find(command.token);
     await this.clock.run(process, settle);
-    this.#current = undefined;
   }
 
   lose(command: Command): void {
@@ -156,23 +152,14 @@ export class World implements Surroundings {
     return process;
   }
 
-  /** `d1` for the first token of a delivery, then `d1'` and `d1''`. */
-  #nameToken(): string {
-    if (this.#current === undefined) throw new Error('A token was made for no delivery.');
-    const { name, tokens } = this.#current;
-    this.#current.tokens += 1;
-    return name + "'".repeat(tokens);
-  }
-
   #arrive(delivery: PlannedDelivery): Choice {
     const { name, process } = delivery;
     return {
       take: async () => {
         delivery.startedAt = this.clock.now;
         process.see(name);
-        this.#current = delivery;
+        process.connection.tokens.begin(name);
         await this.clock.run(process, () => void this.#receive(delivery));
-        this.#current = undefined;
       },
       describe: () => `${name} arrives at process ${process.name}`,
     };

@@ -15,6 +15,7 @@ const outcome = await receiver.receive({}, { source: 'replay' });
 expectTypeOf(outcome).toEqualTypeOf<TransferCallbackOutcome>();
 expectTypeOf(outcome.durationMs).toEqualTypeOf<number>();
 expectTypeOf(outcome.source).toEqualTypeOf<string>();
+expectTypeOf(outcome.delivery).toEqualTypeOf<string>();
 expectTypeOf(outcome.id).toEqualTypeOf<string | undefined>();
 expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED' | undefined>();
 
@@ -24,6 +25,8 @@ switch (outcome.outcome) {
     expectTypeOf(outcome.id).toEqualTypeOf<string>();
     expectTypeOf(outcome.event).toEqualTypeOf<'transfer.success' | 'transfer.failed'>();
     expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED'>();
+    expectTypeOf(outcome.timestamp).toEqualTypeOf<string | undefined>();
+    expectTypeOf(outcome.waitedMs).toEqualTypeOf<number>();
     break;
   case 'conflict':
     expectTypeOf(outcome.settled).toEqualTypeOf<TransferCallbackFacts | undefined>();
@@ -65,7 +68,10 @@ expectTypeOf(outcome).not.toHaveProperty('error');
 // @ts-expect-error -- not the name of an outcome.
 export const unknownName: OutcomeName = 'acknowledged';
 
-expectTypeOf(await receiver.close({ timeoutMs: 1_000 })).toEqualTypeOf<{ unfinished: number }>();
+expectTypeOf(await receiver.close({ timeoutMs: 1_000 })).toEqualTypeOf<{
+  unfinished: number;
+  ids: readonly string[];
+}>();
 // @ts-expect-error -- the options as they apply cannot be changed.
 receiver.options.leaseMs = 1;
 

@@ -1,0 +1,42 @@
+import { TransferCallbackError } from './errors.js';
+
+/** The longest delay that a Node timer can keep; a longer one would fire immediately. */
+export const maxTimerMs = 2_147_483_647;
+
+/** The error for an argument that does not fit. Names the option, what was expected and what was given. */
+export function invalidArgument(option: string, wish: string, value: unknown): TransferCallbackError {
+  return new TransferCallbackError('INVALID_ARGUMENT', `Expected \`${option}\` to be ${wish}, got ${shown(value)}.`);
+}
+
+/** The same for values that may be secrets: describes the kind, never the content. */
+export function invalidSecret(option: string, wish: string, value: unknown): TransferCallbackError {
+  const got =
+    typeof value === 'string'
+      ? `a string of ${value.length} characters`
+      : typeof value === 'number'
+        ? 'a number'
+        : shown(value);
+  return new TransferCallbackError('INVALID_ARGUMENT', `Expected \`${option}\` to be ${wish}, got ${got}.`);
+}
+
+/** Returns `value` if it is a whole number from `min` to `max`, and throws INVALID_ARGUMENT otherwise. */
+export function wholeNumber(option: string, value: unknown, min: number, max = maxTimerMs): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
+  throw invalidArgument(option, `a whole number from ${min} to ${max}`, value);
+}
+
+/** Throws INVALID_ARGUMENT if `options` is not an object or has a key that is not one of `known`. */
+export function onlyKnownOptions(options: unknown, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue;
+    throw new TransferCallbackError('INVALID_ARGUMENT', `Unknown option \`${name}\`; known are ${known.join(', ')}.`);
+  }
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object' && value !== null) return 'an object';
+  return typeof value === 'function' ? 'a function' : String(value);
+}

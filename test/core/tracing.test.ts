@@ -1,0 +1,166 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
+import { inspect } from 'node:util';
+import { memoryStore, type ConfirmContext, type HandlerContext, type TransferCallback } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { later, receiverOf, storeWith } from './support.js';
+
+type Context = Record<string, unknown>;
+type Phase = 'start' | 'error' | 'asyncEnd';
+
+const names = ['receive', 'store', 'confirm', 'handle'] as const;
+const phases: readonly Phase[] = ['start', 'error', 'asyncEnd'];
+
+/** Listens to all four channels until the test has finished, and notes what they say. */
+function listen(): { name: string; phase: Phase; context: Context }[] {
+  const events: { name: string; phase: Phase; context: Context }[] = [];
+  for (const name of names) {
+    for (const phase of phases) {
+      const note = (context: unknown): void => {
+        events.push({ name, phase, context: { ...(context as Context) } });
+      };
+      const channel = `tracing:transfer-callbacks:${name}:${phase}`;
+      subscribe(channel, note);
+      onTestFinished(() => {
+        unsubscribe(channel, note);
+      });
+    }
+  }
+  return events;
+}
+
+const confirm = (callback: TransferCallback): TransferCallback => callback;
+
+test('a delivery is traced from its arrival to its outcome, with its name in every context', async () => {
+  const events = listen();
+  const receiver = receiverOf({ confirm });
+  const { data } = transferSucceeded();
+  const outcome = await receiver.receive(transferSucceeded(data), { source: 'queue' });
+  const { delivery } = outcome;
+  const { id, externalId } = data;
+  const claim = { delivery, id, call: 'claim' };
+  const settle = { delivery, id, call: 'settle' };
+  const handle = { delivery, id, externalId, event: 'transfer.success' };
+  expect(events).toEqual([
+    { name: 'receive', phase: 'start', context: { delivery, source: 'queue' } },
+    { name: 'confirm', phase: 'start', context: { delivery, id, externalId } },
+    { name: 'confirm', phase: 'asyncEnd', context: { delivery, id, externalId } },
+    { name: 'store', phase: 'start', context: claim },
+    { name: 'store', phase: 'asyncEnd', context: { ...claim, result: 'claimed' } },
+    { name: 'handle', phase: 'start', context: handle },
+    { name: 'handle', phase: 'asyncEnd', context: handle },
+    { name: 'store', phase: 'start', context: settle },
+    { name: 'store', phase: 'asyncEnd', context: { ...settle, result: { overlapped: false } } },
+    { name: 'receive', phase: 'asyncEnd', context: { delivery, source: 'queue', result: outcome } },
+  ]);
+});
+
+test('no context holds data of the transfer, whatever the handler, `confirm` and the store resolve with', async () => {
+  const events = listen();
+  const receiver = receiverOf({ confirm, onSuccess: (callback) => callback });
+  const callback = transferSucceeded({ walletNumber: '237670000000', amount: 4_711 });
+  await receiver.receive(callback);
+  await receiver.receive(callback);
+  expect(inspect(events, { depth: 9 })).not.toMatch(/237670000000|4711/);
+});
+
+test('what fails is in the context of its own channel', async () => {
+  const events = listen();
+  const error = new Error('no');
+  await receiverOf({ onSuccess: () => Promise.reject(error) }).receive(transferSucceeded());
+  await receiverOf({
+    confirm: () => {
+      throw error;
+    },
+  }).receive(transferSucceeded());
+  await receiverOf({ store: { claim: () => Promise.reject(error) } }).receive(transferSucceeded());
+  const failed = events.filter(({ phase }) => phase === 'error');
+  expect(failed.map(({ name, context }) => [name, context.error === error])).toEqual([
+    ['handle', true],
+    ['confirm', true],
+    ['store', true],
+  ]);
+});
+
+test('a handler is traced to its real end, after its delivery has timed out', async () => {
+  const events = listen();
+  const ends = later();
+  const receiver = receiverOf({ handlerTimeoutMs: 20, onSuccess: () => ends.promise });
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'timed_out' });
+  const ended = (): string[] => events.filter(({ phase }) => phase === 'asyncEnd').map(({ name }) => name);
+  expect(ended()).toEqual(['store', 'receive']);
+  ends.resolve();
+  await vi.waitUntil(() => ended().length === 4);
+  expect(ended()).toEqual(['store', 'receive', 'handle', 'store']);
+});
+
+test('the calls of a lease are traced with the name of the delivery, after a second claim too', async () => {
+  const memory = memoryStore();
+  const events = listen();
+  const ends = later();
+  let claims = 0;
+  const receiver = receiverOf({
+    storeTimeoutMs: 10,
+    leaseMs: 31,
+    store: storeWith({
+      claim(key, request) {
+        claims += 1;
+        return memory.claim(key, request);
+      },
+      lease: (lease) => ({
+        async renew() {
+          if (claims > 1) return lease.renew();
+          await lease.release();
+          return false;
+        },
+      }),
+    }),
+    onSuccess: async () => {
+      await ends.promise;
+      throw new Error('no');
+    },
+  });
+  const delivering = receiver.receive(transferSucceeded());
+  const calls = (): unknown[] => events.filter(({ phase }) => phase === 'start').map(({ context }) => context.call);
+  await vi.waitUntil(() => calls().lastIndexOf('renew') > calls().lastIndexOf('claim') && claims >= 2);
+  ends.resolve();
+  const { delivery } = await delivering;
+  expect(calls()).toContain('release');
+  expect(new Set(events.map(({ context }) => context.delivery))).toEqual(new Set([delivery]));
+});
+
+test('a reply that is no claim runs no handler while somebody listens, either', async () => {
+  listen();
+  const onSuccess = vi.fn();
+  const store = { claim: () => Promise.resolve({ state: 'claimed', lease: {} } as never) };
+  expect(await receiverOf({ store, onSuccess }).receive(transferSucceeded())).toMatchObject({
+    outcome: 'store_unavailable',
+    error: { code: 'STORE_REPLY_UNEXPECTED' },
+  });
+  expect(onSuccess).not.toHaveBeenCalled();
+});
+
+test('what is bound to a channel is current in the handler and in `confirm`', async () => {
+  const current = new AsyncLocalStorage<unknown>();
+  const bind = (name: (typeof names)[number]): void => {
+    const { start } = tracingChannel(`transfer-callbacks:${name}`);
+    start.bindStore(current, (context) => `${name} of ${(context as { delivery: string }).delivery}`);
+    onTestFinished(() => void start.unbindStore(current));
+  };
+  for (const name of ['confirm', 'handle'] as const) bind(name);
+  const seen: unknown[] = [];
+  const note = async ({ delivery }: ConfirmContext | HandlerContext): Promise<void> => {
+    await Promise.resolve();
+    seen.push(current.getStore() === undefined ? 'nothing' : String(current.getStore()).replace(delivery, 'it'));
+  };
+  const receiver = receiverOf({
+    async confirm(callback, context) {
+      await note(context);
+      return callback;
+    },
+    onSuccess: (_callback, context) => note(context),
+  });
+  await receiver.receive(transferSucceeded());
+  expect(seen).toEqual(['confirm of it', 'handle of it']);
+});
