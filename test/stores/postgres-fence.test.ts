@@ -4,23 +4,14 @@ import type { TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { translateControl } from '../../src/stores/postgres-control.js';
-import {
-  book,
-  createLedger,
-  receiverOn,
-  startPostgres,
-  type Ledger,
-  type PostgresServer,
-} from '../support/postgres.js';
+import { book, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
 
 let server: PostgresServer;
 let pool: Pool;
 let bookings: Ledger['bookings'];
 
 beforeAll(async () => {
-  server = await startPostgres(18);
-  pool = server.pool({ max: 20 });
-  ({ bookings } = await createLedger(pool));
+  ({ server, pool, bookings } = await startLedger({ max: 20 }));
 });
 afterAll(() => server.stop());
 

@@ -7,14 +7,7 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { forkApp, hasEnded, kill } from '../support/child.js';
 import type { PostgresAppOptions } from '../support/postgres-app.js';
-import {
-  book,
-  createLedger,
-  receiverOn,
-  startPostgres,
-  type Ledger,
-  type PostgresServer,
-} from '../support/postgres.js';
+import { book, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
 
 let server: PostgresServer;
 let pool: Pool;
@@ -22,9 +15,7 @@ let bookings: Ledger['bookings'];
 const children: ReturnType<typeof forkApp>[] = [];
 
 beforeAll(async () => {
-  server = await startPostgres(18);
-  pool = server.pool({ max: 20 });
-  ({ bookings } = await createLedger(pool));
+  ({ server, pool, bookings } = await startLedger({ max: 20 }));
 });
 afterEach(async () => {
   await Promise.all(children.splice(0).map(kill));
@@ -154,6 +145,35 @@ test('a burst that outlasts storeTimeoutMs many times is processed at the first 
   expect(new Set(outcomes.map(({ outcome }) => outcome))).toEqual(new Set(['processed']));
   expect(Math.max(...outcomes.map(({ durationMs }) => durationMs))).toBeGreaterThan(1_500);
   expect([own.waitingCount, own.idleCount]).toEqual([0, 4]);
+});
+
+test('a fresh callback costs two messages and one listener of its client, and a duplicate costs two messages', async () => {
+  const own = server.pool({ max: 1 });
+  let sent = 0;
+  let client: PoolClient | undefined;
+  own.on('connect', (connected) => {
+    client = connected;
+    const query = connected.query.bind(connected) as (...args: unknown[]) => unknown;
+    Object.assign(connected, {
+      query(...args: unknown[]): unknown {
+        sent += 1;
+        return query(...args);
+      },
+    });
+  });
+  const store = postgresStore(own);
+  const id = randomUUID();
+  const free = await own.connect();
+  const listeners = (): number => client?.listenerCount('error') ?? 0;
+  const before = listeners();
+  free.release();
+  const claim = await store.claim(id, requestOf('a'));
+  if (claim.state !== 'claimed') throw new Error(claim.state);
+  expect([sent, listeners() - before]).toEqual([1, 1]);
+  await claim.lease.settle();
+  expect(sent).toBe(2);
+  expect((await store.claim(id, requestOf('b'))).state).toBe('settled');
+  expect(sent).toBe(4);
 });
 
 describe('while this process holds a callback', () => {

@@ -8,25 +8,23 @@ import { later } from '../core/support.js';
 import { startLossyProxy, type LossyProxy } from '../support/lossy-proxy.js';
 import {
   book,
-  createLedger,
   postgresMajors,
   receiverOn,
-  startPostgres,
+  startLedger,
   type Ledger,
+  type PostgresMajor,
   type PostgresServer,
 } from '../support/postgres.js';
 
-type Major = keyof typeof postgresMajors;
+const majors = Object.keys(postgresMajors).map(Number) as PostgresMajor[];
 
-describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major))('on PostgreSQL %i', (major) => {
+describe.each(majors)('on PostgreSQL %i', (major) => {
   let server: PostgresServer;
   let pool: Pool;
   let bookings: Ledger['bookings'];
 
   beforeAll(async () => {
-    server = await startPostgres(major);
-    pool = server.pool({ max: 100 });
-    ({ bookings } = await createLedger(pool));
+    ({ server, pool, bookings } = await startLedger({ major, max: 100 }));
   });
   afterAll(() => server.stop());
 

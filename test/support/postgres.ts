@@ -17,6 +17,8 @@ import { freePort } from './port.js';
 /** The newest PostgreSQL, and the oldest that is supported still. */
 export const postgresMajors = { 18: EmbeddedPostgres, 15: EmbeddedPostgres15 } as const;
 
+export type PostgresMajor = keyof typeof postgresMajors;
+
 export interface PostgresServer {
   readonly url: string;
   /** A pool of its own for who asks; `stop` ends it. */
@@ -27,7 +29,7 @@ export interface PostgresServer {
 }
 
 /** Starts a PostgreSQL of its own on a free port of the loopback. It comes with `npm ci`, and needs no other. */
-export async function startPostgres(major: keyof typeof postgresMajors = 18): Promise<PostgresServer> {
+export async function startPostgres(major: PostgresMajor = 18): Promise<PostgresServer> {
   const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-postgres-'));
   // The server does not run as root, and root's own folders are closed to it.
   await chmod(directory, 0o755);
@@ -85,16 +87,23 @@ export async function book({ data }: TransferCallback, { tx }: { tx: PoolClient 
   await tx.query('INSERT INTO ledger VALUES ($1, $2)', [data.id, data.status]);
 }
 
-/** The table that `book` writes to, and the store's own. */
+/** A database with the table that `book` writes to, and the store's own. */
 export interface Ledger {
-  /** What was booked for a callback and committed. */
+  readonly server: PostgresServer;
+  readonly pool: Pool;
+  /** Reads what was booked for a callback and committed. */
   readonly bookings: (id: string) => Promise<string[]>;
 }
 
-export async function createLedger(pool: Pool): Promise<Ledger> {
+/** Starts a PostgreSQL of its own, with both tables. Stop its `server` in the end. */
+export async function startLedger({ major = 18, max }: { major?: PostgresMajor; max: number }): Promise<Ledger> {
+  const server = await startPostgres(major);
+  const pool = server.pool({ max });
   await postgresStore(pool).migrate();
   await pool.query('CREATE TABLE ledger (callback text, entry text)');
   return {
+    server,
+    pool,
     async bookings(id) {
       const { rows } = await pool.query<{ entry: string }>('SELECT entry FROM ledger WHERE callback = $1', [id]);
       return rows.map(({ entry }) => entry);
