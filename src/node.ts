@@ -29,7 +29,7 @@ export {
   type TransferSucceeded,
 } from './core/callback.js';
 export { readDelivery, type DeliveryOrigin } from './core/delivery.js';
-export type { CallbackStore, Claim, ClaimRequest, Lease, StoreRecord } from './core/store.js';
+export type { CallbackStore, Claim, ClaimRequest, InspectableStore, Lease, StoreRecord } from './core/store.js';
 export {
   RetryLater,
   TransferCallbackError,
