@@ -2,7 +2,7 @@ import type { CallbackStore } from '../core/store.js';
 import { claimChecks } from './store-claims.js';
 import { leaseChecks } from './store-leases.js';
 import { recordChecks } from './store-records.js';
-import { runCheck, longMs, type Round } from './store-round.js';
+import { longMs, Round, runCheck } from './store-round.js';
 
 /** One thing that every store must do. */
 export interface StoreCheck {
@@ -34,5 +34,8 @@ export interface WrittenCheck {
  * it lasts for 1.5 s; and what a restart or a failover of your database forgets.
  */
 export const storeContract: readonly StoreCheck[] = [...claimChecks, ...leaseChecks, ...recordChecks].map(
-  ({ title, leaseMs = longMs, check }) => ({ title, check: (store) => runCheck(store, leaseMs, check) }),
+  ({ title, leaseMs = longMs, check: run }) => ({
+    title,
+    check: (store) => runCheck((length) => new Round(store, length), leaseMs, run),
+  }),
 );

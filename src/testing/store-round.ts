@@ -18,13 +18,13 @@ type Request = Partial<ClaimRequest & { key: string }>;
  * Runs a check. A failure counts only if each call of the store, and each pause, took a small part of `leaseMs`: a busy
  * machine can make a right store look wrong. Otherwise the check runs again, with a lease that fits what was measured.
  */
-export async function runCheck(
-  store: CallbackStore<unknown>,
+export async function runCheck<R extends Round>(
+  makeRound: (leaseMs: number) => R,
   shortestLeaseMs: number,
-  check: (round: Round) => Promise<void>,
+  check: (round: R) => Promise<void>,
 ): Promise<void> {
   for (let leaseMs = shortestLeaseMs; ;) {
-    const round = new Round(store, leaseMs);
+    const round = makeRound(leaseMs);
     try {
       await check(round);
       return;
@@ -58,7 +58,7 @@ export class Round {
   /** Claims the callback, by default for a long time. */
   async claim(token: string, { key = this.key, ...request }: Request = {}): Promise<Claim<unknown>> {
     const defaults = { fingerprint: `facts of ${token}`, leaseMs: longMs, retentionMs: longMs };
-    const claim = await this.#measure(() => this.#store.claim(key, { token, ...defaults, ...request }));
+    const claim = await this.measure(() => this.#store.claim(key, { token, ...defaults, ...request }));
     if (claim.state !== 'claimed') return claim;
     const { lease } = claim;
     this.#leases.push(lease);
@@ -66,9 +66,9 @@ export class Round {
       state: 'claimed',
       lease: {
         tx: lease.tx,
-        renew: () => this.#measure(() => lease.renew()),
-        settle: () => this.#measure(() => lease.settle()),
-        release: () => this.#measure(() => lease.release()),
+        renew: () => this.measure(() => lease.renew()),
+        settle: () => this.measure(() => lease.settle()),
+        release: () => this.measure(() => lease.release()),
       },
     };
   }
@@ -144,7 +144,7 @@ export class Round {
   }
 
   async pause(ms: number): Promise<void> {
-    await this.#measure(() => pause(ms), ms);
+    await this.measure(() => pause(ms), ms);
   }
 
   /** Frees what the check has left claimed. */
@@ -152,7 +152,8 @@ export class Round {
     await Promise.allSettled(this.#leases.map(async (lease) => lease.release()));
   }
 
-  async #measure<T>(call: () => Promise<T>, expectedMs = 0): Promise<T> {
+  /** Makes one call of the store, and remembers how long it took beyond `expectedMs`. */
+  async measure<T>(call: () => Promise<T>, expectedMs = 0): Promise<T> {
     const startedAt = performance.now();
     try {
       return await call();

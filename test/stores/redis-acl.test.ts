@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { redisStore, type CallbackStore, type Lease } from 'transfer-callbacks';
-import { storeContract } from 'transfer-callbacks/testing';
+import { redisStore, type CallbackStore, type InspectableStore, type Lease } from 'transfer-callbacks';
+import { inspectionContract, storeContract } from 'transfer-callbacks/testing';
 import {
   clientsOfACluster,
   closing,
@@ -37,7 +37,7 @@ test('the README grants the rights on the prefix of its own snippet', () => {
 });
 
 describe.each(Object.entries(clients))('with the rights of the README, %s', (_name, connect) => {
-  let store: CallbackStore;
+  let store: InspectableStore;
   beforeAll(async () => {
     const server = await startRedis();
     await restrict(server);
@@ -50,6 +50,7 @@ describe.each(Object.entries(clients))('with the rights of the README, %s', (_na
   });
 
   test.concurrent.each(storeContract)('$title', ({ check }) => check(store));
+  test.concurrent.each(inspectionContract)('$title', ({ check }) => check(store));
 });
 
 describe('with the rights of the README for a Cluster', () => {

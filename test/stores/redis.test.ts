@@ -1,7 +1,13 @@
 import { Redis } from 'ioredis';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { redisStore, type CallbackStore, type IoredisClient, type Lease } from 'transfer-callbacks';
-import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
+import {
+  redisStore,
+  type CallbackStore,
+  type InspectableStore,
+  type IoredisClient,
+  type Lease,
+} from 'transfer-callbacks';
+import { inspectionContract, storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
 import { clientsOfACluster, clientsOfOneServer, ioredisFamily, type Connected } from '../support/redis-clients.js';
 import { startRedis, startRedisCluster, type RedisCluster, type RedisServer } from '../support/redis.js';
@@ -31,7 +37,7 @@ async function claimFree(
 }
 
 function testStoreOn(connect: () => Connected | Promise<Connected>): void {
-  let store: CallbackStore;
+  let store: InspectableStore;
   beforeAll(async () => {
     const { client, close } = await connect();
     store = redisStore(client);
@@ -39,6 +45,7 @@ function testStoreOn(connect: () => Connected | Promise<Connected>): void {
   });
 
   test.concurrent.each(storeContract)('$title', ({ check }) => check(store));
+  test.concurrent.each(inspectionContract)('$title', ({ check }) => check(store));
 
   test('a lease is renewed and released although the servers have forgotten all scripts', async () => {
     const forgetScripts = () =>
@@ -76,6 +83,12 @@ describe.each(Object.entries(clientsOfACluster))('redisStore on a cluster with %
     const leases = await Promise.all(Array.from({ length: 100 }, () => claimFree(store)));
     for (const lease of leases) expect(await lease.renew()).toBe(true);
     await Promise.all(leases.map((lease, index) => (index % 2 === 0 ? lease.settle() : lease.release())));
+    for (let run = 0; run < 20; run += 1) {
+      const id = crypto.randomUUID();
+      await (await claimFree(store, {}, id)).settle();
+      expect(await store.read(id)).toMatchObject({ state: 'settled', fingerprint });
+      expect(await store.forget(id, fingerprint)).toBe(true);
+    }
     expect(await readMoved()).toEqual(before);
   });
 });

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { brokenRedisStores, changedRedisStore } from './broken-redis-stores.js';
 import { brokenMemoryStores, changedStore } from './broken-stores.js';
+import { besideBusyLoop } from './busy-loop.js';
 import { lasts } from './check-titles.js';
 
 let server: RedisServer;
@@ -32,18 +33,6 @@ async function faultFound(title: string, store: CallbackStore): Promise<string |
 async function faultsFound(store: CallbackStore): Promise<(string | undefined)[]> {
   const found = await Promise.all(storeContract.map(({ title }) => faultFound(title, store)));
   return found.filter((fault) => fault !== undefined);
-}
-
-/** Runs `work` while the event loop stands still for `blockedMs` at a time, half of the time. */
-async function besideBusyLoop<T>(blockedMs: number, work: () => Promise<T>): Promise<T> {
-  const timer = setInterval(() => {
-    for (const until = performance.now() + blockedMs; performance.now() < until;);
-  }, 2 * blockedMs);
-  try {
-    return await work();
-  } finally {
-    clearInterval(timer);
-  }
 }
 
 /** A store that replies to each call after `fromMs` to `toMs`, and acts half way. */
