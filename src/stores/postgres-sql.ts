@@ -1,6 +1,6 @@
 /**
- * The SQL of `postgresStore`. Values stand in it as literals, because the store sends several statements in one
- * message: that needs the simple query protocol, which takes no parameters.
+ * The SQL of `postgresStore`. Values are inlined as escaped literals, because the store sends several statements in one
+ * message to save round trips: Postgres takes parameters with one statement only.
  */
 
 /** What the table keeps of a callback. */
@@ -121,6 +121,37 @@ UPDATE ${table} SET settled_at = statement_timestamp(),
 COMMIT`;
 }
 
+/**
+ * Reads who holds the lock of an id, and then its record. In this order, and READ COMMITTED, because a holder's record
+ * becomes visible before its lock is released: a callback that is settled meanwhile never looks free. The lock's number
+ * is split into `classid` and `objid`, as `pg_locks` documents it. Columns of `pg_stat_activity` are null for a role that
+ * may not see them. Times are in milliseconds since 1970, because an app may have changed how its driver parses dates.
+ */
+export function readSql(table: string, id: string): string {
+  return `BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY;
+SELECT l.pid, a.application_name AS application, host(a.client_addr) AS address, ${toMs('a.xact_start')} AS since_ms
+FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND (l.classid::bigint << 32 | l.objid::bigint) = ${lockKeySql(table, id)};
+SELECT fingerprint, ${toMs('settled_at')} AS settled_ms, ${toMs('expires_at')} AS expires_ms
+FROM ${table} WHERE id = ${toLiteral(id)} AND expires_at > clock_timestamp();
+COMMIT`;
+}
+
+/**
+ * Deletes a live record if it has this fingerprint. A running claim has no live record that others could see: its own
+ * is not committed yet. Skips a record that is locked, which another call is deleting, and so waits for nothing.
+ */
+export function forgetSql(table: string, id: string, fingerprint: string): string {
+  return `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+DELETE FROM ${table} WHERE id IN (
+  SELECT id FROM ${table} WHERE id = ${toLiteral(id)} AND fingerprint = ${toLiteral(fingerprint)}
+    AND expires_at > clock_timestamp() FOR UPDATE SKIP LOCKED
+);
+COMMIT`;
+}
+
 /** Deletes up to `batch` rows settled more than `olderThanMs` ago, except those that a claim is replacing. */
 export function pruneSql(table: string, olderThanMs: number, batch: number): string {
   return `DELETE FROM ${table} WHERE id IN (
@@ -146,5 +177,13 @@ RETURNING current_setting('search_path') AS search_path, current_setting('role')
 }
 
 function tryLockSql(table: string, id: string): string {
-  return `pg_try_advisory_xact_lock(hashtextextended(${toLiteral(`${table} ${id}`)}, 0))`;
+  return `pg_try_advisory_xact_lock(${lockKeySql(table, id)})`;
+}
+
+function lockKeySql(table: string, id: string): string {
+  return `hashtextextended(${toLiteral(`${table} ${id}`)}, 0)`;
+}
+
+function toMs(time: string): string {
+  return `(extract(epoch FROM ${time}) * 1000)::float8`;
 }

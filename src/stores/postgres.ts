@@ -1,7 +1,8 @@
 import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/errors.js';
 import { leastRetentionMs } from '../core/options.js';
-import type { CallbackStore, Claim } from '../core/store.js';
+import type { Claim, InspectableStore } from '../core/store.js';
 import { Claims } from './postgres-claims.js';
+import { forgetRecord, readRecord } from './postgres-inspect.js';
 import { runOnce, surviveRestarts, type PgClient, type PgClientOf, type PgPool } from './postgres-pool.js';
 import { existsSql, migrateSql, pruneSql, tableSql, toIdentifier, type Limits } from './postgres-sql.js';
 
@@ -25,7 +26,7 @@ export interface PostgresStoreOptions {
   idleTimeoutMs?: number | null | undefined;
 }
 
-export interface PostgresStore<Client extends PgClient> extends CallbackStore<Client> {
+export interface PostgresStore<Client extends PgClient> extends InspectableStore<Client> {
   /** Creates the table unless it exists. Several processes may call it concurrently. */
   migrate(): Promise<void>;
   /** The SQL that creates the table, for a migration tool. */
@@ -56,6 +57,8 @@ export function postgresStore<Pool extends PgPool>(
     transactional: true,
     queues: true,
     claim: (id, request) => claims.claim(id, request) as Promise<Claim<PgClientOf<Pool>>>,
+    read: (id) => readRecord(pool, table, id, limits),
+    forget: (id, fingerprint) => forgetRecord(pool, table, id, fingerprint, limits),
     migrationSql,
     migrate: () => migrate(pool, table, migrationSql),
     prune: async ({ olderThanMs }) => prune(pool, table, olderThanMs),

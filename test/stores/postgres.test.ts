@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { Client, type Pool } from 'pg';
 import { postgresStore, transferCallbackReceiver } from 'transfer-callbacks';
-import { storeContract, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { inspectionContract, storeContract, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { lookUpSql } from '../../src/stores/postgres-sql.js';
 import { later } from '../core/support.js';
-import { startLossyProxy, type LossyProxy } from '../support/lossy-proxy.js';
 import {
   book,
+  poolBehindProxy,
   postgresMajors,
   receiverOn,
   startLedger,
@@ -30,6 +30,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
 
   describe('every promise of a store', () => {
     test.concurrent.each(storeContract)('$title', ({ check }) => check(postgresStore(pool)));
+    test.concurrent.each(inspectionContract)('$title', ({ check }) => check(postgresStore(pool)));
   });
 
   test('what the handler writes and the record are committed together', async () => {
@@ -101,16 +102,8 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     expect((await pool.query('SELECT FROM moves WHERE account = $1', [id])).rowCount).toBe(1);
   });
 
-  /** A pool that reaches the server through a network which can be broken. */
-  async function poolBehindProxy(): Promise<{ own: Pool; proxy: LossyProxy }> {
-    const url = new URL(server.url);
-    const proxy = await startLossyProxy(Number(url.port));
-    url.port = String(proxy.port);
-    return { own: server.pool({ connectionString: url.href, max: 1 }), proxy };
-  }
-
   test('a commit whose answer is lost is found settled by the next delivery', async () => {
-    const { own, proxy } = await poolBehindProxy();
+    const { own, proxy } = await poolBehindProxy(server);
     const callback = transferSucceeded();
     proxy.loseReplyTo('COMMIT\0'); // The end of a message, not the COMMITTED of an isolation level.
     expect((await receiverOn(own).receive(callback)).outcome).toBe('store_unavailable');
@@ -120,7 +113,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
   });
 
   test('a database that takes everything and answers nothing costs no client of the pool for ever', async () => {
-    const { own, proxy } = await poolBehindProxy();
+    const { own, proxy } = await poolBehindProxy(server);
     const receiver = receiverOn(own, { storeTimeoutMs: 300, leaseMs: 1_000 });
     expect((await receiver.receive(transferSucceeded())).outcome).toBe('processed');
     proxy.fallSilent();
@@ -133,7 +126,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
   });
 
   test('a commit that is never answered costs no client of the pool either', async () => {
-    const { own, proxy } = await poolBehindProxy();
+    const { own, proxy } = await poolBehindProxy(server);
     const callback = transferSucceeded();
     const receiver = receiverOn(own, {
       storeTimeoutMs: 300,

@@ -12,6 +12,7 @@ import {
   type TransferCallback,
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
+import { startLossyProxy, type LossyProxy } from './lossy-proxy.js';
 import { freePort } from './port.js';
 
 /** The newest PostgreSQL, and the oldest that is supported still. */
@@ -109,6 +110,14 @@ export async function startLedger({ major = 18, max }: { major?: PostgresMajor; 
       return rows.map(({ entry }) => entry);
     },
   };
+}
+
+/** A pool of one client that reaches the server through a network which can be broken. */
+export async function poolBehindProxy(server: PostgresServer): Promise<{ own: Pool; proxy: LossyProxy }> {
+  const url = new URL(server.url);
+  const proxy = await startLossyProxy(Number(url.port));
+  url.port = String(proxy.port);
+  return { own: server.pool({ connectionString: url.href, max: 1 }), proxy };
 }
 
 /** A receiver whose handlers `book`, except for what `options` say. */
