@@ -95,7 +95,7 @@ export function checkOut(pool: PgPool, waitMs?: number): Promise<Checkout> {
     };
     const fail = (error: unknown): void => {
       cancel();
-      reject(error instanceof Error ? error : new Error('The pool has given no client.', { cause: error }));
+      reject(error instanceof Error ? error : new Error('The pool returned no client.', { cause: error }));
     };
     // By callback, which pg calls synchronously: a connection that is ended right after it was opened emits `error`
     // before a promise could resolve, and without a listener that would end the process.

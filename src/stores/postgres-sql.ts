@@ -12,7 +12,7 @@ export interface CallbackRow {
   readonly retentionMs: number;
 }
 
-/** How long Postgres lets a transaction run a statement or stay idle, in milliseconds. `null`: as the session has it. */
+/** How long Postgres lets a transaction run a statement or stay idle, in milliseconds. `null` keeps the session's limit. */
 export interface Limits {
   readonly statementTimeoutMs: number | null;
   readonly idleTimeoutMs: number | null;
@@ -87,7 +87,7 @@ ${insertSql(table, row)};
 SAVEPOINT transfer_callbacks`;
 }
 
-/** The same for a callback whose record has expired: deletes that record first, under the same lock. */
+/** Begins the transaction of a claim on an expired record: deletes that record first, under the same lock. */
 export function claimExpiredSql(table: string, row: CallbackRow, limits: Limits): string {
   return `${beginSql(limits)};
 DELETE FROM ${table} WHERE id = ${toLiteral(row.id)} AND expires_at <= clock_timestamp() AND ${tryLockSql(table, row.id)};
@@ -95,7 +95,7 @@ ${insertSql(table, row)};
 SAVEPOINT transfer_callbacks`;
 }
 
-/** Reads the record that stands in the way of a claim, and ends that claim's transaction. */
+/** Reads the record that has kept a claim from inserting its own, and ends that claim's transaction. */
 export function lookUpSql(table: string, id: string): string {
   return `SELECT fingerprint, expires_at > clock_timestamp() AS live FROM ${table} WHERE id = ${toLiteral(id)};
 ROLLBACK`;

@@ -14,14 +14,14 @@ export interface PostgresStoreOptions {
   /** The table's schema. Default: the first of the connection's `search_path` that has the table. */
   schema?: string | undefined;
   /**
-   * How long one statement may take in the handler's transaction, in milliseconds. Default 30 000; `null` keeps the
-   * connection's own `statement_timeout`.
+   * How long one statement may take in the handler's transaction, in milliseconds; and how long `read` and `forget` wait
+   * for a client, and then for the reply. Default 30 000; `null` keeps the connection's own `statement_timeout`.
    */
   statementTimeoutMs?: number | null | undefined;
   /**
    * How long the handler's transaction may wait between two statements, in milliseconds. Then Postgres rolls it back,
-   * so that the callback of a machine that has vanished is free before the service's first retry. A handler that is
-   * silent for longer runs again. Default 25 000; `null` keeps the connection's own setting.
+   * so that the callback of a machine that has crashed is free before the service's first retry. A handler that sends no
+   * statement for longer runs again. Default 25 000; `null` keeps the connection's own setting.
    */
   idleTimeoutMs?: number | null | undefined;
 }
@@ -39,12 +39,12 @@ const pruneBatch = 1_000;
 
 /**
  * Keeps records in the database that the handler writes to. The handler runs inside the transaction that the claim has
- * begun, and gets its client as `context.tx`: what it writes there and the record of its success are committed together
- * or not at all. On that client a transaction of the handler or of its ORM becomes a savepoint, and what would end the
- * store's own transaction is refused with TRANSACTION_CONTROL. It takes no queries once the handler has settled.
+ * begun, and gets its client as `context.tx`: its writes there and the record of its success are committed together or
+ * not at all. On that client a transaction of the handler or of its ORM becomes a savepoint, and a statement that would
+ * end the store's own transaction is refused with TRANSACTION_CONTROL. It takes no queries after the handler has settled.
  *
- * A claim holds one client of the pool while its handler runs, and queues for it; waiting for another delivery holds
- * none. Throws INVALID_ARGUMENT.
+ * A claim queues for a client of the pool, and holds it while its handler runs. A delivery that waits for another one
+ * holds none. Throws INVALID_ARGUMENT.
  */
 export function postgresStore<Pool extends PgPool>(
   pool: Pool,

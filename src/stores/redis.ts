@@ -89,7 +89,7 @@ async function claimOrRead(redis: Commands, key: string, claimed: string, leaseM
     return readSettled(redis, key, error);
   }
   if (reply === 'OK') return claimed;
-  // May find `claimed`: the client has sent the command twice, because the first reply was lost.
+  // The key may hold `claimed`: the client has sent the command twice, because the first reply was lost.
   if (reply === null) return toText(await redis.get(key));
   throw new TransferCallbackError(
     'STORE_REPLY_UNEXPECTED',

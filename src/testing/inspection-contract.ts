@@ -8,26 +8,26 @@ import { longMs, runCheck } from './store-round.js';
 export interface InspectionCheck {
   /** A sentence about the store. */
   readonly title: string;
-  /** Rejects if the store does otherwise, and says what it did. */
+  /** Rejects if the store does otherwise. The message tells what the store did. */
   readonly check: (store: InspectableStore<unknown>) => Promise<void>;
 }
 
-/** A check as it is written down. */
+/** A check before it is bound to a store. */
 export interface WrittenInspectionCheck {
   readonly title: string;
-  /** The length of what is to end during the check, in milliseconds, if the store is fast. Default: nothing ends. */
+  /** How long a lease or record lasts that ends during the check, in milliseconds. Default: none ends. */
   readonly leaseMs?: number;
   readonly check: (round: InspectionRound) => Promise<void>;
 }
 
 /**
- * What `read` and `forget` of a store must do, as data, for any test runner. A store without them does not compile here.
+ * Lists what `read` and `forget` of a store must do, as checks for any test runner. A store that lacks one of them does
+ * not compile.
  *
  *     for (const { title, check } of inspectionContract) test(title, () => check(store));
  *
- * The rules of `storeContract` hold: each check uses its own callbacks, takes a few seconds, and may take a minute on a
- * busy machine. At most 100 calls of `read` run concurrently. Times that the store reports may differ by 10 s from this
- * machine's clock.
+ * Each check uses new callbacks, takes a few seconds, and may take a minute on a busy machine. At most 100 calls of
+ * `read` run concurrently. The clock of the store may differ by 10 s from the clock of this machine.
  */
 export const inspectionContract: readonly InspectionCheck[] = [...readChecks, ...forgetChecks].map(
   ({ title, leaseMs = longMs, check: run }) => ({

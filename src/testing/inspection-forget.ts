@@ -4,7 +4,7 @@ import type { WrittenInspectionCheck } from './inspection-contract.js';
 /** Checks of `forget`. */
 export const forgetChecks: readonly WrittenInspectionCheck[] = [
   {
-    title: 'forgetting with another fingerprint, forgetting a claim, and forgetting nothing change nothing',
+    title: 'forget changes nothing if the callback is unknown, claimed, or settled with another fingerprint',
     async check(round) {
       assert.equal(await round.forget('a'), false, 'an unknown callback was forgotten');
       const held = await round.lease('a');
@@ -21,8 +21,7 @@ export const forgetChecks: readonly WrittenInspectionCheck[] = [
     },
   },
   {
-    title:
-      'of fifty that forget a settled callback concurrently one does, and the callback is then claimed and settled anew',
+    title: 'of fifty concurrent calls of forget exactly one deletes the record, and the callback can be settled again',
     async check(round) {
       await round.settle('a');
       const replies = await Promise.all(Array.from({ length: 50 }, () => round.forget('a')));
@@ -30,11 +29,11 @@ export const forgetChecks: readonly WrittenInspectionCheck[] = [
       assert.equal(forgotten, 1, `${forgotten} of 50 concurrent calls of \`forget\` resolved with true`);
       await round.assertFree('a forgotten callback');
       await round.settle('b');
-      await round.assertSettled('b', 'a callback that was forgotten and settled anew is not as it was settled');
+      await round.assertSettled('b', 'a callback that was forgotten and settled again is not read as it was settled');
     },
   },
   {
-    title: "a late holder's success after a forget is recorded; a transactional store rejects it",
+    title: "a late holder's success is recorded even after a forget; a transactional store rejects it",
     leaseMs: 200,
     async check(round) {
       const { late, next } = await round.takeOver();

@@ -24,7 +24,7 @@ export const readChecks: readonly WrittenInspectionCheck[] = [
     },
   },
   {
-    title: 'a claimed callback is read as claimed, with no delivery, lease or time but those of its claim',
+    title: 'a claimed callback is read as claimed, and the delivery, lease and time that are shown belong to its claim',
     async check(round) {
       for (const token of [nameDelivery(), 'another-form']) {
         const claimedAt = Date.now();
@@ -46,8 +46,7 @@ export const readChecks: readonly WrittenInspectionCheck[] = [
     },
   },
   {
-    title:
-      'a settled callback is read with the very fingerprint of its claim, and with times that enclose the settling',
+    title: 'a settled callback is read with the fingerprint of its claim, and with times that enclose the settling',
     async check(round) {
       const token = nameDelivery();
       const fingerprint = '["SUCCESS",15000,"XAF","payout 1 付款 \\\\"\']';
@@ -65,7 +64,7 @@ export const readChecks: readonly WrittenInspectionCheck[] = [
     },
   },
   {
-    title: 'a hundred reads make no lease longer, and hinder neither its holder nor a claim',
+    title: 'a hundred reads extend no lease, take it from no holder, and block no claim',
     leaseMs: 500,
     async check(round) {
       const [first] = await Promise.all([round.claim('first'), round.readHundred()]);

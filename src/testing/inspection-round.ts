@@ -43,7 +43,7 @@ export class InspectionRound extends Round {
     assert.equal(record.fingerprint, `facts of ${token}`, message);
   }
 
-  /** Reads until the callback is free, which must be soon after `lengthMs`: a store may count from a second later. */
+  /** Reads until the callback is free, which must be soon after `lengthMs`. The PostgreSQL store adds a second. */
   async assertFreeAfter(name: string, lengthMs: number): Promise<void> {
     const giveUpAt = performance.now() + lengthMs + Math.max(2_000, lengthMs / 2);
     for (;;) {
@@ -56,7 +56,7 @@ export class InspectionRound extends Round {
   }
 }
 
-/** Asserts that a time, if the store tells it, lies between two others, given in milliseconds since 1970. */
+/** Asserts that a time, if the store shows one, lies between two others, given in milliseconds since 1970. */
 export function assertBetween(name: string, time: Date | undefined, fromMs: number, toMs: number): void {
   if (time === undefined) return;
   const ms = time.getTime();

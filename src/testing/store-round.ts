@@ -5,13 +5,13 @@ import { pause } from '../core/timers.js';
 /** A lease or a record of this length does not end during a check. In milliseconds. */
 export const longMs = 30_000;
 
-/** The longest that a lease is made which is to end during a check, in milliseconds. */
+/** The longest lease that a check waits for, in milliseconds. */
 const longestLeaseMs = longMs / 2;
 
-/** A time is measured only if every call of the store took less than this part of it. */
+/** A check can measure a time if every call of the store took less than this part of it. */
 const slowestPart = 11;
 
-/** What a check asks for beside a callback and a token: the rest has defaults. */
+/** What a check may set of a claim beside its token. The rest has defaults. */
 type Request = Partial<ClaimRequest & { key: string }>;
 
 /**
@@ -38,13 +38,13 @@ export async function runCheck<R extends Round>(
   }
 }
 
-/** One run of a check, on a callback that no other run uses. Measures the store's calls. */
+/** One run of a check, on a callback that no other run uses. Measures how long the calls of the store take. */
 export class Round {
-  /** The length of those leases and records that are to end during the check, in milliseconds. */
+  /** The length of the leases and records that end during the check, in milliseconds. */
   readonly leaseMs: number;
   readonly key = `contract-${crypto.randomUUID()}`;
   readonly transactional: boolean;
-  /** The longest call of the store so far, or by how much a pause was too long, in milliseconds. */
+  /** The longest time so far that a call of the store took, or that a pause took too long, in milliseconds. */
   slowestMs = 0;
   readonly #store: CallbackStore<unknown>;
   readonly #leases: Lease<unknown>[] = [];
@@ -98,12 +98,12 @@ export class Round {
     return leases[0];
   }
 
-  /** What begins now and ends by itself: by default a lease of `leaseMs`. */
+  /** Notes the beginning of a lease of `leaseMs`, or of another time that ends without a call. */
   begin(name: string, lengthMs = this.leaseMs): Term {
     return { name, lengthMs, beganAt: performance.now() };
   }
 
-  /** Claims again and again until a claim is granted, which must be soon after the term has ended. */
+  /** Repeats a claim until it is granted, which must be soon after the term has ended. */
   async leaseAfter({ name, lengthMs }: Term, tryLease = () => this.tryLease('next')): Promise<Lease<unknown>> {
     const slackMs = Math.max(1_000, lengthMs / 2);
     const giveUpAt = performance.now() + lengthMs + slackMs;
@@ -119,8 +119,8 @@ export class Round {
     }
   }
 
-  /** As `leaseAfter`, where the term must have lasted its whole length. */
-  async leaseAfterAll(term: Term): Promise<Lease<unknown>> {
+  /** As `leaseAfter`, and asserts that the term has lasted its whole length. */
+  async leaseAfterWhole(term: Term): Promise<Lease<unknown>> {
     const { name, lengthMs, beganAt } = term;
     let refusedAt = beganAt;
     const next = await this.leaseAfter(term, async () => {
@@ -130,9 +130,9 @@ export class Round {
       return lease;
     });
     const lastedMs = Math.ceil(performance.now() - beganAt);
-    // Clocks of stores are rounded, and corrected while they run.
+    // Stores round their clocks, and servers correct theirs.
     assert.ok(lastedMs >= 0.95 * lengthMs, `${name} of ${lengthMs} ms lasted only ${lastedMs} ms`);
-    // A reply that took long does not tell when in this time the term has ended.
+    // A slow reply does not tell when the term has ended: a refusal near the end does.
     assert.ok(refusedAt - beganAt >= 0.7 * lengthMs, `no claim was refused near the end of ${name} of ${lengthMs} ms`);
     return next;
   }
@@ -163,7 +163,7 @@ export class Round {
   }
 }
 
-/** Something that ends by itself: a lease, or a settled record. */
+/** A lease or a settled record, which ends without a call. */
 interface Term {
   readonly name: string;
   readonly lengthMs: number;

@@ -346,7 +346,7 @@ describe('statements as the fence reads them', () => {
     ['start transaction isolation level repeatable read', 'isolation level repeatable read'],
     ['BEGIN READ ONLY', 'read only'],
   ])('%j is refused, because the transaction has begun', (text, modes) => {
-    expect(() => translateControl(text, false)).toThrow(`the transaction runs already, and not as ${modes}.`);
+    expect(() => translateControl(text, false)).toThrow(`the store has begun the transaction already, and not as ${modes}.`);
   });
 
   test.each([

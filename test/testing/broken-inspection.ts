@@ -13,14 +13,15 @@ export interface BrokenInspection {
 
 // The titles of the checks of `inspectionContract`, by a short name.
 const free = 'a callback that is unknown, released, lapsed or expired is read as free';
-const claimed = 'a claimed callback is read as claimed, with no delivery, lease or time but those of its claim';
+const claimed =
+  'a claimed callback is read as claimed, and the delivery, lease and time that are shown belong to its claim';
 const settled =
-  'a settled callback is read with the very fingerprint of its claim, and with times that enclose the settling';
-const harmless = 'a hundred reads make no lease longer, and hinder neither its holder nor a claim';
-const refused = 'forgetting with another fingerprint, forgetting a claim, and forgetting nothing change nothing';
+  'a settled callback is read with the fingerprint of its claim, and with times that enclose the settling';
+const harmless = 'a hundred reads extend no lease, take it from no holder, and block no claim';
+const refused = 'forget changes nothing if the callback is unknown, claimed, or settled with another fingerprint';
 const forgotten =
-  'of fifty that forget a settled callback concurrently one does, and the callback is then claimed and settled anew';
-const lateSuccess = "a late holder's success after a forget is recorded; a transactional store rejects it";
+  'of fifty concurrent calls of forget exactly one deletes the record, and the callback can be settled again';
+const lateSuccess = "a late holder's success is recorded even after a forget; a transactional store rejects it";
 
 type Changes = (store: InspectableStore, redis: Redis) => Partial<InspectableStore>;
 
