@@ -32,11 +32,11 @@ const clients: Record<string, (port: number) => Connected | Promise<Connected>> 
   'node-redis': (port) => connectNodeRedis(port, { username, password }),
 };
 
-test('the README grants the rights on the prefix of its own snippet', () => {
+test('the README grants the rights for the prefix that its snippet uses', () => {
   expect(readme).toContain(`{ prefix: '${prefix}' }`);
 });
 
-describe.each(Object.entries(clients))('with the rights of the README, %s', (_name, connect) => {
+describe.each(Object.entries(clients))('with the rights that the README grants, on %s', (_name, connect) => {
   let store: InspectableStore;
   beforeAll(async () => {
     const server = await startRedis();
@@ -53,7 +53,7 @@ describe.each(Object.entries(clients))('with the rights of the README, %s', (_na
   test.concurrent.each(inspectionContract)('$title', ({ check }) => check(store));
 });
 
-describe('with the rights of the README for a Cluster', () => {
+describe('with the rights that the README grants for a Cluster', () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     const started = (cluster = await startRedisCluster());
@@ -61,27 +61,30 @@ describe('with the rights of the README for a Cluster', () => {
     return () => started.stop();
   });
 
-  test.each(Object.entries(clientsOfACluster))('%s claims, renews and settles', async (_name, connect) => {
-    const { client, close } = await connect(cluster, { username, password });
-    onTestFinished(() => void close());
-    const store = redisStore(client, { prefix });
-    // Enough to reach each of the three nodes.
-    for (let run = 0; run < 20; run += 1) {
-      const lease = await claim(store, crypto.randomUUID());
-      expect(await lease.renew()).toBe(true);
-      expect(await lease.settle()).toEqual({ overlapped: false });
-    }
-  });
+  test.each(Object.entries(clientsOfACluster))(
+    '%s claims, renews and settles on a Cluster with the rights of the README',
+    async (_name, connect) => {
+      const { client, close } = await connect(cluster, { username, password });
+      onTestFinished(() => void close());
+      const store = redisStore(client, { prefix });
+      // Enough to reach each of the three nodes.
+      for (let run = 0; run < 20; run += 1) {
+        const lease = await claim(store, crypto.randomUUID());
+        expect(await lease.renew()).toBe(true);
+        expect(await lease.settle()).toEqual({ overlapped: false });
+      }
+    },
+  );
 });
 
-describe('each right of the README is needed', () => {
+describe('each right that the README grants is needed', () => {
   test.each<[string, (store: CallbackStore, lease: Lease) => Promise<unknown>]>([
     ['set', (_store, lease) => lease.settle()],
     ['get', (store) => store.claim('held', { token: 'b', fingerprint: '', leaseMs: 10_000, retentionMs: 10_000 })],
     ['eval', (_store, lease) => lease.renew()],
     ['pexpire', (_store, lease) => lease.renew()],
     ['del', (_store, lease) => lease.release()],
-  ])('without +%s the store rejects with the reason of the server', async (right, call) => {
+  ])('the store rejects with the reason of the server if the user lacks +%s', async (right, call) => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     await restrict(server);

@@ -74,7 +74,7 @@ describe.each(Object.entries(clientsOfOneServer))('redisStore on one server with
 describe.each(Object.entries(clientsOfACluster))('redisStore on a cluster with %s', (_name, connect) => {
   testStoreOn(() => connect(cluster));
 
-  test('every command goes to the node that has its key', async () => {
+  test('every command of the store goes to the node that has its key', async () => {
     const { client, close } = await connect(cluster);
     onTestFinished(() => void close());
     const store = redisStore(client);
@@ -93,7 +93,7 @@ describe.each(Object.entries(clientsOfACluster))('redisStore on a cluster with %
   });
 });
 
-describe('redisStore', () => {
+describe('the Redis store', () => {
   let redis: Redis;
   beforeAll(() => {
     redis = new Redis(server.url);
@@ -102,7 +102,7 @@ describe('redisStore', () => {
     };
   });
 
-  test('keeps one readable key per callback, which Redis itself expires', async () => {
+  test('the Redis store keeps one readable key per callback, which Redis expires', async () => {
     const id = crypto.randomUUID();
     const lease = await claimFree(redisStore(redis), {}, id);
     const key = `transfer-callbacks:${id}`;
@@ -114,7 +114,7 @@ describe('redisStore', () => {
     expect(await redis.keys(`*${id}*`)).toEqual([key]);
   });
 
-  test('an overlap stays told when the settling is sent again, because its first reply came too late', async () => {
+  test('an overlap is reported again when the settling is repeated after a late reply', async () => {
     const store = redisStore(redis);
     const id = crypto.randomUUID();
     const late = await claimFree(store, { token: 'late', leaseMs: 1 }, id);
@@ -124,7 +124,7 @@ describe('redisStore', () => {
     expect(await late.settle()).toEqual({ overlapped: true });
   });
 
-  test('takes another prefix', async () => {
+  test('the Redis store takes another prefix', async () => {
     const id = crypto.randomUUID();
     await claimFree(redisStore(redis, { prefix: 'paid/' }), {}, id);
     expect(await redis.keys(`*${id}*`)).toEqual([`paid/${id}`]);
@@ -153,7 +153,7 @@ describe('redisStore', () => {
     },
   );
 
-  test('spends two commands in two round trips on a fresh callback, and two on a duplicate', async () => {
+  test('a fresh callback costs two commands in two round trips, and a duplicate costs two', async () => {
     const own = await startRedis();
     onTestFinished(() => own.stop());
     const [client, monitoring] = [new Redis(own.url), new Redis(own.url)];
@@ -201,7 +201,7 @@ describe('redisStore', () => {
     ],
     ['a prefix that is none', { call: quiet }, { prefix: 5 }, 'Expected `prefix` to be a string, got 5.'],
     ['an unknown option', { call: quiet }, { ttl: 5 }, 'Unknown option `ttl`; known are prefix.'],
-  ])('refuses %s', (_what, client, options, message) => {
+  ])('the Redis store refuses %s', (_what, client, options, message) => {
     expect(() => redisStore(client as IoredisClient, options as object)).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT', message }),
     );

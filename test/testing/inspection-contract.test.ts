@@ -39,11 +39,11 @@ function laconic(store: InspectableStore): InspectableStore {
   };
 }
 
-describe('the inspection contract accepts a right store', () => {
-  test.concurrent.each(inspectionContract)('that shows all that it can show: $title', ({ check }) =>
+describe('the inspection contract accepts', () => {
+  test.concurrent.each(inspectionContract)('a store that shows all that it can: $title', ({ check }) =>
     check(redisStore(redis)),
   );
-  test.concurrent.each(inspectionContract)('that shows no more than it must: $title', ({ check }) =>
+  test.concurrent.each(inspectionContract)('a store that shows no more than it must: $title', ({ check }) =>
     check(laconic(redisStore(redis))),
   );
 });
@@ -55,14 +55,14 @@ test('the inspection contract accepts a right store beside a busy event loop', a
   expect(faults.filter((fault) => fault !== undefined)).toEqual([]);
 }, 60_000);
 
-describe('the inspection contract catches a store that', () => {
+describe('the inspection contract catches', () => {
   const verdicts = new Map<string, Promise<string | undefined>>();
   beforeAll(() => {
     // Concurrently, because most of the time the checks wait for a lease.
     for (const { fault, make, caughtBy } of brokenInspections) verdicts.set(fault, findFault(caughtBy, make()(redis)));
   });
 
-  test.each(brokenInspections)('$fault', async ({ fault, says }) => {
+  test.each(brokenInspections)('a store that $fault is caught', async ({ fault, says }) => {
     expect(await verdicts.get(fault)).toMatch(says);
   });
 });

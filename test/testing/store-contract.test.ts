@@ -69,14 +69,14 @@ function slow(store: CallbackStore, fromMs = 50, toMs = 150): CallbackStore {
   };
 }
 
-describe('a right store passes every check', () => {
+describe('the store contract accepts', () => {
   test.concurrent.each<[string, () => CallbackStore]>([
     ['the memory store', () => memoryStore()],
     ['the Redis store', () => redisStore(redis)],
     ['the memory store, behind changes that change nothing', () => changedStore(memoryStore(), {})],
     ['the Redis store, behind changes that change nothing', () => changedRedisStore(redis, {})],
     ['a store that replies after 50 to 150 ms', () => slow(memoryStore())],
-  ])('%s', async (_name, make) => {
+  ])('every check accepts %s', async (_name, make) => {
     expect(await faultsFound(make())).toEqual([]);
   });
 
@@ -84,7 +84,7 @@ describe('a right store passes every check', () => {
     ['a fast store', () => memoryStore()],
     ['a store that replies after 50 to 150 ms', () => slow(memoryStore())],
   ])(
-    '%s beside a busy event loop',
+    'every check accepts %s beside a busy event loop',
     async (_name, make) => {
       expect(await besideBusyLoop(60, () => faultsFound(make()))).toEqual([]);
     },
@@ -93,8 +93,8 @@ describe('a right store passes every check', () => {
 });
 
 describe.each([
-  ['a store that', brokenMemoryStores],
-  ['a Redis store that', brokenRedisStores],
+  ['broken memory stores', brokenMemoryStores],
+  ['broken Redis stores', brokenRedisStores],
 ])('%s', (_store, brokenStores) => {
   const verdicts = new Map<string, Promise<(string | undefined)[]>>();
   beforeAll(() => {
@@ -106,7 +106,7 @@ describe.each([
   });
 
   for (const { fault, caughtBy, says } of brokenStores) {
-    test(`${fault} is caught`, async () => {
+    test(`a store that ${fault} is caught`, async () => {
       expect(await verdicts.get(fault)).toEqual(caughtBy.map(() => expect.stringMatching(says) as string));
     });
   }
@@ -121,7 +121,7 @@ test.concurrent.each([
   expect(await faultFound(lasts, slow(short, fromMs, toMs))).toMatch(/a lease of \d+ ms lasted only \d+ ms/);
 });
 
-test('each check is shown to catch a broken store', () => {
+test('each check of the store contract catches a broken store', () => {
   const caught = new Set([...brokenMemoryStores, ...brokenRedisStores].flatMap(({ caughtBy }) => caughtBy));
   expect([...caught].sort()).toEqual(storeContract.map(({ title }) => title).sort());
 });
