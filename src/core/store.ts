@@ -89,3 +89,6 @@ export interface CallbackStore<Tx = undefined> {
    */
   forget?(key: string, fingerprint: string): Promise<boolean>;
 }
+
+/** A store that can be looked into. */
+export type InspectableStore<Tx = undefined> = CallbackStore<Tx> & Required<Pick<CallbackStore<Tx>, 'read' | 'forget'>>;

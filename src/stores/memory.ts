@@ -1,6 +1,6 @@
 import { onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { readDelivery } from '../core/delivery.js';
-import type { CallbackStore, Claim, ClaimRequest, Lease, StoreRecord } from '../core/store.js';
+import type { Claim, ClaimRequest, InspectableStore, Lease, StoreRecord } from '../core/store.js';
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {

@@ -1,6 +1,6 @@
 import { TransferCallbackError } from '../core/errors.js';
 
-/** A statement of transaction control, translated for the inside of the store's transaction. */
+/** What runs within the store's transaction in place of BEGIN, COMMIT or ROLLBACK. */
 export interface Control {
   readonly sql: string;
   /** Whether a transaction of the handler is open once it has run. */
@@ -11,7 +11,7 @@ const savepoint = 'transfer_callbacks_handler';
 /** White space, empty statements and comments. Nothing follows in the expression, so that it never backtracks. */
 const skipped = /(?:[\s;]|--[^\n\r]*|\/\*[^]*?\*\/)*/y;
 const controlKeyword = /(?:begin|start|commit|end|abort|rollback|prepare)\b/iy;
-/** What begins with such a keyword and controls no transaction. */
+/** Statements that begin with such a keyword and neither begin nor end a transaction. */
 const harmless = /^(?:rollback(?: work| transaction)? to|prepare (?!transaction\b))/;
 const level = 'isolation level (?:serializable|repeatable read|read (?:un)?committed)';
 const beginning = new RegExp(
@@ -24,8 +24,8 @@ const rollingBack = /^(?:rollback|abort)(?: work| transaction)?(?: and no chain)
 /**
  * Translates BEGIN, COMMIT and ROLLBACK of a handler into SAVEPOINT, RELEASE and ROLLBACK TO, so that the transactions
  * of an ORM work within the store's. Returns `undefined` for all other statements. Throws TRANSACTION_CONTROL for what
- * would end the store's transaction. It sees the beginning of a text only: what it misses the store notices when it
- * settles, because its own savepoint is gone.
+ * would end the store's transaction. It reads the beginning of a text only. The rest the store notices when it settles,
+ * because its own savepoint is gone then.
  */
 export function translateControl(text: unknown, isOpen: boolean): Control | undefined {
   if (typeof text !== 'string') return undefined;
@@ -37,7 +37,8 @@ export function translateControl(text: unknown, isOpen: boolean): Control | unde
   if (modes !== undefined) {
     // Concurrent transactions on one client cannot be told from nested ones: one's ROLLBACK would undo the other.
     if (isOpen) throw refuse(keyword, 'a transaction is open already. Run one after the other, or nest with SAVEPOINT');
-    if (!currentModes.test(modes)) throw refuse(keyword, `the transaction runs already, and not as${modes}`);
+    if (!currentModes.test(modes))
+      throw refuse(keyword, `the store has begun the transaction already, and not as${modes}`);
     return { sql: `SAVEPOINT ${savepoint}`, opens: true };
   }
   if (isOpen && committing.test(statement)) return { sql: `RELEASE SAVEPOINT ${savepoint}`, opens: false };
@@ -45,7 +46,7 @@ export function translateControl(text: unknown, isOpen: boolean): Control | unde
   throw refuse(keyword);
 }
 
-/** The error for what the handler's client refuses. */
+/** Makes the error for what the handler's client refuses. */
 export function refuse(
   what: string,
   why = 'the store ends the transaction. Return to commit, throw to roll back, and use SAVEPOINT to undo a part',
@@ -53,7 +54,7 @@ export function refuse(
   return new TransferCallbackError('TRANSACTION_CONTROL', `The handler's client refuses ${what}: ${why}.`);
 }
 
-/** The error for a handler that has ended the store's transaction by a statement that nothing refused. */
+/** Makes the error for a handler that has ended the store's transaction by a statement that was not refused. */
 export function transactionEnded(cause?: unknown): TransferCallbackError {
   return new TransferCallbackError(
     'TRANSACTION_CONTROL',

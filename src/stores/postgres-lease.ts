@@ -1,8 +1,9 @@
 import { TransferCallbackError } from '../core/errors.js';
 import type { Lease } from '../core/store.js';
 import { transactionEnded } from './postgres-control.js';
-import { fenceClient } from './postgres-fence.js';
-import { nextTurn, setDeadline, type Checkout, type PgClient } from './postgres-pool.js';
+import { nextTurn, setDeadline } from './postgres-deadline.js';
+import { Fence } from './postgres-fence.js';
+import type { Checkout, PgClient } from './postgres-pool.js';
 
 export interface LeaseTerms {
   readonly leaseMs: number;
@@ -17,77 +18,91 @@ export interface LeaseTerms {
 /** `settling` and `releasing`: the transaction's end was sent. `gone`: it was rolled back, or its end is unknown. */
 type State = 'held' | 'settling' | 'releasing' | 'settled' | 'gone';
 
-/** Holds the open transaction of a claim as a lease, for as long as its connection lives and it is renewed. */
-export function leaseTransaction(
-  { client, giveBack, destroy }: Checkout,
-  { leaseMs, settleSql, onRenew, onOver }: LeaseTerms,
-): Lease<PgClient> {
-  const fence = fenceClient(client);
-  let state: State = 'held';
-  let cancelLapse = setDeadline(leaseMs, lose);
-  client.on('error', lose);
+/**
+ * Holds the open transaction of a claim as a lease, for as long as its connection lives and it is renewed. Its methods
+ * are properties of the object itself, so that a store which wraps this one can spread the lease.
+ */
+export class TransactionLease implements Lease<PgClient> {
+  readonly tx: PgClient;
+  readonly #checkout: Checkout;
+  readonly #terms: LeaseTerms;
+  readonly #fence: Fence;
+  #state: State = 'held';
+  #cancelLapse: () => void;
 
-  function end(as: 'settled' | 'gone', leave: () => void): void {
-    if (state === 'settled' || state === 'gone') return;
-    state = as;
-    fence.close();
-    cancelLapse();
-    client.off('error', lose);
-    onOver();
-    leave();
+  constructor(checkout: Checkout, terms: LeaseTerms) {
+    this.#checkout = checkout;
+    this.#terms = terms;
+    this.#fence = new Fence(checkout.client);
+    this.tx = this.#fence.tx;
+    this.#cancelLapse = setDeadline(terms.leaseMs, this.#lose);
+    checkout.onBroken = this.#lose;
   }
 
-  function lose(): void {
-    end('gone', destroy);
-  }
-
-  return {
-    tx: fence.tx,
-    async renew() {
-      onRenew();
-      // After the process was held up, that Postgres has ended the transaction may be in a socket not read yet.
-      await nextTurn();
-      if (state === 'settled' || state === 'gone') return false;
-      cancelLapse();
-      cancelLapse = setDeadline(leaseMs, lose);
-      return true;
-    },
-    async settle() {
-      if (state === 'settled') return { overlapped: false };
-      if (state !== 'held') throw new TransferCallbackError('LEASE_LOST', 'The transaction was rolled back.');
-      if (fence.isTransactionOpen()) {
-        throw new TransferCallbackError(
-          'TRANSACTION_CONTROL',
-          'The handler has returned before the transaction that it began was committed.',
-        );
-      }
-      state = 'settling';
-      fence.close();
-      try {
-        await client.query(settleSql());
-      } catch (error) {
-        // The commit may have succeeded and its reply been lost: the next attempt will find the record.
-        lose();
-        throw isTransactionMissing(error) ? transactionEnded(error) : error;
-      }
-      end('settled', giveBack);
-      return { overlapped: false };
-    },
-    async release() {
-      // A commit or a statement of the handler may still be running: ROLLBACK would wait for it.
-      if (state === 'settling' || (state === 'held' && fence.isBusy())) lose();
-      if (state !== 'held') return;
-      state = 'releasing';
-      fence.close();
-      try {
-        await client.query('ROLLBACK');
-      } catch (error) {
-        lose();
-        throw error;
-      }
-      end('gone', giveBack);
-    },
+  readonly renew = async (): Promise<boolean> => {
+    this.#terms.onRenew();
+    // After the process was held up, the news that Postgres has ended the transaction may be in a socket not read yet.
+    await nextTurn();
+    if (this.#isOver()) return false;
+    this.#cancelLapse();
+    this.#cancelLapse = setDeadline(this.#terms.leaseMs, this.#lose);
+    return true;
   };
+
+  readonly settle = async (): Promise<{ overlapped: boolean }> => {
+    if (this.#state === 'settled') return { overlapped: false };
+    if (this.#state !== 'held') throw new TransferCallbackError('LEASE_LOST', 'The transaction was rolled back.');
+    if (this.#fence.isTransactionOpen) {
+      throw new TransferCallbackError(
+        'TRANSACTION_CONTROL',
+        'The handler has returned before the transaction that it began was committed.',
+      );
+    }
+    this.#state = 'settling';
+    this.#fence.close();
+    try {
+      await this.#checkout.client.query(this.#terms.settleSql());
+    } catch (error) {
+      // The commit may have succeeded and its reply been lost: the next attempt will find the record.
+      this.#lose();
+      throw isTransactionMissing(error) ? transactionEnded(error) : error;
+    }
+    if (this.#end('settled')) this.#checkout.giveBack();
+    return { overlapped: false };
+  };
+
+  readonly release = async (): Promise<void> => {
+    // A commit or a statement of the handler may still be running: ROLLBACK would wait for it.
+    if (this.#state === 'settling' || (this.#state === 'held' && this.#fence.isBusy)) this.#lose();
+    if (this.#state !== 'held') return;
+    this.#state = 'releasing';
+    this.#fence.close();
+    try {
+      await this.#checkout.client.query('ROLLBACK');
+    } catch (error) {
+      this.#lose();
+      throw error;
+    }
+    if (this.#end('gone')) this.#checkout.giveBack();
+  };
+
+  readonly #lose = (): void => {
+    if (this.#end('gone')) this.#checkout.destroy();
+  };
+
+  /** Ends the lease. Returns `false`, and does nothing, if it is over already. */
+  #end(state: 'settled' | 'gone'): boolean {
+    if (this.#isOver()) return false;
+    this.#state = state;
+    this.#fence.close();
+    this.#cancelLapse();
+    this.#terms.onOver();
+    return true;
+  }
+
+  #isOver(): boolean {
+    return this.#state === 'settled' || this.#state === 'gone';
+  }
 }
 
 /** Whether Postgres has found no transaction to commit, or another one: it lacks the savepoint of the claim. */

@@ -1,4 +1,5 @@
 import { TransferCallbackError } from '../core/errors.js';
+import { setDeadline } from './postgres-deadline.js';
 
 /** What the store uses of a client of `pg`'s pool. */
 export interface PgClient {
@@ -28,12 +29,44 @@ export type PgClientOf<Pool extends PgPool> = Pool['connect'] extends {
   : Awaited<ReturnType<Pool['connect']>>;
 
 /** A client that was taken out of the pool. It goes back once; later calls do nothing. */
-export interface Checkout {
+export class Checkout {
   readonly client: PgClient;
+  /** Called if the connection breaks while the client is out of the pool. */
+  onBroken: () => void = () => undefined;
+  #state: 'out' | 'broken' | 'back' = 'out';
+
+  constructor(client: PgClient) {
+    this.client = client;
+    client.on('error', this.#onError);
+  }
+
   /** Returns the client to the pool, or destroys it if its connection has broken. */
-  readonly giveBack: () => void;
-  /** Ends the connection. Postgres rolls back what was open on it. */
-  readonly destroy: () => void;
+  giveBack(): void {
+    this.#leave(this.#state === 'broken');
+  }
+
+  /** Ends the connection. Postgres rolls back the transaction that was open on it. */
+  destroy(): void {
+    this.#leave(true);
+  }
+
+  #leave(destroyed: boolean): void {
+    if (this.#state === 'back') return;
+    this.#state = 'back';
+    try {
+      this.client.release(destroyed);
+    } catch {
+      // Other code has released the client. The transaction has ended by now, and its outcome must not change.
+    }
+    // A destroyed client may still emit `error`: keep the listener.
+    if (!destroyed) this.client.off('error', this.#onError);
+  }
+
+  readonly #onError = (): void => {
+    if (this.#state !== 'out') return;
+    this.#state = 'broken';
+    this.onBroken();
+  };
 }
 
 type ConnectWithCallback = (
@@ -50,15 +83,19 @@ export function checkOut(pool: PgPool, waitMs?: number): Promise<Checkout> {
     });
     const take = (client: PgClient): void => {
       cancel();
-      const checkout = checkoutOf(client);
+      const checkout = new Checkout(client);
       if (waiting) resolve(checkout);
-      // The caller has stopped waiting. Not synchronously: the pool would call the next in turn within this call, and
-      // some thousand of them would overflow the stack.
-      else queueMicrotask(checkout.giveBack);
+      // The caller has stopped waiting. Not synchronously: the pool would call the next waiting caller within this call,
+      // and some thousand of them would overflow the stack.
+      else {
+        queueMicrotask(() => {
+          checkout.giveBack();
+        });
+      }
     };
     const fail = (error: unknown): void => {
       cancel();
-      reject(error instanceof Error ? error : new Error('The pool has given no client.', { cause: error }));
+      reject(error instanceof Error ? error : new Error('The pool returned no client.', { cause: error }));
     };
     // By callback, which pg calls synchronously: a connection that is ended right after it was opened emits `error`
     // before a promise could resolve, and without a listener that would end the process.
@@ -66,79 +103,33 @@ export function checkOut(pool: PgPool, waitMs?: number): Promise<Checkout> {
       if (client === undefined) fail(error);
       else take(client);
     });
-    // A pool that is not pg's own may know promises only.
+    // A pool that is not pg's own may ignore the callback and return a promise.
     promised?.then(take, fail);
   });
 }
 
-function checkoutOf(client: PgClient): Checkout {
-  let broken = false;
-  let isOut = true;
-  const onError = (): void => {
-    broken = true;
-  };
-  client.on('error', onError);
-
-  function leave(destroyed: boolean): void {
-    if (!isOut) return;
-    isOut = false;
-    try {
-      client.release(destroyed);
-    } catch {
-      // Somebody else has released it. The transaction has ended by now, and its outcome must not change.
-    }
-    // A destroyed client may still emit `error`: keep the listener.
-    if (!destroyed) client.off('error', onError);
-  }
-
-  return {
-    client,
-    giveBack: () => {
-      leave(broken);
-    },
-    destroy: () => {
-      leave(true);
-    },
-  };
-}
-
-/** Runs one statement on a client of its own. */
-export async function runOnce(pool: PgPool, sql: string): Promise<unknown> {
-  const { client, giveBack, destroy } = await checkOut(pool);
+/**
+ * Sends one message, of one statement or several, on a client of the pool. Rejects with STORE_TIMEOUT if the pool has no
+ * client within `timeoutMs`, and destroys the client if the reply takes as long.
+ */
+export async function runOnce(pool: PgPool, sql: string, timeoutMs?: number): Promise<unknown> {
+  const checkout = await checkOut(pool, timeoutMs);
+  const cancel = setDeadline(timeoutMs, () => {
+    checkout.destroy();
+  });
   try {
-    const result = await client.query(sql);
-    giveBack();
+    const result = await checkout.client.query(sql);
+    checkout.giveBack();
     return result;
   } catch (error) {
-    destroy();
+    checkout.destroy();
     throw error;
+  } finally {
+    cancel();
   }
 }
 
-/** Listens for errors of idle connections if nobody does: without a listener they would end the process. */
+/** Listens for errors of idle connections if the app does not: without a listener they would end the process. */
 export function surviveRestarts(pool: PgPool): void {
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined);
-}
-
-/**
- * Calls `onDue` after `ms`, and not before the event loop has read its sockets once more: while the loop was busy, the
- * reply may have come. Without `ms` it does nothing. Returns what cancels it. Keeps no process alive.
- */
-export function setDeadline(ms: number | undefined, onDue: () => void): () => void {
-  if (ms === undefined) return () => undefined;
-  let turn: NodeJS.Immediate | undefined;
-  const timer = setTimeout(() => {
-    turn = setImmediate(onDue);
-  }, ms).unref();
-  return () => {
-    clearTimeout(timer);
-    clearImmediate(turn);
-  };
-}
-
-/** Resolves after the event loop has run its timers and read its sockets. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

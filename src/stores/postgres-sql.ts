@@ -1,6 +1,6 @@
 /**
- * The SQL of `postgresStore`. Values stand in it as literals, because the store sends several statements in one
- * message: that needs the simple query protocol, which takes no parameters.
+ * The SQL of `postgresStore`. Values are inlined as escaped literals, because the store sends several statements in one
+ * message to save round trips: Postgres takes parameters with one statement only.
  */
 
 /** What the table keeps of a callback. */
@@ -12,7 +12,7 @@ export interface CallbackRow {
   readonly retentionMs: number;
 }
 
-/** How long Postgres lets a transaction run a statement or stay idle, in milliseconds. `null`: as the session has it. */
+/** How long Postgres lets a transaction run a statement or stay idle, in milliseconds. `null` keeps the session's limit. */
 export interface Limits {
   readonly statementTimeoutMs: number | null;
   readonly idleTimeoutMs: number | null;
@@ -87,7 +87,7 @@ ${insertSql(table, row)};
 SAVEPOINT transfer_callbacks`;
 }
 
-/** The same for a callback whose record has expired: deletes that record first, under the same lock. */
+/** Begins the transaction of a claim on an expired record: deletes that record first, under the same lock. */
 export function claimExpiredSql(table: string, row: CallbackRow, limits: Limits): string {
   return `${beginSql(limits)};
 DELETE FROM ${table} WHERE id = ${toLiteral(row.id)} AND expires_at <= clock_timestamp() AND ${tryLockSql(table, row.id)};
@@ -95,7 +95,7 @@ ${insertSql(table, row)};
 SAVEPOINT transfer_callbacks`;
 }
 
-/** Reads the record that stands in the way of a claim, and ends that claim's transaction. */
+/** Reads the record that has kept a claim from inserting its own, and ends that claim's transaction. */
 export function lookUpSql(table: string, id: string): string {
   return `SELECT fingerprint, expires_at > clock_timestamp() AS live FROM ${table} WHERE id = ${toLiteral(id)};
 ROLLBACK`;
@@ -118,6 +118,37 @@ export function settleLateSql(
 SELECT set_config('role', ${toLiteral(role)}, true), set_config('search_path', ${toLiteral(searchPath)}, true);
 UPDATE ${table} SET settled_at = statement_timestamp(),
   expires_at = statement_timestamp() + interval '${retentionMs} milliseconds' WHERE id = ${toLiteral(id)};
+COMMIT`;
+}
+
+/**
+ * Reads who holds the lock of an id, and then its record. In this order, and READ COMMITTED, because a holder's record
+ * becomes visible before its lock is released: a callback that is settled meanwhile never looks free. The lock's number
+ * is split into `classid` and `objid`, as `pg_locks` documents it. Columns of `pg_stat_activity` are null for a role that
+ * may not see them. Times are in milliseconds since 1970, because an app may have changed how its driver parses dates.
+ */
+export function readSql(table: string, id: string): string {
+  return `BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY;
+SELECT l.pid, a.application_name AS application, host(a.client_addr) AS address, ${toMs('a.xact_start')} AS since_ms
+FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND (l.classid::bigint << 32 | l.objid::bigint) = ${lockKeySql(table, id)};
+SELECT fingerprint, ${toMs('settled_at')} AS settled_ms, ${toMs('expires_at')} AS expires_ms
+FROM ${table} WHERE id = ${toLiteral(id)} AND expires_at > clock_timestamp();
+COMMIT`;
+}
+
+/**
+ * Deletes a live record if it has this fingerprint. A running claim has no live record that others could see: its own
+ * is not committed yet. Skips a record that is locked, which another call is deleting, and so waits for nothing.
+ */
+export function forgetSql(table: string, id: string, fingerprint: string): string {
+  return `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+DELETE FROM ${table} WHERE id IN (
+  SELECT id FROM ${table} WHERE id = ${toLiteral(id)} AND fingerprint = ${toLiteral(fingerprint)}
+    AND expires_at > clock_timestamp() FOR UPDATE SKIP LOCKED
+);
 COMMIT`;
 }
 
@@ -146,5 +177,13 @@ RETURNING current_setting('search_path') AS search_path, current_setting('role')
 }
 
 function tryLockSql(table: string, id: string): string {
-  return `pg_try_advisory_xact_lock(hashtextextended(${toLiteral(`${table} ${id}`)}, 0))`;
+  return `pg_try_advisory_xact_lock(${lockKeySql(table, id)})`;
+}
+
+function lockKeySql(table: string, id: string): string {
+  return `hashtextextended(${toLiteral(`${table} ${id}`)}, 0)`;
+}
+
+function toMs(time: string): string {
+  return `(extract(epoch FROM ${time}) * 1000)::float8`;
 }

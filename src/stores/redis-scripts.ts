@@ -7,7 +7,7 @@
  * KEYS[1]  the callback's key
  * ARGV[1]  the caller's claim, as it was set
  * ARGV[2]  the length of the lease in milliseconds
- * reply    1 if renewed, 0 if the key holds something else or nothing
+ * reply    1 if renewed, 0 if the key holds another value or none
  */
 export const renewScript = `\
 if redis.call('GET', KEYS[1]) == ARGV[1] then
@@ -20,10 +20,34 @@ return 0`;
  *
  * KEYS[1]  the callback's key
  * ARGV[1]  the caller's claim, as it was set
- * reply    1 if released, 0 if the key holds something else or nothing
+ * reply    1 if released, 0 if the key holds another value or none
  */
 export const releaseScript = `\
 if redis.call('GET', KEYS[1]) == ARGV[1] then
+  return redis.call('DEL', KEYS[1])
+end
+return 0`;
+
+/**
+ * Reads a record, and how long it lasts. A user without the right to PTTL still reads the record.
+ *
+ * KEYS[1]  the callback's key
+ * reply    the record or nil, and the time to its expiry in milliseconds or a negative number
+ */
+export const readScript = `\
+local left = redis.pcall('PTTL', KEYS[1])
+return {redis.call('GET', KEYS[1]), type(left) == 'number' and left or -1}`;
+
+/**
+ * Deletes a settled record if it has the caller's fingerprint.
+ *
+ * KEYS[1]  the callback's key
+ * ARGV[1]  the fingerprint
+ * reply    1 if deleted, 0 if the key holds another fingerprint, a claim or nothing
+ */
+export const forgetScript = `\
+local found = redis.call('GET', KEYS[1])
+if found and string.match(found, '^settled [^ ]+ (.*)$') == ARGV[1] then
   return redis.call('DEL', KEYS[1])
 end
 return 0`;

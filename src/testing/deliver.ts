@@ -31,7 +31,7 @@ export interface DeliverOptions {
 
 /** What became of a delivery. */
 export interface Delivered {
-  /** Whether each copy was acknowledged with a 2xx in the end. */
+  /** Whether each copy was acknowledged with a 2xx, at its first attempt or a later one. */
   acknowledged: boolean;
   /** The status of the response to each attempt, copy by copy, or why there was none. */
   answers: (number | string)[];
@@ -54,7 +54,7 @@ const optionNames: readonly (keyof DeliverOptions)[] = [
  * the delivery. The certificate of a server is not checked; that of a URL is. A `callback` that is a string is sent
  * unchanged, anything else as JSON.
  *
- * Rejects with INVALID_ARGUMENT. A target that does not respond is no error: `answers` says so.
+ * Rejects with INVALID_ARGUMENT only. If the target does not respond, `answers` holds the reason.
  */
 export async function deliver(
   target: DeliverTarget,
@@ -68,7 +68,7 @@ export async function deliver(
   wholeNumber('copies', copies, 1);
   wholeNumber('retryPauseMs', retryPauseMs, 0);
   wholeNumber('attemptTimeoutMs', timeoutMs, 1);
-  const body = textOf(callback);
+  const body = renderBody(callback);
   const opened = await openTarget(target);
   try {
     const url = urlAt(path, opened.baseUrl);
@@ -103,15 +103,15 @@ async function deliverOnce(
   return answers;
 }
 
-function textOf(callback: unknown): string {
+function renderBody(callback: unknown): string {
   if (typeof callback === 'string') return callback;
   let text: string | undefined;
   try {
     text = JSON.stringify(callback);
   } catch {
-    // It refers to itself, or holds a bigint.
+    // The value refers to itself, or contains a bigint.
   }
-  if (text === undefined) throw invalidArgument('callback', 'a text or a value of JSON', callback);
+  if (text === undefined) throw invalidArgument('callback', 'a string or a JSON value', callback);
   return text;
 }
 

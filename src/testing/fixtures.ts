@@ -1,20 +1,20 @@
 import type { TransferFacts, TransferFailed, TransferSucceeded } from '../core/callback.js';
 
-/** A callback as documented for a transfer that has succeeded, with an id of its own; `data` overrides its fields. */
+/** Returns a callback as documented for a transfer that has succeeded, with a new id. `data` overrides its fields. */
 export function transferSucceeded(data: Partial<TransferSucceeded['data']> = {}): TransferSucceeded {
   return {
     event: 'transfer.success',
-    data: { ...facts(), ...payout(data), status: 'SUCCESS', failureReason: null, ...data },
+    data: { ...makeFacts(), ...makePayout(data), status: 'SUCCESS', failureReason: null, ...data },
   };
 }
 
-/** A callback as documented for a transfer that has failed, with an id of its own; `data` overrides its fields. */
+/** Returns a callback as documented for a transfer that has failed, with a new id. `data` overrides its fields. */
 export function transferFailed(data: Partial<TransferFailed['data']> = {}): TransferFailed {
   return {
     event: 'transfer.failed',
     data: {
-      ...facts(),
-      ...payout(data),
+      ...makeFacts(),
+      ...makePayout(data),
       status: 'FAILED',
       failureReason: 'Beneficiary not found',
       ...data,
@@ -22,7 +22,7 @@ export function transferFailed(data: Partial<TransferFailed['data']> = {}): Tran
   };
 }
 
-function facts(): TransferFacts {
+function makeFacts(): TransferFacts {
   const id = crypto.randomUUID();
   const short = id.slice(0, 8);
   return {
@@ -38,9 +38,9 @@ function facts(): TransferFacts {
   };
 }
 
-function payout({ paymentMethod }: { paymentMethod?: 'mobile_money' | 'bank' }): object {
+function makePayout({ paymentMethod }: { paymentMethod?: 'mobile_money' | 'bank' }): object {
   return paymentMethod === 'bank'
-    ? // The fields of the account are not documented: this one is made up.
+    ? // The fields of the account are not documented: this one is invented.
       { paymentMethod, walletNumber: null, bankAccount: { accountNumber: '10005000010123456789' } }
     : { paymentMethod: 'mobile_money', walletNumber: '237670000000', bankAccount: null };
 }

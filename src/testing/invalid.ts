@@ -1,26 +1,26 @@
 import { transferFailed, transferSucceeded } from './fixtures.js';
 
-/** Something that comes as a callback and is none. */
+/** A body that an app must refuse. */
 export interface InvalidCallback {
   /** What is wrong with it. */
   readonly title: string;
-  /** What is sent: a string as it stands, anything else as JSON. */
+  /** What to send: a string unchanged, any other value as JSON. */
   readonly callback: unknown;
 }
 
 const success = transferSucceeded();
 const failure = transferFailed();
 
-function but(changes: object): object {
+function withData(changes: object): object {
   return { ...success, data: { ...success.data, ...changes } };
 }
 
 const wrongTypes = Object.keys(success.data).flatMap((field): InvalidCallback[] => [
-  { title: `data.${field} is missing`, callback: but({ [field]: undefined }) },
-  { title: `data.${field} is of another type`, callback: but({ [field]: [] }) },
+  { title: `data.${field} is missing`, callback: withData({ [field]: undefined }) },
+  { title: `data.${field} is of another type`, callback: withData({ [field]: [] }) },
 ]);
 
-/** Callbacks that are not as documented (service §2.1, §6), one fault each: an app must answer each with a 4xx. */
+/** Bodies that are not as documented (service §2.1, §6), one fault each. An app must respond to each with a 4xx. */
 export const invalidCallbacks: readonly InvalidCallback[] = [
   { title: 'an empty body', callback: '' },
   { title: 'a body that is not JSON', callback: 'event=transfer.success' },
@@ -33,14 +33,14 @@ export const invalidCallbacks: readonly InvalidCallback[] = [
   { title: 'the event of a failure with the data of a success', callback: { ...success, event: failure.event } },
   { title: 'the event of a success with the data of a failure', callback: { ...failure, event: success.event } },
   ...wrongTypes,
-  { title: 'data.id is empty', callback: but({ id: '' }) },
-  { title: 'data.id is longer than 255 characters', callback: but({ id: 'x'.repeat(256) }) },
-  { title: 'data.id has a control character', callback: but({ id: 'tr\n1' }) },
-  { title: 'data.status is not final', callback: but({ status: 'PENDING' }) },
-  { title: 'data.amount is a text', callback: but({ amount: '15000' }) },
-  { title: 'data.paymentMethod is not documented', callback: but({ paymentMethod: 'cash' }) },
-  { title: 'a bank payout without an account', callback: but({ paymentMethod: 'bank', walletNumber: null }) },
-  { title: 'a mobile money payout with an account', callback: but({ bankAccount: {} }) },
-  { title: 'a success with a reason for failure', callback: but({ failureReason: 'Wallet closed' }) },
-  { title: 'data.timestamp is not a time', callback: but({ timestamp: 'yesterday' }) },
+  { title: 'data.id is empty', callback: withData({ id: '' }) },
+  { title: 'data.id is longer than 255 characters', callback: withData({ id: 'x'.repeat(256) }) },
+  { title: 'data.id has a control character', callback: withData({ id: 'tr\n1' }) },
+  { title: 'data.status is not final', callback: withData({ status: 'PENDING' }) },
+  { title: 'data.amount is a text', callback: withData({ amount: '15000' }) },
+  { title: 'data.paymentMethod is not documented', callback: withData({ paymentMethod: 'cash' }) },
+  { title: 'a bank payout without an account', callback: withData({ paymentMethod: 'bank', walletNumber: null }) },
+  { title: 'a mobile money payout with an account', callback: withData({ bankAccount: {} }) },
+  { title: 'a success with a reason for failure', callback: withData({ failureReason: 'Wallet closed' }) },
+  { title: 'data.timestamp is not a time', callback: withData({ timestamp: 'yesterday' }) },
 ];

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import type { WrittenCheck } from './store-contract.js';
 
-/** As the receiver makes it, with an externalId of characters that need care. 2 000 characters. */
+/** A fingerprint as the receiver makes it, of 2 000 characters, with an externalId that needs escaping. */
 const longFingerprint = JSON.stringify(['SUCCESS', 15_000, 'XAF', `payout 00001${'é付😀"\\\''.repeat(218)}`]);
 
-/** What databases take for the same text (by case, blanks, normal form, collation), or for a sign of their own. */
+/** Texts that databases may take for equal (by case, blanks, normal form or collation) or for their own syntax. */
 const keyEnds = ['a', 'A', 'a ', 'é', 'e\u0301', '😀', '😃', '付款', 'a:b', 'a b', '*', '{a}', "'; --"];
 
-/** Checks in which nothing lapses. */
+/** Checks in which no lease and no record ends. */
 export const claimChecks: readonly WrittenCheck[] = [
   {
     title: 'of fifty concurrent claims exactly one is granted',
@@ -21,7 +21,7 @@ export const claimChecks: readonly WrittenCheck[] = [
     },
   },
   {
-    title: 'a claim that is sent twice with one token is granted twice, and is one claim',
+    title: 'a claim that is sent twice with one token is granted both times, and counts as one claim',
     async check(round) {
       await round.lease('a');
       const again = await round.claim('a');
@@ -29,7 +29,7 @@ export const claimChecks: readonly WrittenCheck[] = [
       assert.equal(
         (await round.claim('b')).state,
         'in_progress',
-        'beside a claim that is held, another token is not in progress',
+        'while a claim is held, a claim with another token was not in progress',
       );
       assert.deepEqual(await again.lease.settle(), { overlapped: false });
     },
@@ -53,7 +53,7 @@ export const claimChecks: readonly WrittenCheck[] = [
     },
   },
   {
-    title: 'a settled callback is settled for every token, with the fingerprint that it was settled with',
+    title: 'the store replies to every claim of a settled callback with the fingerprint that it was settled with',
     async check(round) {
       const held = await round.lease('a');
       assert.deepEqual(await held.settle(), { overlapped: false });
@@ -75,7 +75,7 @@ export const claimChecks: readonly WrittenCheck[] = [
     },
   },
   {
-    title: 'settling twice is settling once',
+    title: 'a second settle changes nothing and reports no overlap',
     async check(round) {
       const held = await round.lease('a');
       assert.deepEqual(await held.settle(), { overlapped: false });
@@ -93,7 +93,7 @@ export const claimChecks: readonly WrittenCheck[] = [
     },
   },
   {
-    title: 'keys of up to 255 characters stay apart, whatever they contain',
+    title: 'keys of up to 255 characters have separate records, whatever they contain',
     async check(round) {
       const { key } = round;
       const long = (last: string): string => key.padEnd(254, 'x') + last;

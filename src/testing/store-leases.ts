@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import type { WrittenCheck } from './store-contract.js';
 
-/** Long enough to show a lease that is cut at a second. In milliseconds. */
+/** Longer than a second, to catch a store that cuts leases at one second. In milliseconds. */
 const measuredMs = 1_500;
-/** Long enough where only the end of the lease matters. In milliseconds. */
+/** For checks that only need the lease to end. In milliseconds. */
 const shortMs = 200;
 
 /** Checks in which a lease lapses. */
 export const leaseChecks: readonly WrittenCheck[] = [
   {
-    title: 'a lease lasts its length without renewal, and then lapses',
+    title: 'a lease that is not renewed lasts its length, and then lapses',
     leaseMs: measuredMs,
     async check(round) {
       const term = round.begin('a lease');
       await round.lease('a', { leaseMs: round.leaseMs });
-      await round.leaseAfterAll(term);
+      await round.leaseAfterWhole(term);
     },
   },
   {
@@ -28,7 +28,7 @@ export const leaseChecks: readonly WrittenCheck[] = [
         renewed = round.begin('a renewed lease');
         assert.equal(await held.renew(), true, 'the renewal of a lease was refused within its length');
       }
-      await round.leaseAfterAll(renewed);
+      await round.leaseAfterWhole(renewed);
     },
   },
   {

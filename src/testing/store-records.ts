@@ -4,8 +4,8 @@ import type { WrittenCheck } from './store-contract.js';
 /** Checks of how long a settled record lasts. */
 export const recordChecks: readonly WrittenCheck[] = [
   {
-    title: 'a settled record outlasts its lease, and a renewal that comes too late',
-    // Long enough to show a retention that is cut at a second.
+    title: 'a settled record outlasts its lease and a late renewal',
+    // Longer than a second, to catch a store that cuts retentions at one second.
     leaseMs: 1_500,
     async check(round) {
       const held = await round.lease('a', { leaseMs: round.leaseMs });
@@ -20,7 +20,7 @@ export const recordChecks: readonly WrittenCheck[] = [
     },
   },
   {
-    title: 'retention counts from settling, and ends; then the callback may be settled anew',
+    title: 'retention counts from settling; when it has ended, the callback can be claimed and settled again',
     leaseMs: 500,
     async check(round) {
       const retentionMs = round.leaseMs;
@@ -28,7 +28,7 @@ export const recordChecks: readonly WrittenCheck[] = [
       await round.pause(retentionMs);
       const record = round.begin('a settled record', retentionMs);
       await held.settle();
-      assert.deepEqual(await (await round.leaseAfterAll(record)).settle(), { overlapped: false });
+      assert.deepEqual(await (await round.leaseAfterWhole(record)).settle(), { overlapped: false });
       assert.deepEqual(await round.claim('c'), { state: 'settled', fingerprint: 'facts of next' });
     },
   },

@@ -5,26 +5,26 @@ import { pause } from '../core/timers.js';
 /** A lease or a record of this length does not end during a check. In milliseconds. */
 export const longMs = 30_000;
 
-/** The longest that a lease is made which is to end during a check, in milliseconds. */
+/** The longest lease that a check waits for, in milliseconds. */
 const longestLeaseMs = longMs / 2;
 
-/** A time is measured only if every call of the store took less than this part of it. */
+/** A check can measure a time if every call of the store took less than this part of it. */
 const slowestPart = 11;
 
-/** What a check asks for beside a callback and a token: the rest has defaults. */
+/** What a check may set of a claim beside its token. The rest has defaults. */
 type Request = Partial<ClaimRequest & { key: string }>;
 
 /**
  * Runs a check. A failure counts only if each call of the store, and each pause, took a small part of `leaseMs`: a busy
  * machine can make a right store look wrong. Otherwise the check runs again, with a lease that fits what was measured.
  */
-export async function runCheck(
-  store: CallbackStore<unknown>,
+export async function runCheck<R extends Round>(
+  makeRound: (leaseMs: number) => R,
   shortestLeaseMs: number,
-  check: (round: Round) => Promise<void>,
+  check: (round: R) => Promise<void>,
 ): Promise<void> {
   for (let leaseMs = shortestLeaseMs; ;) {
-    const round = new Round(store, leaseMs);
+    const round = makeRound(leaseMs);
     try {
       await check(round);
       return;
@@ -38,13 +38,13 @@ export async function runCheck(
   }
 }
 
-/** One run of a check, on a callback that no other run uses. Measures the store's calls. */
+/** One run of a check, on a callback that no other run uses. Measures how long the calls of the store take. */
 export class Round {
-  /** The length of those leases and records that are to end during the check, in milliseconds. */
+  /** The length of the leases and records that end during the check, in milliseconds. */
   readonly leaseMs: number;
   readonly key = `contract-${crypto.randomUUID()}`;
   readonly transactional: boolean;
-  /** The longest call of the store so far, or by how much a pause was too long, in milliseconds. */
+  /** The longest time so far that a call of the store took, or that a pause took too long, in milliseconds. */
   slowestMs = 0;
   readonly #store: CallbackStore<unknown>;
   readonly #leases: Lease<unknown>[] = [];
@@ -58,7 +58,7 @@ export class Round {
   /** Claims the callback, by default for a long time. */
   async claim(token: string, { key = this.key, ...request }: Request = {}): Promise<Claim<unknown>> {
     const defaults = { fingerprint: `facts of ${token}`, leaseMs: longMs, retentionMs: longMs };
-    const claim = await this.#measure(() => this.#store.claim(key, { token, ...defaults, ...request }));
+    const claim = await this.measure(() => this.#store.claim(key, { token, ...defaults, ...request }));
     if (claim.state !== 'claimed') return claim;
     const { lease } = claim;
     this.#leases.push(lease);
@@ -66,9 +66,9 @@ export class Round {
       state: 'claimed',
       lease: {
         tx: lease.tx,
-        renew: () => this.#measure(() => lease.renew()),
-        settle: () => this.#measure(() => lease.settle()),
-        release: () => this.#measure(() => lease.release()),
+        renew: () => this.measure(() => lease.renew()),
+        settle: () => this.measure(() => lease.settle()),
+        release: () => this.measure(() => lease.release()),
       },
     };
   }
@@ -98,12 +98,12 @@ export class Round {
     return leases[0];
   }
 
-  /** What begins now and ends by itself: by default a lease of `leaseMs`. */
+  /** Notes the beginning of a lease of `leaseMs`, or of another time that ends without a call. */
   begin(name: string, lengthMs = this.leaseMs): Term {
     return { name, lengthMs, beganAt: performance.now() };
   }
 
-  /** Claims again and again until a claim is granted, which must be soon after the term has ended. */
+  /** Repeats a claim until it is granted, which must be soon after the term has ended. */
   async leaseAfter({ name, lengthMs }: Term, tryLease = () => this.tryLease('next')): Promise<Lease<unknown>> {
     const slackMs = Math.max(1_000, lengthMs / 2);
     const giveUpAt = performance.now() + lengthMs + slackMs;
@@ -119,8 +119,8 @@ export class Round {
     }
   }
 
-  /** As `leaseAfter`, where the term must have lasted its whole length. */
-  async leaseAfterAll(term: Term): Promise<Lease<unknown>> {
+  /** As `leaseAfter`, and asserts that the term has lasted its whole length. */
+  async leaseAfterWhole(term: Term): Promise<Lease<unknown>> {
     const { name, lengthMs, beganAt } = term;
     let refusedAt = beganAt;
     const next = await this.leaseAfter(term, async () => {
@@ -130,9 +130,9 @@ export class Round {
       return lease;
     });
     const lastedMs = Math.ceil(performance.now() - beganAt);
-    // Clocks of stores are rounded, and corrected while they run.
+    // Stores round their clocks, and servers correct theirs.
     assert.ok(lastedMs >= 0.95 * lengthMs, `${name} of ${lengthMs} ms lasted only ${lastedMs} ms`);
-    // A reply that took long does not tell when in this time the term has ended.
+    // A slow reply does not tell when the term has ended: a refusal near the end does.
     assert.ok(refusedAt - beganAt >= 0.7 * lengthMs, `no claim was refused near the end of ${name} of ${lengthMs} ms`);
     return next;
   }
@@ -144,7 +144,7 @@ export class Round {
   }
 
   async pause(ms: number): Promise<void> {
-    await this.#measure(() => pause(ms), ms);
+    await this.measure(() => pause(ms), ms);
   }
 
   /** Frees what the check has left claimed. */
@@ -152,7 +152,8 @@ export class Round {
     await Promise.allSettled(this.#leases.map(async (lease) => lease.release()));
   }
 
-  async #measure<T>(call: () => Promise<T>, expectedMs = 0): Promise<T> {
+  /** Makes one call of the store, and remembers how long it took beyond `expectedMs`. */
+  async measure<T>(call: () => Promise<T>, expectedMs = 0): Promise<T> {
     const startedAt = performance.now();
     try {
       return await call();
@@ -162,7 +163,7 @@ export class Round {
   }
 }
 
-/** Something that ends by itself: a lease, or a settled record. */
+/** A lease or a settled record, which ends without a call. */
 interface Term {
   readonly name: string;
   readonly lengthMs: number;

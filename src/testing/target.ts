@@ -6,7 +6,7 @@ import { Server as TlsServer } from 'node:tls';
 import { invalidArgument } from '../core/checks.js';
 import { baseUrlAt } from '../delivery/address.js';
 
-/** Where `deliver` delivers to: an app or another request listener, a server, or a URL. */
+/** What `deliver` accepts as its target: an app or another request listener, a server, or a URL. */
 export type DeliverTarget = RequestListener | Server | HttpsServer | string | URL;
 
 /** A target that can be reached now. */
@@ -17,18 +17,18 @@ export interface OpenTarget {
   close(): Promise<void>;
 }
 
-const wish = 'an app, a request listener, an http or https server (of Fastify: `app.server`), or a URL';
+const expected = 'an app, a request listener, an http or https server (of Fastify: `app.server`), or a URL';
 
 /** Makes the target reachable until it is closed. Throws INVALID_ARGUMENT. */
 export async function openTarget(target: unknown): Promise<OpenTarget> {
   if (typeof target === 'string' || target instanceof URL) return openUrl(String(target));
   if (typeof target === 'function') return openServer(createServer(target as RequestListener));
   if (target instanceof NetServer) return openServer(target);
-  throw invalidArgument('target', wish, target);
+  throw invalidArgument('target', expected, target);
 }
 
 function openUrl(url: string): OpenTarget {
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) throw invalidArgument('target', wish, url);
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) throw invalidArgument('target', expected, url);
   return { baseUrl: url, anyCertificate: false, close: () => Promise.resolve() };
 }
 
@@ -42,8 +42,8 @@ async function openServer(server: NetServer): Promise<OpenTarget> {
 }
 
 /**
- * Passes connections on to a server that listens at no port. The server itself is not told to listen: two deliveries
- * would disagree about when it ends, and so would the test that is about to let it listen.
+ * Passes connections on to a server that does not listen. The server itself must not be made to listen: two concurrent
+ * deliveries would disagree about when to close it, and a test may still call its `listen`.
  */
 async function openEntrance(server: NetServer, scheme: 'http' | 'https'): Promise<OpenTarget> {
   const sockets: Socket[] = [];

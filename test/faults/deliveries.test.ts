@@ -50,7 +50,7 @@ function toldHandler() {
 }
 
 describe.concurrent('deliveries', () => {
-  test('a handler slower than its deadline: 503, its claim is held beyond the lease, its success counts', async () => {
+  test('a handler that exceeds its timeout gets 503, keeps its claim beyond the lease, and its late success counts', async () => {
     const { handler, started, work } = toldHandler();
     const { url } = await merchant({
       onSuccess: handler,
@@ -77,7 +77,7 @@ describe.concurrent('deliveries', () => {
     expect(handler).toHaveBeenCalledTimes(1);
   });
 
-  test('the last attempt comes while the first still runs, which then fails: the last one runs the handler', async () => {
+  test('the last attempt waits for the first, and runs the handler when that has failed', async () => {
     const { handler, started, work } = toldHandler();
     const { url } = await merchant({ onSuccess: handler });
     const callback = transferSucceeded();
@@ -92,7 +92,7 @@ describe.concurrent('deliveries', () => {
     expect(await redis.get(key)).not.toContain(claimedBy?.split(' ')[1]);
   });
 
-  test('a client that hangs up changes nothing: the handler ends, and the retry is a duplicate', async () => {
+  test('a client that hangs up stops no handler, and its retry is a duplicate', async () => {
     const { handler, started, work } = toldHandler();
     const { url } = await merchant({ onSuccess: handler });
     const callback = transferSucceeded();
@@ -109,7 +109,7 @@ describe.concurrent('deliveries', () => {
     expect(handler).toHaveBeenCalledTimes(1);
   });
 
-  test('shutdown with a delivery in flight: it ends well, what comes meanwhile is sent away with its connection', async () => {
+  test('at shutdown a running delivery is acknowledged, and a new one gets 503 and its connection is closed', async () => {
     const { handler, started, work } = toldHandler();
     const receiver = receiverOf({ store: redisStore(redis), onSuccess: handler });
     const app = createServer(transferCallbackListener({ receiver })).listen(0, '127.0.0.1');

@@ -24,7 +24,7 @@ function holdUp(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-test('a process held up with the reply to its claim in its socket runs no callback that is settled', async () => {
+test('a process that reads the reply to its claim too late runs no callback that another has settled', async () => {
   const onSuccess = vi.fn();
   const receiver = receiverOf({ store: redisStore(redis), onSuccess, leaseMs: 1_000, storeTimeoutMs: 300 });
   const callback = transferSucceeded();
@@ -43,7 +43,7 @@ test('a process held up with the reply to its claim in its socket runs no callba
   expect(onSuccess).not.toHaveBeenCalled();
 });
 
-test('a store call that was replied to in time is not late because the event loop was busy', async () => {
+test('a reply of the store that came in time counts although the event loop was busy', async () => {
   const receiver = receiverOf({ store: redisStore(redis), storeTimeoutMs: 500 });
   const deliveries = Array.from({ length: 10 }, () => receiver.receive(transferSucceeded()));
   await new Promise((resolve) => setImmediate(resolve));
@@ -53,7 +53,7 @@ test('a store call that was replied to in time is not late because the event loo
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(deliveries.map(() => 'processed'));
 });
 
-test('2 000 copies of one callback cost Redis some dozens of commands, not thousands', async () => {
+test('2 000 copies of one callback cost Redis some dozens of commands', async () => {
   const commands = async (): Promise<number> => (await server.calls('set')) + (await server.calls('get'));
   const work = later();
   const [near, far] = ['this process', 'another'].map(() =>

@@ -123,7 +123,7 @@ test('on the Postgres store the ledger has exactly one row for each of 5 000 cal
   expect(restarts).toBe(1);
 }, 600_000);
 
-test('on the Redis store none is lost, and those that a kill has caught after their booking are booked again', async () => {
+test('on the Redis store no callback is lost, and only those whose process was killed after booking are booked again', async () => {
   const { kills, restarts, booked, lost } = await deliverAll('redis');
   expect({ booked, lost }).toEqual({ booked: callbackCount, lost: 0 });
   expect(kills).toBeGreaterThan(3);

@@ -36,7 +36,7 @@ async function sendUntilAcknowledged(url: string, callback: unknown): Promise<nu
 
 // Ten processes start at the same time: on a busy machine that takes most of the time.
 describe.concurrent('between processes', { timeout: 180_000 }, () => {
-  test('a process killed inside its handler is taken over when its lease is over, and not before', async () => {
+  test('the callback of a process that is killed in its handler is taken over when the lease lapses, and not before', async () => {
     const [victim, heir] = await Promise.all([
       startMerchant({ redisUrl: server.url, handlersWait: true, ...quick }),
       startMerchant({ redisUrl: server.url, ...quick }),
@@ -59,7 +59,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     expect(await recordOf(id)).toMatch(/^settled /);
   });
 
-  test('by default a lease is over before the first retry of the service', () => {
+  test('by default a lease lapses before the first retry of the service', () => {
     expect(receiverOf({ store: memoryStore() }).options.leaseMs).toBeLessThan(30_000);
   });
 
@@ -77,7 +77,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     expect(merchants.reduce((runs, merchant) => runs + merchant.runs(callback.data.id), 0)).toBe(1);
   });
 
-  test('a process that was frozen beyond its lease undoes nothing of the one that took over', async () => {
+  test('a process that was frozen beyond its lease undoes nothing of the process that took over', async () => {
     const [frozen, heir] = await Promise.all([
       startMerchant({ redisUrl: server.url, handlersWait: true, ...quick }),
       startMerchant({ redisUrl: server.url, ...quick }),
@@ -99,7 +99,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     expect(heir.runs(id)).toBe(1);
   });
 
-  test('SIGTERM lets a running handler finish, records it, and ends well', async () => {
+  test('after SIGTERM a running handler finishes and is recorded, and the process exits with 0', async () => {
     const merchant = await startMerchant({ redisUrl: server.url, handlersWait: true });
     const callback = transferSucceeded();
     const { id } = callback.data;
@@ -114,7 +114,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     expect(await recordOf(id)).toMatch(/^settled /);
   });
 
-  test('SIGTERM leaves a handler that heeds nothing to its lease, and says so', async () => {
+  test('after SIGTERM a handler that ignores its signal is left to its lease, and a warning tells so', async () => {
     const merchant = await startMerchant({ redisUrl: server.url, handlersWait: true, closeTimeoutMs: 100, ...quick });
     const callback = transferSucceeded();
     const { id } = callback.data;

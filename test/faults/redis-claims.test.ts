@@ -13,7 +13,7 @@ async function ownRedis(): Promise<RedisServer> {
 }
 
 test.each(Object.entries(ioredisFamily))(
-  'claims that %s has timed out and sends after an outage do not hold up the fourth attempt',
+  'claims that %s sends after an outage, although they have timed out, do not block the fourth attempt',
   async (_name, connect) => {
     const server = await ownRedis();
     // BullMQ demands `maxRetriesPerRequest: null`: a command stays in the queue for as long as Redis is down.
@@ -47,7 +47,7 @@ test.each(Object.entries(ioredisFamily))(
   },
 );
 
-test('a claim whose reply node-redis has lost does not hold up the next delivery', async () => {
+test('a claim whose reply node-redis has lost does not block the next delivery', async () => {
   const server = await ownRedis();
   const proxy = await startLossyProxy(server.port);
   onTestFinished(() => proxy.close());

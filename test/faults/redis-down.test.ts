@@ -55,7 +55,7 @@ const stop: Record<string, () => Promise<() => Promise<unknown>>> = {
     await server.kill();
     return () => server.restart();
   },
-  'does not answer': () => {
+  'does not reply': () => {
     server.freeze();
     return Promise.resolve(() => {
       server.thaw();
@@ -67,7 +67,7 @@ const stop: Record<string, () => Promise<() => Promise<unknown>>> = {
 describe.each(Object.keys(stop))('while Redis %s', (name) => {
   const stopRedis = stop[name] ?? (() => expect.fail(name));
 
-  test('before the claim: 503 within the store’s deadline, no handler, and well again when Redis is', async () => {
+  test('an outage before the claim gets 503 within storeTimeoutMs and runs no handler, and a later attempt is processed', async () => {
     const onSuccess = vi.fn();
     const { url, outcomes } = await merchant(onSuccess);
     const callback = transferSucceeded();
@@ -86,7 +86,7 @@ describe.each(Object.keys(stop))('while Redis %s', (name) => {
     expect(onSuccess).toHaveBeenCalledTimes(1);
   });
 
-  test('between claim and settle: 200, and recorded when Redis is back', async () => {
+  test('an outage between claim and settle gets 200, and the success is recorded when Redis is back', async () => {
     let start = (): Promise<unknown> => Promise.resolve();
     const onSuccess = vi.fn(async () => {
       start = await stopRedis();
@@ -103,7 +103,7 @@ describe.each(Object.keys(stop))('while Redis %s', (name) => {
     expect(onSuccess).toHaveBeenCalledTimes(1);
   });
 
-  test('after a handler that failed: 500, and the claim is free when Redis is back', async () => {
+  test('an outage after a handler has failed gets 500, and the claim is free when Redis is back', async () => {
     let start = (): Promise<unknown> => Promise.resolve();
     const onSuccess = vi.fn().mockImplementationOnce(async () => {
       start = await stopRedis();
@@ -120,25 +120,28 @@ describe.each(Object.keys(stop))('while Redis %s', (name) => {
   });
 });
 
-describe('a reply lost on the wire, so that ioredis sends the command again', () => {
+describe('a command that ioredis sends again', () => {
   test.each([
-    ['of the claim', 'claimed '],
-    ['of the settling', 'settled '],
-  ])('%s: one handler, one success, no false alarm', async (_which, value) => {
-    const proxy = await startLossyProxy(server.port);
-    closing.push(() => proxy.close());
-    const onSuccess = vi.fn();
-    // Time enough to connect again on a busy machine.
-    const deadlines = { storeTimeoutMs: 9_000, leaseMs: 29_000 };
-    const { url, outcomes } = await merchant(onSuccess, clientOf(proxy.port), deadlines);
-    const callback = transferSucceeded();
-    proxy.loseReplyTo(value);
-    expect(await post(url, callback)).toMatchObject({ status: 200, body: '{"outcome":"processed"}' });
-    expect(proxy.lost()).toBe(1);
-    expect(await server.calls('set')).toBe(3);
-    expect(outcomes).toMatchObject([{ outcome: 'processed', overlapped: false }]);
-    expect(outcomes[0]).not.toHaveProperty('error');
-    expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
-    expect(onSuccess).toHaveBeenCalledTimes(1);
-  });
+    ['to the claim', 'claimed '],
+    ['to the settling', 'settled '],
+  ])(
+    'a lost reply %s, which ioredis sends again, runs the handler once and reports no overlap',
+    async (_which, value) => {
+      const proxy = await startLossyProxy(server.port);
+      closing.push(() => proxy.close());
+      const onSuccess = vi.fn();
+      // Time enough to connect again on a busy machine.
+      const deadlines = { storeTimeoutMs: 9_000, leaseMs: 29_000 };
+      const { url, outcomes } = await merchant(onSuccess, clientOf(proxy.port), deadlines);
+      const callback = transferSucceeded();
+      proxy.loseReplyTo(value);
+      expect(await post(url, callback)).toMatchObject({ status: 200, body: '{"outcome":"processed"}' });
+      expect(proxy.lost()).toBe(1);
+      expect(await server.calls('set')).toBe(3);
+      expect(outcomes).toMatchObject([{ outcome: 'processed', overlapped: false }]);
+      expect(outcomes[0]).not.toHaveProperty('error');
+      expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
+      expect(onSuccess).toHaveBeenCalledTimes(1);
+    },
+  );
 });

@@ -65,7 +65,7 @@ async function untilProcessed(url: string): Promise<void> {
   });
 }
 
-test('the process survives a restart of Redis, and its callbacks are processed again', async () => {
+test('the app of the README survives a restart of Redis, and processes callbacks after it', async () => {
   const server = await ownRedis();
   const { child, url } = await runPage(server.port);
   for (const path of ['/ioredis', '/node-redis']) await untilProcessed(url + path);
@@ -79,7 +79,7 @@ test('the process survives a restart of Redis, and its callbacks are processed a
   expect(hasEnded(child)).toBe(false);
 });
 
-test('ioredis finds the new primary when two servers swap roles behind its address', async () => {
+test('ioredis with the options of the README finds the new primary when two servers swap roles behind one address', async () => {
   const [one, other] = await Promise.all([ownRedis(), ownRedis()]);
   await other.command('replicaof', '127.0.0.1', one.port);
   const proxy = await startLossyProxy(one.port);

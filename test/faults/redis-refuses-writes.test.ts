@@ -41,7 +41,7 @@ const clients: Record<string, (port: number) => Connected | Promise<Connected>> 
 const cases = Object.keys(refusals).flatMap((code) => Object.keys(clients).map((name) => [code, name] as const));
 
 describe.each(cases)('while Redis refuses writes with %s, with %s', (code, name) => {
-  test('a settled callback is recognized, and any other is store_unavailable without a run', async () => {
+  test('a settled callback is a duplicate while writes are refused, and any other is store_unavailable and runs no handler', async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const { client, close } = await (clients[name] ?? expect.fail())(server.port);

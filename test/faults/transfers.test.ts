@@ -89,7 +89,7 @@ async function createAll(client: TransferClient, externalIds: readonly string[],
 
 const open = (externalIds: readonly string[]): PendingTransfer[] => externalIds.map((id) => ({ id, createdAt: 0 }));
 
-test('2 000 transfers of every scenario, with the receiver killed now and then: none is lost, each as decided', async () => {
+test('of 2 000 transfers of every scenario none is lost and each ends as decided, although the receiver is killed repeatedly', async () => {
   const { client, settled } = await startService({ speed: 100, finalAfterMs: 5_000, seed: 7 });
   const run = randomUUID();
   const port = await freePort();
@@ -135,7 +135,7 @@ test('2 000 transfers of every scenario, with the receiver killed now and then: 
   expect(before).toBeGreaterThan(waves * 100);
 }, 600_000);
 
-test('reconciliation that races callbacks, in another process, never runs a handler twice', async () => {
+test('reconciliation that races callbacks in another process never runs a handler twice', async () => {
   const run = randomUUID();
   const { client, settled } = await startService({ speed: 100, finalAfterMs: 1_000, seed: 8 });
   const port = await freePort();
@@ -161,7 +161,7 @@ test('reconciliation that races callbacks, in another process, never runs a hand
   console.info(`Of 300 transfers, reconciliation was first for ${processed}.`);
 }, 300_000);
 
-test('the secret is in nothing that any of them has printed or reported', () => {
+test('no process has printed or reported the secret', () => {
   expect(printed).toContain('The receiver ended with conflict:'); // It was filled, then.
   expect(printed).not.toContain(apiSecret);
 });

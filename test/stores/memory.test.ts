@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
-import { storeContract } from 'transfer-callbacks/testing';
+import { inspectionContract, storeContract } from 'transfer-callbacks/testing';
 import { fakeClock } from '../core/support.js';
 
 const request = { token: 'a', fingerprint: 'f', leaseMs: 1_000, retentionMs: 10_000 };
@@ -17,15 +17,16 @@ async function isSettled(store: CallbackStore, key: string): Promise<boolean> {
   return claim.state === 'settled';
 }
 
-describe('memoryStore', () => {
+describe('the memory store', () => {
   const store = memoryStore();
   test.concurrent.each(storeContract)('$title', ({ check }) => check(store));
+  test.concurrent.each(inspectionContract)('$title', ({ check }) => check(store));
 
   afterEach(() => {
     vi.useRealTimers();
   });
 
-  test('forgets the oldest callback when it is full, and says so once', async () => {
+  test('the memory store forgets the oldest callback when it is full, and warns once', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
     const small = memoryStore({ maxEntries: 2 });
     for (const key of ['one', 'two', 'three', 'four']) await settle(small, key);
@@ -64,7 +65,7 @@ describe('memoryStore', () => {
     expect(await isSettled(large, 'new')).toBe(true);
   });
 
-  test('makes room by forgetting what has expired before what has not', async () => {
+  test('the memory store forgets expired records before records that have not expired', async () => {
     fakeClock();
     const warned = vi.spyOn(process, 'emitWarning');
     const small = memoryStore({ maxEntries: 2 });
@@ -78,7 +79,7 @@ describe('memoryStore', () => {
     warned.mockRestore();
   });
 
-  test('a callback that is settled again is remembered from then', async () => {
+  test('the retention of a callback that is settled again counts from the last settling', async () => {
     fakeClock();
     const store = memoryStore({ maxEntries: 2 });
     const late = await store.claim('again', { ...request, token: 'late' });
@@ -91,7 +92,7 @@ describe('memoryStore', () => {
     expect([await isSettled(store, 'again'), await isSettled(store, 'other')]).toEqual([true, false]);
   });
 
-  test('a callback that is settled again is the youngest, and leaves in its turn', async () => {
+  test('a callback that is settled again becomes the youngest, and the older ones are forgotten before it', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
     const store = memoryStore({ maxEntries: 2 });
     const late = await store.claim('again', { ...request, leaseMs: 1 });
@@ -104,7 +105,7 @@ describe('memoryStore', () => {
     warned.mockRestore();
   });
 
-  test('retentions of different lengths keep each its own', async () => {
+  test('callbacks that are settled with different retentions each expire after their own', async () => {
     fakeClock();
     const store = memoryStore();
     await settle(store, 'long', { retentionMs: 60_000 });
@@ -157,7 +158,7 @@ describe('memoryStore', () => {
     [{ maxEntries: '5' }, 'Expected `maxEntries` to be a whole number from 1 to 2147483647, got "5".'],
     [{ max: 5 }, 'Unknown option `max`; known are maxEntries.'],
     [null, 'Expected `options` to be an object, got null.'],
-  ])('refuses the options %j', (options, message) => {
+  ])('the memory store refuses the options %j', (options, message) => {
     expect(() => memoryStore(options as object)).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT', message }),
     );

@@ -4,23 +4,14 @@ import type { TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { translateControl } from '../../src/stores/postgres-control.js';
-import {
-  book,
-  createLedger,
-  receiverOn,
-  startPostgres,
-  type Ledger,
-  type PostgresServer,
-} from '../support/postgres.js';
+import { book, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
 
 let server: PostgresServer;
 let pool: Pool;
 let bookings: Ledger['bookings'];
 
 beforeAll(async () => {
-  server = await startPostgres(18);
-  pool = server.pool({ max: 20 });
-  ({ bookings } = await createLedger(pool));
+  ({ server, pool, bookings } = await startLedger({ max: 20 }));
 });
 afterAll(() => server.stop());
 
@@ -46,7 +37,7 @@ async function deliver(callback: TransferCallback, steps: Steps) {
 const ignore = (): void => undefined;
 const bookOnce: Steps = (_tx, bookNow) => bookNow();
 
-test('a callback within the query object gets the rows, and the refusal of a COMMIT', async () => {
+test('a callback within a config object receives the rows, and the refusal of a COMMIT', async () => {
   const results: unknown[] = [];
   const ask = (tx: PoolClient, text: string): Promise<void> =>
     new Promise((resolve) => {
@@ -65,7 +56,7 @@ test('a callback within the query object gets the rows, and the refusal of a COM
   expect(ended).toMatchObject({ outcome: 'processed', booked: 1, recorded: 1 });
 });
 
-describe('a handler that ends the transaction in a text that nothing refuses loses nothing and doubles nothing', () => {
+describe('a handler that ends the transaction behind the fence loses and doubles nothing', () => {
   test.each<[string, Steps, Awaited<ReturnType<typeof deliver>>, string]>([
     [
       'by ROLLBACK',
@@ -77,7 +68,7 @@ describe('a handler that ends the transaction in a text that nothing refuses los
       'processed',
     ],
     [
-      'by ROLLBACK, with a transaction of its own after it',
+      'by ROLLBACK and begins another',
       async (tx, bookNow) => {
         await tx.query('SELECT 1; ROLLBACK; BEGIN');
         await bookNow();
@@ -86,7 +77,7 @@ describe('a handler that ends the transaction in a text that nothing refuses los
       'processed',
     ],
     [
-      'by ROLLBACK, and writes after it',
+      'by ROLLBACK and then writes',
       async (tx, bookNow) => {
         await tx.query('SELECT 1; ROLLBACK');
         await bookNow();
@@ -104,7 +95,7 @@ describe('a handler that ends the transaction in a text that nothing refuses los
       'duplicate',
     ],
     [
-      'by COMMIT, and throws',
+      'by COMMIT and then throws',
       async (tx, bookNow) => {
         await bookNow();
         await tx.query('SELECT 1; COMMIT');
@@ -122,7 +113,7 @@ describe('a handler that ends the transaction in a text that nothing refuses los
       { outcome: 'store_unavailable', code: 'TRANSACTION_CONTROL', booked: 0, recorded: 0 },
       'processed',
     ],
-  ])('%s', async (_title, steps, first, second) => {
+  ])('a handler that ends the transaction %s loses and doubles nothing', async (_title, steps, first, second) => {
     const callback = transferSucceeded();
     expect(await deliver(callback, steps)).toEqual(first);
     expect(await deliver(callback, bookOnce)).toMatchObject({ outcome: second, booked: 1, recorded: 1 });
@@ -130,7 +121,7 @@ describe('a handler that ends the transaction in a text that nothing refuses los
 });
 
 describe("a handler's own BEGIN, COMMIT and ROLLBACK work within the store's transaction", () => {
-  test('what is rolled back is undone, and the rest is committed with the record', async () => {
+  test('a handler that rolls back its own transaction undoes only that, and the rest is committed with the record', async () => {
     const callback = transferSucceeded();
     const steps: Steps = async (tx, bookNow) => {
       await tx.query('BEGIN');
@@ -143,7 +134,7 @@ describe("a handler's own BEGIN, COMMIT and ROLLBACK work within the store's tra
     expect(await deliver(callback, steps)).toEqual({ outcome: 'processed', booked: 1, recorded: 1 });
   });
 
-  test('what is committed is undone when the handler throws afterwards', async () => {
+  test('a handler that commits its own transaction and then throws writes nothing', async () => {
     const callback = transferSucceeded();
     const steps: Steps = async (tx, bookNow) => {
       await tx.query('BEGIN');
@@ -169,7 +160,7 @@ describe("a handler's own BEGIN, COMMIT and ROLLBACK work within the store's tra
     expect(failures).toMatchObject([{ code: '25P02' }]);
   });
 
-  test('a transaction that is still open when the handler returns is not committed by halves', async () => {
+  test('a handler that returns with its own transaction open is store_unavailable and writes nothing', async () => {
     const callback = transferSucceeded();
     const steps: Steps = async (tx, bookNow) => {
       await tx.query('BEGIN');
@@ -184,7 +175,7 @@ describe("a handler's own BEGIN, COMMIT and ROLLBACK work within the store's tra
     expect(await deliver(callback, bookOnce)).toMatchObject({ outcome: 'processed', booked: 1 });
   });
 
-  test('a second transaction at the same time is refused, so that its ROLLBACK cannot undo the first', async () => {
+  test('a second concurrent transaction of a handler is refused, so that its ROLLBACK cannot undo the first', async () => {
     const callback = transferSucceeded();
     const steps: Steps = async (tx, bookNow) => {
       await tx.query('BEGIN');
@@ -210,7 +201,7 @@ describe("a handler's own BEGIN, COMMIT and ROLLBACK work within the store's tra
   });
 });
 
-describe('what would end the transaction is refused in every form of a query, and changes nothing', () => {
+describe("a statement that would end the store's transaction is refused", () => {
   const refused = { code: 'TRANSACTION_CONTROL' };
 
   test.each<[string, (tx: PoolClient) => Promise<unknown>]>([
@@ -247,16 +238,19 @@ describe('what would end the transaction is refused in every form of a query, an
           (tx as unknown as { end(callback: (error: Error) => void): void }).end(reject);
         }),
     ],
-  ])('%s', async (_title, attempt) => {
-    const callback = transferSucceeded();
-    const steps: Steps = async (tx, bookNow) => {
-      await bookNow();
-      await expect(attempt(tx)).rejects.toMatchObject(refused);
-    };
-    expect(await deliver(callback, steps)).toEqual({ outcome: 'processed', booked: 1, recorded: 1 });
-  });
+  ])(
+    "a statement that would end the store's transaction is refused as %s, and changes nothing",
+    async (_title, attempt) => {
+      const callback = transferSucceeded();
+      const steps: Steps = async (tx, bookNow) => {
+        await bookNow();
+        await expect(attempt(tx)).rejects.toMatchObject(refused);
+      };
+      expect(await deliver(callback, steps)).toEqual({ outcome: 'processed', booked: 1, recorded: 1 });
+    },
+  );
 
-  test('the message says what to do instead', async () => {
+  test('the error of a refused ROLLBACK tells what to do instead', async () => {
     let message = '';
     await deliver(transferSucceeded(), (tx) =>
       tx.query('Rollback').catch((error: unknown) => {
@@ -293,7 +287,7 @@ test('blocks and functions with BEGIN and END in them run, and so do query objec
   expect(await deliver(callback, steps)).toEqual({ outcome: 'processed', booked: 1, recorded: 1 });
 });
 
-describe('statements as the fence reads them', () => {
+describe('the fence', () => {
   const [begin, commit, rollback] = [
     { sql: 'SAVEPOINT transfer_callbacks_handler', opens: true },
     { sql: 'RELEASE SAVEPOINT transfer_callbacks_handler', opens: false },
@@ -310,7 +304,7 @@ describe('statements as the fence reads them', () => {
     '/* a */ /* b */ ; BEGIN -- c',
     'start transaction isolation level read committed read write',
     'BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;',
-  ])('%j begins', (text) => {
+  ])('the fence begins a savepoint for %j', (text) => {
     expect(translateControl(text, false)).toEqual(begin);
   });
 
@@ -322,13 +316,13 @@ describe('statements as the fence reads them', () => {
     'end transaction;',
     'COMMIT AND NO CHAIN',
     "COMMIT /*app='x'*/",
-  ])('%j commits what has begun, and is refused otherwise', (text) => {
+  ])('the fence releases the savepoint for %j, and refuses it without one', (text) => {
     expect(translateControl(text, true)).toEqual(commit);
     expect(() => translateControl(text, false)).toThrow('the store ends the transaction');
   });
 
   test.each(['ROLLBACK', 'rollback;', 'ABORT', 'ROLLBACK WORK', 'abort transaction', 'ROLLBACK AND NO CHAIN'])(
-    '%j undoes what has begun, and is refused otherwise',
+    'the fence rolls back to the savepoint for %j, and refuses it without one',
     (text) => {
       expect(translateControl(text, true)).toEqual(rollback);
       expect(() => translateControl(text, false)).toThrow('the store ends the transaction');
@@ -344,7 +338,7 @@ describe('statements as the fence reads them', () => {
     'BEGIN; INSERT INTO ledger VALUES (1); COMMIT',
     'COMMIT; SELECT 1',
     '--\nrollback; select 1',
-  ])('%j is refused always', (text) => {
+  ])('the fence refuses %j with a savepoint and without', (text) => {
     for (const isOpen of [false, true]) {
       expect(() => translateControl(text, isOpen)).toThrow(expect.objectContaining({ code: 'TRANSACTION_CONTROL' }));
     }
@@ -354,8 +348,10 @@ describe('statements as the fence reads them', () => {
     ['BEGIN ISOLATION LEVEL SERIALIZABLE', 'isolation level serializable'],
     ['start transaction isolation level repeatable read', 'isolation level repeatable read'],
     ['BEGIN READ ONLY', 'read only'],
-  ])('%j is refused, because the transaction has begun', (text, modes) => {
-    expect(() => translateControl(text, false)).toThrow(`the transaction runs already, and not as ${modes}.`);
+  ])('the fence refuses %j, because the transaction has begun with other modes', (text, modes) => {
+    expect(() => translateControl(text, false)).toThrow(
+      `the store has begun the transaction already, and not as ${modes}.`,
+    );
   });
 
   test.each([
@@ -375,11 +371,11 @@ describe('statements as the fence reads them', () => {
     '-- commit',
     '/* commit */ SELECT 1',
     'SET TRANSACTION READ ONLY',
-  ])('%j passes', (text) => {
+  ])('the fence passes %j on unchanged', (text) => {
     expect(translateControl(text, false)).toBeUndefined();
   });
 
-  test('a long text without transaction control is read quickly', () => {
+  test('the fence reads a long text without transaction control within a second', () => {
     // Processor time, which other programs on the machine do not add to.
     const before = process.cpuUsage();
     translateControl(`${' '.repeat(100_000)}/*${'*'.repeat(100_000)}`, false);
@@ -441,7 +437,7 @@ describe('the settings that a handler leaves behind do no harm', () => {
     ['a search_path with a table of the same name', `SET LOCAL search_path = ${schema}_2`],
     ['a role without rights', `SET LOCAL ROLE ${role}`],
     ['a read-only transaction', 'SET TRANSACTION READ ONLY'],
-  ])('%s, for a quick handler and for a slow one', async (_title, setting) => {
+  ])('a record is committed although the handler leaves %s, quickly or slowly', async (_title, setting) => {
     for (const slow of [false, true]) {
       const callback = transferSucceeded();
       const steps: Steps = async (tx, bookNow) => {

@@ -7,14 +7,7 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { forkApp, hasEnded, kill } from '../support/child.js';
 import type { PostgresAppOptions } from '../support/postgres-app.js';
-import {
-  book,
-  createLedger,
-  receiverOn,
-  startPostgres,
-  type Ledger,
-  type PostgresServer,
-} from '../support/postgres.js';
+import { book, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
 
 let server: PostgresServer;
 let pool: Pool;
@@ -22,9 +15,7 @@ let bookings: Ledger['bookings'];
 const children: ReturnType<typeof forkApp>[] = [];
 
 beforeAll(async () => {
-  server = await startPostgres(18);
-  pool = server.pool({ max: 20 });
-  ({ bookings } = await createLedger(pool));
+  ({ server, pool, bookings } = await startLedger({ max: 20 }));
 });
 afterEach(async () => {
   await Promise.all(children.splice(0).map(kill));
@@ -72,14 +63,14 @@ test('a process with the lines of the README survives a restart of the database,
   expect(hasEnded(app)).toBe(false);
 });
 
-test("a pool's own listener for errors is left alone", () => {
+test('the store adds one listener for errors to a pool that has none', () => {
   const [heard, unheard] = [new Pool(), new Pool()];
   heard.on('error', () => undefined);
   for (const given of [heard, unheard, unheard]) postgresStore(given);
   expect([heard.listenerCount('error'), unheard.listenerCount('error')]).toEqual([1, 1]);
 });
 
-test('a connection that is ended in the packet that opens it is a failed claim, and no uncaught error', async () => {
+test('a connection that is ended in the packet that opens it rejects the claim, and does not end the process', async () => {
   // The startup of PostgreSQL: authenticated, ready, and in the same packet a fatal error.
   const message = (type: string, body: string): Buffer => {
     const bytes = Buffer.from(`${type}\0\0\0\0${body}`, 'latin1');
@@ -102,7 +93,7 @@ test('a connection that is ended in the packet that opens it is a failed claim, 
   await own.end();
 });
 
-test('a pool that knows promises only works', async () => {
+test('a pool whose connect only returns a promise works', async () => {
   const adapter = { connect: () => pool.connect() };
   const store = postgresStore(adapter);
   const id = randomUUID();
@@ -153,8 +144,37 @@ test('a burst that outlasts storeTimeoutMs many times is processed at the first 
   expect([own.waitingCount, own.idleCount]).toEqual([0, 4]);
 });
 
-describe('while this process holds a callback', () => {
-  test('claims of it take no client of the pool, and starve no timer', async () => {
+test('a fresh callback costs two messages and one listener of its client, and a duplicate costs two messages', async () => {
+  const own = server.pool({ max: 1 });
+  let sent = 0;
+  let client: PoolClient | undefined;
+  own.on('connect', (connected) => {
+    client = connected;
+    const query = connected.query.bind(connected) as (...args: unknown[]) => unknown;
+    Object.assign(connected, {
+      query(...args: unknown[]): unknown {
+        sent += 1;
+        return query(...args);
+      },
+    });
+  });
+  const store = postgresStore(own);
+  const id = randomUUID();
+  const free = await own.connect();
+  const listeners = (): number => client?.listenerCount('error') ?? 0;
+  const before = listeners();
+  free.release();
+  const claim = await store.claim(id, requestOf('a'));
+  if (claim.state !== 'claimed') throw new Error(claim.state);
+  expect([sent, listeners() - before]).toEqual([1, 1]);
+  await claim.lease.settle();
+  expect(sent).toBe(2);
+  expect((await store.claim(id, requestOf('b'))).state).toBe('settled');
+  expect(sent).toBe(4);
+});
+
+describe('a callback that this process holds', () => {
+  test('claims of a callback that this process holds take no client of the pool, and starve no timer', async () => {
     const own = server.pool({ max: 1 });
     const store = postgresStore(own);
     const id = randomUUID();
@@ -189,7 +209,7 @@ describe('while this process holds a callback', () => {
   });
 });
 
-test('a reply that came while the event loop was busy counts, and so does a renewal', async () => {
+test('a claim is granted whose reply came in time while the event loop was busy', async () => {
   const own = server.pool({ max: 1 });
   const store = postgresStore(own);
   const opened = await own.connect();
@@ -207,7 +227,7 @@ test('a reply that came while the event loop was busy counts, and so does a rene
   if (claim.state === 'claimed') expect(await claim.lease.settle()).toEqual({ overlapped: false });
 });
 
-test('a machine that vanishes in its handler frees its callback after idleTimeoutMs', async () => {
+test('the callback of a process that freezes in its handler is free after idleTimeoutMs', async () => {
   const id = randomUUID();
   const app = startApp({ id, hang: true, idleTimeoutMs: 5_000 });
   expect(await nextMessage(app)).toBe('ready');
@@ -227,7 +247,7 @@ test('a machine that vanishes in its handler frees its callback after idleTimeou
 test.each([
   ['by default is shorter than the pause before the first retry', {}, ['25s', '30s']],
   ['is left to the connection if null', { idleTimeoutMs: null, statementTimeoutMs: null }, ['7s', '8s']],
-])('the limit of a silent transaction %s', async (_title, options, expected) => {
+])('the limit of an idle transaction %s', async (_title, options, expected) => {
   const own = server.pool({ max: 1, options: '-c idle_in_transaction_session_timeout=7s -c statement_timeout=8s' });
   const seen: unknown[] = [];
   const receiver = receiverOn(
@@ -246,7 +266,7 @@ test.each([
   expect(seen).toEqual(expected);
 });
 
-test('handlers that wait for the pool which their claims have exhausted are warned about, once', async () => {
+test('the store warns once of handlers that wait for the pool which their claims have exhausted', async () => {
   const own = server.pool({ max: 2 });
   const warnings: unknown[] = [];
   const listen = ({ code, message }: Error & { code?: string }): void => {
@@ -298,14 +318,14 @@ test('a statement that a failed handler has left running delays neither its resp
   expect(await bookings(callback.data.id)).toEqual(['FAILED']);
 });
 
-test('a connection with standard_conforming_strings off stores every text as it is', async () => {
+test('a connection with standard_conforming_strings off stores every text unchanged', async () => {
   const own = server.pool({ max: 1, options: '-c standard_conforming_strings=off' });
   const callback = transferSucceeded({ id: `'\\ é 付款 ${randomUUID()}` });
   expect((await receiverOn(own).receive(callback)).outcome).toBe('processed');
   expect((await receiverOn(pool).receive(callback)).outcome).toBe('duplicate');
 });
 
-test('a role that may not create tables can call migrate, once the table is there', async () => {
+test('a role without the right to create tables can call migrate if the table exists', async () => {
   const role = `app_${randomUUID().slice(0, 8)}`;
   await pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'app';
     REVOKE CREATE ON SCHEMA public FROM PUBLIC;
@@ -321,7 +341,7 @@ test('a role that may not create tables can call migrate, once the table is ther
   await expect(postgresStore(own, { table: 'not_there' }).migrate()).rejects.toMatchObject({ code: '42501' });
 });
 
-test('prune waits for no claim, and takes any age', async () => {
+test('prune does not wait for a claim, and takes any age', async () => {
   const table = 'prune_and_claim';
   const store = postgresStore(pool, { table });
   await store.migrate();
@@ -335,7 +355,7 @@ test('prune waits for no claim, and takes any age', async () => {
   expect((await store.claim('expired', requestOf('b'))).state).toBe('settled');
 });
 
-test('of twenty that claim an expired record one is claimed, and the others wait for nothing', async () => {
+test('of twenty concurrent claims on an expired record one is granted, and the others do not wait for it', async () => {
   const table = 'expired';
   const stores = Array.from({ length: 20 }, () => postgresStore(pool, { table }));
   await stores[0]?.migrate();
@@ -347,7 +367,7 @@ test('of twenty that claim an expired record one is claimed, and the others wait
   expect((await postgresStore(pool, { table }).claim('x', requestOf('next'))).state).toBe('settled');
 });
 
-test('a rollback that Postgres does not carry out is reported, and its connection is not used again', async () => {
+test('a rollback without a reply is reported, and its connection is not used again', async () => {
   const impatient = server.pool({ max: 1, query_timeout: 2_000 });
   const backends: number[] = [];
   const warned: string[] = [];
@@ -373,7 +393,7 @@ test('a rollback that Postgres does not carry out is reported, and its connectio
   expect(await bookings(callback.data.id)).toHaveLength(1);
 });
 
-test('a driver that cannot tell the state of its transaction works', async () => {
+test('a driver that throws when it is asked for its transaction status works', async () => {
   const older = server.pool({ max: 1 });
   older.on('connect', (client) => {
     Object.assign(client, {

@@ -1,40 +1,39 @@
 import { randomUUID } from 'node:crypto';
 import { Client, type Pool } from 'pg';
 import { postgresStore, transferCallbackReceiver } from 'transfer-callbacks';
-import { storeContract, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { inspectionContract, storeContract, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { lookUpSql } from '../../src/stores/postgres-sql.js';
 import { later } from '../core/support.js';
-import { startLossyProxy, type LossyProxy } from '../support/lossy-proxy.js';
 import {
   book,
-  createLedger,
+  poolBehindProxy,
   postgresMajors,
   receiverOn,
-  startPostgres,
+  startLedger,
   type Ledger,
+  type PostgresMajor,
   type PostgresServer,
 } from '../support/postgres.js';
 
-type Major = keyof typeof postgresMajors;
+const majors = Object.keys(postgresMajors).map(Number) as PostgresMajor[];
 
-describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major))('on PostgreSQL %i', (major) => {
+describe.each(majors)('on PostgreSQL %i', (major) => {
   let server: PostgresServer;
   let pool: Pool;
   let bookings: Ledger['bookings'];
 
   beforeAll(async () => {
-    server = await startPostgres(major);
-    pool = server.pool({ max: 100 });
-    ({ bookings } = await createLedger(pool));
+    ({ server, pool, bookings } = await startLedger({ major, max: 100 }));
   });
   afterAll(() => server.stop());
 
-  describe('every promise of a store', () => {
+  describe('the PostgreSQL store keeps the contracts', () => {
     test.concurrent.each(storeContract)('$title', ({ check }) => check(postgresStore(pool)));
+    test.concurrent.each(inspectionContract)('$title', ({ check }) => check(postgresStore(pool)));
   });
 
-  test('what the handler writes and the record are committed together', async () => {
+  test('the writes of a handler and the record are committed together', async () => {
     const callback = transferSucceeded();
     const { id, externalId } = callback.data;
     expect(await receiverOn(pool).receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false });
@@ -58,7 +57,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect(await bookings(id)).toEqual(['SUCCESS']);
   });
 
-  test('nothing of a handler that fails is written, and the next delivery runs it again', async () => {
+  test('the writes of a handler that fails are rolled back, and the next delivery runs it again', async () => {
     const callback = transferFailed();
     const failing = receiverOn(pool, {
       async onFailed(...given) {
@@ -85,7 +84,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
   });
 
-  test('a commit that fails is a failed delivery, which the next one repairs', async () => {
+  test('a delivery whose commit fails is store_unavailable, and the next delivery is processed', async () => {
     await pool.query(`CREATE TABLE IF NOT EXISTS accounts (id text PRIMARY KEY);
       CREATE TABLE IF NOT EXISTS moves (account text REFERENCES accounts DEFERRABLE INITIALLY DEFERRED)`);
     const callback = transferSucceeded();
@@ -103,16 +102,8 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect((await pool.query('SELECT FROM moves WHERE account = $1', [id])).rowCount).toBe(1);
   });
 
-  /** A pool that reaches the server through a network which can be broken. */
-  async function poolBehindProxy(): Promise<{ own: Pool; proxy: LossyProxy }> {
-    const url = new URL(server.url);
-    const proxy = await startLossyProxy(Number(url.port));
-    url.port = String(proxy.port);
-    return { own: server.pool({ connectionString: url.href, max: 1 }), proxy };
-  }
-
-  test('a commit whose answer is lost is found settled by the next delivery', async () => {
-    const { own, proxy } = await poolBehindProxy();
+  test('the next delivery finds a callback settled whose commit succeeded but whose reply was lost', async () => {
+    const { own, proxy } = await poolBehindProxy(server);
     const callback = transferSucceeded();
     proxy.loseReplyTo('COMMIT\0'); // The end of a message, not the COMMITTED of an isolation level.
     expect((await receiverOn(own).receive(callback)).outcome).toBe('store_unavailable');
@@ -121,8 +112,8 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
   });
 
-  test('a database that takes everything and answers nothing costs no client of the pool for ever', async () => {
-    const { own, proxy } = await poolBehindProxy();
+  test('a claim returns its client to the pool although the database has stopped replying', async () => {
+    const { own, proxy } = await poolBehindProxy(server);
     const receiver = receiverOn(own, { storeTimeoutMs: 1_500, leaseMs: 4_600 });
     expect((await receiver.receive(transferSucceeded())).outcome).toBe('processed');
     proxy.fallSilent();
@@ -134,8 +125,8 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect(await bookings(callback.data.id)).toEqual([]);
   });
 
-  test('a commit that is never answered costs no client of the pool either', async () => {
-    const { own, proxy } = await poolBehindProxy();
+  test('a commit returns its client to the pool although the database has stopped replying', async () => {
+    const { own, proxy } = await poolBehindProxy(server);
     const callback = transferSucceeded();
     const receiver = receiverOn(own, {
       storeTimeoutMs: 1_500,
@@ -152,7 +143,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect(await bookings(callback.data.id)).toEqual([]);
   });
 
-  test('a handler that hangs beyond the longest hold can write nothing later, and its connection is destroyed', async () => {
+  test('a handler that runs beyond the longest lease can write nothing later, and its connection is destroyed', async () => {
     const callback = transferSucceeded();
     const own = server.pool({ max: 1 });
     const [goOn, ended] = [later(), later<unknown>()];
@@ -176,7 +167,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
   });
 
-  test('what a failed handler has left running writes nothing, on its client or on that of the next delivery', async () => {
+  test('a statement that a failed handler sends later writes nothing, not even when the next delivery has its client', async () => {
     const own = server.pool({ max: 1 });
     const [failed, goOn, stray, next] = [transferSucceeded(), later(), later<unknown>(), transferSucceeded()];
     const receiver = receiverOn(own, {
@@ -203,33 +194,30 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
   test.each<['succeeded' | 'failed', string]>([
     ['succeeded', 'processed'],
     ['failed', 'handler_failed'],
-  ])(
-    'the client of a handler that has %s is as good as gone, even while its transaction ends',
-    async (how, outcome) => {
-      const callback = transferSucceeded();
-      const refused: unknown[] = [];
-      const { promise, resolve } = later();
-      const receiver = receiverOn(pool, {
-        onSuccess(given, { tx }) {
-          // A moment after the handler: the end of the transaction has been sent, and not answered.
-          setImmediate(() => {
-            void book(given, { tx }).catch((error: unknown) => refused.push(error));
-            tx.query('SELECT 1', (error) => {
-              refused.push(error);
-              resolve();
-            });
+  ])('the client of a handler that has %s takes no query, even while its transaction ends', async (how, outcome) => {
+    const callback = transferSucceeded();
+    const refused: unknown[] = [];
+    const { promise, resolve } = later();
+    const receiver = receiverOn(pool, {
+      onSuccess(given, { tx }) {
+        // A moment after the handler: the end of the transaction has been sent, and not answered.
+        setImmediate(() => {
+          void book(given, { tx }).catch((error: unknown) => refused.push(error));
+          tx.query('SELECT 1', (error) => {
+            refused.push(error);
+            resolve();
           });
-          if (how === 'failed') throw new Error('no');
-        },
-      });
-      expect((await receiver.receive(callback)).outcome).toBe(outcome);
-      await promise;
-      expect(refused).toMatchObject([{ code: 'LEASE_LOST' }, { code: 'LEASE_LOST' }]);
-      expect(await bookings(callback.data.id)).toEqual([]);
-    },
-  );
+        });
+        if (how === 'failed') throw new Error('no');
+      },
+    });
+    expect((await receiver.receive(callback)).outcome).toBe(outcome);
+    await promise;
+    expect(refused).toMatchObject([{ code: 'LEASE_LOST' }, { code: 'LEASE_LOST' }]);
+    expect(await bookings(callback.data.id)).toEqual([]);
+  });
 
-  test('the client of a handler is a client of pg in every other way', async () => {
+  test('the client of a handler has the other properties and methods of a client of pg', async () => {
     let seen: unknown[] = [];
     const receiver = receiverOn(pool, {
       async onSuccess(_callback, { tx }) {
@@ -241,7 +229,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect(seen).toEqual([true, '"a""b"', 1]);
   });
 
-  test('a connection that Postgres has ended aborts the handler, writes nothing, and harms neither process nor pool', async () => {
+  test('a connection that Postgres ends aborts the handler and writes nothing, and the next delivery is processed', async () => {
     const callback = transferSucceeded();
     const own = server.pool({ max: 1 });
     const aborted = later<unknown>();
@@ -265,7 +253,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
   });
 
-  test('Postgres itself ends a transaction that is silent for too long, or a statement that takes too long', async () => {
+  test('Postgres ends a transaction that is idle for longer than idleTimeoutMs, and a statement that exceeds statementTimeoutMs', async () => {
     const own = server.pool();
     const silent = transferSucceeded();
     const idle = transferCallbackReceiver({
@@ -289,7 +277,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     });
   });
 
-  test('two hundred deliveries on a pool of two: all are processed, and the pool is whole afterwards', async () => {
+  test('two hundred deliveries on a pool of two clients are all processed, and no client is lost', async () => {
     const small = server.pool({ max: 2 });
     const receiver = receiverOn(small, { storeTimeoutMs: 5_000, leaseMs: 20_000 });
     const callbacks = Array.from({ length: 200 }, () => transferSucceeded());
@@ -298,7 +286,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect([small.waitingCount, small.idleCount <= 2]).toEqual([0, true]);
   });
 
-  test('copies of one callback on a pool of two: one runs, the others wait without a connection', async () => {
+  test('of fifty copies of one callback one runs, and the others wait without a client of the pool', async () => {
     const small = server.pool({ max: 2 });
     const callback = transferSucceeded();
     const goOn = later();
@@ -318,7 +306,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
   });
 
-  test('an exhausted pool is answered within inFlightWaitMs, or storeTimeoutMs if that is longer, and recovers', async () => {
+  test('deliveries end within inFlightWaitMs or storeTimeoutMs when the pool is exhausted, and the pool recovers', async () => {
     const small = server.pool({ max: 2 });
     const goOn = later();
     const receiver = receiverOn(small, {
@@ -341,7 +329,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect((await receiver.receive(transferFailed())).outcome).toBe('processed');
   });
 
-  test('nothing that stands in a callback gets into the SQL', async () => {
+  test('the texts of a callback cannot change the SQL', async () => {
     const nasty = String.raw`'; DROP TABLE ledger; -- \' " $1 é 付款`;
     const callback = transferSucceeded({ id: `${nasty} ${randomUUID()}`, externalId: `${nasty}\0` });
     expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
@@ -359,7 +347,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain('many_pkey');
   });
 
-  test('the table may have any name in any schema, and is made once by several at a time', async () => {
+  test('the table can have any name in any schema, and concurrent calls of migrate create it once', async () => {
     const schema = `of "${randomUUID().slice(0, 8)}"`;
     await pool.query(`CREATE SCHEMA "${schema.replaceAll('"', '""')}"`);
     const store = postgresStore(pool, { schema, table: "callbacks' table" });
@@ -375,7 +363,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
   });
 
-  test('without its table no callback is acknowledged', async () => {
+  test('no callback is acknowledged while the table is missing', async () => {
     const receiver = transferCallbackReceiver({
       store: postgresStore(pool, { table: 'not_there' }),
       onSuccess: book,
@@ -388,7 +376,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
     });
   });
 
-  test('prune deletes what is old, in batches, and nothing else', async () => {
+  test('prune deletes old records, in batches, and no others', async () => {
     const store = postgresStore(pool, { table: 'pruned' });
     await store.migrate();
     await pool.query(`INSERT INTO pruned SELECT 'old-' || n, '', '', '', now() - interval '2 days', now() FROM generate_series(1, 2500) AS n;
@@ -403,7 +391,7 @@ describe.each(Object.keys(postgresMajors).map((major) => Number(major) as Major)
   });
 });
 
-describe('the options', () => {
+describe('the options of the PostgreSQL store', () => {
   const pool = { connect: () => Promise.reject(new Error('not asked')) };
 
   test.each<[unknown, unknown, string]>([

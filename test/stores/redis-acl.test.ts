@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { redisStore, type CallbackStore, type Lease } from 'transfer-callbacks';
-import { storeContract } from 'transfer-callbacks/testing';
+import { redisStore, type CallbackStore, type InspectableStore, type Lease } from 'transfer-callbacks';
+import { inspectionContract, storeContract } from 'transfer-callbacks/testing';
 import {
   clientsOfACluster,
   closing,
@@ -32,12 +32,12 @@ const clients: Record<string, (port: number) => Connected | Promise<Connected>> 
   'node-redis': (port) => connectNodeRedis(port, { username, password }),
 };
 
-test('docs/stores.md grants the rights on the prefix of its own snippet', () => {
+test('docs/stores.md grants the rights for the prefix that its snippet uses', () => {
   expect(page).toContain(`{ prefix: '${prefix}' }`);
 });
 
-describe.each(Object.entries(clients))('with the rights of docs/stores.md, %s', (_name, connect) => {
-  let store: CallbackStore;
+describe.each(Object.entries(clients))('with the rights that docs/stores.md grants, on %s', (_name, connect) => {
+  let store: InspectableStore;
   beforeAll(async () => {
     const server = await startRedis();
     await restrict(server);
@@ -50,9 +50,10 @@ describe.each(Object.entries(clients))('with the rights of docs/stores.md, %s', 
   });
 
   test.concurrent.each(storeContract)('$title', ({ check }) => check(store));
+  test.concurrent.each(inspectionContract)('$title', ({ check }) => check(store));
 });
 
-describe('with the rights of docs/stores.md for a Cluster', () => {
+describe('with the rights that docs/stores.md grants for a Cluster', () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     const started = (cluster = await startRedisCluster());
@@ -60,27 +61,30 @@ describe('with the rights of docs/stores.md for a Cluster', () => {
     return () => started.stop();
   });
 
-  test.each(Object.entries(clientsOfACluster))('%s claims, renews and settles', async (_name, connect) => {
-    const { client, close } = await connect(cluster, { username, password });
-    onTestFinished(() => void close());
-    const store = redisStore(client, { prefix });
-    // Enough to reach each of the three nodes.
-    for (let run = 0; run < 20; run += 1) {
-      const lease = await claim(store, crypto.randomUUID());
-      expect(await lease.renew()).toBe(true);
-      expect(await lease.settle()).toEqual({ overlapped: false });
-    }
-  });
+  test.each(Object.entries(clientsOfACluster))(
+    '%s claims, renews and settles on a Cluster with the rights of docs/stores.md',
+    async (_name, connect) => {
+      const { client, close } = await connect(cluster, { username, password });
+      onTestFinished(() => void close());
+      const store = redisStore(client, { prefix });
+      // Enough to reach each of the three nodes.
+      for (let run = 0; run < 20; run += 1) {
+        const lease = await claim(store, crypto.randomUUID());
+        expect(await lease.renew()).toBe(true);
+        expect(await lease.settle()).toEqual({ overlapped: false });
+      }
+    },
+  );
 });
 
-describe('each right of docs/stores.md is needed', () => {
+describe('each right that docs/stores.md grants is needed', () => {
   test.each<[string, (store: CallbackStore, lease: Lease) => Promise<unknown>]>([
     ['set', (_store, lease) => lease.settle()],
     ['get', (store) => store.claim('held', { token: 'b', fingerprint: '', leaseMs: 10_000, retentionMs: 10_000 })],
     ['eval', (_store, lease) => lease.renew()],
     ['pexpire', (_store, lease) => lease.renew()],
     ['del', (_store, lease) => lease.release()],
-  ])('without +%s the store rejects with the reason of the server', async (right, call) => {
+  ])('the store rejects with the reason of the server if the user lacks +%s', async (right, call) => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     await restrict(server);

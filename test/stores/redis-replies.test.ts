@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 
 describe('a reply to the claim that is neither OK nor null', () => {
-  test('from a client in legacyMode: no handler runs, and its claim holds up no other client', async () => {
+  test('a client in legacyMode runs no handler, and its claims block no other client', async () => {
     const { client, close } = await connectNodeRedis(server.port);
     onTestFinished(close);
     const onSuccess = vi.fn();
@@ -40,7 +40,7 @@ describe('a reply to the claim that is neither OK nor null', () => {
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
   });
 
-  test('from a client that is within a transaction: no handler runs', async () => {
+  test('a client that is within a MULTI runs no handler', async () => {
     const client = new Redis(server.url);
     onTestFinished(() => {
       client.disconnect();
@@ -78,7 +78,7 @@ describe('a record that the store has not written', () => {
   test.each([
     ['a text of another program', (key: string) => redis.set(key, 'hello')],
     ['a record that was cut short', (key: string) => redis.set(key, 'settled the-token')],
-  ])('%s is not believed', async (_what, plant) => {
+  ])('%s is not taken for a record', async (_what, plant) => {
     const onSuccess = vi.fn();
     const callback = transferSucceeded();
     await plant(`transfer-callbacks:${callback.data.id}`);
@@ -92,7 +92,7 @@ describe('a record that the store has not written', () => {
     expect(onSuccess).not.toHaveBeenCalled();
   });
 
-  test('a list is not believed', async () => {
+  test('a list is not taken for a record', async () => {
     const onSuccess = vi.fn();
     const callback = transferSucceeded();
     await redis.lpush(`transfer-callbacks:${callback.data.id}`, 'x');

@@ -1,7 +1,13 @@
 import { Redis } from 'ioredis';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { redisStore, type CallbackStore, type IoredisClient, type Lease } from 'transfer-callbacks';
-import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
+import {
+  redisStore,
+  type CallbackStore,
+  type InspectableStore,
+  type IoredisClient,
+  type Lease,
+} from 'transfer-callbacks';
+import { inspectionContract, storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
 import { clientsOfACluster, clientsOfOneServer, ioredisFamily, type Connected } from '../support/redis-clients.js';
 import { startRedis, startRedisCluster, type RedisCluster, type RedisServer } from '../support/redis.js';
@@ -31,7 +37,7 @@ async function claimFree(
 }
 
 function testStoreOn(connect: () => Connected | Promise<Connected>): void {
-  let store: CallbackStore;
+  let store: InspectableStore;
   beforeAll(async () => {
     const { client, close } = await connect();
     store = redisStore(client);
@@ -39,6 +45,7 @@ function testStoreOn(connect: () => Connected | Promise<Connected>): void {
   });
 
   test.concurrent.each(storeContract)('$title', ({ check }) => check(store));
+  test.concurrent.each(inspectionContract)('$title', ({ check }) => check(store));
 
   test('a lease is renewed and released although the servers have forgotten all scripts', async () => {
     const forgetScripts = () =>
@@ -67,7 +74,7 @@ describe.each(Object.entries(clientsOfOneServer))('redisStore on one server with
 describe.each(Object.entries(clientsOfACluster))('redisStore on a cluster with %s', (_name, connect) => {
   testStoreOn(() => connect(cluster));
 
-  test('every command goes to the node that has its key', async () => {
+  test('every command of the store goes to the node that has its key', async () => {
     const { client, close } = await connect(cluster);
     onTestFinished(() => void close());
     const store = redisStore(client);
@@ -76,11 +83,17 @@ describe.each(Object.entries(clientsOfACluster))('redisStore on a cluster with %
     const leases = await Promise.all(Array.from({ length: 100 }, () => claimFree(store)));
     for (const lease of leases) expect(await lease.renew()).toBe(true);
     await Promise.all(leases.map((lease, index) => (index % 2 === 0 ? lease.settle() : lease.release())));
+    for (let run = 0; run < 20; run += 1) {
+      const id = crypto.randomUUID();
+      await (await claimFree(store, {}, id)).settle();
+      expect(await store.read(id)).toMatchObject({ state: 'settled', fingerprint });
+      expect(await store.forget(id, fingerprint)).toBe(true);
+    }
     expect(await readMoved()).toEqual(before);
   });
 });
 
-describe('redisStore', () => {
+describe('the Redis store', () => {
   let redis: Redis;
   beforeAll(() => {
     redis = new Redis(server.url);
@@ -89,7 +102,7 @@ describe('redisStore', () => {
     };
   });
 
-  test('keeps one readable key per callback, which Redis itself expires', async () => {
+  test('the Redis store keeps one readable key per callback, which Redis expires', async () => {
     const id = crypto.randomUUID();
     const lease = await claimFree(redisStore(redis), {}, id);
     const key = `transfer-callbacks:${id}`;
@@ -101,7 +114,7 @@ describe('redisStore', () => {
     expect(await redis.keys(`*${id}*`)).toEqual([key]);
   });
 
-  test('an overlap stays told when the settling is sent again, because its first reply came too late', async () => {
+  test('an overlap is reported again when the settling is repeated after a late reply', async () => {
     const store = redisStore(redis);
     const id = crypto.randomUUID();
     const late = await claimFree(store, { token: 'late', leaseMs: 1 }, id);
@@ -111,7 +124,7 @@ describe('redisStore', () => {
     expect(await late.settle()).toEqual({ overlapped: true });
   });
 
-  test('takes another prefix', async () => {
+  test('the Redis store takes another prefix', async () => {
     const id = crypto.randomUUID();
     await claimFree(redisStore(redis, { prefix: 'paid/' }), {}, id);
     expect(await redis.keys(`*${id}*`)).toEqual([`paid/${id}`]);
@@ -140,7 +153,7 @@ describe('redisStore', () => {
     },
   );
 
-  test('spends two commands in two round trips on a fresh callback, and two on a duplicate', async () => {
+  test('a fresh callback costs two commands in two round trips, and a duplicate costs two', async () => {
     const own = await startRedis();
     onTestFinished(() => own.stop());
     const [client, monitoring] = [new Redis(own.url), new Redis(own.url)];
@@ -188,7 +201,7 @@ describe('redisStore', () => {
     ],
     ['a prefix that is none', { call: quiet }, { prefix: 5 }, 'Expected `prefix` to be a string, got 5.'],
     ['an unknown option', { call: quiet }, { ttl: 5 }, 'Unknown option `ttl`; known are prefix.'],
-  ])('refuses %s', (_what, client, options, message) => {
+  ])('the Redis store refuses %s', (_what, client, options, message) => {
     expect(() => redisStore(client as IoredisClient, options as object)).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT', message }),
     );

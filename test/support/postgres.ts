@@ -12,10 +12,13 @@ import {
   type TransferCallback,
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
+import { startLossyProxy, type LossyProxy } from './lossy-proxy.js';
 import { freePort } from './port.js';
 
 /** The newest PostgreSQL, and the oldest that is supported still. */
 export const postgresMajors = { 18: EmbeddedPostgres, 15: EmbeddedPostgres15 } as const;
+
+export type PostgresMajor = keyof typeof postgresMajors;
 
 export interface PostgresServer {
   readonly url: string;
@@ -29,7 +32,7 @@ export interface PostgresServer {
 const attempts = 20;
 
 /** Starts a PostgreSQL on a free port of the loopback. It comes with `npm ci`. */
-export async function startPostgres(major: keyof typeof postgresMajors = 18): Promise<PostgresServer> {
+export async function startPostgres(major: PostgresMajor = 18): Promise<PostgresServer> {
   const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-postgres-'));
   // The server does not run as root, and root's own folders are closed to it.
   await chmod(directory, 0o755);
@@ -100,21 +103,36 @@ export async function book({ data }: TransferCallback, { tx }: { tx: PoolClient 
   await tx.query('INSERT INTO ledger VALUES ($1, $2)', [data.id, data.status]);
 }
 
-/** The table that `book` writes to, and the store's own. */
+/** A database with the table that `book` writes to, and the store's own. */
 export interface Ledger {
-  /** What was booked for a callback and committed. */
+  readonly server: PostgresServer;
+  readonly pool: Pool;
+  /** Reads what was booked for a callback and committed. */
   readonly bookings: (id: string) => Promise<string[]>;
 }
 
-export async function createLedger(pool: Pool): Promise<Ledger> {
+/** Starts a PostgreSQL of its own, with both tables. Stop its `server` in the end. */
+export async function startLedger({ major = 18, max }: { major?: PostgresMajor; max: number }): Promise<Ledger> {
+  const server = await startPostgres(major);
+  const pool = server.pool({ max });
   await postgresStore(pool).migrate();
   await pool.query('CREATE TABLE ledger (callback text, entry text)');
   return {
+    server,
+    pool,
     async bookings(id) {
       const { rows } = await pool.query<{ entry: string }>('SELECT entry FROM ledger WHERE callback = $1', [id]);
       return rows.map(({ entry }) => entry);
     },
   };
+}
+
+/** A pool of one client that reaches the server through a network which can be broken. */
+export async function poolBehindProxy(server: PostgresServer): Promise<{ own: Pool; proxy: LossyProxy }> {
+  const url = new URL(server.url);
+  const proxy = await startLossyProxy(Number(url.port));
+  url.port = String(proxy.port);
+  return { own: server.pool({ connectionString: url.href, max: 1 }), proxy };
 }
 
 /** A receiver whose handlers `book`, except for what `options` say. */

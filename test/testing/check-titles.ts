@@ -1,18 +1,18 @@
 // The titles of the checks of `storeContract`, by a short name.
-export const lasts = 'a lease lasts its length without renewal, and then lapses';
+export const lasts = 'a lease that is not renewed lasts its length, and then lapses';
 export const renewedLasts = 'a renewed lease lasts its length from the last renewal, and then lapses';
-export const keysApart = 'keys of up to 255 characters stay apart, whatever they contain';
+export const keysApart = 'keys of up to 255 characters have separate records, whatever they contain';
 export const fingerprint = 'a fingerprint of 2 000 characters comes back unchanged';
-export const outlasts = 'a settled record outlasts its lease, and a renewal that comes too late';
+export const outlasts = 'a settled record outlasts its lease and a late renewal';
 export const fiftyFree = 'of fifty concurrent claims exactly one is granted';
 export const fiftyReleased = 'a released callback is granted to exactly one of fifty concurrent claims';
 export const fiftyLapsed = 'a lapsed lease is taken over by exactly one of fifty concurrent claims';
 export const fiftyForgotten =
   'a callback whose retention has ended is granted to exactly one of fifty concurrent claims';
-export const ownToken = 'a claim that is sent twice with one token is granted twice, and is one claim';
+export const ownToken = 'a claim that is sent twice with one token is granted both times, and counts as one claim';
 export const everyToken =
-  'a settled callback is settled for every token, with the fingerprint that it was settled with';
-export const settledTwice = 'settling twice is settling once';
+  'the store replies to every claim of a settled callback with the fingerprint that it was settled with';
+export const settledTwice = 'a second settle changes nothing and reports no overlap';
 export const ownRenewal = 'a renewal after the release is refused, and leaves the callback free';
 export const ownRelease = 'a release after settling changes nothing';
 export const lateRenewal =
@@ -24,4 +24,5 @@ export const lateSuccess =
   "a late holder's success is kept and reported as overlapped; a transactional store rejects it";
 export const lostSuccess =
   "a late holder's success is kept even after the next holder's release; a transactional store rejects it";
-export const retention = 'retention counts from settling, and ends; then the callback may be settled anew';
+export const retention =
+  'retention counts from settling; when it has ended, the callback can be claimed and settled again';

@@ -68,20 +68,20 @@ function respondSlowly(_request: IncomingMessage, response: ServerResponse): voi
 const path = '/callbacks/a-secret-of-this-test';
 
 describe('deliver', () => {
-  test('posts a callback as JSON, once, when it is acknowledged', async () => {
+  test('deliver posts a callback as JSON, once if it is acknowledged', async () => {
     const { app, bodies } = appAnswering(204);
     const callback = transferSucceeded();
     expect(await deliver(app, callback, { path: '/here' })).toEqual({ acknowledged: true, answers: [204] });
     expect(bodies).toEqual([`POST /here application/json ${JSON.stringify(callback)}`]);
   });
 
-  test('makes four attempts with the same bytes when it is not', async () => {
+  test('deliver makes four attempts with the same bytes if a callback is not acknowledged', async () => {
     const { app, bodies } = appAnswering(500, 302, 404, 503, 200);
     expect(await deliver(app, transferSucceeded())).toEqual({ acknowledged: false, answers: [500, 302, 404, 503] });
     expect(new Set(bodies).size).toBe(1);
   });
 
-  test('stops at the first 2xx, and makes one attempt only without `retry`', async () => {
+  test('deliver stops at the first 2xx, and makes one attempt only without `retry`', async () => {
     const { app } = appAnswering(500, 200);
     expect(await deliver(app, transferSucceeded())).toEqual({ acknowledged: true, answers: [500, 200] });
     const { app: other } = appAnswering(500, 200);
@@ -91,7 +91,7 @@ describe('deliver', () => {
     });
   });
 
-  test('pauses between the attempts, doubling the pause', async () => {
+  test('deliver pauses between the attempts, and doubles the pause', async () => {
     const at: number[] = [];
     const { url, close } = await serve((_request, response) => {
       at.push(performance.now());
@@ -104,7 +104,7 @@ describe('deliver', () => {
     expect(pauses).toHaveLength(3);
   });
 
-  test('five copies at once run a handler once, and each is acknowledged', async () => {
+  test('five concurrent copies run a handler once, and each is acknowledged', async () => {
     const { app, handled } = merchant();
     const callback = transferSucceeded();
     expect(await deliver(app, callback, { path, copies: 5, concurrent: true })).toEqual({
@@ -114,7 +114,7 @@ describe('deliver', () => {
     expect(handled).toEqual([callback.data.id]);
   });
 
-  test('copies that are not concurrent come one after the other', async () => {
+  test('copies that are not concurrent are delivered one after the other', async () => {
     let running = 0;
     let most = 0;
     const { app } = merchant({
@@ -128,7 +128,7 @@ describe('deliver', () => {
     expect(most).toBe(1);
   });
 
-  test('delivers to a listener, to a server that listens and to one that does not yet, and to a URL', async () => {
+  test('deliver reaches a listener, a server that listens, a server that does not listen yet, and a URL', async () => {
     const options = {
       store: memoryStore(),
       onSuccess: () => undefined,
@@ -147,7 +147,7 @@ describe('deliver', () => {
     expect([listening.listening, idle.listening]).toEqual([true, false]);
   });
 
-  test('the path of a URL is where it goes', async () => {
+  test('deliver posts to the path of a URL', async () => {
     const { app, bodies } = appAnswering(200);
     const { url, close } = await serve(app);
     closing.push(close);
@@ -156,7 +156,7 @@ describe('deliver', () => {
     expect(bodies).toEqual(['POST /callbacks application/json x', 'POST /elsewhere application/json x']);
   });
 
-  test('that nobody answers is an answer', async () => {
+  test('a target that does not respond is reported in `answers`', async () => {
     const { url, close } = await serve((request) => request.socket.destroy());
     closing.push(close);
     const { acknowledged, answers } = await deliver(url, transferSucceeded(), { copies: 2 });
@@ -177,25 +177,25 @@ describe('deliver', () => {
       { times: 2 },
       'Unknown option `times`; known are path, headers, copies, concurrent, retry, retryPauseMs, attemptTimeoutMs.',
     ],
-  ])('refuses the options %j', async (options, message) => {
+  ])('deliver refuses the options %j', async (options, message) => {
     await expect(deliver('http://127.0.0.1:9', {}, options as DeliverOptions)).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       message,
     });
   });
 
-  test.each([[undefined], [{ amount: 5n }]])('refuses the callback %o', async (callback) => {
+  test.each([[undefined], [{ amount: 5n }]])('deliver refuses the callback %o', async (callback) => {
     await expect(deliver('http://127.0.0.1:9', callback)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
-  test('finds a server wherever it listens', async () => {
+  test('deliver reaches a server at every address that it listens on', async () => {
     const server = createServer((_request, response) => response.end()).listen(0, 'localhost');
     await once(server, 'listening');
     expect(await deliver(server, {})).toEqual({ acknowledged: true, answers: [200] });
     server.close();
   });
 
-  test('delivers to an https server, whether it listens yet or not, whatever its certificate', async () => {
+  test('deliver reaches an https server with any certificate, whether it listens yet or not', async () => {
     const { app } = appAnswering(200);
     const listening = createHttpsServer(selfSigned, app).listen(0, '127.0.0.1');
     closing.push(() => listening.close());
@@ -207,7 +207,7 @@ describe('deliver', () => {
     expect([listening.listening, idle.listening]).toEqual([true, false]);
   });
 
-  test('checks the certificate of a URL, as the service would', async () => {
+  test('deliver checks the certificate of a URL, as the service would', async () => {
     const server = createHttpsServer(selfSigned, (_request, response) => response.end());
     closing.push(() => server.close());
     await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -221,7 +221,7 @@ describe('deliver', () => {
   test.each([
     ['http', () => createServer(respondSlowly)],
     ['https', () => createHttpsServer(selfSigned, respondSlowly)],
-  ])('several deliveries reach one idle %s server concurrently', async (_scheme, create) => {
+  ])('several concurrent deliveries reach one %s server that does not listen', async (_scheme, create) => {
     const server = create();
     const short = deliver(server, {});
     const long = deliver(server, {}, { copies: 5 });
@@ -230,7 +230,7 @@ describe('deliver', () => {
     expect(server.listening).toBe(false);
   });
 
-  test('a server that is about to listen keeps its own port', async () => {
+  test('a server that starts to listen during a delivery keeps its own port', async () => {
     const server = createServer(respondSlowly).listen(0, '127.0.0.1');
     closing.push(() => server.close());
     expect(server.listening).toBe(false);
@@ -246,7 +246,7 @@ describe('deliver', () => {
     expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true]);
   });
 
-  test('ends an attempt that is not responded to within `attemptTimeoutMs`', async () => {
+  test('deliver ends an attempt without a response after `attemptTimeoutMs`', async () => {
     const { url, close } = await serve(() => undefined);
     closing.push(close);
     expect(await deliver(url, {}, { attemptTimeoutMs: 20 })).toEqual({
@@ -266,7 +266,7 @@ describe('deliver', () => {
       basicAuth({ username: 'service', password: 'a-secret-of-this-test' }),
       { Authorization: `Basic ${btoa('service:a-secret-of-this-test')}` },
     ],
-  ])('reaches an endpoint behind %s with `headers`', async (_title, verify, headers) => {
+  ])('deliver reaches an endpoint that checks %s, with `headers`', async (_title, verify, headers) => {
     const { app, handled } = merchant({ verify });
     const callback = transferSucceeded();
     const at = { path: '/callbacks', retry: false };
@@ -283,7 +283,7 @@ describe('deliver', () => {
     ['undefined', undefined],
     ['null', null],
     ['an app that has its server within', { listen: () => undefined, server: createServer() }],
-  ])('refuses %s as a target, and says what it may be', async (_title, target) => {
+  ])('deliver refuses %s as a target, and the error lists what it accepts', async (_title, target) => {
     await expect(deliver(target as string, {})).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       message: expect.stringMatching(
@@ -292,7 +292,7 @@ describe('deliver', () => {
     });
   });
 
-  test('reaches a server that listens at a path of the file system', async () => {
+  test('deliver reaches a server that listens at a path of the file system', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-'));
     const server = createServer(respondSlowly).listen(join(directory, 'socket'));
     closing.push(
@@ -311,7 +311,7 @@ describe('invalidCallbacks', () => {
     expect(handled).toEqual([]);
   });
 
-  test('each has a title of its own', () => {
+  test('each invalid callback has a different title', () => {
     expect(new Set(invalidCallbacks.map(({ title }) => title)).size).toBe(invalidCallbacks.length);
     expect(invalidCallbacks.length).toBeGreaterThan(40);
   });

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { brokenRedisStores, changedRedisStore } from './broken-redis-stores.js';
 import { brokenMemoryStores, changedStore } from './broken-stores.js';
+import { besideBusyLoop } from './busy-loop.js';
 import { lasts } from './check-titles.js';
 
 let server: RedisServer;
@@ -32,18 +33,6 @@ async function faultFound(title: string, store: CallbackStore): Promise<string |
 async function faultsFound(store: CallbackStore): Promise<(string | undefined)[]> {
   const found = await Promise.all(storeContract.map(({ title }) => faultFound(title, store)));
   return found.filter((fault) => fault !== undefined);
-}
-
-/** Runs `work` while the event loop stands still for `blockedMs` at a time, half of the time. */
-async function besideBusyLoop<T>(blockedMs: number, work: () => Promise<T>): Promise<T> {
-  const timer = setInterval(() => {
-    for (const until = performance.now() + blockedMs; performance.now() < until;);
-  }, 2 * blockedMs);
-  try {
-    return await work();
-  } finally {
-    clearInterval(timer);
-  }
 }
 
 /** A store that replies to each call after `fromMs` to `toMs`, and acts half way. */
@@ -80,14 +69,14 @@ function slow(store: CallbackStore, fromMs = 50, toMs = 150): CallbackStore {
   };
 }
 
-describe('a right store passes every check', () => {
+describe('the store contract accepts', () => {
   test.concurrent.each<[string, () => CallbackStore]>([
     ['the memory store', () => memoryStore()],
     ['the Redis store', () => redisStore(redis)],
     ['the memory store, behind changes that change nothing', () => changedStore(memoryStore(), {})],
     ['the Redis store, behind changes that change nothing', () => changedRedisStore(redis, {})],
     ['a store that replies after 50 to 150 ms', () => slow(memoryStore())],
-  ])('%s', async (_name, make) => {
+  ])('every check accepts %s', async (_name, make) => {
     expect(await faultsFound(make())).toEqual([]);
   });
 
@@ -95,7 +84,7 @@ describe('a right store passes every check', () => {
     ['a fast store', () => memoryStore()],
     ['a store that replies after 50 to 150 ms', () => slow(memoryStore())],
   ])(
-    '%s beside a busy event loop',
+    'every check accepts %s beside a busy event loop',
     async (_name, make) => {
       expect(await besideBusyLoop(60, () => faultsFound(make()))).toEqual([]);
     },
@@ -104,8 +93,8 @@ describe('a right store passes every check', () => {
 });
 
 describe.each([
-  ['a store that', brokenMemoryStores],
-  ['a Redis store that', brokenRedisStores],
+  ['broken memory stores', brokenMemoryStores],
+  ['broken Redis stores', brokenRedisStores],
 ])('%s', (_store, brokenStores) => {
   const verdicts = new Map<string, Promise<(string | undefined)[]>>();
   beforeAll(() => {
@@ -117,7 +106,7 @@ describe.each([
   });
 
   for (const { fault, caughtBy, says } of brokenStores) {
-    test(`${fault} is caught`, async () => {
+    test(`a store that ${fault} is caught`, async () => {
       expect(await verdicts.get(fault)).toEqual(caughtBy.map(() => expect.stringMatching(says) as string));
     });
   }
@@ -132,7 +121,7 @@ test.concurrent.each([
   expect(await faultFound(lasts, slow(short, fromMs, toMs))).toMatch(/a lease of \d+ ms lasted only \d+ ms/);
 });
 
-test('each check is shown to catch a broken store', () => {
+test('each check of the store contract catches a broken store', () => {
   const caught = new Set([...brokenMemoryStores, ...brokenRedisStores].flatMap(({ caughtBy }) => caughtBy));
   expect([...caught].sort()).toEqual(storeContract.map(({ title }) => title).sort());
 });

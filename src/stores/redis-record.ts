@@ -1,0 +1,62 @@
+import { readDelivery } from '../core/delivery.js';
+import { TransferCallbackError } from '../core/errors.js';
+import type { StoreRecord } from '../core/store.js';
+import { toText } from './redis-commands.js';
+
+/** What the key of a callback holds. */
+export type RedisRecord =
+  | { readonly state: 'claimed'; readonly token: string }
+  | { readonly state: 'settled'; readonly token: string; readonly fingerprint: string };
+
+/** Renders the record of a delivery that holds its callback. */
+export function renderClaimed(token: string): string {
+  return `claimed ${token}`;
+}
+
+/** Renders the record of a callback whose handler has succeeded. */
+export function renderSettled(token: string, fingerprint: string): string {
+  return `settled ${token} ${fingerprint}`;
+}
+
+/** Parses what a key holds. Throws STORE_RECORD_UNREADABLE. */
+export function parseRecord(key: string, value: unknown): RedisRecord {
+  if (typeof value === 'string') {
+    const claimed = /^claimed (.*)$/s.exec(value)?.[1];
+    if (claimed !== undefined) return { state: 'claimed', token: claimed };
+    const [, token, fingerprint] = /^settled ([^ ]+) (.*)$/s.exec(value) ?? [];
+    if (token !== undefined && fingerprint !== undefined) return { state: 'settled', token, fingerprint };
+  }
+  throw new TransferCallbackError('STORE_RECORD_UNREADABLE', `The key ${key} holds something else than a callback.`);
+}
+
+/** Translates the reply to `readScript` for people. Throws STORE_REPLY_UNEXPECTED and STORE_RECORD_UNREADABLE. */
+export function toStoreRecord(key: string, reply: unknown): StoreRecord {
+  if (!Array.isArray(reply)) {
+    throw new TransferCallbackError(
+      'STORE_REPLY_UNEXPECTED',
+      `Expected the reply to EVAL to be an array, got ${JSON.stringify(reply)}.`,
+    );
+  }
+  const [value, left] = reply.map(toText);
+  if (value === null) return { state: 'free' };
+  const record = parseRecord(key, value);
+  // A client can be set to reply with strings for numbers. Negative if the time is not known.
+  const leftMs = Number(left);
+  const origin = readDelivery(record.token);
+  if (record.state === 'claimed') {
+    return {
+      state: 'claimed',
+      delivery: record.token,
+      ...(origin && { by: `${origin.host}, process ${origin.pid}`, since: origin.at }),
+      ...(leftMs >= 0 && { leaseLeftMs: leftMs }),
+    };
+  }
+  return {
+    state: 'settled',
+    fingerprint: record.fingerprint,
+    delivery: record.token,
+    // The record has no time. The delivery came in before it was settled.
+    ...(origin && { settledAt: origin.at }),
+    ...(leftMs >= 0 && { expiresAt: new Date(Date.now() + leftMs) }),
+  };
+}

@@ -1,0 +1,37 @@
+import type { InspectableStore } from '../core/store.js';
+import { forgetChecks } from './inspection-forget.js';
+import { readChecks } from './inspection-read.js';
+import { InspectionRound } from './inspection-round.js';
+import { longMs, runCheck } from './store-round.js';
+
+/** One thing that every store with `read` and `forget` must do. */
+export interface InspectionCheck {
+  /** A sentence about the store. */
+  readonly title: string;
+  /** Rejects if the store does otherwise. The message tells what the store did. */
+  readonly check: (store: InspectableStore<unknown>) => Promise<void>;
+}
+
+/** A check before it is bound to a store. */
+export interface WrittenInspectionCheck {
+  readonly title: string;
+  /** How long a lease or record lasts that ends during the check, in milliseconds. Default: none ends. */
+  readonly leaseMs?: number;
+  readonly check: (round: InspectionRound) => Promise<void>;
+}
+
+/**
+ * Lists what `read` and `forget` of a store must do, as checks for any test runner. A store that lacks one of them does
+ * not compile.
+ *
+ *     for (const { title, check } of inspectionContract) test(title, () => check(store));
+ *
+ * Each check uses new callbacks, takes a few seconds, and may take a minute on a busy machine. At most 100 calls of
+ * `read` run concurrently. The clock of the store may differ by 10 s from the clock of this machine.
+ */
+export const inspectionContract: readonly InspectionCheck[] = [...readChecks, ...forgetChecks].map(
+  ({ title, leaseMs = longMs, check: run }) => ({
+    title,
+    check: (store) => runCheck((length) => new InspectionRound(store, length), leaseMs, run),
+  }),
+);

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import type { WrittenInspectionCheck } from './inspection-contract.js';
+
+/** Checks of `forget`. */
+export const forgetChecks: readonly WrittenInspectionCheck[] = [
+  {
+    title: 'forget changes nothing if the callback is unknown, claimed, or settled with another fingerprint',
+    async check(round) {
+      assert.equal(await round.forget('a'), false, 'an unknown callback was forgotten');
+      const held = await round.lease('a');
+      assert.equal(await round.forget('a'), false, 'a claim was forgotten');
+      assert.equal((await round.claim('b')).state, 'in_progress', 'forgetting a claim ended it');
+      assert.equal(await held.renew(), true, 'forgetting a claim took its lease');
+      assert.deepEqual(await held.settle(), { overlapped: false }, 'forgetting a claim took its lease');
+      for (const fingerprint of ['facts of b', 'facts of ', 'facts of a ', 'facts', '']) {
+        const forgotten = await round.forget('a', fingerprint);
+        assert.equal(forgotten, false, `with the fingerprint "${fingerprint}" "facts of a" was forgotten`);
+      }
+      await round.assertSettled('a', 'a callback has changed that was not to be forgotten');
+      assert.deepEqual(await round.claim('b'), { state: 'settled', fingerprint: 'facts of a' });
+    },
+  },
+  {
+    title: 'of fifty concurrent calls of forget exactly one deletes the record, and the callback can be settled again',
+    async check(round) {
+      await round.settle('a');
+      const replies = await Promise.all(Array.from({ length: 50 }, () => round.forget('a')));
+      const forgotten = replies.filter(Boolean).length;
+      assert.equal(forgotten, 1, `${forgotten} of 50 concurrent calls of \`forget\` resolved with true`);
+      await round.assertFree('a forgotten callback');
+      await round.settle('b');
+      await round.assertSettled('b', 'a callback that was forgotten and settled again is not read as it was settled');
+    },
+  },
+  {
+    title: "a late holder's success is recorded even after a forget; a transactional store rejects it",
+    leaseMs: 200,
+    async check(round) {
+      const { late, next } = await round.takeOver();
+      await next.settle();
+      assert.equal(await round.forget('next'), true, 'a settled callback was not forgotten');
+      if (round.transactional) {
+        await assert.rejects(late.settle());
+        await round.assertFree('a forgotten callback');
+        return;
+      }
+      assert.deepEqual(await late.settle(), { overlapped: true });
+      await round.assertSettled('late', 'the late success was not recorded');
+    },
+  },
+];
