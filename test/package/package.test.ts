@@ -107,6 +107,8 @@ describe('the tarball', () => {
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
+      'ops/alerts.yml',
+      'ops/dashboard.json',
       'package.json',
     ]);
     expect(built.map((file) => `./${file}`)).toEqual(expect.arrayContaining(targetsOf(manifest.exports)));
