@@ -205,7 +205,7 @@ function drawHeatmap({ lines }: Filled, plot: Box, span: Span, theme: Theme): st
       const cells = counts.slice(1).map((count, at) => {
         if (count < 0.5) return '';
         const opacity = round(0.15 + 0.85 * Math.sqrt(count / most));
-        return `<rect x="${round(plot.x + at * width)}" y="${round(y)}" width="${round(width - 0.8)}" height="${round(rowHeight - 1)}" fill="${theme.heat}" fill-opacity="${opacity}"/>`;
+        return `<rect x="${round(plot.x + at * width)}" y="${round(y)}" width="${round(width)}" height="${round(rowHeight - 1)}" fill="${theme.heat}" fill-opacity="${opacity}"/>`;
       });
       return (
         `<text x="${plot.x - 8}" y="${round(y + rowHeight / 2 + 4)}" text-anchor="end" font-size="11" fill="${theme.muted}">${label}</text>` +
