@@ -4,6 +4,7 @@ const libraries = {
   index: 'src/index.ts',
   node: 'src/node.ts',
   client: 'src/client/index.ts',
+  metrics: 'src/metrics/index.ts',
   sandbox: 'src/sandbox/index.ts',
   testing: 'src/testing/index.ts',
 };

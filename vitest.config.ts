@@ -6,7 +6,7 @@ const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url
 const ownEntries = [
   { find: /^transfer-callbacks$/, replacement: at('src/index.ts') },
   { find: /^transfer-callbacks\/node$/, replacement: at('src/node.ts') },
-  { find: /^transfer-callbacks\/(client|sandbox|testing)$/, replacement: `${at('src')}/$1/index.ts` },
+  { find: /^transfer-callbacks\/(client|metrics|sandbox|testing)$/, replacement: `${at('src')}/$1/index.ts` },
 ];
 
 /** The lowest zod that the peer range allows. It carries zod 4 at `zod/v4`, as an app on zod 3 has it. */

@@ -195,6 +195,19 @@ async function startNetwork({ port: redisPort, hostname }: URL): Promise<{ url: 
   };
 }
 
+describe('metrics.ts', () => {
+  it('counts a callback where Prometheus finds it', async () => {
+    const { url } = await serve('metrics.ts');
+    const callbackUrl = url.replace(/,$/, '');
+    expect(await post(callbackUrl, transferSucceeded())).toMatchObject(processed);
+    const metrics = await fetch(new URL('/metrics', callbackUrl));
+    expect(metrics.headers.get('content-type')).toContain('text/plain; version=0.0.4');
+    expect(await metrics.text()).toContain(
+      'transfer_callbacks_deliveries_total{outcome="processed",source="http"} 1\n',
+    );
+  });
+});
+
 describe('secure.ts', () => {
   const secrets = {
     TRANSFER_SECRET: 'the-new-transfer-secret',

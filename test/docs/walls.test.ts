@@ -77,6 +77,12 @@ describe.each([
     ['zod/v4', './errors.js', '../core/receiver.js'],
   ],
   [
+    'metrics knows core, and no metrics library',
+    'src/metrics/planted.ts',
+    ['prom-client', '@opentelemetry/api', 'express', '../client/report.js', '../http/answers.js', '../index.js'],
+    ['node:diagnostics_channel', './table.js', '../core/outcome.js'],
+  ],
+  [
     'delivery knows core and Node',
     'src/delivery/planted.ts',
     ['express', 'undici', 'zod', '../http/body.js', '../sandbox/options.js', '../testing/index.js', '../index.js'],

@@ -1,0 +1,80 @@
+import { invalidArgument } from '../core/errors.js';
+import { recordMetrics } from './record.js';
+import type { Labels, Metric } from './table.js';
+
+interface Options {
+  description: string;
+  unit: string;
+}
+
+/** What is used of the result that an OpenTelemetry SDK collects. */
+export interface OpenTelemetryResult {
+  observe(value: number, attributes: Labels): void;
+}
+
+/** What is used of an OpenTelemetry meter. */
+export interface OpenTelemetryMeter {
+  createCounter(name: string, options: Options): { add(value: number, attributes: Labels): void };
+  createHistogram(
+    name: string,
+    options: Options & { advice: { explicitBucketBoundaries: number[] } },
+  ): { record(value: number, attributes: Labels): void };
+  createObservableGauge(
+    name: string,
+    options: Options,
+  ): {
+    addCallback(observe: (result: OpenTelemetryResult) => void): void;
+    removeCallback(observe: (result: OpenTelemetryResult) => void): void;
+  };
+}
+
+/**
+ * Records the metrics of all receivers and reconciliation passes of this process with a meter. Returns a function that
+ * ends the recording and removes the gauges; counters and histograms keep their last values, for OpenTelemetry cannot
+ * remove them. Throws INVALID_ARGUMENT.
+ */
+export function openTelemetryMetrics(meter: OpenTelemetryMeter): () => void {
+  for (const method of ['createCounter', 'createHistogram', 'createObservableGauge'] as const) {
+    const isMeter = typeof (meter as Partial<OpenTelemetryMeter> | null | undefined)?.[method] === 'function';
+    if (!isMeter) throw invalidArgument('meter', 'an OpenTelemetry meter', meter);
+  }
+  const toOptions = ({ help, unit }: Metric): Options => ({ description: help, unit });
+  const removals: (() => void)[] = [];
+  const stopRecording = recordMetrics({
+    counter(metric) {
+      const counter = meter.createCounter(metric.openTelemetry, toOptions(metric));
+      for (const labels of metric.zeros) counter.add(0, labels);
+      return (value, labels) => {
+        counter.add(value, labels);
+      };
+    },
+    histogram(metric) {
+      const advice = { explicitBucketBoundaries: [...metric.buckets] };
+      const histogram = meter.createHistogram(metric.openTelemetry, { ...toOptions(metric), advice });
+      return (value, labels) => {
+        histogram.record(value, labels);
+      };
+    },
+    // Observable, because a gauge that was set once would be exported for ever.
+    gauge(metric) {
+      const gauge = meter.createObservableGauge(metric.openTelemetry, toOptions(metric));
+      const series = new Map<string, { value: number; labels: Labels }>();
+      const observe = (result: OpenTelemetryResult): void => {
+        for (const { value, labels } of series.values()) result.observe(value, labels);
+      };
+      gauge.addCallback(observe);
+      removals.push(() => {
+        gauge.removeCallback(observe);
+      });
+      return (value, labels) => {
+        const key = Object.values(labels).join();
+        if (value === undefined) series.delete(key);
+        else series.set(key, { value, labels });
+      };
+    },
+  });
+  return () => {
+    stopRecording();
+    for (const remove of removals) remove();
+  };
+}

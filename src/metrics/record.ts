@@ -1,0 +1,126 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { metrics, results, type CounterMetric, type GaugeMetric, type HistogramMetric } from './table.js';
+import type { Labels, Metric, MetricName } from './table.js';
+
+/** Adds to a counter, or observes in a histogram. */
+export type Write = (value: number, labels: Labels) => void;
+
+/** Sets a gauge; `undefined` removes its series. */
+export type WriteGauge = (value: number | undefined, labels: Labels) => void;
+
+/** Makes the instruments of a metrics library. */
+export interface Instruments {
+  counter(metric: CounterMetric): Write;
+  histogram(metric: HistogramMetric): Write;
+  gauge(metric: GaugeMetric): WriteGauge;
+}
+
+type Writes = { readonly [Name in MetricName]: (typeof metrics)[Name]['kind'] extends 'gauge' ? WriteGauge : Write };
+
+/**
+ * What is read of an outcome. Not the type of the receiver's outcomes: the message may come from another copy of this
+ * package, perhaps of another version.
+ */
+interface OutcomeMessage {
+  readonly outcome: string;
+  readonly source: string;
+  readonly durationMs: number;
+  readonly timestamp?: string;
+  readonly late?: true;
+  readonly overlapped?: boolean;
+  readonly error?: unknown;
+}
+
+/** What is read of a reconciliation pass. */
+interface PassMessage {
+  readonly report: Readonly<Record<(typeof results)[number], number>> & { readonly stopped?: string | undefined };
+  readonly oldestOpenAt?: Date | undefined;
+}
+
+const outcomeChannel = 'transfer-callbacks:outcome';
+const passChannel = 'transfer-callbacks:reconciled';
+
+/**
+ * Makes all instruments and records what the receivers and the reconciliation passes of this process publish, ES modules
+ * and CommonJS alike. Returns a function that ends it.
+ */
+export function recordMetrics(instruments: Instruments): () => void {
+  const recorder = new Recorder(instruments);
+  const onOutcome = (message: unknown): void => {
+    recorder.recordOutcome(message as OutcomeMessage);
+  };
+  const onPass = (message: unknown): void => {
+    recorder.recordPass(message as PassMessage);
+  };
+  subscribe(outcomeChannel, onOutcome);
+  subscribe(passChannel, onPass);
+  return () => {
+    unsubscribe(outcomeChannel, onOutcome);
+    unsubscribe(passChannel, onPass);
+  };
+}
+
+class Recorder {
+  readonly #writes: Writes;
+  readonly #sources = new Set(['http', 'reconciliation']);
+
+  constructor(instruments: Instruments) {
+    const entries = Object.entries(metrics).map(([name, metric]) => [name, makeInstrument(instruments, metric)]);
+    this.#writes = Object.fromEntries(entries) as Writes;
+  }
+
+  recordOutcome(message: OutcomeMessage): void {
+    const { outcome, late, timestamp = '' } = message;
+    const source = this.#boundedSource(message.source);
+    // A late outcome is the second one of a delivery, which was counted when its time was up.
+    if (late !== true) {
+      this.#write('deliveries', 1, { outcome, source });
+      this.#write('deliveryDuration', message.durationMs / 1_000, { outcome });
+      this.#write('lastDelivery', Date.now() / 1_000, { source });
+    }
+    if (outcome !== 'processed') return;
+    // Below zero when the service's clock is ahead of this one.
+    this.#write('outcomeAge', Math.max(0, Date.now() - Date.parse(timestamp)) / 1_000, { source });
+    if (message.overlapped === true) this.#write('overlaps', 1);
+    if (message.error !== undefined) this.#write('unrecorded', 1);
+  }
+
+  recordPass({ report, oldestOpenAt }: PassMessage): void {
+    for (const result of results) this.#write('reconciled', report[result], { result });
+    const { stopped } = report;
+    // A pass that was cut off by a failure, such as a revoked key, must not look like one that did its work.
+    if (stopped !== undefined && stopped !== 'limit' && stopped !== 'deadline') return;
+    this.#write('reconciliationLastEnd', Date.now() / 1_000);
+    if (stopped !== undefined) return;
+    this.#write('openTransfers', report.pending + report.unknown + report.failed);
+    const isAnyOpen = oldestOpenAt !== undefined;
+    if (isAnyOpen) this.#write('oldestOpenTransfer', oldestOpenAt.getTime() / 1_000);
+    else this.#writes.oldestOpenTransfer(undefined, {});
+  }
+
+  /** The app chooses its sources: without a bound, one per request would fill the registry. */
+  #boundedSource(source: string): string {
+    if (this.#sources.has(source)) return source;
+    if (this.#sources.size >= maxSources) return 'other';
+    this.#sources.add(source);
+    return source;
+  }
+
+  #write(name: MetricName, value: number, labels: Labels = {}): void {
+    // A library may throw for NaN, and an error in a subscriber ends the process.
+    if (Number.isFinite(value)) this.#writes[name](value, labels);
+  }
+}
+
+const maxSources = 10;
+
+function makeInstrument(instruments: Instruments, metric: Metric): Write | WriteGauge {
+  switch (metric.kind) {
+    case 'counter':
+      return instruments.counter(metric);
+    case 'histogram':
+      return instruments.histogram(metric);
+    case 'gauge':
+      return instruments.gauge(metric);
+  }
+}

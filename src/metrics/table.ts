@@ -1,0 +1,153 @@
+import type { OutcomeName } from '../core/outcome.js';
+
+export type Labels = Readonly<Record<string, string>>;
+
+interface Named {
+  /** In the spelling that Prometheus asks for: with the unit, and `_total` for a counter. */
+  readonly prometheus: string;
+  /** Translated by OpenTelemetry's rules for Prometheus, this is the name above. */
+  readonly openTelemetry: string;
+  readonly unit: string;
+  readonly help: string;
+  readonly labels: readonly ('outcome' | 'source' | 'result')[];
+}
+
+export interface CounterMetric extends Named {
+  readonly kind: 'counter';
+  /** The series that exist from the start. `increase()` does not see the first event of a series that begins with it. */
+  readonly zeros: readonly Labels[];
+}
+
+export interface HistogramMetric extends Named {
+  readonly kind: 'histogram';
+  readonly buckets: readonly number[];
+  readonly zeros: readonly Labels[];
+}
+
+export interface GaugeMetric extends Named {
+  readonly kind: 'gauge';
+  /** Which of the values of several processes counts. */
+  readonly aggregator: 'max' | 'min';
+}
+
+export type Metric = CounterMetric | HistogramMetric | GaugeMetric;
+
+/** A record, so that a new outcome does not compile without its line. */
+const outcomes: Record<OutcomeName, true> = {
+  processed: true,
+  duplicate: true,
+  in_progress: true,
+  conflict: true,
+  invalid: true,
+  unauthorized: true,
+  unconfirmed: true,
+  retry_later: true,
+  handler_failed: true,
+  timed_out: true,
+  store_unavailable: true,
+  closing: true,
+};
+const outcomeLabels = Object.keys(outcomes).map((outcome) => ({ outcome }));
+const sourceLabels = [{ source: 'http' }, { source: 'reconciliation' }];
+
+/** What a reconciliation pass may have found out about a transfer. */
+export const results = ['processed', 'duplicate', 'pending', 'unknown', 'failed'] as const;
+
+/** Every metric of this package. */
+export const metrics = {
+  deliveries: {
+    kind: 'counter',
+    prometheus: 'transfer_callbacks_deliveries_total',
+    openTelemetry: 'transfer_callbacks.deliveries',
+    unit: '{delivery}',
+    help: 'Deliveries of transfer callbacks, by how they ended and where they came from.',
+    labels: ['outcome', 'source'],
+    zeros: outcomeLabels.flatMap((outcome) => sourceLabels.map((source) => ({ ...outcome, ...source }))),
+  },
+  deliveryDuration: {
+    kind: 'histogram',
+    prometheus: 'transfer_callbacks_delivery_duration_seconds',
+    openTelemetry: 'transfer_callbacks.delivery.duration',
+    unit: 's',
+    help: 'From the arrival of a delivery to its outcome.',
+    labels: ['outcome'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30],
+    zeros: outcomeLabels,
+  },
+  outcomeAge: {
+    kind: 'histogram',
+    prometheus: 'transfer_callbacks_outcome_age_seconds',
+    openTelemetry: 'transfer_callbacks.outcome.age',
+    unit: 's',
+    help: 'From the final status of a transfer at the service to the success of its handler.',
+    labels: ['source'],
+    // The attempts follow after 0, 30 s and longer pauses (service §6.3); a reconciliation pass after minutes or hours.
+    buckets: [1, 5, 15, 45, 120, 300, 900, 3_600, 21_600, 86_400],
+    zeros: sourceLabels,
+  },
+  lastDelivery: {
+    kind: 'gauge',
+    prometheus: 'transfer_callbacks_last_delivery_timestamp_seconds',
+    openTelemetry: 'transfer_callbacks.last_delivery.timestamp',
+    unit: 's',
+    help: 'When the last delivery ended, whatever its outcome, in seconds since 1970.',
+    labels: ['source'],
+    aggregator: 'max',
+  },
+  overlaps: {
+    kind: 'counter',
+    prometheus: 'transfer_callbacks_overlaps_total',
+    openTelemetry: 'transfer_callbacks.overlaps',
+    unit: '{delivery}',
+    help: 'Deliveries that were handled after their lease had passed on: their handler may have run twice.',
+    labels: [],
+    zeros: [{}],
+  },
+  unrecorded: {
+    kind: 'counter',
+    prometheus: 'transfer_callbacks_unrecorded_total',
+    openTelemetry: 'transfer_callbacks.unrecorded',
+    unit: '{delivery}',
+    help: 'Deliveries that were handled, but whose record could not be written immediately.',
+    labels: [],
+    zeros: [{}],
+  },
+  reconciled: {
+    kind: 'counter',
+    prometheus: 'transfer_callbacks_reconciled_total',
+    openTelemetry: 'transfer_callbacks.reconciled',
+    unit: '{transfer}',
+    help: 'Transfers that a reconciliation pass has looked at, by what it found out.',
+    labels: ['result'],
+    zeros: results.map((result) => ({ result })),
+  },
+  reconciliationLastEnd: {
+    kind: 'gauge',
+    prometheus: 'transfer_callbacks_reconciliation_last_end_timestamp_seconds',
+    openTelemetry: 'transfer_callbacks.reconciliation.last_end.timestamp',
+    unit: 's',
+    help: 'When the last reconciliation pass ended that reached its end, its limit or its deadline, in seconds since 1970.',
+    labels: [],
+    aggregator: 'max',
+  },
+  openTransfers: {
+    kind: 'gauge',
+    prometheus: 'transfer_callbacks_open_transfers',
+    openTelemetry: 'transfer_callbacks.open_transfers',
+    unit: '{transfer}',
+    help: 'Transfers that were still open after the last reconciliation pass that reached its end.',
+    labels: [],
+    aggregator: 'max',
+  },
+  oldestOpenTransfer: {
+    kind: 'gauge',
+    prometheus: 'transfer_callbacks_oldest_open_transfer_timestamp_seconds',
+    openTelemetry: 'transfer_callbacks.oldest_open_transfer.timestamp',
+    unit: 's',
+    help: 'When the oldest of the open transfers was created, in seconds since 1970. Absent if none is open.',
+    labels: [],
+    aggregator: 'min',
+  },
+} as const satisfies Record<string, Metric>;
+
+export type MetricName = keyof typeof metrics;

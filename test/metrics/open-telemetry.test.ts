@@ -1,0 +1,110 @@
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
+import { openTelemetryMetrics } from 'transfer-callbacks/metrics';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { metrics } from '../../src/metrics/table.js';
+import { receiverOf } from '../core/support.js';
+import { publishPass } from './support.js';
+
+interface Point {
+  readonly attributes: object;
+  readonly value: unknown;
+}
+
+/** A meter of the real SDK, and what it exports: the points of each metric. */
+function startMeter() {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
+  const provider = new MeterProvider({ readers: [reader] });
+  onTestFinished(() => provider.shutdown());
+  const stop = openTelemetryMetrics(provider.getMeter('transfer-callbacks'));
+  onTestFinished(stop);
+  const collect = async () => {
+    exporter.reset();
+    await provider.forceFlush();
+    return exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics));
+  };
+  const points = async (name: string): Promise<Point[]> => {
+    const found = (await collect()).find(({ descriptor }) => descriptor.name === name);
+    return (found?.dataPoints ?? []).map(({ attributes, value }) => ({ attributes, value }));
+  };
+  return { stop, collect, points };
+}
+
+describe('an OpenTelemetry meter', () => {
+  test('counts from zero, so that the first conflict is an increase', async () => {
+    const { points } = startMeter();
+    const counted = await points('transfer_callbacks.deliveries');
+    expect(counted).toHaveLength(24);
+    expect(counted).toContainEqual({ attributes: { outcome: 'conflict', source: 'http' }, value: 0 });
+    expect(await points('transfer_callbacks.overlaps')).toEqual([{ attributes: {}, value: 0 }]);
+  });
+
+  test('gets all ten metrics from receivers and passes, with the units and names of the table', async () => {
+    const { collect, points } = startMeter();
+    const callback = transferSucceeded();
+    await receiverOf().receive(callback, { source: 'http' });
+    publishPass({ pending: 2 }, new Date(5_000));
+    const exported = (await collect()).map(({ descriptor: { name, unit, description } }) => ({
+      name,
+      unit,
+      description,
+    }));
+    const named = Object.values(metrics).map(({ openTelemetry, unit, help }) => ({
+      name: openTelemetry,
+      unit,
+      description: help,
+    }));
+    const withoutAge = ({ name }: { name: string }): boolean => name !== 'transfer_callbacks.outcome.age';
+    expect(exported.filter(withoutAge)).toEqual(expect.arrayContaining(named.filter(withoutAge)));
+    expect(await points('transfer_callbacks.deliveries')).toContainEqual({
+      attributes: { outcome: 'processed', source: 'http' },
+      value: 1,
+    });
+    expect(await points('transfer_callbacks.oldest_open_transfer.timestamp')).toEqual([{ attributes: {}, value: 5 }]);
+    expect(await points('transfer_callbacks.open_transfers')).toEqual([{ attributes: {}, value: 2 }]);
+  });
+
+  test('has the buckets of the table', async () => {
+    const { points } = startMeter();
+    await receiverOf().receive({}, { source: 'http' });
+    const [point] = await points('transfer_callbacks.delivery.duration');
+    expect(point).toMatchObject({
+      attributes: { outcome: 'invalid' },
+      value: { buckets: { boundaries: metrics.deliveryDuration.buckets } },
+    });
+  });
+
+  test('exports no oldest open transfer once none is open', async () => {
+    const { points } = startMeter();
+    publishPass({ pending: 1 }, new Date(5_000));
+    publishPass({ processed: 1 });
+    expect(await points('transfer_callbacks.oldest_open_transfer.timestamp')).toEqual([]);
+    expect(await points('transfer_callbacks.open_transfers')).toEqual([{ attributes: {}, value: 0 }]);
+  });
+
+  test('records nothing after `stop`, and exports no gauge', async () => {
+    const { points, stop } = startMeter();
+    await receiverOf().receive({}, { source: 'http' });
+    stop();
+    await receiverOf().receive({}, { source: 'http' });
+    expect(await points('transfer_callbacks.deliveries')).toContainEqual({
+      attributes: { outcome: 'invalid', source: 'http' },
+      value: 1,
+    });
+    expect(await points('transfer_callbacks.last_delivery.timestamp')).toEqual([]);
+  });
+});
+
+test.each([undefined, {}, { createCounter: () => undefined }])('what is no meter is refused', (meter) => {
+  const fault = expect.objectContaining({
+    code: 'INVALID_ARGUMENT',
+    message: expect.stringContaining('Expected `meter` to be an OpenTelemetry meter, got') as string,
+  }) as Error;
+  expect(() => openTelemetryMetrics(meter as never)).toThrow(fault);
+});

@@ -1,0 +1,40 @@
+import { channel } from 'node:diagnostics_channel';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { prometheusMetrics } from 'transfer-callbacks/metrics';
+import { onTestFinished } from 'vitest';
+
+/** The series of a registry by their text, such as `name{label="value"}`. */
+export type Series = ReadonlyMap<string, number>;
+
+export async function readSeries(registry: Registry): Promise<Series> {
+  const lines = (await registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => {
+      const at = line.lastIndexOf(' ');
+      return [line.slice(0, at), Number(line.slice(at + 1))];
+    }),
+  );
+}
+
+/** Registers the metrics on a new registry until the test has ended. */
+export function registerMetrics(): { registry: Registry; stop: () => void; series: () => Promise<Series> } {
+  const registry = new Registry();
+  const stop = prometheusMetrics({ Counter, Gauge, Histogram, registers: [registry] });
+  onTestFinished(stop);
+  return { registry, stop, series: () => readSeries(registry) };
+}
+
+export interface Pass {
+  readonly processed?: number;
+  readonly duplicate?: number;
+  readonly pending?: number;
+  readonly unknown?: number;
+  readonly failed?: number;
+  readonly stopped?: string;
+}
+
+/** Publishes the end of a reconciliation pass, as `reconcileTransfers` does. */
+export function publishPass(pass: Pass, oldestOpenAt?: Date): void {
+  const report = { processed: 0, duplicate: 0, pending: 0, unknown: 0, failed: 0, stopped: undefined, ...pass };
+  channel('transfer-callbacks:reconciled').publish({ report, durationMs: 5, oldestOpenAt });
+}

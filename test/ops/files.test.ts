@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { metrics } from '../../src/metrics/table.js';
+import { receiverOf } from '../core/support.js';
+import { publishPass, registerMetrics } from '../metrics/support.js';
+
+interface Panel {
+  readonly id: number;
+  readonly title: string;
+  readonly description: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly targets: readonly { readonly expr: string }[];
+}
+
+const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
+const alerts = read('ops/alerts.yml');
+const alertTests = read('ops/alerts.test.yml');
+const dashboardText = read('ops/dashboard.json');
+const { panels } = JSON.parse(dashboardText) as { panels: readonly Panel[] };
+const runbook = read('docs/operations.md');
+const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name);
+const headings = [...runbook.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => heading);
+
+/** The names of the series that a real registry prints once everything has happened. */
+async function printedNames(): Promise<Set<string>> {
+  const { series } = registerMetrics();
+  await receiverOf().receive({}, { source: 'http' });
+  publishPass({ pending: 1 }, new Date());
+  return new Set([...(await series()).keys()].map((text) => text.replace(/\{.*/, '')));
+}
+
+describe.each([
+  ['ops/alerts.yml', alerts],
+  ['ops/alerts.test.yml', alertTests],
+  ['ops/dashboard.json', dashboardText],
+  ['docs/operations.md', runbook],
+])('%s', (path, text) => {
+  test('names only metrics that a registry prints', async () => {
+    const printed = await printedNames();
+    const named = [...new Set(text.match(/\btransfer_callbacks_\w+/g))];
+    expect(named.length).toBeGreaterThanOrEqual(path.startsWith('docs') ? 10 : 5);
+    // The runbook names a histogram, whose series end in `_bucket`, `_sum` and `_count`.
+    expect(named.filter((name) => !printed.has(name) && !printed.has(`${name}_bucket`))).toEqual([]);
+  });
+
+  test('names only outcomes, sources and results that there are', () => {
+    const known: Record<string, Set<string | undefined>> = { outcome: new Set(), source: new Set(), result: new Set() };
+    for (const metric of Object.values(metrics)) {
+      for (const labels of 'zeros' in metric ? metric.zeros : []) {
+        for (const [label, value] of Object.entries(labels)) known[label]?.add(value);
+      }
+    }
+    for (const [, label = '', values = ''] of text.matchAll(/\b(outcome|source|result)[=!]~?\\?"([\w|]+)\\?"/g)) {
+      for (const value of values.split('|')) expect([...(known[label] ?? [])], `${label}="${value}"`).toContain(value);
+    }
+  });
+});
+
+describe('an alert', () => {
+  test.each(alertNames)(
+    '%s has a heading in the runbook, its own runbook_url and an incident that fires it',
+    (name) => {
+      expect(headings).toContain(name);
+      const [rule = ''] = alerts.split('- alert: ').filter((each) => each.startsWith(`${name}\n`));
+      expect(rule).toContain(`runbook_url: docs/operations.md#${name.toLowerCase()}\n`);
+      expect(rule).toMatch(/severity: (critical|warning) /);
+      expect(rule).toMatch(/summary: [A-Z].*\.\n/);
+      expect(alertTests).toContain(`exp_samples: [{ labels: '{alertname="${name}"}', value: 1 }]`);
+    },
+  );
+
+  test('stands behind every heading that is named as one', () => {
+    expect(headings.filter((heading) => /^Transfer[A-Z]\w+$/.test(heading)).sort()).toEqual(alertNames.toSorted());
+    expect(alertNames).toHaveLength(11);
+  });
+});
+
+test('every link within the runbook leads to one of its headings', () => {
+  const slugs = headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+  const targets = [...runbook.matchAll(/\]\(#([^)]+)\)/g)].map(([, slug = '']) => slug);
+  expect(targets.length).toBeGreaterThan(3);
+  expect(targets.filter((target) => !slugs.includes(target))).toEqual([]);
+});
+
+test('the metrics of the runbook are those of the package, with their types and labels', () => {
+  const rows = runbook.split('\n').filter((line) => line.startsWith('| `transfer_callbacks_'));
+  const documented = rows.map((row) => row.split('|').map((cell) => cell.trim().replaceAll('`', '')));
+  expect(documented.map(([, name, kind, labels]) => [name, kind, labels])).toEqual(
+    Object.values(metrics).map(({ prometheus, kind, labels }) => [prometheus, kind, labels.join(', ')]),
+  );
+});
+
+describe('the dashboard', () => {
+  test('has ten panels with a title, a sentence and a query each', () => {
+    expect(panels).toHaveLength(10);
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(10);
+    for (const { title, description, targets } of panels) {
+      expect(title).toMatch(/^[A-Z]/);
+      expect(description).toMatch(/^[A-Z].*\.$/);
+      expect(targets.length).toBeGreaterThan(0);
+    }
+  });
+
+  test('asks for the chosen job in every selector', () => {
+    const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+    const selectors = queries.flatMap((query) => query.match(/transfer_callbacks_\w+(\{[^}]*\})?/g) ?? []);
+    expect(selectors.filter((selector) => !selector.includes('{job=~"$job"'))).toEqual([]);
+  });
+
+  test('fills three rows of 24 columns without a gap', () => {
+    const widths = new Map<number, number>();
+    for (const { gridPos } of panels) {
+      expect(gridPos.x).toBe(widths.get(gridPos.y) ?? 0);
+      widths.set(gridPos.y, gridPos.x + gridPos.w);
+    }
+    expect([...widths]).toEqual([
+      [0, 24],
+      [4, 24],
+      [12, 24],
+    ]);
+  });
+});

@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { postgresStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startPostgres, type PostgresServer } from '../support/postgres.js';
+
+const runbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+const [, sql = ''] = /^```sql\n(.*?)^```$/ms.exec(runbook) ?? [];
+const [rowSql = '', holderSql = ''] = sql.split(/;\n/);
+const exampleId = '5b2c1f0e-6a53-4f0e-9c55-0d5c8f4b7a11';
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server.stop());
+
+test('the SQL of the runbook finds who holds a callback, and afterwards its row', async () => {
+  const pool = server.pool({ application_name: 'payouts' });
+  const store = postgresStore(pool);
+  await store.migrate();
+  const callback = transferSucceeded();
+  const { id, externalId } = callback.data;
+  const query = (text: string) =>
+    server.pool().query<Record<string, unknown>>(text.replaceAll(exampleId, id).replaceAll('payout-8841', externalId));
+  const whileHeld: Record<string, unknown>[] = [];
+  const receiver = transferCallbackReceiver({
+    store,
+    logger: false,
+    onFailed: () => undefined,
+    onSuccess: async () => {
+      whileHeld.push(...(await query(holderSql)).rows);
+      expect((await query(rowSql)).rows).toEqual([]);
+    },
+  });
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+  expect(whileHeld).toMatchObject([
+    { application_name: 'payouts', pid: expect.any(Number) as number, xact_start: expect.any(Date) as Date },
+  ]);
+  expect((await query(holderSql)).rows).toEqual([]);
+  expect((await query(rowSql)).rows).toMatchObject([{ id, external_id: externalId }]);
+});
