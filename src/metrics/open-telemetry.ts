@@ -1,4 +1,4 @@
-import { invalidArgument } from '../core/errors.js';
+import { invalidArgument } from '../core/checks.js';
 import { recordMetrics } from './record.js';
 import type { Labels, Metric } from './table.js';
 
