@@ -72,12 +72,12 @@ module.exports = {
       ['src/cli/**'],
       [
         'node:(?:util|module|events|timers/promises)',
-        String.raw`\.\./(?:client/index|http/verify)\.js`,
+        String.raw`\.\./(?:client/index|http/verify|stores/(?:redis|postgres))\.js`,
         sandbox,
         delivery,
         ownRoom,
       ],
-      'The command line knows delivery, the sandbox, the client and the verifiers.',
+      'The command line knows delivery, the sandbox, the client, the verifiers and the shared stores.',
     ),
     wall(
       ['src/node.ts'],

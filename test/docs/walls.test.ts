@@ -112,7 +112,7 @@ describe.each([
     ['node:assert/strict', './fixtures.js', '../core/store.js', '../delivery/attempt.js'],
   ],
   [
-    'the command line knows delivery, the sandbox, the client and the verifiers',
+    'the command line knows delivery, the sandbox, the client, the verifiers and the shared stores',
     'src/cli/planted.ts',
     [
       'express',
@@ -125,7 +125,14 @@ describe.each([
       '../core/errors.js',
       '../index.js',
     ],
-    ['node:util', './terminal.js', '../delivery/attempt.js', '../sandbox/options.js', '../client/index.js'],
+    [
+      'node:util',
+      './terminal.js',
+      '../delivery/attempt.js',
+      '../sandbox/options.js',
+      '../client/index.js',
+      '../stores/redis.js',
+    ],
   ],
   [
     'the entry for apps without Express loads no router',
