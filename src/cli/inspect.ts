@@ -18,9 +18,9 @@ out; then both are shown as far as they are known, and nothing is concluded.
   --postgres URL             The PostgreSQL of your store, or DATABASE_URL
   --table NAME               The table of postgresStore, if not the default
   --schema NAME              Its schema, if it is not in the search path
-  --store redis|postgres     Which of the two, if the addresses of both are given
-  --retention MS             The receiver's retentionMs, if it is not the default
-                             (604800000, which is 7 days)
+  --store redis|postgres     Which one, if the addresses of both are given
+  --retention MS             The receiver's retentionMs, if it is not the
+                             default (604800000, which is 7 days)
   --json                     Print one JSON object
 
 Environment, for what other users of the machine must not see:

@@ -14,12 +14,12 @@ test('help names every command, however it is asked for', async () => {
   const ways = await Promise.all([run(), run('help'), run('--help'), run('-h')]);
   for (const { code, out, err } of ways) {
     expect([code, err]).toEqual([0, '']);
-    expect(out).toMatch(/\n {2}sandbox .+\n {2}trigger .+\n {2}reconcile .+\n {2}inspect /);
+    expect(out).toMatch(/\n {2}sandbox .+\n {2}trigger .+\n {2}reconcile .+\n {2}inspect .+\n {2}resend /);
     expect(out).toBe(ways[0].out);
   }
 });
 
-const commands = ['sandbox', 'trigger', 'reconcile', 'inspect'];
+const commands = ['sandbox', 'trigger', 'reconcile', 'inspect', 'resend'];
 
 test.each(commands)('help on %s is the same in every form, in 80 columns', async (name) => {
   const ways = await Promise.all([run('help', name), run(name, '--help'), run(name, '-h')]);
@@ -36,7 +36,7 @@ test.each(commands)('help on %s is the same in every form, in 80 columns', async
 describe('wrong arguments are named in one line, with exit code 2:', () => {
   const to = ['--to', 'http://127.0.0.1:1/'];
   test.each<[string, string[]]>([
-    ['Unknown command "frob"; known are sandbox, trigger, reconcile, inspect.', ['frob']],
+    ['Unknown command "frob"; known are sandbox, trigger, reconcile, inspect, resend.', ['frob']],
     ['Unknown command "frob"', ['help', 'frob']],
     ["Unknown option '--frob'.", ['sandbox', '--frob']],
     ['Unexpected argument "frob".', ['sandbox', 'frob']],
@@ -86,6 +86,17 @@ describe('wrong arguments are named in one line, with exit code 2:', () => {
     ['Expected --prefix with a Redis store only.', ['inspect', 'a', '--postgres=postgres://a', '--prefix', 'b']],
     ['Expected --table and --schema with a PostgreSQL', ['inspect', 'a', '--redis=redis://a', '--schema', 'b']],
     ['Expected --table to be a name of 1 to 52 bytes', ['inspect', 'a', '--postgres=postgres://a', '--table=']],
+    ['Expected an id: transfer-callbacks resend <id or externalId> --to URL.', ['resend', ...to]],
+    ['Expected --to URL, the callback endpoint.', ['resend', 'a']],
+    ['Unexpected argument "b".', ['resend', 'a', 'b', ...to]],
+    ['Expected --to to be a URL of https, or one on this machine.', ['resend', 'a', '--to', 'http://the-secret.com']],
+    ['Expected --to to be a URL of http or https.', ['resend', 'a', '--to', 'ftp://the-secret.com']],
+    ['Expected --to to be a URL.', ['resend', 'a', '--to', 'the-secret']],
+    ["Expected --header to be 'Name: value'.", ['resend', 'a', ...to, '--header', 'the-secret']],
+    ['Expected --header to be without Host, Connection', ['resend', 'a', ...to, '--header=Host: e.com']],
+    ['Expected --url-token-env to name an environment', ['resend', 'a', ...to, '--url-token-env=NONE']],
+    ['Expected TRANSFER_SERVICE_URL, TRANSFER_API_KEY and', ['resend', 'a', ...to]],
+    ['Expected --retention to be a number, got "b".', ['resend', 'a', ...to, '--retention', 'b']],
     ['Expected --retention to be a whole number from 1', ['inspect', 'a', '--redis=redis://a', '--retention=0']],
   ])('%s', async (message, args) => {
     const { code, out, err } = await start(args, { env: { SHORT: 'short-one' } }).ended;
