@@ -56,7 +56,11 @@ module.exports = {
     wall(['src/http/**'], ['node:(?:http2?|net|crypto|buffer)', core, ownRoom], 'http knows core and Node.'),
     wall(['src/http/router.ts'], ['express', core, ownRoom], 'The router knows Express, core and its own room.'),
     wall(['src/stores/**'], ['node:crypto', core, ownRoom], 'A store knows core, and no driver.'),
-    wall(['src/client/**'], ['zod/v4', core, ownRoom], 'client knows core, and calls with fetch.'),
+    wall(
+      ['src/client/**'],
+      ['zod/v4', 'node:diagnostics_channel', core, ownRoom],
+      'client knows core, and calls with fetch.',
+    ),
     wall(['src/delivery/**'], ['node:(?:https?|net)', core, ownRoom], 'delivery knows core and Node.'),
     wall(
       ['src/sandbox/**'],

@@ -74,7 +74,7 @@ describe.each([
     'client knows core, and calls with fetch',
     'src/client/planted.ts',
     ['express', 'node:http', 'ioredis', 'undici', '../http/answers.js', '../stores/memory.js', '../sandbox/index.js'],
-    ['zod/v4', './errors.js', '../core/receiver.js'],
+    ['zod/v4', 'node:diagnostics_channel', './errors.js', '../core/receiver.js'],
   ],
   [
     'delivery knows core and Node',
