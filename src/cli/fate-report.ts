@@ -17,7 +17,7 @@ const styles: Readonly<Record<TransferFate['verdict'], Style>> = {
 
 const labelWidth = 12;
 
-/** A fate as a person reads it: what the service says, what the store says, the verdict, and what to do next. */
+/** Renders a fate for people: what the service responds, what the store has, the verdict, and what to do next. */
 export function fateReport(fate: TransferFate): string {
   const { id, service, record, verdict, meaning, advice } = fate;
   const known = 'transaction' in service ? service.transaction : undefined;

@@ -8,9 +8,9 @@ import { jsonLine, messageOf, print } from './terminal.js';
 
 export const help = `Usage: transfer-callbacks inspect <id or externalId> [options]
 
-Tells what became of one transfer: compares what the service says with what your
-store has recorded, and says what to do. It only reads. Either half may be left
-out; then both are shown as far as they are known, and nothing is concluded.
+Tells what became of one transfer, and what to do: compares what the service
+responds with what your store has recorded. It only reads. Without one of the two
+it shows the other, and concludes nothing.
 
   --service URL              Where the service is, or TRANSFER_SERVICE_URL
   --redis URL                The Redis of your store, or REDIS_URL
@@ -83,7 +83,7 @@ async function readFate(
   }
 }
 
-/** A store that cannot be reached rejects when it is read: what the service says is still shown. */
+/** A store that cannot be reached rejects when it is read, so that the service's response is still shown. */
 async function openOrReject(open: () => Promise<OpenStore>): Promise<OpenStore> {
   try {
     return await open();

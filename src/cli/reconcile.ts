@@ -78,7 +78,7 @@ async function readAll(
     if (index + 1 === ids.length) return undefined;
     if (finding.state !== 'error') failures = 0;
     else if (finding.error.code !== 'INVALID_ID') {
-      // An id that cannot be queried says nothing about the service.
+      // An id that cannot be queried is no failure of the service.
       failures += 1;
       const { message, retryAfterMs = 0 } = finding.error;
       if (failures === failuresInARow) return `${failures} failures in a row. ${message}`;

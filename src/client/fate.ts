@@ -63,7 +63,7 @@ type Sources = Omit<FateOptions, 'schema'>;
 const optionNames = ['id', 'client', 'store', 'receiver', 'retentionMs', 'storeTimeoutMs', 'schema', 'signal'];
 
 /**
- * Tells what became of one transfer: compares what the service says with what the store says. Only reads. Never rejects
+ * Tells what became of one transfer. Compares what the service responds with what the store has recorded. Only reads. Never rejects
  * because one of the two cannot be read: the verdict is `undecided` then, with the error. Rejects with INVALID_ARGUMENT,
  * or with the reason of `signal`.
  */

@@ -74,8 +74,8 @@ export class Tally {
     report[reconciled.result] += 1;
     if ('error' in reconciled && report.problems.length < problemsKept) report.problems.push(reconciled);
     const isDone = reconciled.result === 'processed' || reconciled.result === 'duplicate';
-    // A time in microseconds is no date.
-    if (isDone || Number.isNaN(new Date(createdMs).getTime())) return;
+    // A time in the future is a mistake, such as microseconds, and NaN is none.
+    if (isDone || !(createdMs <= Date.now())) return;
     this.#oldestOpenMs = Math.min(this.#oldestOpenMs, createdMs);
     const ageMs = Date.now() - createdMs;
     report.oldestOpenMs = Math.max(report.oldestOpenMs ?? ageMs, ageMs);
@@ -84,7 +84,7 @@ export class Tally {
 
 type Unhandled = Exclude<TransferCallbackOutcome, { outcome: 'processed' | 'duplicate' | 'closing' }>;
 
-/** Says why the receiver did not handle a final transfer. */
+/** Describes why the receiver did not handle a final transfer. */
 export function describeUnhandled(ended: Unhandled): { error: TransferClientError } & Partial<NotHandled> {
   const { outcome } = ended;
   const cause = 'error' in ended ? ended.error : undefined;

@@ -4,7 +4,7 @@ import type { AnnouncedTransaction } from './callback.js';
 import type { Transaction } from './client.js';
 import type { TransferClientError } from './errors.js';
 
-/** What the service says about a transfer. */
+/** What the service responds for a transfer. */
 export type ServiceReading =
   | {
       state: 'final';
@@ -19,7 +19,7 @@ export type ServiceReading =
   /** The transfer could not be read; `error` is `undefined` if there was no `client`. */
   | { state: 'unread'; error: TransferClientError | undefined };
 
-/** What the store says about a transfer. */
+/** What the store has recorded for a transfer. */
 export type RecordReading =
   | StoreRecord
   /** The record could not be read; `error` is `undefined` if there was neither `store` nor `receiver`. */
@@ -39,7 +39,7 @@ export type FateVerdict =
   | 'missed_or_forgotten'
   /** The handler has succeeded, for other facts than the service gives. */
   | 'conflict'
-  /** The handler has succeeded, but the service does not say that the transfer is final. */
+  /** The handler has succeeded, but for the service the transfer is not final. */
   | 'unfounded'
   /** Neither the service nor the store knows the transfer. */
   | 'unknown'
@@ -95,7 +95,7 @@ export interface Advice {
   advice: string;
 }
 
-/** Says what a verdict means and what to do next. */
+/** Returns what a verdict means and what to do next. */
 export function advise(verdict: FateVerdict, service: ServiceReading, record: RecordReading): Advice {
   if (verdict === 'undecided') return adviseUndecided(service, record);
   if (verdict !== 'in_progress') return advices[verdict];
@@ -136,16 +136,14 @@ const advices: Readonly<Record<Exclude<FateVerdict, 'in_progress' | 'undecided'>
     advice: 'Trust the service. Correct your own books by hand, and do not run the handler again.',
   },
   unfounded: {
-    meaning: 'The handler has succeeded, but the service does not say that the transfer is final.',
+    meaning: 'The handler has succeeded, but for the service the transfer is not final.',
     advice:
       'Inspect it again in some minutes, because a query may lag. If nothing changes, the callback was forged: correct ' +
       'your own books, and verify or confirm every callback from now on.',
   },
   unknown: {
     meaning: 'The service responded with 404, and there is no record.',
-    advice:
-      'Check the id and the address of the service. Do not conclude that the transfer has failed: that is not what ' +
-      '404 says.',
+    advice: 'Check the id and the address of the service. Do not conclude that the transfer has failed.',
   },
 };
 
@@ -154,7 +152,7 @@ function adviseUndecided(service: ServiceReading, record: RecordReading): Advice
   if (service.state === 'unread') unread.push(`the service ${describeFault(service.error)}`);
   if (record.state === 'unread') unread.push(`the record ${describeFault(record.error)}`);
   const meaning = `Nothing can be concluded: ${unread.join(', and ')}.`;
-  // Your own id is no key of the store, so that `free` says nothing about the transfer then.
+  // Your own id is no key of the store, so that `free` proves nothing then.
   const guess =
     service.state === 'unread' && record.state !== 'unread'
       ? ' Until then the record is that of the given id, and counts only if that is the id of the service.'

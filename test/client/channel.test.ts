@@ -59,7 +59,7 @@ test('a pass that rejects is published with the report of its error', async () =
   expect(messages).toMatchObject([{ report: { processed: 1, stopped: 'error' } }]);
 });
 
-test('a creation that is no date is not the oldest', async () => {
+test('a creation in the future is not the oldest', async () => {
   const messages = listen();
   const pending = [{ id: 'tr-1', createdAt: Date.now() * 1_000 }];
   await reconcileTransfers({ client, receiver: receiverOf(), pending });
