@@ -9,8 +9,8 @@ import { jsonLine, messageOf, print } from './terminal.js';
 export const help = `Usage: transfer-callbacks inspect <id or externalId> [options]
 
 Tells what became of one transfer, and what to do: compares what the service
-responds with what your store has recorded. It only reads. Without one of the two
-it shows the other, and concludes nothing.
+responds with what your store has recorded. It only reads. Without one of the
+two it shows the other, and concludes nothing.
 
   --service URL              Where the service is, or TRANSFER_SERVICE_URL
   --redis URL                The Redis of your store, or REDIS_URL

@@ -2,7 +2,7 @@ import { mkdtemp, mkdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   postgresStore,
   redisStore,
@@ -18,6 +18,9 @@ import { freePort } from '../support/port.js';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { longestLine, objects, root, start, type Surroundings } from './support.js';
+
+// Each command is a process of its own, which takes seconds on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
 
 let redis: RedisServer;
 let postgres: PostgresServer;
@@ -126,7 +129,7 @@ test.each(Object.entries(stores))(
     if (claim.state === 'claimed') await claim.lease.release();
     expect(found).toEqual(rows.map(([, verdict, code]) => [verdict, code]));
   },
-  180_000,
+  300_000,
 );
 
 describe('the output', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   memoryStore,
   transferCallbackListener,
@@ -10,6 +10,9 @@ import { create, startMerchant, startSandbox } from '../sandbox/support.js';
 import { serve } from '../support/http.js';
 import { freePort } from '../support/port.js';
 import { longestLine, objects, start } from './support.js';
+
+// Each command is a process of its own, which takes seconds on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
 
 const secret = 'the-secret-of-the-endpoint';
 
