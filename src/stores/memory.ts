@@ -1,5 +1,5 @@
 import { onlyKnownOptions, wholeNumber } from '../core/errors.js';
-import type { CallbackStore, Claim, ClaimRequest, StoreRecord } from '../core/store.js';
+import type { CallbackStore, Claim, ClaimRequest } from '../core/store.js';
 
 export interface MemoryStoreOptions {
   /**
@@ -114,19 +114,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): CallbackStore {
     };
   }
 
-  function read(key: string): StoreRecord {
-    const found = records.get(key);
-    const leftMs = (found?.expiresAt ?? 0) - now();
-    if (found === undefined || leftMs <= 0) return { state: 'free' };
-    if ('token' in found) return { state: 'claimed', delivery: found.token, leaseLeftMs: leftMs };
-    return { state: 'settled', fingerprint: found.fingerprint, expiresAt: new Date(Date.now() + leftMs) };
-  }
-
-  return {
-    processLocal: true,
-    claim: (key, request) => Promise.resolve(claim(key, request)),
-    read: (key) => Promise.resolve(read(key)),
-  };
+  return { processLocal: true, claim: (key, request) => Promise.resolve(claim(key, request)) };
 }
 
 /** A monotonic clock in whole milliseconds; small integers are cheap to store. */

@@ -25,7 +25,6 @@ import {
   slackMs,
   tableSql,
   toIdentifier,
-  toLiteral,
   type Limits,
   type SessionSettings,
 } from './postgres-sql.js';
@@ -62,16 +61,6 @@ export interface PostgresStore<Client extends PgClient> extends CallbackStore<Cl
 interface Rows {
   readonly rows: readonly unknown[];
   readonly rowCount: number | null;
-}
-
-interface ReadRow {
-  live: boolean | null;
-  fingerprint: string;
-  settled_at: Date;
-  expires_at: Date;
-  pid: number | null;
-  application_name: string;
-  xact_start: Date;
 }
 
 const pruneBatch = 1_000;
@@ -169,24 +158,6 @@ export function postgresStore<Pool extends PgPool>(
     transactional: true,
     queues: true,
     claim: (id, request) => claim(id, request) as Promise<Claim<PgClientOf<Pool>>>,
-    async read(id) {
-      const { rows } = (await runOnce(
-        pool,
-        `SELECT r.*, r.expires_at > clock_timestamp() AS live, l.pid, a.application_name, a.xact_start
-FROM (SELECT hashtextextended(${toLiteral(`${table} ${id}`)}, 0) AS key) k
-LEFT JOIN ${table} r ON r.id = ${toLiteral(id)}
-LEFT JOIN pg_locks l ON l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
-  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-  AND (l.classid::bigint << 32 | l.objid::bigint) = k.key
-LEFT JOIN pg_stat_activity a ON a.pid = l.pid`,
-      )) as { rows: [ReadRow] };
-      const [row] = rows;
-      if (row.live === true) {
-        return { state: 'settled', fingerprint: row.fingerprint, settledAt: row.settled_at, expiresAt: row.expires_at };
-      }
-      if (row.pid === null) return { state: 'free' };
-      return { state: 'claimed', by: `${row.application_name}, backend ${row.pid}`, since: row.xact_start };
-    },
     migrationSql,
     async migrate() {
       const { rows } = (await runOnce(pool, existsSql(table))) as { rows: [{ exists: boolean }] };

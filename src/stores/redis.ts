@@ -1,4 +1,3 @@
-import { readDelivery } from '../core/delivery.js';
 import { invalidArgument, invalidSecret, onlyKnownOptions, TransferCallbackError } from '../core/errors.js';
 import type { CallbackStore, Claim } from '../core/store.js';
 import { releaseScript, renewScript } from './redis-scripts.js';
@@ -69,22 +68,6 @@ export function redisStore(client: IoredisClient | NodeRedisClient, options: Red
           },
         },
       };
-    },
-    async read(id) {
-      const script = "return {redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}";
-      const [found, leftMs] = (await redis.run(script, prefix + id, [])) as [unknown, unknown];
-      const [state, delivery = '', fingerprint] =
-        /^(\w+) (\S+)(?: (.*))?$/s.exec(String(toText(found)))?.slice(1) ?? [];
-      if (state === undefined) return { state: 'free' };
-      const origin = readDelivery(delivery);
-      if (state === 'settled') {
-        return {
-          ...{ state, delivery, fingerprint: fingerprint ?? '', expiresAt: new Date(Date.now() + Number(leftMs)) },
-          ...(origin && { settledAt: origin.at }),
-        };
-      }
-      const by = origin && { since: origin.at, by: `${origin.host}, process ${origin.pid}` };
-      return { state: 'claimed', delivery, leaseLeftMs: Number(leftMs), ...by };
     },
   };
 }
