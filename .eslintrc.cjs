@@ -56,7 +56,11 @@ module.exports = {
     wall(['src/http/**'], ['node:(?:http2?|net|crypto|buffer)', core, ownRoom], 'http knows core and Node.'),
     wall(['src/http/router.ts'], ['express', core, ownRoom], 'The router knows Express, core and its own room.'),
     wall(['src/stores/**'], ['node:crypto', core, ownRoom], 'A store knows core, and no driver.'),
-    wall(['src/client/**'], ['zod/v4', core, ownRoom], 'client knows core, and calls with fetch.'),
+    wall(
+      ['src/client/**'],
+      ['zod/v4', 'node:diagnostics_channel', core, ownRoom],
+      'client knows core, and calls with fetch.',
+    ),
     wall(
       ['src/metrics/**'],
       ['node:diagnostics_channel', core, ownRoom],
@@ -77,12 +81,12 @@ module.exports = {
       ['src/cli/**'],
       [
         'node:(?:util|module|events|timers/promises)',
-        String.raw`\.\./(?:client/index|http/verify)\.js`,
+        String.raw`\.\./(?:client/index|http/verify|stores/(?:redis|postgres))\.js`,
         sandbox,
         delivery,
         ownRoom,
       ],
-      'The command line knows delivery, the sandbox, the client and the verifiers.',
+      'The command line knows delivery, the sandbox, the client, the verifiers and the shared stores.',
     ),
     wall(
       ['src/node.ts'],

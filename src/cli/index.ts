@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
 import { UsageError } from './arguments.js';
+import * as inspect from './inspect.js';
 import * as reconcile from './reconcile.js';
+import * as resend from './resend.js';
 import * as sandbox from './sandbox.js';
 import { print } from './terminal.js';
 import * as trigger from './trigger.js';
@@ -12,6 +14,8 @@ Commands:
   sandbox    Run the transfer service, imitated from its documentation
   trigger    Play one transfer of a scenario against a callback endpoint
   reconcile  Read transfers back from the service: final, open or unknown?
+  inspect    Tell what became of one transfer, and what to do
+  resend     Send the callback of a final transfer to your endpoint once more
 
   transfer-callbacks help <command>    Options of a command (-h, --help)
   transfer-callbacks --version         The version of the package (-v)
@@ -21,13 +25,16 @@ const commands = new Map([
   ['sandbox', sandbox],
   ['trigger', trigger],
   ['reconcile', reconcile],
+  ['inspect', inspect],
+  ['resend', resend],
 ]);
 
 /** Options of the sandbox and the client that are not called the same with hyphens. */
 const names: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   sandbox: { finalAfterMs: '--final-after', callbackHeaders: '--header' },
   trigger: { callbackHeaders: '--header', scenario: '<scenario>' },
-  reconcile: { baseUrl: 'TRANSFER_BASE_URL', apiKey: 'TRANSFER_API_KEY', apiSecret: 'TRANSFER_API_SECRET' },
+  inspect: { retentionMs: '--retention' },
+  resend: { retentionMs: '--retention' },
 };
 
 /** Runs the command line. Resolves with the exit code. */

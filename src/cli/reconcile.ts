@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
-import { transferClient, TransferClientError, type Transaction, type TransferClient } from '../client/index.js';
-import { allowPositionals, flag, parseArguments, UsageError } from './arguments.js';
+import { TransferClientError, type Transaction, type TransferClient } from '../client/index.js';
+import { allowPositionals, flag, parseArguments } from './arguments.js';
+import { requireClient } from './service.js';
 import { fit, jsonLine, paint, print, printable, width } from './terminal.js';
 
 export const help = `Usage: transfer-callbacks reconcile [options] < ids
@@ -18,7 +19,7 @@ the environment are wrong.
   --json                     Print JSON on a terminal, too
 
 Environment:
-  TRANSFER_BASE_URL          Where the service is
+  TRANSFER_SERVICE_URL       Where the service is
   TRANSFER_API_KEY           The merchant's key
   TRANSFER_API_SECRET        Its secret
 `;
@@ -38,7 +39,7 @@ type Summary = Record<Finding['state'] | 'notRead', number>;
 export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArguments(args, { json: flag });
   allowPositionals(positionals, 0);
-  const client = clientFromEnvironment();
+  const client = requireClient();
   const json = values.json === true || !process.stdout.isTTY;
   if (process.stdin.isTTY) process.stderr.write('Ids, one per line, until Ctrl+D:\n');
   const ids = await readIds();
@@ -55,14 +56,6 @@ export async function run(args: readonly string[]): Promise<number> {
   if (json) print(jsonLine({ type: 'summary', ...summary, stopped }));
   else print(`${stopped === undefined ? '' : `${paint('red', 'Stopped.')} ${stopped}\n`}${inWords(summary)}\n`);
   return summary.unknown + summary.error + summary.notRead === 0 ? 0 : 1;
-}
-
-function clientFromEnvironment(): TransferClient {
-  const { TRANSFER_BASE_URL: baseUrl, TRANSFER_API_KEY: apiKey, TRANSFER_API_SECRET: apiSecret } = process.env;
-  if (!baseUrl || !apiKey || !apiSecret) {
-    throw new UsageError('Expected TRANSFER_BASE_URL, TRANSFER_API_KEY and TRANSFER_API_SECRET in the environment.');
-  }
-  return transferClient({ baseUrl, apiKey, apiSecret });
 }
 
 async function readIds(): Promise<string[]> {
@@ -85,7 +78,7 @@ async function readAll(
     if (index + 1 === ids.length) return undefined;
     if (finding.state !== 'error') failures = 0;
     else if (finding.error.code !== 'INVALID_ID') {
-      // An id that cannot be queried says nothing about the service.
+      // An id that cannot be queried is no failure of the service.
       failures += 1;
       const { message, retryAfterMs = 0 } = finding.error;
       if (failures === failuresInARow) return `${failures} failures in a row. ${message}`;

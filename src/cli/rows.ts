@@ -9,8 +9,8 @@ export function attemptRows(attempt: SandboxAttempt, when: string): string {
   const tail = `  ${describe(attempt.body)}  attempt ${number}`;
   const name = fit(printable(attempt.externalId), width() - indent.length - tail.length);
 
-  const result = resultOf(answer);
-  const took = answerIsLost(answer) ? '' : `  ${durationMs} ms`;
+  const result = describeAnswer(answer);
+  const took = isLost(answer) ? '' : `  ${durationMs} ms`;
   const next = nextAtMs === undefined ? '' : `  next in ${(nextAtMs - plannedAtMs) / 1_000} s`;
   const why = reason === undefined ? '' : printable(reason);
   const isShort = `${indent}← ${result}${took}  ${why}${next}`.length <= width();
@@ -23,13 +23,13 @@ export function attemptRows(attempt: SandboxAttempt, when: string): string {
   );
 }
 
-function answerIsLost(answer: AttemptAnswer): boolean {
+function isLost(answer: AttemptAnswer): boolean {
   return 'error' in answer && answer.error === 'lost';
 }
 
-function resultOf(answer: AttemptAnswer): string {
+function describeAnswer(answer: AttemptAnswer): string {
   if ('status' in answer) return String(answer.status);
-  return answerIsLost(answer) ? 'lost on the way, as the scenario wants' : fit(printable(answer.error), 50);
+  return isLost(answer) ? 'lost on the way, as the scenario wants' : fit(printable(answer.error), 50);
 }
 
 /** The event and the amount of a callback's body; the scenario `malformed` sends one that cannot be read. */

@@ -1,20 +1,25 @@
+import { requireHeaders } from '../delivery/headers.js';
 import { transferToken, urlToken } from '../http/verify.js';
 import { callbackUrlFault } from '../sandbox/options.js';
 import { text, UsageError } from './arguments.js';
 
 /** Options for endpoints that do not trust everyone. */
-export const securedOptions = {
+export const endpointOptions = {
   header: { type: 'string', multiple: true },
   'transfer-token-env': text,
   'url-token-env': text,
-  'allow-other-hosts': { type: 'boolean' },
 } as const;
 
-export const securedHelp = `  --header 'NAME: VALUE'     Send this header with every callback (repeatable)
+/** The same for the callbacks of a sandbox. */
+export const securedOptions = { ...endpointOptions, 'allow-other-hosts': { type: 'boolean' } } as const;
+
+export const endpointHelp = `  --header 'NAME: VALUE'     Send this header with every callback (repeatable)
   --transfer-token-env NAME  Add the token of transferToken to the callback URL;
                              its secret is in this environment variable
   --url-token-env NAME       Add the token of urlToken to the callback URL; the
-                             token is in this environment variable
+                             token is in this environment variable`;
+
+export const securedHelp = `${endpointHelp}
   --allow-other-hosts        Let callbacks leave this machine`;
 
 /** For an endpoint that responds 401. */
@@ -22,21 +27,42 @@ export const unauthorizedHint = `Hint: 401 means that a verifier refused the sen
 --transfer-token-env, --url-token-env or --header; --help describes them.
 `;
 
-interface SecuredValues {
+interface EndpointValues {
   readonly header?: string[] | undefined;
   readonly 'transfer-token-env'?: string | undefined;
   readonly 'url-token-env'?: string | undefined;
+}
+
+interface SecuredValues extends EndpointValues {
   readonly 'allow-other-hosts'?: boolean | undefined;
 }
 
 /** Returns the sandbox's options for callbacks to `url`, which was given as `urlFlag`. Throws UsageError. */
 export function toCallbackOptions(urlFlag: string, url: string | undefined, values: SecuredValues) {
   const { header = [], 'allow-other-hosts': allowOtherHosts = false } = values;
+  if (url !== undefined) requireUrl(urlFlag, callbackUrlFault(url, allowOtherHosts));
   return {
     allowOtherHosts,
     callbackHeaders: toHeaders(header),
-    callbackUrl: toCallbackUrl(urlFlag, url, values, allowOtherHosts),
+    callbackUrl: secureUrl(urlFlag, url, values),
   };
+}
+
+/**
+ * Returns how to reach the endpoint of a transfer's callback at `url`, over https or on this machine. Throws UsageError,
+ * or INVALID_ARGUMENT for a header.
+ */
+export function toEndpoint(urlFlag: string, url: string, values: EndpointValues) {
+  const isSafe = url.startsWith('https:') || callbackUrlFault(url, false) === undefined;
+  requireUrl(urlFlag, callbackUrlFault(url, true) ?? (isSafe ? undefined : 'a URL of https, or one on this machine'));
+  const headers = toHeaders(values.header ?? []);
+  requireHeaders(headers, 'header');
+  const secured = secureUrl(urlFlag, url, values) ?? url;
+  return { headers, urlFor: typeof secured === 'string' ? () => secured : secured };
+}
+
+function requireUrl(flag: string, fault: string | undefined): void {
+  if (fault !== undefined) throw new UsageError(`Expected ${flag} to be ${fault}.`);
 }
 
 function toHeaders(lines: readonly string[]): Record<string, string> {
@@ -52,10 +78,9 @@ function toHeaders(lines: readonly string[]): Record<string, string> {
   return Object.fromEntries(headers);
 }
 
-function toCallbackUrl(urlFlag: string, url: string | undefined, values: SecuredValues, allowOtherHosts: boolean) {
+/** Adds the token that the options name to `url`; a token of `transferToken` belongs to one externalId. */
+function secureUrl(urlFlag: string, url: string | undefined, values: EndpointValues) {
   const { 'transfer-token-env': transferEnv, 'url-token-env': urlEnv } = values;
-  const fault = url === undefined ? undefined : callbackUrlFault(url, allowOtherHosts);
-  if (fault !== undefined) throw new UsageError(`Expected ${urlFlag} to be ${fault}.`);
   if (transferEnv === undefined && urlEnv === undefined) return url;
 
   const given = transferEnv === undefined ? '--url-token-env' : '--transfer-token-env';

@@ -10,7 +10,7 @@ export function jsonLine(value: object): string {
   return `${JSON.stringify(value)}\n`;
 }
 
-type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
+export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 
 /** Styles text for standard output: plain in a pipe, with NO_COLOR and with TERM=dumb, unless FORCE_COLOR is set. */
 export function paint(style: Style, text: string): string {
@@ -32,4 +32,25 @@ export function printable(text: string): string {
 export function fit(text: string, characters: number): string {
   const all = Array.from(text);
   return all.length <= characters ? text : `${all.slice(0, Math.max(0, characters - 1)).join('')}…`;
+}
+
+/** Breaks text at its spaces into lines of at most so many characters. A longer word is broken, too. */
+export function wrap(text: string, characters: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > characters) {
+      lines.push(line);
+      line = '';
+    }
+    line = line === '' ? word : `${line} ${word}`;
+    for (; line.length > characters; line = line.slice(characters)) lines.push(line.slice(0, characters));
+  }
+  return [...lines, line];
+}
+
+/** The message of what was thrown. An error of several addresses has a code and no message. */
+export function messageOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  return thrown.message || String((thrown as NodeJS.ErrnoException).code);
 }

@@ -14,7 +14,7 @@ import {
 import { attemptRows } from './rows.js';
 import { securedHelp, securedOptions, toCallbackOptions, unauthorizedHint } from './secured.js';
 import { jsonLine, paint, print } from './terminal.js';
-import { judge } from './verdict.js';
+import { judgeAttempts } from './verdict.js';
 
 export const help = `Usage: transfer-callbacks trigger <scenario> --to URL [options]
 
@@ -79,7 +79,7 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 
   const { attempts } = sandbox;
-  const verdict = judge(scenario, attempts);
+  const verdict = judgeAttempts(scenario, attempts);
   const acknowledged = attempts.some(({ answer }) => isAcknowledgement(answer));
   if (json) {
     print(jsonLine({ type: 'result', scenario, attempts: attempts.length, acknowledged, ...verdict }));

@@ -11,7 +11,7 @@ export interface Verdict {
  * Judges an endpoint by its responses alone: what its handlers did, only the endpoint knows. `attempts` are all those
  * of one transfer, in their order.
  */
-export function judge(scenario: TransferScenario, attempts: readonly SandboxAttempt[]): Verdict {
+export function judgeAttempts(scenario: TransferScenario, attempts: readonly SandboxAttempt[]): Verdict {
   const [first] = attempts;
   if (first === undefined) return passed('No callback was sent: in this scenario only a query tells the outcome.');
   if (scenario === 'flip') return judgeFlip(attempts);

@@ -58,7 +58,7 @@ export interface QueryOptions {
 export interface TransferClient {
   /**
    * Creates a transfer (service §4.1) and resolves with the service's response. Sends the request once and never
-   * retries, because the service may have acted: OUTCOME_UNKNOWN says so, and REFUSED that it has not.
+   * retries, because the service may have acted: OUTCOME_UNKNOWN means this, and REFUSED that it has not.
    */
   createTransfer<T = unknown>(request: TransferRequest, options?: CreateOptions<T>): Promise<T>;
   /**

@@ -68,7 +68,10 @@ export function confirmWith<C extends CallbackShape = TransferCallback>(
     await takeSlot(id, signal);
     const read = toCallback(await readInSlot(client, id, { slots, timeoutMs, signal }));
     if (read === undefined) {
-      throw new TransferClientError('NOT_FINAL', 'The service does not say that this transfer is final.');
+      throw new TransferClientError(
+        'NOT_FINAL',
+        'Expected the transfer to be final, but the service has not finished it.',
+      );
     }
     const checked = schema.safeParse(read);
     if (checked.success) return checked.data;

@@ -37,7 +37,7 @@ export async function createTransfer<T>(
   return parseResponse(response, schema, query);
 }
 
-/** The JSON to send. What it says is checked, not the argument, which may have getters or a `toJSON`. */
+/** Returns the JSON to send. Its content is checked, not the argument, which may have getters or a `toJSON`. */
 function serialise(request: unknown): { text: string; externalId: unknown } {
   let text: string;
   let sent: { callbackUrl?: unknown; externalId?: unknown } | null;

@@ -27,7 +27,7 @@ export async function getTransaction(
   if (transaction !== undefined) return transaction;
   throw unreadable(
     'No transaction with id, externalId and status was found in the response, under `data` or at the top. ' +
-      'Use `readTransaction` to say where it is.',
+      'Use `readTransaction` to find it.',
   );
 }
 

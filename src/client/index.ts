@@ -14,7 +14,9 @@ export {
   type ServiceErrorBody,
   type TransferClientErrorCode,
 } from './errors.js';
+export { transferFate, type FateOptions, type InspectingReceiver, type TransferFate } from './fate.js';
 export { ReconciliationError, type PassOptions, type PassReport, type Stopped } from './pass-options.js';
 export { readTransfers, type ReadingReport, type ReadOptions, type TransferReading } from './read.js';
-export { reconcileTransfers, type ReconcileOptions } from './reconcile.js';
+export { reconcileTransfers, type ReconciledMessage, type ReconcileOptions } from './reconcile.js';
 export type { NotHandled, PendingTransfer, Reconciled, ReconciliationReport } from './report.js';
+export type { FateVerdict, RecordReading, ServiceReading } from './verdict.js';

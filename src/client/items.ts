@@ -2,7 +2,7 @@
 export class Items<T> {
   readonly #iterator: AsyncIterator<T> | Iterator<T>;
   readonly #signal: AbortSignal;
-  /** `asked` while a `next` is unanswered; `done` at the end, and after an error. */
+  /** `asked` while a `next` is pending; `done` at the end, and after an error. */
   #state: 'open' | 'asked' | 'done' = 'open';
   #stopWaiting: (() => void) | undefined;
 
@@ -17,7 +17,7 @@ export class Items<T> {
     return this.#state === 'done';
   }
 
-  /** Resolves with `undefined` at the end, or when the signal aborts: an unanswered `next` is not waited for then. */
+  /** Resolves with `undefined` at the end, or when the signal aborts: a pending `next` is not waited for then. */
   async next(): Promise<{ value: T } | undefined> {
     if (this.#signal.aborted) return undefined;
     this.#state = 'asked';
@@ -37,7 +37,7 @@ export class Items<T> {
     }
   }
 
-  /** Closes an iterator that is not at its end. One that still owes an answer closes itself later, unobserved. */
+  /** Closes an iterator that is not at its end. One whose `next` is pending closes itself later, unobserved. */
   async close(): Promise<void> {
     if (this.#state === 'done') return;
     const closing = Promise.resolve(this.#iterator.return?.());

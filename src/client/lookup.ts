@@ -2,7 +2,7 @@ import { toCallback, type AnnouncedTransaction } from './callback.js';
 import type { Transaction, TransferClient } from './client.js';
 import { TransferClientError } from './errors.js';
 
-/** What the service says about one transfer. */
+/** What the service responds for one transfer. */
 export type Lookup =
   | { result: 'final'; event: AnnouncedTransaction['event']; transaction: Transaction }
   | { result: 'open'; transaction: Transaction }

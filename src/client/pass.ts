@@ -8,7 +8,7 @@ import { ReconciliationError, type PassOptions, type PassReport, type Stopped } 
 const itemsPerMacrotask = 1_000;
 
 /**
- * Goes through the items, `concurrency` at a time, as fast as the service allows. `handle` says whether it has read the
+ * Goes through the items, `concurrency` at a time, as fast as the service allows. `handle` resolves with whether it has read the
  * transfer; what it throws ends the pass.
  */
 export class Pass<Item> {

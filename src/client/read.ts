@@ -10,7 +10,7 @@ import {
 } from './pass-options.js';
 import { Pass } from './pass.js';
 
-/** What the service says about one transfer. */
+/** What the service responds for one transfer. */
 export type TransferReading = { id: string } & Lookup;
 
 /** The number of transfers with each result, and what is known of the pass. Safe as JSON. */

@@ -1,20 +1,11 @@
+import { channel } from 'node:diagnostics_channel';
 import type { CallbackShape } from '../core/callback.js';
 import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
-import type { TransferCallbackOutcome } from '../core/outcome.js';
 import type { TransferCallbackReceiver } from '../core/receiver.js';
-import { reconciliation } from './callback.js';
-import { TransferClientError } from './errors.js';
-import { messageOf } from './lookup.js';
 import { checkPassOptions, passOptionNames, requireIterable, type PassOptions } from './pass-options.js';
 import { Pass } from './pass.js';
-import {
-  addToReport,
-  describe,
-  emptyReport,
-  type PendingTransfer,
-  type Reconciled,
-  type ReconciliationReport,
-} from './report.js';
+import { findCreationMs, reconcileTransfer } from './reconcile-transfer.js';
+import { Tally, type PendingTransfer, type Reconciled, type ReconciliationReport } from './report.js';
 
 /** Options of `reconcileTransfers`. */
 export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptions {
@@ -28,14 +19,24 @@ export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptio
   onProgress?: ((reconciled: Reconciled, report: Readonly<ReconciliationReport>) => unknown) | undefined;
 }
 
+/** What the diagnostics channel `transfer-callbacks:reconciled` publishes when a pass has ended, in whatever way. Frozen. */
+export interface ReconciledMessage {
+  /** What `reconcileTransfers` resolves with, or the report of the `ReconciliationError` that it rejects with. */
+  readonly report: Readonly<ReconciliationReport>;
+  readonly durationMs: number;
+  /** When the oldest transfer was created that the pass took and left open; `undefined` if there is none. */
+  readonly oldestOpenAt: Date | undefined;
+}
+
+const passes = channel('transfer-callbacks:reconciled');
 const optionNames = [...passOptionNames, 'receiver', 'pending', 'minAgeMs', 'onProgress'];
-const dayMs = 86_400_000;
 
 /**
  * One pass over the transfers whose callback has not come (service §6.5): reads each, and gives those that are final
  * to the receiver with source `reconciliation`. A callback and a pass may meet, in one process or in two: the handler
  * runs once. Pauses while the service is unavailable, and ends after 10 failures in a row; see `Stopped`. Rejects with
  * INVALID_ARGUMENT, or with a `ReconciliationError`, which has the report, when `pending` or `onProgress` throws.
+ * Publishes each pass on the diagnostics channel `transfer-callbacks:reconciled`; see `ReconciledMessage`.
  */
 export async function reconcileTransfers<C extends CallbackShape, Tx>(
   options: ReconcileOptions<C, Tx>,
@@ -49,63 +50,24 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
   }
   requireIterable('pending', pending);
 
-  const report = emptyReport();
+  const tally = new Tally();
+  const { report } = tally;
   const pass = new Pass<PendingTransfer>(options, report);
-  await pass.run(pending, async (transfer) => {
-    const reconciled = await reconcileTransfer(transfer, pass, receiver, minAgeMs);
-    addToReport(report, reconciled, ageOf(transfer));
-    await onProgress?.(reconciled, report);
-    return reconciled.result === 'pending' && reconciled.reason === 'not_read' ? 'unread' : 'read';
-  });
+  try {
+    await pass.run(pending, async (transfer) => {
+      const reconciled = await reconcileTransfer(transfer, { pass, receiver, minAgeMs });
+      tally.add(reconciled, findCreationMs(transfer));
+      await onProgress?.(reconciled, report);
+      return reconciled.result === 'pending' && reconciled.reason === 'not_read' ? 'unread' : 'read';
+    });
+  } finally {
+    publish(tally);
+  }
   return report;
 }
 
-/** Decides about one transfer. */
-async function reconcileTransfer<C extends CallbackShape, Tx>(
-  transfer: PendingTransfer,
-  pass: Pass<PendingTransfer>,
-  receiver: ReconcileOptions<C, Tx>['receiver'],
-  minAgeMs: number,
-): Promise<Reconciled> {
-  const ageMs = ageOf(transfer);
-  const id = idOf(transfer);
-  // A date in the future is a mistake of units or zones, and would keep the transfer pending until then.
-  if (!(ageMs > -dayMs && ageMs < Infinity)) return { id, result: 'failed', error: invalidItem() };
-  if (ageMs < minAgeMs) return { id, result: 'pending', reason: 'too_young' };
-
-  const found = await pass.lookUp(id);
-  if (found.result === 'unread') return { id, result: 'pending', reason: 'not_read' };
-  if (found.result === 'open') return { id, result: 'pending', reason: 'not_final' };
-  if (found.result !== 'final') return { id, result: found.result, error: found.error };
-
-  const callback = { event: found.event, data: found.transaction };
-  let ended: TransferCallbackOutcome;
-  try {
-    ended = await receiver.receive(callback, { source: reconciliation });
-  } catch (cause) {
-    // This package's receiver never rejects; one of your own may.
-    const error = new TransferClientError('NOT_HANDLED', `The receiver rejected: ${messageOf(cause)}`, { cause });
-    return { id, result: 'failed', error };
-  }
-  pass.noteStore(ended.outcome !== 'store_unavailable');
-  if (ended.outcome === 'processed' || ended.outcome === 'duplicate') return { id, result: ended.outcome };
-  if (ended.outcome !== 'closing') return { id, result: 'failed', ...describe(ended) };
-  pass.stop('closing');
-  return { id, result: 'pending', reason: 'not_read' };
-}
-
-/** NaN for what is no transfer: JavaScript, or a cursor, may give anything. */
-function ageOf(transfer: Partial<PendingTransfer> | null | undefined): number {
-  return Date.now() - Number(transfer?.createdAt ?? NaN);
-}
-
-function idOf(transfer: Partial<PendingTransfer> | null | undefined): string {
-  return typeof transfer?.id === 'string' ? transfer.id : '';
-}
-
-function invalidItem(): TransferClientError {
-  return new TransferClientError(
-    'INVALID_ARGUMENT',
-    'Expected a transfer of `pending` to be { id, createdAt }, with a Date or milliseconds since 1970, not in the future.',
-  );
+function publish({ report, oldestOpenAt }: Tally): void {
+  if (!passes.hasSubscribers) return;
+  const message: ReconciledMessage = { report, durationMs: report.durationMs, oldestOpenAt };
+  passes.publish(Object.freeze(message));
 }

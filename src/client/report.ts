@@ -49,8 +49,9 @@ export interface ReconciliationReport extends Record<Reconciled['result'], numbe
 
 const problemsKept = 100;
 
-export function emptyReport(): ReconciliationReport {
-  return {
+/** Counts what a pass finds out about its transfers. */
+export class Tally {
+  readonly report: ReconciliationReport = {
     processed: 0,
     duplicate: 0,
     pending: 0,
@@ -60,19 +61,31 @@ export function emptyReport(): ReconciliationReport {
     oldestOpenMs: undefined,
     ...emptyPassReport(),
   };
-}
+  #oldestOpenMs = Infinity;
 
-export function addToReport(report: ReconciliationReport, reconciled: Reconciled, ageMs: number): void {
-  report[reconciled.result] += 1;
-  if ('error' in reconciled && report.problems.length < problemsKept) report.problems.push(reconciled);
-  const isOpen = reconciled.result !== 'processed' && reconciled.result !== 'duplicate';
-  if (isOpen && Number.isFinite(ageMs)) report.oldestOpenMs = Math.max(report.oldestOpenMs ?? ageMs, ageMs);
+  /** When the oldest transfer was created that is neither `processed` nor `duplicate`. */
+  get oldestOpenAt(): Date | undefined {
+    return this.#oldestOpenMs === Infinity ? undefined : new Date(this.#oldestOpenMs);
+  }
+
+  /** `createdMs` is in milliseconds since 1970, or NaN if the creation is not known. */
+  add(reconciled: Reconciled, createdMs: number): void {
+    const { report } = this;
+    report[reconciled.result] += 1;
+    if ('error' in reconciled && report.problems.length < problemsKept) report.problems.push(reconciled);
+    const isDone = reconciled.result === 'processed' || reconciled.result === 'duplicate';
+    // A time in the future is a mistake, such as microseconds, and NaN is none.
+    if (isDone || !(createdMs <= Date.now())) return;
+    this.#oldestOpenMs = Math.min(this.#oldestOpenMs, createdMs);
+    const ageMs = Date.now() - createdMs;
+    report.oldestOpenMs = Math.max(report.oldestOpenMs ?? ageMs, ageMs);
+  }
 }
 
 type Unhandled = Exclude<TransferCallbackOutcome, { outcome: 'processed' | 'duplicate' | 'closing' }>;
 
-/** Says why the receiver did not handle a final transfer. */
-export function describe(ended: Unhandled): { error: TransferClientError } & Partial<NotHandled> {
+/** Describes why the receiver did not handle a final transfer. */
+export function describeUnhandled(ended: Unhandled): { error: TransferClientError } & Partial<NotHandled> {
   const { outcome } = ended;
   const cause = 'error' in ended ? ended.error : undefined;
   const notHandled = (why: string): TransferClientError =>

@@ -136,7 +136,7 @@ async function readBounded({ body }: Response): Promise<string | undefined> {
   return text + decoder.decode();
 }
 
-/** Whether a retry may help. 429 is not documented (service §8), but it says so in HTTP. */
+/** Whether a retry may help. 429 is not documented (service §8), but means so in HTTP. */
 function isTransient(result: RequestResult): boolean {
   return !result.responded || result.status >= 500 || result.status === 429;
 }

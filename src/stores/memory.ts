@@ -33,9 +33,7 @@ const mostForgotten = 100;
  * Keeps claims in this process: for development, for tests, and for an app that runs as one process and may forget
  * at a restart. Throws INVALID_ARGUMENT.
  */
-export function memoryStore(
-  options: MemoryStoreOptions = {},
-): Required<Omit<CallbackStore, 'transactional' | 'queues'>> {
+export function memoryStore(options: MemoryStoreOptions = {}): InspectableStore {
   onlyKnownOptions(options, ['maxEntries']);
   const { maxEntries = 100_000 } = options;
   const table = new Table(wholeNumber('maxEntries', maxEntries, 1));

@@ -6,7 +6,7 @@ import { longestLine, objects, start, type Surroundings } from './support.js';
 
 function reconcile(baseUrl: string, ids: readonly string[], surroundings: Surroundings = {}, args: string[] = []) {
   const env = {
-    ...{ TRANSFER_BASE_URL: baseUrl, TRANSFER_API_KEY: 'sandbox-key', TRANSFER_API_SECRET: 'sandbox-secret' },
+    ...{ TRANSFER_SERVICE_URL: baseUrl, TRANSFER_API_KEY: 'sandbox-key', TRANSFER_API_SECRET: 'sandbox-secret' },
     ...surroundings.env,
   };
   return start(['reconcile', ...args], { ...surroundings, env, stdin: ids.map((id) => `${id}\n`).join('') }).ended;

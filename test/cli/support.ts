@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 
@@ -10,6 +11,8 @@ export interface Surroundings {
   /** Whether standard output and standard error are a terminal. */
   readonly terminal?: boolean;
   readonly stdin?: string;
+  /** Where the command runs. Default: the root of the repository. */
+  readonly cwd?: string;
 }
 
 /** What the machine that runs the tests may have set, and would change the output. */
@@ -20,13 +23,19 @@ const unset = {
   NODE_DISABLE_COLORS: undefined,
   SANDBOX_API_KEY: undefined,
   SANDBOX_API_SECRET: undefined,
+  TRANSFER_SERVICE_URL: undefined,
+  TRANSFER_API_KEY: undefined,
+  TRANSFER_API_SECRET: undefined,
+  REDIS_URL: undefined,
+  DATABASE_URL: undefined,
 };
 
 /** Starts the command line as a process. */
-export function start(args: readonly string[], { env, terminal = false, stdin = '' }: Surroundings = {}) {
-  const imports = ['--import', 'tsx', ...(terminal ? ['--import', './test/cli/as-terminal.ts'] : [])];
-  const child = spawn(process.execPath, [...imports, 'src/cli/index.ts', ...args], {
-    cwd: root,
+export function start(args: readonly string[], { env, terminal = false, stdin = '', cwd = root }: Surroundings = {}) {
+  const modules = [import.meta.resolve('tsx'), ...(terminal ? [import.meta.resolve('./as-terminal.ts')] : [])];
+  const imports = modules.flatMap((module) => ['--import', module]);
+  const child = spawn(process.execPath, [...imports, join(root, 'src/cli/index.ts'), ...args], {
+    cwd,
     env: { ...process.env, ...unset, TERM: 'xterm-256color', ...env },
   });
   onTestFinished(() => void child.kill('SIGKILL'));

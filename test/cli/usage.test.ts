@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { transferScenarios } from 'transfer-callbacks/sandbox';
 import { longestLine, root, run, start } from './support.js';
+
+// Each command is a process of its own, which takes seconds on a busy machine.
+vi.setConfig({ testTimeout: 120_000 });
 
 test.each(['--version', '-v'])('%s prints the version of the package', async (option) => {
   const { version } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8')) as { version: string };
@@ -14,26 +17,29 @@ test('help names every command, however it is asked for', async () => {
   const ways = await Promise.all([run(), run('help'), run('--help'), run('-h')]);
   for (const { code, out, err } of ways) {
     expect([code, err]).toEqual([0, '']);
-    expect(out).toMatch(/\n {2}sandbox .+\n {2}trigger .+\n {2}reconcile /);
+    expect(out).toMatch(/\n {2}sandbox .+\n {2}trigger .+\n {2}reconcile .+\n {2}inspect .+\n {2}resend /);
     expect(out).toBe(ways[0].out);
   }
 });
 
-test.each(['sandbox', 'trigger', 'reconcile'])('help on %s is the same in every form, in 80 columns', async (name) => {
+const commands = ['sandbox', 'trigger', 'reconcile', 'inspect', 'resend'];
+
+test.each(commands)('help on %s is the same in every form, in 80 columns', async (name) => {
   const ways = await Promise.all([run('help', name), run(name, '--help'), run(name, '-h')]);
   for (const { code, out, err } of ways) {
     expect([code, err]).toEqual([0, '']);
     expect(out).toContain(`Usage: transfer-callbacks ${name} `);
     expect(out).toBe(ways[0].out);
     expect(longestLine(out)).toBeLessThanOrEqual(80);
-    for (const scenario of name === 'reconcile' ? [] : transferScenarios) expect(out).toContain(`  ${scenario.name} `);
+    for (const scenario of ['sandbox', 'trigger'].includes(name) ? transferScenarios : [])
+      expect(out).toContain(`  ${scenario.name} `);
   }
 });
 
 describe('wrong arguments are named in one line, with exit code 2:', () => {
   const to = ['--to', 'http://127.0.0.1:1/'];
   test.each<[string, string[]]>([
-    ['Unknown command "frob"; known are sandbox, trigger, reconcile.', ['frob']],
+    ['Unknown command "frob"; known are sandbox, trigger, reconcile, inspect, resend.', ['frob']],
     ['Unknown command "frob"', ['help', 'frob']],
     ["Unknown option '--frob'.", ['sandbox', '--frob']],
     ['Unexpected argument "frob".', ['sandbox', 'frob']],
@@ -67,7 +73,34 @@ describe('wrong arguments are named in one line, with exit code 2:', () => {
       'Expected --transfer-token-env or --url-token-env, not both',
       ['trigger', 'failed', ...to, '--transfer-token-env=A', '--url-token-env=B'],
     ],
-    ['Expected TRANSFER_BASE_URL, TRANSFER_API_KEY and TRANSFER_API_SECRET in the environment.', ['reconcile']],
+    ['Expected TRANSFER_SERVICE_URL, TRANSFER_API_KEY and TRANSFER_API_SECRET in the environment.', ['reconcile']],
+    ['Expected an id: transfer-callbacks inspect <id or externalId>.', ['inspect']],
+    ['Expected an id', ['inspect', '']],
+    ['Unexpected argument "b".', ['inspect', 'a', 'b']],
+    ['Expected TRANSFER_SERVICE_URL, REDIS_URL or DATABASE_URL in the environment, or an option.', ['inspect', 'a']],
+    ['Expected TRANSFER_API_KEY and TRANSFER_API_SECRET in', ['inspect', 'a', '--service', 'http://127.0.0.1:1']],
+    ['Expected --redis to be a URL of redis:// or rediss://.', ['inspect', 'a', '--redis', 'http://the-secret@e.com']],
+    ['Expected --postgres to be a URL of postgres://.', ['inspect', 'a', '--postgres', 'the-secret']],
+    ['Expected --redis to be without a password', ['inspect', 'a', '--redis', 'redis://:the-secret@127.0.0.1']],
+    ['Expected --postgres to be without a password', ['inspect', 'a', '--postgres', 'postgres://a:the-secret@e.com']],
+    ['Expected --store redis or --store postgres', ['inspect', 'a', '--redis=redis://a', '--postgres=postgres://a']],
+    ['Expected --store to be redis or postgres, got "sql".', ['inspect', 'a', '--store', 'sql']],
+    ['Expected --redis or REDIS_URL to name the store.', ['inspect', 'a', '--store', 'redis']],
+    ['Expected --prefix with a Redis store only.', ['inspect', 'a', '--postgres=postgres://a', '--prefix', 'b']],
+    ['Expected --table and --schema with a PostgreSQL', ['inspect', 'a', '--redis=redis://a', '--schema', 'b']],
+    ['Expected --table to be a name of 1 to 52 bytes', ['inspect', 'a', '--postgres=postgres://a', '--table=']],
+    ['Expected an id: transfer-callbacks resend <id or externalId> --to URL.', ['resend', ...to]],
+    ['Expected --to URL, the callback endpoint.', ['resend', 'a']],
+    ['Unexpected argument "b".', ['resend', 'a', 'b', ...to]],
+    ['Expected --to to be a URL of https, or one on this machine.', ['resend', 'a', '--to', 'http://the-secret.com']],
+    ['Expected --to to be a URL of http or https.', ['resend', 'a', '--to', 'ftp://the-secret.com']],
+    ['Expected --to to be a URL.', ['resend', 'a', '--to', 'the-secret']],
+    ["Expected --header to be 'Name: value'.", ['resend', 'a', ...to, '--header', 'the-secret']],
+    ['Expected --header to be without Host, Connection', ['resend', 'a', ...to, '--header=Host: e.com']],
+    ['Expected --url-token-env to name an environment', ['resend', 'a', ...to, '--url-token-env=NONE']],
+    ['Expected TRANSFER_SERVICE_URL, TRANSFER_API_KEY and', ['resend', 'a', ...to]],
+    ['Expected --retention to be a number, got "b".', ['resend', 'a', ...to, '--retention', 'b']],
+    ['Expected --retention to be a whole number from 1', ['inspect', 'a', '--redis=redis://a', '--retention=0']],
   ])('%s', async (message, args) => {
     const { code, out, err } = await start(args, { env: { SHORT: 'short-one' } }).ended;
     expect(err).toContain(`transfer-callbacks: ${message}`);
@@ -77,9 +110,12 @@ describe('wrong arguments are named in one line, with exit code 2:', () => {
   });
 
   test('a service in the environment that is no URL', async () => {
-    const env = { TRANSFER_BASE_URL: 'nowhere', TRANSFER_API_KEY: 'k', TRANSFER_API_SECRET: 's' };
+    const env = { TRANSFER_SERVICE_URL: 'nowhere', TRANSFER_API_KEY: 'k', TRANSFER_API_SECRET: 's' };
     const { code, err } = await start(['reconcile'], { env }).ended;
-    expect([code, err]).toEqual([2, expect.stringContaining('Expected TRANSFER_BASE_URL to be an http or https URL')]);
+    expect([code, err]).toEqual([
+      2,
+      expect.stringContaining('Expected TRANSFER_SERVICE_URL to be an http or https URL'),
+    ]);
   });
 });
 

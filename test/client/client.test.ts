@@ -2,51 +2,25 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import {
-  transferClient,
-  TransferClientError,
-  type Transaction,
-  type TransferClientOptions,
-} from 'transfer-callbacks/client';
-import { credentials, refusal, startService, type Reply, type Service } from './support.js';
+import { transferClient, type Transaction, type TransferClientOptions } from 'transfer-callbacks/client';
+import { catchError, credentials, refusal, startService, type Reply } from './support.js';
 
 const { data: transaction } = transferSucceeded({ id: 'tr-1', externalId: 'payout-1' });
-const closing: (() => unknown)[] = [];
 
-afterEach(async () => {
+afterEach(() => {
   vi.restoreAllMocks();
-  for (const close of closing.splice(0)) await close();
 });
-
-async function start(
-  replies: Parameters<typeof startService>[0],
-  options: Partial<TransferClientOptions> = {},
-): Promise<Service> {
-  const service = await startService(replies, options);
-  closing.push(service.close);
-  return service;
-}
-
-async function errorOf(call: Promise<unknown>): Promise<TransferClientError> {
-  const error = await call.then(
-    () => expect.fail('it did not reject'),
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(TransferClientError);
-  expect(inspect(error, { depth: null, showHidden: true })).not.toContain(credentials.apiSecret);
-  return error as TransferClientError;
-}
 
 const hangUp: Reply = (response) => response.destroy();
 
 describe('createTransfer', () => {
   const request = { callbackUrl: 'https://merchant.example/callbacks', externalId: 'payout-1', amount: 5, extra: [{}] };
 
-  test('posts the request as it is given, with the documented headers, and hands over the answer as parsed', async () => {
-    const { client, received } = await start([[201, { anything: ['at', 'all'] }]]);
+  test('posts the request as it is given, with the documented headers, and returns the response as parsed', async () => {
+    const { client, received } = await startService([[201, { anything: ['at', 'all'] }]]);
     expect(await client.createTransfer(request)).toEqual({ anything: ['at', 'all'] });
     expect(received).toEqual([
       expect.objectContaining({
@@ -64,23 +38,23 @@ describe('createTransfer', () => {
   });
 
   test('keeps the path of the base URL, whether it ends with a slash or not', async () => {
-    const { baseUrl, received } = await start([[200, {}]]);
+    const { baseUrl, received } = await startService([[200, {}]]);
     for (const base of [`${baseUrl}/api/v1`, `${baseUrl}/api/v1/`]) {
       await transferClient({ ...credentials, baseUrl: base }).createTransfer(request);
     }
     expect(received.map(({ url }) => url)).toEqual(Array(2).fill('/api/v1/transactions/transfer'));
   });
 
-  test('gives the answer the type of a schema', async () => {
-    const { client } = await start([[200, { data: { id: 'tr-1' } }]]);
+  test('gives the response the type of a schema', async () => {
+    const { client } = await startService([[200, { data: { id: 'tr-1' } }]]);
     const answer = await client.createTransfer(request, { schema: z.object({ data: z.object({ id: z.string() }) }) });
     expect(answer.data.id).toBe('tr-1');
   });
 
-  test('says that the transfer was accepted where the answer does not fit the schema', async () => {
-    const { client, received } = await start([[200, { data: {} }]]);
+  test('reports the transfer as accepted when the response does not fit the schema', async () => {
+    const { client, received } = await startService([[200, { data: {} }]]);
     const schema = z.object({ data: z.object({ id: z.string() }) });
-    expect(await errorOf(client.createTransfer(request, { schema }))).toMatchObject({
+    expect(await catchError(client.createTransfer(request, { schema }))).toMatchObject({
       code: 'UNREADABLE_ANSWER',
       status: 200,
       message:
@@ -89,9 +63,9 @@ describe('createTransfer', () => {
     expect(received).toHaveLength(1);
   });
 
-  test('says that the transfer was accepted where the answer is not JSON', async () => {
-    const { client } = await start([[200, '<html>']]);
-    expect(await errorOf(client.createTransfer({ callbackUrl: 'x' }))).toMatchObject({
+  test('reports the transfer as accepted when the response is not JSON', async () => {
+    const { client } = await startService([[200, '<html>']]);
+    expect(await catchError(client.createTransfer({ callbackUrl: 'x' }))).toMatchObject({
       code: 'UNREADABLE_ANSWER',
       message: 'The transfer was accepted, but the response is not JSON: query it.',
     });
@@ -106,34 +80,34 @@ describe('createTransfer', () => {
     ['there seems to be such a transfer', refusal(409, 'Conflict'), 409],
     ['the status is nobody’s', refusal(499, 'Closed'), 499],
   ])('is sent once, and its outcome unknown, when %s', async (_title, reply, status) => {
-    const { client, received } = await start([reply]);
-    const error = await errorOf(client.createTransfer(request));
+    const { client, received } = await startService([reply]);
+    const error = await catchError(client.createTransfer(request));
     expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', status });
     expect(error.message).toContain('query it by its externalId, payout-1, before anything else');
     expect(received).toHaveLength(1);
   });
 
   test('does not wait longer than timeoutMs, and its outcome is unknown then', async () => {
-    const { client } = await start([() => undefined], { timeoutMs: 50 });
-    expect(await errorOf(client.createTransfer(request))).toMatchObject({
+    const { client } = await startService([() => undefined], { timeoutMs: 50 });
+    expect(await catchError(client.createTransfer(request))).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
       cause: expect.objectContaining({ name: 'TimeoutError' }) as unknown,
     });
   });
 
-  test('counts the body of the answer into timeoutMs', async () => {
-    const { client } = await start([(response) => void response.writeHead(200).write('{')], { timeoutMs: 50 });
-    expect(await errorOf(client.createTransfer(request))).toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+  test('reads the body of the response within timeoutMs, too', async () => {
+    const { client } = await startService([(response) => void response.writeHead(200).write('{')], { timeoutMs: 50 });
+    expect(await catchError(client.createTransfer(request))).toMatchObject({ code: 'OUTCOME_UNKNOWN' });
   });
 
   test('is not sent at all under a signal that has aborted, and its outcome unknown when it aborts later', async () => {
     const controller = new AbortController();
-    const { client, received } = await start([
+    const { client, received } = await startService([
       () => {
         controller.abort(new Error('enough'));
       },
     ]);
-    expect(await errorOf(client.createTransfer(request, { signal: controller.signal }))).toMatchObject({
+    expect(await catchError(client.createTransfer(request, { signal: controller.signal }))).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
     });
     await expect(client.createTransfer(request, { signal: controller.signal })).rejects.toThrow('enough');
@@ -149,8 +123,8 @@ describe('createTransfer', () => {
     [422, []],
     [421, []], // After which fetch would send it again, could it.
   ])('a %i is a refusal that may mean %j', async (status, authenticationFaults) => {
-    const { client, received } = await start([refusal(status, 'No.')]);
-    expect(await errorOf(client.createTransfer(request))).toMatchObject({
+    const { client, received } = await startService([refusal(status, 'No.')]);
+    expect(await catchError(client.createTransfer(request))).toMatchObject({
       code: 'REFUSED',
       status,
       authenticationFaults,
@@ -168,19 +142,19 @@ describe('createTransfer', () => {
     '[]',
     'Bad Request',
   ])('a refusal of another shape, %s, has no body', async (body) => {
-    const { client } = await start([[400, body]]);
-    const error = await errorOf(client.createTransfer(request));
+    const { client } = await startService([[400, body]]);
+    const error = await catchError(client.createTransfer(request));
     expect(error).toMatchObject({ code: 'REFUSED', body: undefined, message: 'The service refused: 400.' });
   });
 
   test('a schema that throws, or is asynchronous, does not hide that the transfer was accepted', async () => {
-    const { client } = await start([[201, {}]]);
+    const { client } = await startService([[201, {}]]);
     const broken = z.unknown().transform((): never => {
       throw new RangeError('broken');
     });
     const asynchronous = z.unknown().refine(() => Promise.resolve(true));
     for (const schema of [broken, asynchronous]) {
-      const error = await errorOf(client.createTransfer(request, { schema }));
+      const error = await catchError(client.createTransfer(request, { schema }));
       expect(error).toMatchObject({ code: 'UNREADABLE_ANSWER', cause: expect.any(Error) as unknown });
       expect(error.message).toMatch(/^The transfer was accepted, but the schema threw: query it/);
     }
@@ -199,8 +173,8 @@ describe('createTransfer', () => {
     ['an object with a bigint', { callbackUrl: 'x', amount: 5n }],
     ['an object whose JSON lacks the callbackUrl', { callbackUrl: 'x', toJSON: () => ({ amount: 5 }) }],
   ])('a request that is %s rejects with INVALID_ARGUMENT and is not sent', async (_title, given) => {
-    const { client, received } = await start([[201, {}]]);
-    expect(await errorOf(client.createTransfer(given as never))).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    const { client, received } = await startService([[201, {}]]);
+    expect(await catchError(client.createTransfer(given as never))).toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect(received).toEqual([]);
   });
 
@@ -214,14 +188,14 @@ describe('createTransfer', () => {
   ])(
     'a transfer with an externalId of %s, by which it could not be queried, is not created',
     async (_title, externalId) => {
-      const { client, received } = await start([[201, {}]]);
-      expect(await errorOf(client.createTransfer({ ...request, externalId }))).toMatchObject({ code: 'INVALID_ID' });
+      const { client, received } = await startService([[201, {}]]);
+      expect(await catchError(client.createTransfer({ ...request, externalId }))).toMatchObject({ code: 'INVALID_ID' });
       expect(received).toEqual([]);
     },
   );
 
   test('null in place of the options is as none', async () => {
-    const { client } = await start([[200, { data: transaction }]]);
+    const { client } = await startService([[200, { data: transaction }]]);
     await client.createTransfer(request, null as never);
     await client.getTransaction('tr-1', null as never);
   });
@@ -230,13 +204,13 @@ describe('createTransfer', () => {
     const server = createServer((socket) => {
       socket.on('data', (bytes) => socket.end(Buffer.concat([Buffer.from('nonsense '), bytes])));
     }).listen(0, '127.0.0.1');
-    closing.push(() => new Promise<void>((resolve) => server.close(() => { resolve(); }))); // prettier-ignore
+    onTestFinished(() => new Promise<void>((resolve) => server.close(() => { resolve(); }))); // prettier-ignore
     await once(server, 'listening');
     const client = transferClient({
       ...credentials,
       baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     });
-    expect(await errorOf(client.createTransfer(request))).toMatchObject({
+    expect(await catchError(client.createTransfer(request))).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
       cause: expect.any(Error) as unknown,
     });
@@ -255,28 +229,28 @@ describe('createTransfer', () => {
   ])('a fetch that rejects with %s is an outcome unknown', async (_title, reason, cause) => {
     const fetch = vi.fn<typeof globalThis.fetch>().mockRejectedValue(reason);
     const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
-    expect(await errorOf(client.createTransfer(request))).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause });
+    expect(await catchError(client.createTransfer(request))).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause });
   });
 
   test('a fetch that heeds no signal does not hold up anybody', async () => {
     const fetch: typeof globalThis.fetch = () => new Promise(() => undefined);
     const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch, timeoutMs: 50 });
-    expect(await errorOf(client.createTransfer(request))).toMatchObject({
+    expect(await catchError(client.createTransfer(request))).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
       cause: expect.objectContaining({ name: 'TimeoutError' }) as unknown,
     });
   });
 
-  test('the secret does not come back in what the service says', async () => {
-    const { client } = await start([refusal(400, `Wrong secret ${credentials.apiSecret} for key-1`)]);
-    const error = await errorOf(client.createTransfer(request));
+  test('a secret that the service repeats is redacted', async () => {
+    const { client } = await startService([refusal(400, `Wrong secret ${credentials.apiSecret} for key-1`)]);
+    const error = await catchError(client.createTransfer(request));
     expect(error.body?.message).toBe('Wrong secret [redacted] for [redacted]');
   });
 });
 
 describe('getTransaction', () => {
   test('reads a transaction with the documented headers, under data or at the top', async () => {
-    const { client, received } = await start([
+    const { client, received } = await startService([
       [200, { error: false, data: transaction }],
       [200, transaction],
     ]);
@@ -304,18 +278,18 @@ describe('getTransaction', () => {
     '\uD800',
     'x'.repeat(256),
   ])('an id such as %j never gets into the path', async (id) => {
-    const { client, received } = await start([[200, transaction]]);
-    expect(await errorOf(client.getTransaction(id))).toMatchObject({ code: 'INVALID_ID' });
+    const { client, received } = await startService([[200, transaction]]);
+    expect(await catchError(client.getTransaction(id))).toMatchObject({ code: 'INVALID_ID' });
     expect(received).toEqual([]);
   });
 
   test('an id that is not a string is refused', async () => {
-    const { client } = await start([[200, transaction]]);
-    expect(await errorOf(client.getTransaction(5 as unknown as string))).toMatchObject({ code: 'INVALID_ID' });
+    const { client } = await startService([[200, transaction]]);
+    expect(await catchError(client.getTransaction(5 as unknown as string))).toMatchObject({ code: 'INVALID_ID' });
   });
 
   test('`readTransaction` finds it where else it may be', async () => {
-    const { client } = await start([[200, { result: [transaction] }]], {
+    const { client } = await startService([[200, { result: [transaction] }]], {
       readTransaction: (body) => (body as { result: Transaction[] }).result[0],
     });
     expect(await client.getTransaction('tr-1')).toEqual(transaction);
@@ -325,36 +299,36 @@ describe('getTransaction', () => {
     [{ data: { id: 'tr-1', status: 'SUCCESS' } }, 'No transaction with id, externalId and status was found'],
     ['not json', 'No transaction with id, externalId and status was found'],
     [null, 'No transaction with id, externalId and status was found'],
-  ])('an answer such as %j has no transaction in it, and the error says so', async (body, message) => {
-    const { client } = await start([[200, body === 'not json' ? 'not json' : JSON.stringify(body)]]);
-    const error = await errorOf(client.getTransaction('tr-1'));
+  ])('a response such as %j has no transaction in it, and the error tells so', async (body, message) => {
+    const { client } = await startService([[200, body === 'not json' ? 'not json' : JSON.stringify(body)]]);
+    const error = await catchError(client.getTransaction('tr-1'));
     expect(error).toMatchObject({ code: 'UNREADABLE_ANSWER', status: 200 });
     expect(error.message).toContain(message);
   });
 
-  test('a `readTransaction` that throws makes the answer unreadable', async () => {
+  test('a `readTransaction` that throws makes the response unreadable', async () => {
     const cause = new Error('no such field');
-    const { client } = await start([[200, {}]], {
+    const { client } = await startService([[200, {}]], {
       readTransaction: () => {
         throw cause;
       },
     });
-    expect(await errorOf(client.getTransaction('tr-1'))).toMatchObject({ code: 'UNREADABLE_ANSWER', cause });
+    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({ code: 'UNREADABLE_ANSWER', cause });
   });
 
   test.each<[string, Reply]>([
     ['breaks the connection', hangUp],
     ['answers 500', refusal(500, 'Oops')],
     ['answers 429', [429, '']],
-  ])('asks again while the service %s', async (_title, reply) => {
-    const { client, received } = await start([reply, reply, [200, transaction]]);
+  ])('retries a query while the service %s', async (_title, reply) => {
+    const { client, received } = await startService([reply, reply, [200, transaction]]);
     expect(await client.getTransaction('tr-1')).toEqual(transaction);
     expect(received).toHaveLength(3);
   });
 
   test('gives up after the third time', async () => {
-    const { client, received } = await start([hangUp, refusal(502, 'Bad gateway')]);
-    expect(await errorOf(client.getTransaction('tr-1'))).toMatchObject({
+    const { client, received } = await startService([hangUp, refusal(502, 'Bad gateway')]);
+    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({
       code: 'UNAVAILABLE',
       status: 502,
       message: 'The service responded with 502, «Bad gateway». The transfer could not be read.',
@@ -363,14 +337,14 @@ describe('getTransaction', () => {
   });
 
   test('a refusal is final at once', async () => {
-    const { client, received } = await start([refusal(404, 'Not found')]);
-    expect(await errorOf(client.getTransaction('tr-1'))).toMatchObject({ code: 'REFUSED', status: 404 });
+    const { client, received } = await startService([refusal(404, 'Not found')]);
+    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({ code: 'REFUSED', status: 404 });
     expect(received).toHaveLength(1);
   });
 
-  test('waits as long as Retry-After says', async () => {
+  test('waits as long as Retry-After asks', async () => {
     const at: number[] = [];
-    const { client } = await start(() => {
+    const { client } = await startService(() => {
       at.push(performance.now());
       return at.length === 1 ? [503, '', { 'Retry-After': '1' }] : [200, transaction];
     });
@@ -381,16 +355,16 @@ describe('getTransaction', () => {
   test.each([
     ['60', 60_000],
     [new Date(Date.now() + 3_600_000).toUTCString(), 3_600_000],
-  ])('leaves it to the caller to wait as long as Retry-After: %s', async (header, ms) => {
-    const { client, received } = await start([[503, '', { 'Retry-After': header }]]);
-    const error = await errorOf(client.getTransaction('tr-1'));
+  ])('rejects without waiting as long as Retry-After: %s', async (header, ms) => {
+    const { client, received } = await startService([[503, '', { 'Retry-After': header }]]);
+    const error = await catchError(client.getTransaction('tr-1'));
     expect(received).toHaveLength(1);
     expect(error.retryAfterMs).toBeGreaterThan(ms / 2);
     expect(error.retryAfterMs).toBeLessThanOrEqual(ms);
   });
 
   test('a Retry-After that is in the past or unreadable is none', async () => {
-    const { client, received } = await start([
+    const { client, received } = await startService([
       [503, '', { 'Retry-After': 'Thu, 01 Jan 1970 00:00:00 GMT' }],
       [503, '', { 'Retry-After': 'soon' }],
       [200, transaction],
@@ -401,12 +375,12 @@ describe('getTransaction', () => {
 
   test('a signal ends it, before, during and between the calls', async () => {
     const reason = new Error('enough');
-    const { client, received } = await start([hangUp]);
+    const { client, received } = await startService([hangUp]);
     await expect(client.getTransaction('tr-1', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     expect(received).toHaveLength(0);
 
     const during = new AbortController();
-    const silent = await start([
+    const silent = await startService([
       () => {
         during.abort(reason);
       },
@@ -415,7 +389,7 @@ describe('getTransaction', () => {
     expect(silent.received).toHaveLength(1);
 
     const between = new AbortController();
-    const busy = await start([[503, '', { 'Retry-After': '9' }]]);
+    const busy = await startService([[503, '', { 'Retry-After': '9' }]]);
     const call = busy.client.getTransaction('tr-1', { signal: between.signal });
     await vi.waitFor(() => {
       expect(busy.received).toHaveLength(1);
@@ -434,7 +408,7 @@ describe('getTransaction', () => {
     nobody.close();
     await once(nobody, 'close');
     const client = transferClient({ ...credentials, baseUrl: `http://127.0.0.1:${port}` });
-    const error = await errorOf(client.getTransaction('tr-1'));
+    const error = await catchError(client.getTransaction('tr-1'));
     expect(error).toMatchObject({ code: 'UNAVAILABLE', status: undefined, authenticationFaults: [] });
   });
 

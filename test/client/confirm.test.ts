@@ -1,35 +1,23 @@
 import request from 'supertest';
 import express from 'express';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { memoryStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
 import type { TransferCallback, TransferCallbackOutcome } from 'transfer-callbacks';
 import { confirmWith, type ConfirmOptions, type Transaction } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
-import { refusal, startService, type Reply, type Service } from './support.js';
+import { gatedClient, refusal, startQueries, type Reply } from './support.js';
 
-const closing: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
-
-async function start(reply: (id: string) => Reply): Promise<Service> {
-  const service = await startService(({ url = '' }) => reply(url.slice('/transactions/'.length)), { timeoutMs: 2_000 });
-  closing.push(service.close);
-  return service;
-}
-
-const answering =
+const replying =
   (callback: TransferCallback, changes: Partial<Record<string, unknown>> = {}) =>
   (): Reply => [200, { data: { ...callback.data, ...changes } }];
 
 describe('confirmWith', () => {
   test('hands the handler what was read, and nothing of what was posted', async () => {
     const posted = transferSucceeded({ id: 'tr-1', externalId: 'payout-1', walletNumber: '000' });
-    const { client, received } = await start(
-      answering(posted, { walletNumber: '237670000000', provider: 'read back' }),
+    const { client, received } = await startQueries(
+      replying(posted, { walletNumber: '237670000000', provider: 'read back' }),
     );
     const seen: TransferCallback[] = [];
     const receiver = transferCallbackReceiver({
@@ -47,18 +35,18 @@ describe('confirmWith', () => {
 
   const success = transferSucceeded({ id: 'tr-1', externalId: 'payout-1', amount: 5, currency: 'XAF' });
   test.each<[string, (id: string) => Reply, string]>([
-    ['is not final', answering(success, { status: 'PENDING' }), 'NOT_FINAL'],
-    ['has another id', answering(success, { id: 'tr-2' }), 'UNCONFIRMED'],
-    ['has another externalId', answering(success, { externalId: 'payout-2' }), 'UNCONFIRMED'],
+    ['is not final', replying(success, { status: 'PENDING' }), 'NOT_FINAL'],
+    ['has another id', replying(success, { id: 'tr-2' }), 'UNCONFIRMED'],
+    ['has another externalId', replying(success, { externalId: 'payout-2' }), 'UNCONFIRMED'],
     ['has failed', () => [200, transferFailed({ ...success.data, status: 'FAILED' }).data], 'UNCONFIRMED'],
-    ['has another amount', answering(success, { amount: 5.01 }), 'UNCONFIRMED'],
-    ['has another currency', answering(success, { currency: 'XOF' }), 'UNCONFIRMED'],
-    ['is not as documented', answering(success, { provider: undefined }), 'UNREADABLE_ANSWER'],
+    ['has another amount', replying(success, { amount: 5.01 }), 'UNCONFIRMED'],
+    ['has another currency', replying(success, { currency: 'XOF' }), 'UNCONFIRMED'],
+    ['is not as documented', replying(success, { provider: undefined }), 'UNREADABLE_ANSWER'],
     ['is not known', () => refusal(404, 'Not found'), 'REFUSED'],
-    ['cannot be found in the answer', () => [200, []], 'UNREADABLE_ANSWER'],
+    ['cannot be found in the response', () => [200, []], 'UNREADABLE_ANSWER'],
     ['cannot be read, because the service is down', () => (response) => response.destroy(), 'UNAVAILABLE'],
-  ])('a transfer that %s is unconfirmed, and answered 503', async (_title, reply, code) => {
-    const { client } = await start(reply);
+  ])('a transfer that %s is unconfirmed, with a 503', async (_title, reply, code) => {
+    const { client } = await startQueries(reply);
     const handler = vi.fn();
     const outcomes: TransferCallbackOutcome[] = [];
     const app = express().use(
@@ -81,7 +69,7 @@ describe('confirmWith', () => {
   test('a forged callback does not burn the real one', async () => {
     const real = transferSucceeded({ id: 'tr-1', externalId: 'payout-1' });
     const forged = transferFailed({ id: 'tr-1', externalId: 'payout-1' });
-    const { client } = await start(answering(real));
+    const { client } = await startQueries(replying(real));
     const onFailed = vi.fn();
     const receiver = receiverOf({ confirm: confirmWith(client), onFailed });
     expect((await receiver.receive(forged)).outcome).toBe('unconfirmed');
@@ -90,14 +78,14 @@ describe('confirmWith', () => {
     expect(onFailed).not.toHaveBeenCalled();
   });
 
-  test('a schema of your own says what is read, too', async () => {
+  test('a schema of your own applies to what is read, too', async () => {
     const facts = { id: z.string(), externalId: z.string(), amount: z.string(), currency: z.string() };
     const schema = z.discriminatedUnion('event', [
       z.object({ event: z.literal('transfer.success'), data: z.object({ ...facts, status: z.literal('SUCCESS') }) }),
       z.object({ event: z.literal('transfer.failed'), data: z.object({ ...facts, status: z.literal('FAILED') }) }),
     ]);
     const data = { id: 'tr-1', externalId: 'payout-1', status: 'SUCCESS', amount: '5.00', currency: 'XAF' };
-    const { client } = await start(() => [200, data]);
+    const { client } = await startQueries(() => [200, data]);
     const amounts: string[] = [];
     const receiver = transferCallbackReceiver({
       store: memoryStore(),
@@ -137,19 +125,9 @@ describe('confirmWith', () => {
     expect(most).toBe(3);
   });
 
-  test('whoever waits for its turn is let go by its deadline, and takes no turn', async () => {
-    const gate = later();
-    const read: string[] = [];
-    const confirm = confirmWith(
-      {
-        async getTransaction(id): Promise<Transaction> {
-          read.push(id);
-          await gate.promise;
-          return { ...transferSucceeded({ id }).data };
-        },
-      },
-      { concurrency: 1 },
-    );
+  test('a callback that waits ends with its deadline, and its transfer is not read', async () => {
+    const client = gatedClient();
+    const confirm = confirmWith(client, { concurrency: 1 });
     const { signal } = new AbortController();
     const deadline = new AbortController();
     const first = confirm(transferSucceeded({ id: 'first' }), { signal });
@@ -158,9 +136,9 @@ describe('confirmWith', () => {
     deadline.abort(new Error('too late'));
     await expect(second).rejects.toThrow('too late');
     await expect(confirm(transferSucceeded(), { signal: deadline.signal })).rejects.toThrow('too late');
-    gate.resolve();
+    client.openAll();
     await Promise.all([first, third]);
-    expect(read).toEqual(['first', 'third']);
+    expect(client.read).toEqual(['first', 'third']);
   });
 
   test.each<[object, string]>([

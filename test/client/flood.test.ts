@@ -1,18 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { transferCallbackListener, type TransferCallback, type TransferCallbackOutcome } from 'transfer-callbacks';
-import { confirmWith, type Transaction } from 'transfer-callbacks/client';
+import { confirmWith } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { later, receiverOf } from '../core/support.js';
+import { receiverOf } from '../core/support.js';
 import { post } from '../support/post.js';
 import { serve } from '../support/serve.js';
-import { startService, type Reply } from './support.js';
-
-const closing: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
+import { gatedClient, startService, type Reply } from './support.js';
 
 /** A service that needs `ms` for each query, whether its client waits or not, and knows one transfer. */
 async function startSlowService(ms: number, known: TransferCallback) {
@@ -27,12 +21,11 @@ async function startSlowService(ms: number, known: TransferCallback) {
       response.writeHead(isKnown ? 200 : 404).end(isKnown ? JSON.stringify({ data: known.data }) : '');
     }, ms);
   });
-  closing.push(service.close);
   return { client: service.client, queries };
 }
 
 describe('confirmWith under a flood of forged callbacks', () => {
-  // 100 forged callbacks a second, a service of 200 ms a query that can answer 40, and the attempts of the real
+  // 100 forged callbacks a second, a service of 200 ms a query that can respond to 40, and the attempts of the real
   // callback 1.2 s apart, for 30 s and more.
   test('the real callback is processed within its four attempts, and `concurrency` limits the queries', async () => {
     const real = transferSucceeded();
@@ -46,7 +39,7 @@ describe('confirmWith under a flood of forged callbacks', () => {
       onOutcome: (outcome) => outcomes.push(outcome),
     });
     const { url, close } = await serve(transferCallbackListener({ receiver }));
-    closing.push(close);
+    onTestFinished(close);
 
     const forged: Promise<unknown>[] = [];
     const forge = (): void => {
@@ -81,20 +74,9 @@ describe('confirmWith under a flood of forged callbacks', () => {
   });
 
   test('a callback that was rejected as BUSY goes first when it comes again', async () => {
-    const gates: { resolve: () => void }[] = [];
-    const read: string[] = [];
-    const confirm = confirmWith(
-      {
-        async getTransaction(id): Promise<Transaction> {
-          read.push(id);
-          const gate = later();
-          gates.push(gate);
-          await gate.promise;
-          return { ...transferSucceeded({ id }).data };
-        },
-      },
-      { concurrency: 1 },
-    );
+    const client = gatedClient();
+    const { gates, read } = client;
+    const confirm = confirmWith(client, { concurrency: 1 });
     const { signal } = new AbortController();
     const confirmOf = (id: string): Promise<unknown> => confirm(transferSucceeded({ id }), { signal });
     const accepted = Array.from({ length: 5 }, (_, index) => confirmOf(`forged-${index}`));
@@ -110,18 +92,9 @@ describe('confirmWith under a flood of forged callbacks', () => {
   });
 
   test('of callbacks that were rejected only the last 5 000 to 10 000 are remembered', async () => {
-    const gate = later();
-    const read: string[] = [];
-    const confirm = confirmWith(
-      {
-        async getTransaction(id): Promise<Transaction> {
-          read.push(id);
-          await gate.promise;
-          return { ...transferSucceeded({ id }).data };
-        },
-      },
-      { concurrency: 1 },
-    );
+    const client = gatedClient();
+    const { read } = client;
+    const confirm = confirmWith(client, { concurrency: 1 });
     const { signal } = new AbortController();
     const callback = transferSucceeded();
     const confirmOf = (id: string): Promise<unknown> =>
@@ -132,18 +105,17 @@ describe('confirmWith under a flood of forged callbacks', () => {
     }
     await expect(confirmOf('rejected-0')).rejects.toMatchObject({ code: 'BUSY' });
     accepted.push(confirmOf('rejected-15000'), confirmOf('rejected-12000'));
-    gate.resolve();
+    client.openAll();
     await Promise.all(accepted);
     expect(read.slice(0, 3)).toEqual(['forged-0', 'rejected-15000', 'rejected-12000']);
   });
 });
 
-describe('confirmWith and a service that does not answer', () => {
+describe('confirmWith and a service that does not respond', () => {
   test('the delivery is unconfirmed after timeoutMs, and the slot is free again after as much again', async () => {
     let silent = true;
     const real = transferSucceeded();
     const service = await startService((): Reply => (silent ? () => undefined : [200, { data: real.data }]));
-    closing.push(service.close);
     const receiver = receiverOf({ confirm: confirmWith(service.client, { concurrency: 1, timeoutMs: 2_000 }) });
 
     const hanging = receiver.receive(transferSucceeded());
@@ -160,18 +132,9 @@ describe('confirmWith and a service that does not answer', () => {
   });
 
   test('a delivery that ends early leaves its slot to the query until that has ended', async () => {
-    const gate = later();
-    const read: string[] = [];
-    const confirm = confirmWith(
-      {
-        async getTransaction(id): Promise<Transaction> {
-          read.push(id);
-          await gate.promise;
-          return { ...transferSucceeded({ id }).data };
-        },
-      },
-      { concurrency: 1 },
-    );
+    const client = gatedClient();
+    const { read } = client;
+    const confirm = confirmWith(client, { concurrency: 1 });
     const delivery = new AbortController();
     const first = confirm(transferSucceeded({ id: 'first' }), { signal: delivery.signal });
     const second = confirm(transferSucceeded({ id: 'second' }), { signal: new AbortController().signal });
@@ -179,7 +142,7 @@ describe('confirmWith and a service that does not answer', () => {
     await expect(first).rejects.toThrow('the delivery has ended');
     await pause(50); // Time enough for a second query, were the slot free.
     expect(read).toEqual(['first']);
-    gate.resolve();
+    client.openAll();
     await second;
     expect(read).toEqual(['first', 'second']);
   });

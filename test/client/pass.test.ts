@@ -7,25 +7,15 @@ import {
   type PendingTransfer,
   type Reconciled,
   type ReconciliationReport,
-  type TransferClientOptions,
 } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf, storeWith } from '../core/support.js';
 import { freePort } from '../support/port.js';
-import { refusal, startService, type Reply, type Service } from './support.js';
+import { refusal, startQueries, type Reply } from './support.js';
 
-const closing: (() => unknown)[] = [];
-
-afterEach(async () => {
+afterEach(() => {
   vi.useRealTimers();
-  for (const close of closing.splice(0)) await close();
 });
-
-async function start(reply: (id: string) => Reply, options: Partial<TransferClientOptions> = {}): Promise<Service> {
-  const service = await startService(({ url = '' }) => reply(url.slice('/transactions/'.length)), options);
-  closing.push(service.close);
-  return service;
-}
 
 const old = (id: string): PendingTransfer => ({ id, createdAt: Date.now() - 3_600_000 });
 const transfers = (count: number): PendingTransfer[] => Array.from({ length: count }, (_, index) => old(`tr-${index}`));
@@ -51,7 +41,7 @@ async function inFakeTime<T>(run: () => Promise<T>): Promise<T> {
 
 describe('a pass, while the service is in trouble,', () => {
   test('ends when the service asks for a pause of over a minute', async () => {
-    const { client, received } = await start(() => [503, '', { 'Retry-After': '3600' }]);
+    const { client, received } = await startQueries(() => [503, '', { 'Retry-After': '3600' }]);
     const report = await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(3_000) });
     expect(report.stopped).toBe('unavailable');
     expect(received.length).toBeLessThanOrEqual(4);
@@ -60,7 +50,7 @@ describe('a pass, while the service is in trouble,', () => {
 
   test('does not query the next transfer before the time that the service asks for', async () => {
     const at: number[] = [];
-    const { client } = await start((id) => {
+    const { client } = await startQueries((id) => {
       at.push(performance.now());
       return id === 'tr-0' ? [429, '', { 'Retry-After': '20' }] : final(id);
     });
@@ -75,7 +65,7 @@ describe('a pass, while the service is in trouble,', () => {
   test.each([1, 4])('ends after 10 failures in a row, with growing pauses, at concurrency %i', async (concurrency) => {
     const port = await freePort();
     let requests = 0;
-    const { client } = await start(() => refusal(500, 'Not asked'), {
+    const { client } = await startQueries(() => refusal(500, 'Not asked'), {
       baseUrl: `http://127.0.0.1:${port}`,
       fetch: (...request) => {
         requests += 1;
@@ -96,7 +86,7 @@ describe('a pass, while the service is in trouble,', () => {
   });
 
   test('ends after 10 refusals in a row: the key may be revoked', async () => {
-    const { client, received } = await start(() => refusal(400, 'Key revoked'));
+    const { client, received } = await startQueries(() => refusal(400, 'Key revoked'));
     const report = await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(2_000) });
     expect(report).toMatchObject({ stopped: 'refused', failed: 10 });
     expect(total(report)).toBe(report.queries);
@@ -105,7 +95,7 @@ describe('a pass, while the service is in trouble,', () => {
   });
 
   test('goes on where failures are not in a row, and where transfers are unknown or their ids are bad', async () => {
-    const { client } = await start((id) => {
+    const { client } = await startQueries((id) => {
       const index = Number(id.slice(3));
       if (index >= 100) return refusal(404, 'Unknown');
       return index % 10 === 9 ? final(id) : refusal(400, 'No');
@@ -116,7 +106,7 @@ describe('a pass, while the service is in trouble,', () => {
   });
 
   test('ends when the store of the receiver stays down', async () => {
-    const { client } = await start(final);
+    const { client } = await startQueries(final);
     const store = storeWith({ claim: () => Promise.reject(new Error('no store')) });
     const report = await inFakeTime(() =>
       reconcileTransfers({ client, receiver: receiverOf({ store }), pending: transfers(100), concurrency: 1 }),
@@ -129,7 +119,7 @@ describe('a pass, while the service is in trouble,', () => {
   });
 
   test('ends when the receiver closes: what was not handled is pending, and the next pass begins there', async () => {
-    const { client, received } = await start(final);
+    const { client, received } = await startQueries(final);
     const receiver = receiverOf();
     const report = await reconcileTransfers({
       client,
@@ -148,7 +138,7 @@ describe('a pass, while the service is in trouble,', () => {
   });
 
   test('may be ended while it pauses', async () => {
-    const { client } = await start(() => [503, '', { 'Retry-After': '50' }]);
+    const { client } = await startQueries(() => [503, '', { 'Retry-After': '50' }]);
     const controller = new AbortController();
     const report = await reconcileTransfers({
       client,
@@ -166,7 +156,7 @@ describe('a pass, while the service is in trouble,', () => {
 
 describe('the limits of a pass', () => {
   test('`limit` ends it after so many transfers, and all of these are read', async () => {
-    const { client } = await start(final);
+    const { client } = await startQueries(final);
     const options = { client, receiver: receiverOf(), limit: 7 };
     const report = await reconcileTransfers({ ...options, pending: transfers(20) });
     expect(report).toMatchObject({ stopped: 'limit', processed: 7, pending: 0, queries: 7, cursor: { id: 'tr-6' } });
@@ -174,7 +164,7 @@ describe('the limits of a pass', () => {
   });
 
   test('`deadlineMs` ends it: what is being read stays pending, and a handler that runs comes to its end', async () => {
-    const { client } = await start((id) => (id === 'tr-1' ? () => undefined : final(id)));
+    const { client } = await startQueries((id) => (id === 'tr-1' ? () => undefined : final(id)));
     const report = await reconcileTransfers({
       client,
       receiver: receiverOf({ onSuccess: () => pause(3_000) }),
@@ -187,7 +177,7 @@ describe('the limits of a pass', () => {
 
   test('`queriesPerSecond` spaces the queries, and young transfers do not wait', async () => {
     const at: number[] = [];
-    const { client } = await start((id) => {
+    const { client } = await startQueries((id) => {
       at.push(performance.now());
       return final(id);
     });
@@ -206,7 +196,7 @@ describe('the limits of a pass', () => {
 describe('the report of a pass', () => {
   test('has a cursor: the last transfer up to which all were read, even if later ones are done', async () => {
     const controller = new AbortController();
-    const { client } = await start((id) => (id === 'tr-3' ? () => undefined : final(id)));
+    const { client } = await startQueries((id) => (id === 'tr-3' ? () => undefined : final(id)));
     const report = await reconcileTransfers({
       client,
       receiver: receiverOf(),
@@ -221,7 +211,7 @@ describe('the report of a pass', () => {
   });
 
   test('counts queries, time, and the age of the oldest transfer that is still open', async () => {
-    const { client } = await start((id) =>
+    const { client } = await startQueries((id) =>
       id === 'open' ? [200, { ...transferSucceeded({ id }).data, status: 'PENDING' }] : final(id),
     );
     const ages = { done: 9_000_000, open: 5_000_000, young: 1_000 };
@@ -245,8 +235,8 @@ describe('the report of a pass', () => {
     ]);
   });
 
-  test('says where a transaction is invalid, in the error and as issues', async () => {
-    const { client } = await start((id) => [200, { ...transferSucceeded({ id }).data, vouchercode: undefined }]);
+  test('reports where a transaction is invalid, in the error and as issues', async () => {
+    const { client } = await startQueries((id) => [200, { ...transferSucceeded({ id }).data, vouchercode: undefined }]);
     const { problems } = await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(1) });
     expect(problems).toMatchObject([
       {
@@ -263,7 +253,7 @@ describe('the report of a pass', () => {
   test('is safe as JSON: codes and messages, and nothing of the errors of a driver', async () => {
     const driver = Object.assign(new Error('down'), { parameters: ['+237670000000'], connection: {} });
     driver.connection = driver; // JSON.stringify would throw.
-    const { client } = await start(final);
+    const { client } = await startQueries(final);
     const report = await reconcileTransfers({
       client,
       receiver: receiverOf({ onSuccess: () => Promise.reject(driver) }),
@@ -312,7 +302,7 @@ describe('the report of a pass', () => {
 });
 
 describe('code of yours that throws', () => {
-  async function errorOf(pass: Promise<unknown>): Promise<ReconciliationError<ReconciliationReport>> {
+  async function catchError(pass: Promise<unknown>): Promise<ReconciliationError<ReconciliationReport>> {
     const error = await pass.then(
       () => expect.fail('it did not reject'),
       (reason: unknown) => reason,
@@ -322,13 +312,13 @@ describe('code of yours that throws', () => {
   }
 
   test('in `pending` rejects with the report of what was done', async () => {
-    const { client } = await start(final);
+    const { client } = await startQueries(final);
     const cause = new Error('the cursor is gone');
     function* cursor(): Generator<PendingTransfer> {
       yield* transfers(5);
       throw cause;
     }
-    const error = await errorOf(reconcileTransfers({ client, receiver: receiverOf(), pending: cursor() }));
+    const error = await catchError(reconcileTransfers({ client, receiver: receiverOf(), pending: cursor() }));
     expect(error).toMatchObject({
       code: 'PENDING_FAILED',
       message: '`pending` threw: the cursor is gone',
@@ -339,7 +329,7 @@ describe('code of yours that throws', () => {
   });
 
   test('in an asynchronous `onProgress` ends the pass and rejects, and nothing is left unhandled', async () => {
-    const { client } = await start(final);
+    const { client } = await startQueries(final);
     const pass = reconcileTransfers({
       client,
       receiver: receiverOf(),
@@ -350,7 +340,7 @@ describe('code of yours that throws', () => {
         throw new Error('the log is full');
       },
     });
-    expect(await errorOf(pass)).toMatchObject({
+    expect(await catchError(pass)).toMatchObject({
       code: 'ON_PROGRESS_FAILED',
       message: '`onProgress` threw: the log is full',
       report: { processed: 1 },
@@ -358,7 +348,7 @@ describe('code of yours that throws', () => {
   });
 
   test('in the cleanup of `pending` does not hide the cause', async () => {
-    const { client } = await start(final);
+    const { client } = await startQueries(final);
     function* cursor(): Generator<PendingTransfer> {
       try {
         yield* transfers(50);
@@ -370,17 +360,19 @@ describe('code of yours that throws', () => {
       throw new Error('the cause');
     };
     const options = { client, concurrency: 1 };
-    const both = await errorOf(
+    const both = await catchError(
       reconcileTransfers({ ...options, receiver: receiverOf(), pending: cursor(), onProgress }),
     );
     expect(both.message).toBe('`onProgress` threw: the cause');
-    const one = await errorOf(reconcileTransfers({ ...options, receiver: receiverOf(), pending: cursor(), limit: 2 }));
+    const one = await catchError(
+      reconcileTransfers({ ...options, receiver: receiverOf(), pending: cursor(), limit: 2 }),
+    );
     expect(one).toMatchObject({ message: '`pending` threw: cleanup', report: { processed: 2 } });
   });
 });
 
-test('an abort while the last transfers are read is told', async () => {
-  const service = await start(() => () => undefined);
+test('an abort while the last transfers are read is reported', async () => {
+  const service = await startQueries(() => () => undefined);
   const controller = new AbortController();
   const pass = reconcileTransfers({
     client: service.client,
@@ -394,7 +386,7 @@ test('an abort while the last transfers are read is told', async () => {
 });
 
 test('an abort after everything was read does not count', async () => {
-  const { client } = await start(final);
+  const { client } = await startQueries(final);
   const controller = new AbortController();
   const report = await reconcileTransfers({
     client,
@@ -410,7 +402,7 @@ test('an abort after everything was read does not count', async () => {
 });
 
 test('a receiver with confirmWith reads each transfer once', async () => {
-  const { client, received } = await start(final);
+  const { client, received } = await startQueries(final);
   const receiver = receiverOf({ confirm: confirmWith(client) });
   expect(await reconcileTransfers({ client, receiver, pending: transfers(100) })).toMatchObject({ processed: 100 });
   expect(received).toHaveLength(100);

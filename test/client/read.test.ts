@@ -1,24 +1,12 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readTransfers, type ReadOptions, type TransferReading } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { refusal, startService, type Reply, type Service } from './support.js';
+import { refusal, startQueries } from './support.js';
 
-const closing: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
-
-async function start(reply: (id: string) => Reply): Promise<Service> {
-  const service = await startService(({ url = '' }) => reply(url.slice('/transactions/'.length)));
-  closing.push(service.close);
-  return service;
-}
-
-test('says of each transfer whether it is final, open, unknown, or could not be read', async () => {
+test('readTransfers reports each transfer as final, open, unknown or failed', async () => {
   const [success, failure] = [transferSucceeded({ id: 'paid' }).data, transferFailed({ id: 'failed' }).data];
   const open = { ...success, id: 'open', status: 'PENDING' };
-  const { client, received } = await start((id) => {
+  const { client, received } = await startQueries((id) => {
     const found = [success, failure, open].find((transaction) => transaction.id === id);
     if (id === 'broken') return [200, '<html>'];
     return found === undefined ? refusal(404, 'Unknown') : [200, { data: found }];
@@ -43,9 +31,9 @@ test('says of each transfer whether it is final, open, unknown, or could not be 
   expect(received.every(({ method }) => method === 'GET')).toBe(true);
 });
 
-test('ends with the signal, and tells what was not read', async () => {
+test('readTransfers ends with the signal, and reports what was not read', async () => {
   const controller = new AbortController();
-  const { client } = await start(() => () => {
+  const { client } = await startQueries(() => () => {
     controller.abort();
   });
   const report = await readTransfers({

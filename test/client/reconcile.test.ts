@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   reconcileTransfers,
   type PendingTransfer,
@@ -10,18 +10,12 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
 import { refusal, startService, type Reply, type Service } from './support.js';
 
-const closing: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
-
 const hourMs = 3_600_000;
 const old = (id: string): PendingTransfer => ({ id, createdAt: new Date(Date.now() - hourMs) });
 const oneOf = (...callbacks: TransferCallback[]): PendingTransfer[] =>
   callbacks.map(({ data }) => old(data.externalId));
 
-/** A service that knows these transactions by either id, and answers 404 for the others. */
+/** A service that knows these transactions by either id, and responds with 404 to the others. */
 async function start(...known: (Transaction | Reply)[]): Promise<Service> {
   const service = await startService(({ url = '' }) => {
     const id = decodeURIComponent(url.slice('/transactions/'.length));
@@ -30,7 +24,6 @@ async function start(...known: (Transaction | Reply)[]): Promise<Service> {
     );
     return found === undefined ? refusal(404, 'Unknown') : [200, { data: found }];
   });
-  closing.push(service.close);
   return service;
 }
 
@@ -183,9 +176,8 @@ describe('reconcileTransfers', () => {
     });
   });
 
-  test('a service that answers with another transfer is not believed', async () => {
+  test('another transfer than the one that was asked for is refused', async () => {
     const service = await startService([[200, transferSucceeded().data]]);
-    closing.push(service.close);
     const onSuccess = vi.fn();
     const done = await reconcileTransfers({
       client: service.client,
@@ -236,7 +228,7 @@ describe('reconcileTransfers', () => {
     expect(ahead).toBeLessThanOrEqual(4);
   });
 
-  test('tells onProgress of every transfer, and keeps no more than 100 problems', async () => {
+  test('reports every transfer to onProgress, and keeps no more than 100 problems', async () => {
     const { client } = await start();
     const told: string[] = [];
     const counted = await reconcileTransfers({
@@ -278,9 +270,8 @@ describe('reconcileTransfers', () => {
     expect(closed).toBe(true);
   });
 
-  test('a signal ends the reading of a service that does not answer, and what was not read is pending', async () => {
+  test('a signal ends the reading of a service that does not respond, and what was not read is pending', async () => {
     const service = await startService([() => undefined]);
-    closing.push(service.close);
     const controller = new AbortController();
     const pass = reconcileTransfers({
       client: service.client,

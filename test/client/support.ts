@@ -1,5 +1,15 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { transferClient, type TransferClient, type TransferClientOptions } from 'transfer-callbacks/client';
+import { inspect } from 'node:util';
+import { expect, onTestFinished } from 'vitest';
+import {
+  transferClient,
+  TransferClientError,
+  type Transaction,
+  type TransferClient,
+  type TransferClientOptions,
+} from 'transfer-callbacks/client';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { later } from '../core/support.js';
 import { serve } from '../support/serve.js';
 
 export const credentials = { apiKey: 'key-1', apiSecret: 'a-secret-that-must-not-be-seen' };
@@ -11,7 +21,7 @@ export interface Received {
   readonly body: string;
 }
 
-/** What a service of a test answers: a status and a body, or whatever else it does with the response. */
+/** How a service of a test responds: a status and a body, or anything else that it does with the response. */
 export type Reply =
   readonly [status: number, body: unknown, headers?: Record<string, string>] | ((response: ServerResponse) => void);
 
@@ -19,17 +29,19 @@ export interface Service {
   readonly baseUrl: string;
   readonly received: Received[];
   readonly client: TransferClient;
-  readonly close: () => Promise<void>;
 }
 
-/** A service that answers with `replies` in turn, the last one again and again, or with what `reply` makes of a request. */
+/**
+ * Starts a service for one test. It responds with `replies` in turn, the last one again and again, or with what the
+ * function returns for a request.
+ */
 export async function startService(
   replies: readonly Reply[] | ((received: Received) => Reply),
   options: Partial<TransferClientOptions> = {},
 ): Promise<Service> {
   const received: Received[] = [];
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method, url, headers } = request;
     const body = ((await request.setEncoding('utf8').toArray()) as string[]).join('');
     received.push({ method, url, headers, body });
@@ -48,12 +60,51 @@ export async function startService(
       .end(typeof content === 'string' ? content : JSON.stringify(content));
   }
 
-  const { url, close } = await serve((request, response) => void answer(request, response));
+  const { url, close } = await serve((request, response) => void respond(request, response));
+  onTestFinished(close);
+  return { baseUrl: url, received, client: transferClient({ baseUrl: url, ...credentials, ...options }) };
+}
+
+/** The same, for queries: `reply` gets the id that is asked for. */
+export function startQueries(
+  reply: (id: string) => Reply,
+  options: Partial<TransferClientOptions> = {},
+): Promise<Service> {
+  return startService(({ url = '' }) => reply(decodeURIComponent(url.slice('/transactions/'.length))), options);
+}
+
+/** The error that a call of the client rejects with. No part of it shows the secret. */
+export async function catchError(call: Promise<unknown>): Promise<TransferClientError> {
+  const error = await call.then(
+    () => expect.fail('it did not reject'),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(TransferClientError);
+  expect(inspect(error, { depth: null, showHidden: true })).not.toContain(credentials.apiSecret);
+  return error as TransferClientError;
+}
+
+/** A client whose queries wait until their gate is opened. `read` are the ids, in the order of the queries. */
+export function gatedClient() {
+  const gates: { resolve: () => void }[] = [];
+  const read: string[] = [];
+  let isOpen = false;
   return {
-    baseUrl: url,
-    received,
-    client: transferClient({ baseUrl: url, ...credentials, ...options }),
-    close,
+    gates,
+    read,
+    async getTransaction(id: string): Promise<Transaction> {
+      read.push(id);
+      const gate = later();
+      gates.push(gate);
+      if (isOpen) gate.resolve();
+      await gate.promise;
+      return { ...transferSucceeded({ id }).data };
+    },
+    /** Opens every gate, those of later queries too. */
+    openAll(): void {
+      isOpen = true;
+      for (const gate of gates) gate.resolve();
+    },
   };
 }
 

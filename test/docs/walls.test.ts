@@ -74,7 +74,7 @@ describe.each([
     'client knows core, and calls with fetch',
     'src/client/planted.ts',
     ['express', 'node:http', 'ioredis', 'undici', '../http/answers.js', '../stores/memory.js', '../sandbox/index.js'],
-    ['zod/v4', './errors.js', '../core/receiver.js'],
+    ['zod/v4', 'node:diagnostics_channel', './errors.js', '../core/receiver.js'],
   ],
   [
     'metrics knows core, and no metrics library',
@@ -118,7 +118,7 @@ describe.each([
     ['node:assert/strict', './fixtures.js', '../core/store.js', '../delivery/attempt.js'],
   ],
   [
-    'the command line knows delivery, the sandbox, the client and the verifiers',
+    'the command line knows delivery, the sandbox, the client, the verifiers and the shared stores',
     'src/cli/planted.ts',
     [
       'express',
@@ -131,7 +131,14 @@ describe.each([
       '../core/errors.js',
       '../index.js',
     ],
-    ['node:util', './terminal.js', '../delivery/attempt.js', '../sandbox/options.js', '../client/index.js'],
+    [
+      'node:util',
+      './terminal.js',
+      '../delivery/attempt.js',
+      '../sandbox/options.js',
+      '../client/index.js',
+      '../stores/redis.js',
+    ],
   ],
   [
     'the entry for apps without Express loads no router',

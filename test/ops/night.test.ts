@@ -6,9 +6,10 @@ import { reconcileTransfers, transferClient } from 'transfer-callbacks/client';
 import { transferFailed } from 'transfer-callbacks/testing';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { registerMetrics } from '../metrics/support.js';
-import { recorder } from '../core/support.js';
+import { recordingLogger } from '../support/logger.js';
 import { startSandbox } from '../sandbox/support.js';
-import { post, serve } from '../support/http.js';
+import { post } from '../support/post.js';
+import { serve } from '../support/serve.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 
 const secret = 'the-new-secret-of-the-url';
@@ -23,7 +24,7 @@ beforeEach(async () => {
 /** A merchant's app on Redis, and the service that calls it a thousand times as fast as in real life. */
 async function startNight({ accepts = [secret], callsWith = secret } = {}) {
   const { series } = registerMetrics();
-  const logger = recorder();
+  const logger = recordingLogger();
   const booked: string[] = [];
   const client = new Redis(redis.port, '127.0.0.1', { retryStrategy: () => 50, maxRetriesPerRequest: null });
   client.on('error', () => undefined); // The outcomes report it.

@@ -1,0 +1,169 @@
+import type { z } from 'zod/v4';
+import type { CallbackShape, TransferCallback } from '../core/callback.js';
+import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { TransferCallbackError } from '../core/errors.js';
+import { receiverDefaults } from '../core/options.js';
+import type { CallbackStore, StoreRecord } from '../core/store.js';
+import type { Transaction, TransferClient } from './client.js';
+import { deadlineSignal, withDeadline } from './deadline.js';
+import { lookUpTransfer } from './lookup.js';
+import { advise, toVerdict, type FateVerdict, type RecordReading, type ServiceReading } from './verdict.js';
+
+export interface FateOptions<C extends CallbackShape = TransferCallback> {
+  /** The service's id or your own externalId. */
+  id: string;
+  /** Without it the service is not asked. */
+  client?: Pick<TransferClient, 'getTransaction'> | undefined;
+  /** The store of your receiver. It must have `read`. Without it and without `receiver` no record is read. */
+  store?: Pick<CallbackStore, 'read'> | undefined;
+  /** Your receiver, in place of its store. */
+  receiver?: InspectingReceiver | undefined;
+  /** How long settled callbacks are remembered, in milliseconds. Default: that of `receiver`, or 7 days. */
+  retentionMs?: number | undefined;
+  /** How long the store may take, in milliseconds. Default 2 000. */
+  storeTimeoutMs?: number | undefined;
+  /** The receiver's `schema`, if it has one. */
+  schema?: z.ZodType<C> | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** What `transferFate` uses of a receiver. */
+export interface InspectingReceiver {
+  inspect(id: string): Promise<StoreRecord>;
+  readonly options?: { readonly retentionMs: number };
+}
+
+interface Fate<V extends FateVerdict, S extends ServiceReading['state'], R extends RecordReading['state']> {
+  verdict: V;
+  service: Extract<ServiceReading, { state: S }>;
+  record: Extract<RecordReading, { state: R }>;
+  /** The id that was asked for. */
+  id: string;
+  /** The id under which the record was looked up: the service's, or `id` if the service did not give it. */
+  recordId: string;
+  /** What the verdict means, for people. */
+  meaning: string;
+  /** What to do next, for people. */
+  advice: string;
+}
+
+/** What became of a transfer, and the two readings that show it. */
+export type TransferFate =
+  | Fate<'open', 'open', 'free'>
+  | Fate<'in_progress', ServiceReading['state'], 'claimed'>
+  | Fate<'handled', 'final', 'settled'>
+  | Fate<'missed' | 'missed_or_forgotten', 'final', 'free'>
+  | Fate<'conflict', 'final', 'settled'>
+  | Fate<'unfounded', 'open' | 'unknown', 'settled'>
+  | Fate<'unknown', 'unknown', 'free'>
+  | Fate<'undecided', ServiceReading['state'], RecordReading['state']>;
+
+/** What the readings need of the options. */
+type Sources = Omit<FateOptions, 'schema'>;
+
+const optionNames = ['id', 'client', 'store', 'receiver', 'retentionMs', 'storeTimeoutMs', 'schema', 'signal'];
+
+/**
+ * Tells what became of one transfer. Compares what the service responds with what the store has recorded. Only reads. Never rejects
+ * because one of the two cannot be read: the verdict is `undecided` then, with the error. Rejects with INVALID_ARGUMENT,
+ * or with the reason of `signal`.
+ */
+export async function transferFate<C extends CallbackShape = TransferCallback>(
+  options: FateOptions<C>,
+): Promise<TransferFate> {
+  checkOptions(options);
+  const { id, receiver, schema, signal } = options;
+  const retentionMs = options.retentionMs ?? receiver?.options?.retentionMs ?? receiverDefaults.retentionMs;
+  let service = await readService(options);
+  const recordId = 'transaction' in service ? service.transaction.id : id;
+  const record = await readRecord(options, recordId);
+  const judge = (): FateVerdict => toVerdict(service, record, findFacts(service, schema), retentionMs);
+  let verdict = judge();
+  if (verdict === 'unfounded') {
+    // The transfer may have become final between the two readings.
+    service = await readService(options);
+    verdict = judge();
+  }
+  signal?.throwIfAborted();
+  // The table of verdicts combines them with no other readings than the type does.
+  return { verdict, service, record, id, recordId, ...advise(verdict, service, record) } as TransferFate;
+}
+
+async function readService({ client, id, signal }: Sources): Promise<ServiceReading> {
+  if (client === undefined) return { state: 'unread', error: undefined };
+  const found = await lookUpTransfer(client, id, signal ?? new AbortController().signal);
+  switch (found.result) {
+    case 'final':
+      return {
+        state: 'final',
+        event: found.event,
+        transaction: found.transaction,
+        finalAt: findTime(found.transaction),
+      };
+    case 'open':
+      return { state: 'open', transaction: found.transaction };
+    case 'unknown':
+      return { state: 'unknown', error: found.error };
+    case 'failed':
+      return { state: 'unread', error: found.error };
+    case 'unread':
+      throw signal?.reason as Error;
+  }
+}
+
+async function readRecord(
+  { store, receiver, storeTimeoutMs = receiverDefaults.storeTimeoutMs, signal }: Sources,
+  id: string,
+): Promise<RecordReading> {
+  if (store === undefined && receiver === undefined) return { state: 'unread', error: undefined };
+  const tooLate = (): Error =>
+    new TransferCallbackError('STORE_TIMEOUT', `The store did not reply within ${storeTimeoutMs} ms.`);
+  try {
+    return await withDeadline(deadlineSignal(storeTimeoutMs, signal, tooLate), async () => {
+      const record = await (receiver === undefined ? store?.read?.(id) : receiver.inspect(id));
+      return record ?? { state: 'unread', error: new Error('The store resolved with no record.') };
+    });
+  } catch (error) {
+    signal?.throwIfAborted();
+    return { state: 'unread', error };
+  }
+}
+
+/** The facts that the service gives, as the receiver would see them. */
+function findFacts<C extends CallbackShape>(
+  service: ServiceReading,
+  schema: z.ZodType<C> | undefined,
+): Partial<Record<string, unknown>> {
+  if (service.state !== 'final') return {};
+  const { event, transaction } = service;
+  const checked = schema?.safeParse({ event, data: transaction });
+  return checked?.success === true ? checked.data.data : transaction;
+}
+
+function findTime({ timestamp }: Transaction): Date | undefined {
+  const at = typeof timestamp === 'string' ? new Date(timestamp) : undefined;
+  return at === undefined || Number.isNaN(at.getTime()) ? undefined : at;
+}
+
+function checkOptions(options: Sources): void {
+  onlyKnownOptions(options, optionNames);
+  const { id, client, store, receiver, retentionMs, storeTimeoutMs } = options;
+  if (typeof id !== 'string' || id === '') throw invalidArgument('id', 'the id or externalId of a transfer', id);
+  if (client === undefined && store === undefined && receiver === undefined) {
+    throw invalidArgument('client', 'given, or `store` or `receiver`', client);
+  }
+  if (store !== undefined && receiver !== undefined) {
+    throw invalidArgument('store', 'left out beside `receiver`, which has it', store);
+  }
+  if (client !== undefined && typeof (client as Partial<typeof client>).getTransaction !== 'function') {
+    throw invalidArgument('client', 'made by transferClient()', client);
+  }
+  if (store !== undefined && typeof (store as Partial<typeof store> | null)?.read !== 'function') {
+    throw invalidArgument('store', 'a store that has `read`', store);
+  }
+  if (receiver !== undefined && typeof (receiver as Partial<typeof receiver>).inspect !== 'function') {
+    throw invalidArgument('receiver', 'made by transferCallbackReceiver()', receiver);
+  }
+  if (retentionMs !== undefined) wholeNumber('retentionMs', retentionMs, 1, Number.MAX_SAFE_INTEGER);
+  if (storeTimeoutMs !== undefined) wholeNumber('storeTimeoutMs', storeTimeoutMs, 1);
+}
