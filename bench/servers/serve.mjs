@@ -1,12 +1,12 @@
 import { createServer } from 'node:http';
 
-/** The servers of this process that in-process.mjs has imported, in order. */
+/** The servers of this process, where in-process-server.mjs has imported them. */
 export const served = [];
 
 /** Serves on a free port, tells run.mjs which, and whenever it asks, the processor time used so far; ends with it. */
 export function serve(listener) {
   const server = createServer(listener);
-  if (process.send === undefined) {
+  if (process.env.IN_PROCESS !== undefined) {
     served.push(server);
     return;
   }
