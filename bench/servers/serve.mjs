@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 /** The servers of this process, where in-process-server.mjs has imported them. */
 export const served = [];
 
-/** Serves on a free port, tells run.mjs which, and whenever it asks, the processor time used so far; ends with it. */
+/** Serves on a free port and sends it to the parent. Sends the processor time used so far whenever asked for it. */
 export function serve(listener) {
   const server = createServer(listener);
   if (process.env.IN_PROCESS !== undefined) {
@@ -11,7 +11,8 @@ export function serve(listener) {
     return;
   }
   server.listen(0, '127.0.0.1', () => process.send(server.address().port));
-  process.on('message', () => {
+  process.on('message', (message) => {
+    if (message !== 'cpu') return;
     const { user, system } = process.cpuUsage();
     process.send(user + system);
   });
@@ -21,10 +22,14 @@ export function serve(listener) {
 /** A client of the kind named, connected to the Redis of this run. All of its settings are the defaults. */
 export async function connectRedis(kind) {
   const port = Number(process.env.REDIS_PORT);
+  // Without a listener a lost connection would end the process.
+  const onError = () => undefined;
   if (kind === 'node-redis') {
     const { createClient } = await import('redis');
-    return createClient({ socket: { port, host: '127.0.0.1' } }).connect();
+    return createClient({ socket: { port, host: '127.0.0.1' } })
+      .on('error', onError)
+      .connect();
   }
   const { Redis } = await import('ioredis');
-  return new Redis({ port, host: '127.0.0.1', enableAutoPipelining: kind === 'ioredis-auto' });
+  return new Redis({ port, host: '127.0.0.1', enableAutoPipelining: kind === 'ioredis-auto' }).on('error', onError);
 }
