@@ -52,7 +52,7 @@ export async function measureSockets({ rounds, seconds, connectionCounts, only, 
 
 async function measure(generator, server, connections, durationMs) {
   const before = await ask(server, 'cpu');
-  const result = await ask(generator, { port: server.ready, connections, durationMs });
+  const result = await ask(generator, { ports: [server.ready], connections, durationMs });
   return { ...result, cpuMicros: ((await ask(server, 'cpu')) - before) / result.count };
 }
 

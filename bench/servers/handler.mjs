@@ -1,7 +1,9 @@
-// The handler of every server: empty in a benchmark; in guarantees.mjs it waits until it is told how to end.
+// The handler of every server: empty in a benchmark; in guarantees.mjs it waits until it is told how to end,
+// and in a herd of copies it takes HANDLER_MS.
 import { EventEmitter, once } from 'node:events';
 
-const tellings = new EventEmitter();
+// `once` listens for errors too: as many listeners as there are handlers running.
+const tellings = new EventEmitter().setMaxListeners(0);
 process.on('message', ({ id, how }) => {
   if (id !== undefined) tellings.emit(id, how);
 });
@@ -13,5 +15,14 @@ async function handleAsTold({ id }) {
   if (how === 'fail') throw new Error('The handler was told to fail.');
 }
 
+async function handleSlowly() {
+  await new Promise((resolve) => setTimeout(resolve, Number(process.env.HANDLER_MS)));
+}
+
+function chooseHandler() {
+  if (process.env.HANDLER === 'told') return handleAsTold;
+  return process.env.HANDLER_MS === undefined ? async () => {} : handleSlowly;
+}
+
 /** Handles the `data` of a callback. */
-export const handle = process.env.HANDLER === 'told' ? handleAsTold : async () => {};
+export const handle = chooseHandler();

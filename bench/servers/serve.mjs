@@ -1,9 +1,13 @@
 import { createServer } from 'node:http';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** The servers of this process, where in-process-server.mjs has imported them. */
 export const served = [];
 
-/** Serves on a free port and sends it to the parent. Sends the processor time used so far whenever asked for it. */
+/**
+ * Serves on a free port and sends it to the parent. Asked for `cpu`, it sends the processor time used so far, in µs;
+ * asked for `loop`, how long the event loop was blocked at most since it was asked before, in ms.
+ */
 export function serve(listener) {
   const server = createServer(listener);
   if (process.env.IN_PROCESS !== undefined) {
@@ -11,10 +15,17 @@ export function serve(listener) {
     return;
   }
   server.listen(0, '127.0.0.1', () => process.send(server.address().port));
+  const loop = monitorEventLoopDelay({ resolution: 10 });
   process.on('message', (message) => {
-    if (message !== 'cpu') return;
-    const { user, system } = process.cpuUsage();
-    process.send(user + system);
+    if (message === 'cpu') {
+      const { user, system } = process.cpuUsage();
+      process.send(user + system);
+    }
+    if (message === 'loop') {
+      process.send(loop.max / 1e6);
+      loop.enable();
+      loop.reset();
+    }
   });
   process.on('disconnect', () => process.exit());
 }
@@ -30,6 +41,7 @@ export async function connectRedis(kind) {
       .on('error', onError)
       .connect();
   }
-  const { Redis } = await import('ioredis');
+  const { Cluster, Redis } = await import('ioredis');
+  if (kind === 'cluster') return new Cluster(JSON.parse(process.env.REDIS_NODES)).on('error', onError);
   return new Redis({ port, host: '127.0.0.1', enableAutoPipelining: kind === 'ioredis-auto' }).on('error', onError);
 }

@@ -29,16 +29,17 @@ export function moveToCore1() {
 }
 
 /**
- * Starts a script of this folder and waits for its first message, which `ready` holds. `core` pins it.
+ * Starts a script of this folder and waits for its first message, which `ready` holds. `core` pins it; `quiet` drops
+ * what it prints.
  *
  * The memory store warns once when it is full; then it forgets, as in production.
  */
-export async function startNode(script, args = [], { env = {}, core, flags = [] } = {}) {
+export async function startNode(script, args = [], { env = {}, core, flags = [], quiet = false } = {}) {
   const file = fileURLToPath(new URL(`../${script}`, import.meta.url));
   const words = [process.execPath, '--disable-warning=TRANSFER_CALLBACKS_MEMORY_STORE_FULL', ...flags, file, ...args];
   if (core !== undefined && canPin) words.unshift('taskset', '-c', String(core));
   const child = spawn(words[0], words.slice(1), {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    stdio: ['ignore', quiet ? 'ignore' : 'inherit', quiet ? 'ignore' : 'inherit', 'ipc'],
     env: { ...process.env, ...env },
   });
   children.add(child);
