@@ -6,9 +6,9 @@ import { measureMemory } from './scale/memory.mjs';
 import { measurePostgres } from './scale/postgres.mjs';
 import { measureRedis } from './scale/redis.mjs';
 import { measureWorkers } from './scale/workers.mjs';
+import { moveToAllCores } from './support/processes.mjs';
 import { toMarkdown } from './support/tables.mjs';
 
-// The parts that use both cores come first: `measureRedis` and `measureBursts` leave this process on one.
 const parts = {
   memory: measureMemory,
   postgres: measurePostgres,
@@ -21,7 +21,10 @@ const parts = {
 export async function measureScale({ names = Object.keys(parts), ...options }) {
   const tables = [];
   for (const [name, measure] of Object.entries(parts)) {
-    if (names.includes(name)) tables.push(...(await measure(options)));
+    if (!names.includes(name)) continue;
+    // The part before may have left this process on one.
+    moveToAllCores();
+    tables.push(...(await measure(options)));
   }
   return tables;
 }

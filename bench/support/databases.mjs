@@ -2,7 +2,9 @@
 import { startPostgres as startTestPostgres } from '../../test/support/postgres.ts';
 import { packageUnderTest } from '../package.mjs';
 
-export { startRedis, startRedisCluster } from '../../test/support/redis.ts';
+import { startRedis, startRedisCluster } from '../../test/support/redis.ts';
+
+export { startRedis, startRedisCluster };
 
 /** Starts a PostgreSQL with the tables of servers/postgres.mjs. */
 export async function startPostgres() {
@@ -16,4 +18,18 @@ export async function startPostgres() {
     CREATE TABLE handled_rows (LIKE transfer_callbacks INCLUDING ALL);
     CREATE TABLE ledger (payout text, amount numeric)`);
   return server;
+}
+
+/** The versions of the servers. */
+export async function databaseVersions() {
+  const redis = await startRedis();
+  const postgres = await startTestPostgres();
+  try {
+    const info = String(await redis.command('INFO', 'server'));
+    const { rows } = await postgres.pool().query('SHOW server_version');
+    return { Redis: /^redis_version:(\S+)/m.exec(info)[1], PostgreSQL: rows[0].server_version };
+  } finally {
+    await redis.stop();
+    await postgres.stop();
+  }
 }

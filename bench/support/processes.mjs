@@ -24,8 +24,13 @@ function succeeds(command, ...args) {
 }
 
 /** Keeps this process, and what it starts from now on, on core 1: core 0 is for the servers under test. */
-export function moveToCore1() {
-  if (canPin) execFileSync('taskset', ['-a', '-c', '-p', '1', String(process.pid)], { stdio: 'ignore' });
+export const moveToCore1 = () => moveTo('1');
+
+/** Undoes `moveToCore1`. */
+export const moveToAllCores = () => moveTo(`0-${cpus().length - 1}`);
+
+function moveTo(cores) {
+  if (canPin) execFileSync('taskset', ['-a', '-c', '-p', cores, String(process.pid)], { stdio: 'ignore' });
 }
 
 /**
