@@ -73,7 +73,7 @@ function print(rows) {
   }
 }
 
-if (import.meta.main ?? process.argv[1] === fileURLToPath(import.meta.url)) {
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values } = parseArgs({
     options: {
       rounds: { type: 'string', default: '25' },
