@@ -2,14 +2,14 @@ import { packageUnderTest } from '../package.mjs';
 import { startPostgres } from '../support/databases.mjs';
 import { startLoad } from './load.mjs';
 
-/** Rows as the store writes them, half of them a month old. Their ids are as random as those of the service look. */
+/** Rows as the store writes them, settled evenly over the last 30 days, in the order of time. */
 const fillSql = `INSERT INTO transfer_callbacks
   SELECT gen_random_uuid(), 'transfer.success', 'payout-' || i, '["SUCCESS",15000,"XAF","payout-' || i || '"]',
     settled_at, settled_at + interval '7 days'
   FROM generate_series($1::int, $2::int) AS i,
-    LATERAL (SELECT now() - CASE WHEN i % 2 = 0 THEN interval '30 days' ELSE interval '1 hour' END AS settled_at) AS t`;
+    LATERAL (SELECT now() - interval '30 days' * (1 - i / $3::float8) AS settled_at) AS t`;
 const batch = 250_000;
-const weekMs = 604_800_000;
+const halfAMonthMs = 15 * 86_400_000;
 
 /** Cost per callback on an empty table, on a full one, and while `prune` deletes half of that. */
 export async function measurePostgres({ quick, postgresRows }) {
@@ -28,14 +28,14 @@ export async function measurePostgres({ quick, postgresRows }) {
     await load.measure(32, durationMs);
     await measure('0');
     for (let from = 1; from <= size; from += batch) {
-      await pool.query(fillSql, [from, Math.min(size, from + batch - 1)]);
+      await pool.query(fillSql, [from, Math.min(size, from + batch - 1), size]);
     }
     await pool.query('ANALYZE transfer_callbacks');
     const bytes = await pool.query(`SELECT pg_total_relation_size('transfer_callbacks') AS bytes`);
     await measure(size.toLocaleString('en'));
 
     const startedAt = performance.now();
-    const pruning = packageUnderTest.postgresStore(pool).prune({ olderThanMs: 2 * weekMs });
+    const pruning = packageUnderTest.postgresStore(pool).prune({ olderThanMs: halfAMonthMs });
     await measure(`${size.toLocaleString('en')}, with \`prune\` running`);
     const pruned = await pruning;
     const seconds = (performance.now() - startedAt) / 1_000;
