@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { testGuarantees } from './guarantees.mjs';
 import { measureInProcess } from './in-process.mjs';
-import { measureScale } from './scale.mjs';
+import { measureScale, scaleParts } from './scale.mjs';
 import { drawChart, themes } from './support/chart.mjs';
 import { databaseVersions } from './support/databases.mjs';
 import { describeMachine, versionOf } from './support/machine.mjs';
@@ -33,7 +33,6 @@ const parts = {
       layers: true,
     }),
   guarantees: (quick) => testGuarantees({ quick }),
-  scale: (quick) => measureScale({ quick, redisIds: 1_000_000, postgresRows: 1_000_000 }),
   sockets: (quick) =>
     measureSockets({
       rounds: quick ? 1 : 5,
@@ -42,7 +41,15 @@ const parts = {
       only: /(?:)/,
       by: 'throughput',
     }),
+  ...Object.fromEntries(
+    scaleParts.map((name) => [
+      name,
+      (quick) => measureScale({ names: [name], quick, redisIds: 1_000_000, postgresRows: 1_000_000 }),
+    ]),
+  ),
 };
+/** No part takes half as long, even on a slow machine. */
+const mostMinutes = 10;
 
 const { values: options, positionals: names } = parseArgs({
   options: {
@@ -53,7 +60,8 @@ const { values: options, positionals: names } = parseArgs({
   allowPositionals: true,
 });
 const unknown = names.find((name) => !(name in parts));
-if (unknown !== undefined) throw new Error(`Expected a part to be one of ${Object.keys(parts)}, got ${unknown}.`);
+if (unknown !== undefined)
+  throw new Error(`Expected a part to be one of ${Object.keys(parts).join(', ')}, got ${unknown}.`);
 // Figures of a quick run mean nothing, and must not be committed.
 const quickFolder = join(tmpdir(), 'transfer-callbacks-results');
 const folder = options.out ?? (options.quick ? quickFolder : fileURLToPath(new URL('results', import.meta.url)));
@@ -75,7 +83,17 @@ async function runPart(name, run) {
   process.stdout.write(`${name} … `);
   // The part before may have left this process on one.
   moveToAllCores();
-  const figures = await parts[name](options.quick);
+  const limit = setTimeout(() => {
+    // What it has started would disturb the parts that follow.
+    console.error(`took over ${mostMinutes} minutes. Again: npm run results -- ${name}, and the parts after it`);
+    process.exit(1);
+  }, 60_000 * mostMinutes);
+  let figures;
+  try {
+    figures = await parts[name](options.quick);
+  } finally {
+    clearTimeout(limit);
+  }
   await writeFile(dataFile(name), `${JSON.stringify({ run, figures }, undefined, 2)}\n`);
   console.log(`${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
 }

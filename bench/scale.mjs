@@ -17,8 +17,10 @@ const parts = {
   bursts: measureBursts,
 };
 
+export const scaleParts = Object.keys(parts);
+
 /** Measures the parts named, all by default. Resolves with their tables. */
-export async function measureScale({ names = Object.keys(parts), ...options }) {
+export async function measureScale({ names = scaleParts, ...options }) {
   const tables = [];
   for (const [name, measure] of Object.entries(parts)) {
     if (!names.includes(name)) continue;
@@ -39,7 +41,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     allowPositionals: true,
   });
   const unknown = positionals.find((name) => !(name in parts));
-  if (unknown !== undefined) throw new Error(`Expected a part to be one of ${Object.keys(parts)}, got ${unknown}.`);
+  if (unknown !== undefined) throw new Error(`Expected a part to be one of ${scaleParts.join(', ')}, got ${unknown}.`);
   const tables = await measureScale({
     names: positionals.length === 0 ? undefined : positionals,
     quick: values.quick,

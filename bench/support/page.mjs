@@ -1,6 +1,7 @@
 // The page of the results, in Markdown.
 import { markOf } from '../guarantees.mjs';
 import { ownShares } from '../in-process.mjs';
+import { scaleParts } from '../scale.mjs';
 import { columns } from '../variants.mjs';
 import { toMarkdown } from './tables.mjs';
 
@@ -13,7 +14,7 @@ export function writePage(data) {
     data.sockets && socketsSection(data.sockets),
     data.guarantees && guaranteesSection(data.guarantees),
     data['in-process'] && inProcessSection(data['in-process']),
-    data.scale && scaleSection(data.scale),
+    scaleSection(data),
     versionsSection(data),
   ];
   return `${sections.filter(Boolean).join('\n\n')}\n`;
@@ -102,8 +103,13 @@ function inProcessSection({ run, figures }) {
   ].join('\n\n');
 }
 
-function scaleSection({ run, figures }) {
-  return ['## Scale', `${describe(run)} All of it on one machine.`, ...figures.map(toMarkdown)].join('\n\n');
+function scaleSection(data) {
+  const measured = scaleParts.filter((name) => name in data);
+  if (measured.length === 0) return undefined;
+  const tables = measured.flatMap((name) => data[name].figures);
+  return ['## Scale', `${describe(data[measured[0]].run)} All of it on one machine.`, ...tables.map(toMarkdown)].join(
+    '\n\n',
+  );
 }
 
 function versionsSection(data) {
