@@ -101,7 +101,10 @@ function measureBars({ bars, column }, rows, guarantees) {
   const index = columns.findIndex(({ title }) => title === column);
   return bars.map(({ name, label, guarantees: tested }) => {
     const { perSecond, own, ratios } = rows.find((row) => row.name === name);
-    const cells = guarantees?.find((row) => row.name === tested)?.cells;
+    const cells = guarantees
+      ?.find((row) => row.name === tested)
+      // A situation that does not arise is neither stood nor failed.
+      ?.cells.filter(({ holds }) => holds !== undefined);
     // The first bar is what the others are divided by.
     return { label, own, perSecond, ratio: ratios[index]?.median ?? 1, cells };
   });
