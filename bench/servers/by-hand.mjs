@@ -1,6 +1,7 @@
 // The route that a merchant writes without the package. Neither checks who is calling.
 import express from 'express';
 import { path } from '../callback.mjs';
+import { handle } from './handler.mjs';
 import { schema } from './schema.mjs';
 import { connectRedis, serve } from './serve.mjs';
 
@@ -14,11 +15,13 @@ const setIfAbsent = (key, ms) =>
   nodeRedis ? redis.set(key, 'claimed', { PX: ms, NX: true }) : redis.set(key, 'claimed', 'PX', ms, 'NX');
 const set = (key, ms) => (nodeRedis ? redis.set(key, 'done', { PX: ms }) : redis.set(key, 'done', 'PX', ms));
 
-async function handle() {}
-
 const app = express();
 app.use(express.json());
 app.post(path, kind === 'unsafe' ? unsafe : safe);
+// Express takes an error handler by its four parameters.
+app.use((_error, _request, response, _next) => {
+  response.sendStatus(500);
+});
 serve(app);
 
 /** One `SET NX` and nothing after: a crash or a failure in the handler loses the callback for good. */

@@ -2,6 +2,7 @@
 import express from 'express';
 import { secret } from '../callback.mjs';
 import { packageUnderTest } from '../package.mjs';
+import { handle } from './handler.mjs';
 import { connectRedis, serve } from './serve.mjs';
 
 const [, , edge, client] = process.argv;
@@ -10,8 +11,10 @@ const { memoryStore, redisStore, transferCallbackListener, transferCallbackRoute
 const options = {
   store: client === undefined ? memoryStore() : redisStore(await connectRedis(client)),
   verify: urlToken(secret),
-  async onSuccess() {},
-  async onFailed() {},
+  onSuccess: ({ data }) => handle(data),
+  onFailed: ({ data }) => handle(data),
+  // The situations of guarantees.mjs are failures, and each of them would be logged.
+  ...(process.env.HANDLER === 'told' && { logger: false }),
 };
 
 if (edge === 'router') {

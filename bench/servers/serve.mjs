@@ -1,19 +1,31 @@
 import { createServer } from 'node:http';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** The servers of this process that in-process.mjs has imported, in order. */
+/** The servers of this process, where in-process-server.mjs has imported them. */
 export const served = [];
 
-/** Serves on a free port, tells run.mjs which, and whenever it asks, the processor time used so far; ends with it. */
+/**
+ * Serves on a free port and sends it to the parent. Asked for `cpu`, it sends the processor time used so far, in µs;
+ * asked for `loop`, how long the event loop was blocked at most since it was asked before, in ms.
+ */
 export function serve(listener) {
   const server = createServer(listener);
-  if (process.send === undefined) {
+  if (process.env.IN_PROCESS !== undefined) {
     served.push(server);
     return;
   }
   server.listen(0, '127.0.0.1', () => process.send(server.address().port));
-  process.on('message', () => {
-    const { user, system } = process.cpuUsage();
-    process.send(user + system);
+  const loop = monitorEventLoopDelay({ resolution: 10 });
+  process.on('message', (message) => {
+    if (message === 'cpu') {
+      const { user, system } = process.cpuUsage();
+      process.send(user + system);
+    }
+    if (message === 'loop') {
+      process.send(loop.max / 1e6);
+      loop.enable();
+      loop.reset();
+    }
   });
   process.on('disconnect', () => process.exit());
 }
@@ -21,10 +33,15 @@ export function serve(listener) {
 /** A client of the kind named, connected to the Redis of this run. All of its settings are the defaults. */
 export async function connectRedis(kind) {
   const port = Number(process.env.REDIS_PORT);
+  // Without a listener a lost connection would end the process.
+  const onError = () => undefined;
   if (kind === 'node-redis') {
     const { createClient } = await import('redis');
-    return createClient({ socket: { port, host: '127.0.0.1' } }).connect();
+    return createClient({ socket: { port, host: '127.0.0.1' } })
+      .on('error', onError)
+      .connect();
   }
-  const { Redis } = await import('ioredis');
-  return new Redis({ port, host: '127.0.0.1', enableAutoPipelining: kind === 'ioredis-auto' });
+  const { Cluster, Redis } = await import('ioredis');
+  if (kind === 'cluster') return new Cluster(JSON.parse(process.env.REDIS_NODES)).on('error', onError);
+  return new Redis({ port, host: '127.0.0.1', enableAutoPipelining: kind === 'ioredis-auto' }).on('error', onError);
 }
