@@ -1,5 +1,5 @@
 import type { z } from 'zod/v4';
-import { transferCallbackSchema, type CallbackShape, type Given, type TransferCallback } from '../core/callback.js';
+import { transferCallbackSchema, type CallbackShape, type TransferCallback } from '../core/callback.js';
 import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { reconciliation, toCallback } from './callback.js';
 import type { Transaction, TransferClient } from './client.js';
@@ -40,7 +40,7 @@ const idsRemembered = 5_000;
 export function confirmWith<C extends CallbackShape = TransferCallback>(
   client: Pick<TransferClient, 'getTransaction'>,
   options: ConfirmOptions<C> = {},
-): (callback: Given<C>, context: { signal: AbortSignal; source?: string | undefined }) => Promise<Given<C>> {
+): (callback: NoInfer<C>, context: { signal: AbortSignal; source?: string | undefined }) => Promise<NoInfer<C>> {
   onlyKnownOptions(options, ['concurrency', 'timeoutMs', 'schema']);
   const { concurrency = 8, timeoutMs = 5_000, schema = transferCallbackSchema as unknown as z.ZodType<C> } = options;
   wholeNumber('concurrency', concurrency, 1);

@@ -67,9 +67,6 @@ export type CallbackFor<C, E extends CallbackShape['event']> = [Extract<C, { eve
   ? C & { event: E }
   : Extract<C, { event: E }>;
 
-/** `C` where it must not be inferred from: only `schema` says what it is. */
-export type Given<C> = [C][C extends unknown ? 0 : never];
-
 /** A zod schema that produces `C`: of `zod`, `zod/v4` or `zod/mini`. It must be synchronous. */
 export type CallbackSchema<C> = z.core.$ZodType<C>;
 

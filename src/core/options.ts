@@ -3,7 +3,6 @@ import {
   type CallbackFor,
   type CallbackSchema,
   type CallbackShape,
-  type Given,
   type TransferCallback,
 } from './callback.js';
 import { invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from './checks.js';
@@ -50,7 +49,8 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
    * handler, with the same id, event and facts; anything else, or a throw, is `unconfirmed`. Called for duplicates too.
    */
   confirm?:
-    ((callback: Given<C>, context: ConfirmContext) => Given<C> | undefined | Promise<Given<C> | undefined>) | undefined;
+    | ((callback: NoInfer<C>, context: ConfirmContext) => NoInfer<C> | undefined | Promise<NoInfer<C> | undefined>)
+    | undefined;
   /** Replaces the documented schema, for when the service changes a field. Must be synchronous. */
   schema?: CallbackSchema<C> | undefined;
   /** How long a verifier may take, in milliseconds; then the delivery is `unauthorized`. Default 5 000. */

@@ -62,8 +62,8 @@ interface Identified {
   externalId: string;
   event: CallbackShape['event'];
   status: CallbackShape['data']['status'];
-  /** When the transfer became final, as the callback says. Missing if a custom `schema` produces no text for it. */
-  timestamp?: string | undefined;
+  /** When the transfer became final, as the callback says. `undefined` if a custom `schema` produces no text for it. */
+  timestamp: string | undefined;
   /** How long the delivery waited for another one that held the claim, in milliseconds. 0 if it met none. */
   waitedMs: number;
 }

@@ -37,30 +37,35 @@ export function deliveryListener<C extends CallbackShape, Tx, Request extends In
   const late = verifiers.filter(({ readsCallback }) => readsCallback !== false);
 
   async function answerDelivery(request: Request, response: ServerResponse): Promise<void> {
-    const refusal = findRefusal(early, request);
-    let body: Body | undefined = refused;
-    if (refusal === undefined) {
-      body = request.method === 'POST' ? await readBody(request, bodyLimitBytes) : wrongMethod;
+    let delivery: string | undefined;
+    try {
+      const refusal = findRefusal(early, request);
+      let body: Body | undefined = refused;
+      if (refusal === undefined) {
+        body = request.method === 'POST' ? await readBody(request, bodyLimitBytes) : wrongMethod;
+      }
+      if (body === undefined) return; // The client is gone.
+      const { input, fault } = body;
+      const outcome = await receiver.receive(input, {
+        source: 'http',
+        verify: verifiers.length === 0 ? undefined : (refusal ?? ((callback) => acceptsAll(late, request, callback))),
+      });
+      ({ delivery } = outcome);
+      const isTooLarge = fault?.status === 413;
+      respond(request, response, toAnswer(outcome, fault), {
+        closes: receiver.closing || isTooLarge,
+        unread: (refusal !== undefined || fault !== undefined) && !request.complete && !request.readableEnded,
+        bodyLimitBytes,
+      });
+    } catch (error) {
+      // Other middleware has already responded. Close the connection: its status must not pass for ours.
+      const details = delivery === undefined ? { err: error } : { delivery, err: error };
+      receiver.options.logger.error(details, 'A transfer callback could not be answered.');
+      response.destroy();
     }
-    if (body === undefined) return; // The client is gone.
-    const { input, fault } = body;
-    const outcome = await receiver.receive(input, {
-      source: 'http',
-      verify: verifiers.length === 0 ? undefined : (refusal ?? ((callback) => acceptsAll(late, request, callback))),
-    });
-    const isTooLarge = fault?.status === 413;
-    respond(request, response, toAnswer(outcome, fault), {
-      closes: receiver.closing || isTooLarge,
-      unread: (refusal !== undefined || fault !== undefined) && !request.complete && !request.readableEnded,
-      bodyLimitBytes,
-    });
   }
 
   return function listenForTransferCallbacks(request, response) {
-    answerDelivery(request, response).catch((error: unknown) => {
-      // Other middleware has already responded. Close the connection: its status must not pass for ours.
-      receiver.options.logger.error({ err: error }, 'A transfer callback could not be answered.');
-      response.destroy();
-    });
+    void answerDelivery(request, response);
   };
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { CallbackShape, Given, TransferCallback } from '../core/callback.js';
+import type { CallbackShape, TransferCallback } from '../core/callback.js';
 import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
@@ -11,7 +11,7 @@ export interface HttpOptions<C = TransferCallback, Request = IncomingMessage> {
    * Whom to believe, since callbacks carry no documented signature (service §6.7): `urlToken`, `transferToken`,
    * `headerToken`, `basicAuth`, `ipAllowList` or a function of your own. All of a list must accept.
    */
-  verify?: Verifier<Given<C>, Request> | readonly Verifier<Given<C>, Request>[] | undefined;
+  verify?: NoInfer<Verifier<C, Request> | readonly Verifier<C, Request>[]> | undefined;
   /** The longest body that is read, in bytes. Default 102 400. What a parser in front has read is not counted. */
   bodyLimitBytes?: number | undefined;
 }
@@ -27,7 +27,7 @@ export type TransferCallbackOptions<
 /** The validated options with defaults applied. */
 export interface ResolvedHttpOptions<C extends CallbackShape, Tx, Request> {
   readonly receiver: TransferCallbackReceiver<C, Tx>;
-  readonly verifiers: readonly Verifier<Given<C>, Request>[];
+  readonly verifiers: readonly Verifier<C, Request>[];
   readonly bodyLimitBytes: number;
 }
 
@@ -41,7 +41,8 @@ export function resolveHttpOptions<C extends CallbackShape, Tx, Request>(
   onlyKnownOptions(options, ['verify', 'bodyLimitBytes', ...(madeBefore ? ['receiver'] : receiverOptionNames)]);
   const { verify, bodyLimitBytes = defaultBodyLimitBytes, ...rest } = options;
 
-  const verifiers = verify === undefined ? [] : [verify].flat();
+  const given: Verifier<C, Request> | readonly Verifier<C, Request>[] = verify ?? [];
+  const verifiers = [given].flat();
   if (verify !== undefined && (verifiers.length === 0 || verifiers.some((each) => typeof each !== 'function'))) {
     throw invalidSecret('verify', 'a function or a list of at least one', verify);
   }

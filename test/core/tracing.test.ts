@@ -99,31 +99,33 @@ test('the calls of a lease are traced with the name of the delivery, after a sec
   const memory = memoryStore();
   const events = listen();
   const ends = later();
-  let claims = 0;
+  const tokens = new Set<string>();
+  let hasBegun = false;
   const receiver = receiverOf({
     storeTimeoutMs: 10,
     leaseMs: 31,
     store: storeWith({
       claim(key, request) {
-        claims += 1;
+        tokens.add(request.token);
         return memory.claim(key, request);
       },
       lease: (lease) => ({
         async renew() {
-          if (claims > 1) return lease.renew();
+          if (!hasBegun || tokens.size > 1) return lease.renew();
           await lease.release();
           return false;
         },
       }),
     }),
     onSuccess: async () => {
+      hasBegun = true;
       await ends.promise;
       throw new Error('no');
     },
   });
   const delivering = receiver.receive(transferSucceeded());
   const calls = (): unknown[] => events.filter(({ phase }) => phase === 'start').map(({ context }) => context.call);
-  await vi.waitUntil(() => calls().lastIndexOf('renew') > calls().lastIndexOf('claim') && claims >= 2);
+  await vi.waitUntil(() => calls().lastIndexOf('renew') > calls().lastIndexOf('claim') && tokens.size >= 2);
   ends.resolve();
   const { delivery } = await delivering;
   expect(calls()).toContain('release');
