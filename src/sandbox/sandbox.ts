@@ -7,7 +7,8 @@ import type { SandboxAttempt } from './deliveries.js';
 import { resolveSandboxOptions, type ResolvedSandboxOptions, type TransferSandboxOptions } from './options.js';
 import type { TransferScenario } from './scenarios.js';
 import { serviceListener, type SandboxKeys } from './server.js';
-import { SandboxTransfers, type SandboxTransfer } from './transfers.js';
+import type { SandboxTransfer } from './transfer.js';
+import { SandboxTransfers } from './transfers.js';
 
 /** A running imitation of the transfer service. */
 export interface TransferSandbox {
@@ -25,6 +26,12 @@ export interface TransferSandbox {
    * scenario. Resolves when the first of them has ended.
    */
   resend(idOrExternalId: string): Promise<void>;
+  /**
+   * Announces the other outcome of a final transfer under the same id, with up to 4 attempts of its own: what the
+   * documentation rules out (service §3.2) and real providers do. From then on a query shows that outcome. Resolves
+   * when the first attempt has ended.
+   */
+  contradict(idOrExternalId: string): Promise<void>;
   /**
    * Moves sandbox time on by `ms`: what is due happens in order, each at its own time; attempts that are due at the
    * same time are made concurrently. Resolves when they have ended. Do not await it within `onAttempt` or while
@@ -86,6 +93,7 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
       transfers.setScenario(externalId, scenario);
     },
     resend: (idOrExternalId) => transfers.resend(idOrExternalId),
+    contradict: (idOrExternalId) => transfers.contradict(idOrExternalId),
     advance: (ms) => clock.advance(ms),
     idle: () => clock.idle(),
     close: () => (closed ??= end()),
