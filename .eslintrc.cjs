@@ -60,7 +60,7 @@ module.exports = {
     wall(['src/delivery/**'], ['node:(?:https?|net)', core, ownRoom], 'delivery knows core and Node.'),
     wall(
       ['src/sandbox/**'],
-      ['node:(?:http|net|events)', core, delivery, ownRoom],
+      ['node:(?:http|net|events|fs/promises)', core, delivery, ownRoom],
       'sandbox knows core, delivery and Node.',
     ),
     wall(
