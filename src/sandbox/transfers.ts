@@ -98,8 +98,14 @@ export class SandboxTransfers {
     this.#chosen.set(externalId, scenario);
   }
 
-  list(): readonly SandboxTransfer[] {
-    return [...this.#byId.values()].map((transfer) => transfer.toPublic());
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  /** The newest ones, in the order of creation. */
+  list(newest = Infinity): readonly SandboxTransfer[] {
+    const all = [...this.#byId.values()];
+    return all.slice(Math.max(0, all.length - newest)).map((transfer) => transfer.toPublic());
   }
 
   #find(name: string): Transfer | undefined {

@@ -104,6 +104,15 @@ test('a transfer counts the attempts that are under way', async () => {
   expect(sandbox.transfers()).toMatchObject([{ underWay: 0, next: undefined }]);
 });
 
+test('of two deliveries of a transfer, the attempt that is planned first is its next', async () => {
+  const { url } = await startMerchant([500, 500, 500]);
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  await create(sandbox, { externalId: 'one' });
+  await sandbox.advance(41_000);
+  await sandbox.resend('one');
+  expect(sandbox.transfers()).toMatchObject([{ next: { number: 2, plannedAtMs: start + 71_000 } }]);
+});
+
 test('an attempt has the Content-Type that was sent and the Retry-After that was received', async () => {
   const { url } = await startMerchant((_received, count, response) => {
     if (count === 1) response.writeHead(503, { 'Retry-After': '7' });
