@@ -97,7 +97,7 @@ async function readPageFile(name: string): Promise<Reply> {
 
 /** What the page needs to create transfers, and to show an attempt as a command. */
 function toSettings(options: ResolvedSandboxOptions) {
-  const { host, apiKey, apiSecret, callbackUrl, callbackHeaders, finalAfterMs } = options;
+  const { host, apiKey, apiSecret, callbackUrl, callbackHeaders } = options;
   // Beyond loopback others may open the page. They are shown no secret that was given: it may be a real one.
   const mayShow = isLoopback(host);
   const masked = Object.keys(callbackHeaders).map((name) => [name, '…']);
@@ -109,7 +109,6 @@ function toSettings(options: ResolvedSandboxOptions) {
     callbackUrl: typeof callbackUrl === 'string' ? callbackUrl : null,
     hasCallbackUrl: callbackUrl !== undefined,
     callbackHeaders: mayShow ? callbackHeaders : (Object.fromEntries(masked) as Record<string, string>),
-    finalAfterMs,
     scenarios: transferScenarios,
   };
 }

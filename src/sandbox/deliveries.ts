@@ -1,6 +1,7 @@
 import { attemptsPerCallback, firstRetryMs } from '../core/service.js';
 import { attemptCallback, isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
 import type { SandboxClock } from './clock.js';
+import { explainAnswer } from './hints.js';
 import { limitPerOrigin } from './limit.js';
 import type { DeliveryConduct } from './scenarios.js';
 
@@ -24,6 +25,8 @@ export interface SandboxAttempt {
   readonly answer: AttemptAnswer;
   /** The `message` of an error or the `outcome` of a success in the body of the response, if it has one. */
   readonly reason: string | undefined;
+  /** What the answer means and what to do about it, in a sentence for people. Its words may change. */
+  readonly hint: string;
   /** When the next attempt of the same delivery is planned; `undefined` if this was the last. */
   readonly nextAtMs: number | undefined;
 }
@@ -106,7 +109,8 @@ export function callbackDeliverer(terms: DeliveryTerms) {
     const number = index === 0 ? 1 : index + copies;
     sent.forEach((each, copy) => {
       const reason = findReason(each.answer);
-      terms.record({ transferId, externalId, number: number + copy, plannedAtMs, ...each, reason, nextAtMs });
+      const hint = explainAnswer(each.answer, reason);
+      terms.record({ transferId, externalId, number: number + copy, plannedAtMs, ...each, reason, hint, nextAtMs });
     });
     if (acknowledged !== -1 && !before) delivery.onAcknowledged({ number: number + acknowledged, plannedAtMs });
     delivery.onState(

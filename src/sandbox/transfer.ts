@@ -39,6 +39,8 @@ export type SandboxTransfer = {
   readonly callbackUrl: string | undefined;
   /** Whether `callback` has been acknowledged with 2xx. */
   readonly delivered: boolean;
+  /** When it becomes final; `undefined` if it is. */
+  readonly finalDueMs: number | undefined;
   /** The attempt that is planned next, if one is. */
   readonly next: PlannedAttempt | undefined;
   /** How many attempts are under way. */
@@ -63,6 +65,7 @@ export interface TransferTerms {
   readonly facts: SandboxFacts;
   readonly scenario: TransferScenario;
   readonly createdAtMs: number;
+  readonly finalDueMs: number;
   readonly callbackUrl: string | undefined;
   /** Called after every change. */
   onChange(transfer: Transfer): void;
@@ -73,6 +76,7 @@ export class Transfer {
   readonly facts: SandboxFacts;
   readonly conduct: Conduct;
   readonly callbackUrl: string | undefined;
+  readonly finalDueMs: number;
   final: FinalOutcome | undefined;
   delivered = false;
   failingQueries: number;
@@ -85,6 +89,7 @@ export class Transfer {
     this.#terms = terms;
     this.facts = terms.facts;
     this.callbackUrl = terms.callbackUrl;
+    this.finalDueMs = terms.finalDueMs;
     this.conduct = conducts[terms.scenario];
     this.failingQueries = this.conduct.failingQueries ?? 0;
     this.#events = [{ type: 'created', atMs: terms.createdAtMs }];
@@ -130,9 +135,13 @@ export class Transfer {
       ...{ id, externalId, scenario, createdAtMs, callbackUrl, delivered: this.delivered, next, underWay },
       events: [...this.#events],
     };
-    if (this.final === undefined) return { ...known, state: 'pending', finalAtMs: undefined, callback: undefined };
+    if (this.final === undefined) {
+      const { finalDueMs } = this;
+      return { ...known, state: 'pending', finalDueMs, finalAtMs: undefined, callback: undefined };
+    }
     const { callback, atMs } = this.final;
     // A copy: a change to it must not change what a query responds.
-    return { ...known, state: callback.data.status, finalAtMs: atMs, callback: structuredClone(callback) };
+    const { status: state } = callback.data;
+    return { ...known, state, finalDueMs: undefined, finalAtMs: atMs, callback: structuredClone(callback) };
   }
 }

@@ -52,7 +52,7 @@ export class SandboxTransfers {
     if (conduct.early) {
       await clock.track(this.#finish(transfer, 'SUCCESS', clock.nowMs()));
     } else {
-      const atMs = clock.nowMs() + this.#options.finalAfterMs;
+      const atMs = transfer.finalDueMs;
       clock.at(atMs, () => this.#finish(transfer, conduct.outcome ?? 'SUCCESS', atMs));
     }
     // PENDING even if the callback was delivered before: the response of a real service was under way by then.
@@ -130,10 +130,12 @@ export class SandboxTransfers {
     const facts = this.#drawFacts(creation);
     const { id, externalId } = facts;
     const scenario = this.#chosen.get(externalId) ?? scenarioOf(externalId) ?? this.#options.scenario;
+    const createdAtMs = this.#terms.clock.nowMs();
     const transfer = new Transfer({
       facts,
       scenario,
-      createdAtMs: this.#terms.clock.nowMs(),
+      createdAtMs,
+      finalDueMs: createdAtMs + this.#options.finalAfterMs,
       callbackUrl: creation.callbackUrl ?? this.#defaultCallbackUrl(externalId),
       onChange: this.#onChange,
     });
