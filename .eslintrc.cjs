@@ -71,8 +71,8 @@ module.exports = {
     wall(
       ['src/cli/**'],
       [
-        'node:(?:util|module|events|timers/promises)',
-        String.raw`\.\./(?:client/index|http/verify)\.js`,
+        'node:(?:util|module|events|timers/promises|http|net|os|child_process)',
+        String.raw`\.\./(?:client/index|http/verify|node)\.js`,
         sandbox,
         delivery,
         ownRoom,
@@ -90,7 +90,7 @@ module.exports = {
       'The root entry is `node` and the router.',
     ),
     {
-      files: ['examples/**', 'test/**', '*.config.ts'],
+      files: ['examples/**', 'scripts/**', 'test/**', '*.config.ts'],
       rules: { 'no-console': 'off' },
     },
   ],
