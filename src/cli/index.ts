@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
 import { UsageError } from './arguments.js';
+import * as demo from './demo.js';
 import * as reconcile from './reconcile.js';
 import * as sandbox from './sandbox.js';
 import { print } from './terminal.js';
@@ -12,6 +13,7 @@ Commands:
   sandbox    Run the transfer service, imitated from its documentation
   trigger    Play one transfer of a scenario against a callback endpoint
   reconcile  Read transfers back from the service: final, open or unknown?
+  demo       See a merchant and the service at work, in the browser
 
   transfer-callbacks help <command>    Options of a command (-h, --help)
   transfer-callbacks --version         The version of the package (-v)
@@ -21,6 +23,7 @@ const commands = new Map([
   ['sandbox', sandbox],
   ['trigger', trigger],
   ['reconcile', reconcile],
+  ['demo', demo],
 ]);
 
 /** Options of the sandbox and the client that are not called the same with hyphens. */

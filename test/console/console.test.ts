@@ -144,7 +144,7 @@ describe('a transfer', () => {
     await sandbox.advance(1_000);
     const page = await openConsole(browser, sandbox, { permissions: ['clipboard-read', 'clipboard-write'] });
     const copy = async (name: string): Promise<string> => {
-      await page.getByRole('status').evaluate((status) => (status.textContent = ''));
+      await page.evaluate("document.getElementById('status').textContent = ''");
       await page.getByRole('button', { name }).click();
       await page.getByRole('status').getByText('Copied.').waitFor();
       return page.evaluate('navigator.clipboard.readText()');
@@ -302,9 +302,8 @@ describe('the stream', () => {
     await create(sandbox, { externalId: 't-201' });
     await page.getByRole('heading', { name: 'Transfers (200 of 201)' }).waitFor();
     const shown = await rows(page);
-    expect([shown.length, shown[0], shown.at(-1)]).toEqual([
-      ...[200, expect.stringContaining('t-201'), expect.stringContaining('t-2')],
-    ]);
+    expect(shown).toHaveLength(200);
+    expect([shown[0], shown.at(-1)].map((row) => row?.split(/\s/)[0])).toEqual(['t-201', 't-2']);
   });
 });
 
@@ -349,8 +348,8 @@ test('a page of another origin can neither read the console nor write to it', as
   expect(await attempt('advance', { method: 'POST', body: '{"ms":5000}', mode: 'no-cors' })).toBe('refused');
   await context.close();
   expect(received.length).toBeGreaterThan(0);
-  const clock = (await (await fetch(`${String(consoleUrl)}events`)).body?.getReader().read())?.value;
-  expect(new TextDecoder().decode(clock)).toContain(`"nowMs":${Date.parse('2026-01-15T10:30:00.000Z')}`);
+  await create(sandbox, {});
+  expect(sandbox.transfers()[0]?.createdAtMs).toBe(Date.parse('2026-01-15T10:30:00.000Z'));
 });
 
 describe('for everyone', () => {
