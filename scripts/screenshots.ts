@@ -35,7 +35,7 @@ async function create(externalId: string, thenMs: number): Promise<void> {
 
 async function take(name: string, address: string, text: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
-    const page = await browser.newPage({ viewport: { width: 1200, height: 760 }, colorScheme });
+    const page = await browser.newPage({ viewport: { width: 1280, height: 760 }, colorScheme });
     await page.goto(String(sandbox.consoleUrl) + address);
     await page.getByText(text).first().waitFor();
     await page.getByText('● live').waitFor();

@@ -116,6 +116,18 @@ describe('a transfer', () => {
     await shows(page, 'A query still shows the outcome');
   });
 
+  test('of ten attempts is told of in one sentence', async () => {
+    const { url } = await startMerchant([500]);
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    const page = await openConsole(browser, sandbox);
+    await create(sandbox, { externalId: 'burst-1' });
+    await sandbox.advance(1_000);
+    await page
+      .getByRole('status')
+      .getByText(/^burst-1: 10 attempts, (1 answered 500, )?9 answered 200(, 1 answered 500)?$/)
+      .waitFor();
+  });
+
   test('is queried as a merchant does, and shows its payload', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
     await create(sandbox, { externalId: 'query-fails-1' });

@@ -9,7 +9,7 @@ const transfers = new Map();
 let total = 0;
 /** @type {EventSource | undefined} */
 let stream;
-/** @type {Attempt[]} that the status line has not told */
+/** @type {Attempt[]} not told yet */
 const untold = [];
 /** @type {HTMLButtonElement} */
 const skip = $('skip');
@@ -65,7 +65,7 @@ function takeClock(clock) {
   beat();
 }
 
-/** Shows what the address names, or the newest transfer, or the form. */
+/** Shows what the address names, the newest transfer, or the form. */
 function show() {
   const [, kind = '', id = ''] = location.hash.split('/');
   const transfer = kind === 'transfer' ? transfers.get(id) : [...transfers.values()].at(-1);

@@ -1,7 +1,7 @@
 /** Finds an element of index.html. @type {Find} */
 export const $ = (id) => /** @type {any} */ (document.getElementById(id));
 
-/** Makes an element. A string among the children becomes text: no text of a stranger is read as HTML. @type {Make} */
+/** Makes an element. A string among the children becomes text, never HTML. @type {Make} */
 export const el = (tag, props = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) element.setAttribute(name, String(value));
@@ -60,8 +60,9 @@ export async function call(path, body, headers) {
   try {
     const response = await fetch(path, { ...init, headers: { 'Content-Type': 'application/json', ...headers } });
     const text = await response.text();
-    const { data, message } = JSON.parse(text || '{}');
-    return { text: `${response.status}\n${text}`, data, error: response.ok ? '' : message };
+    const reply = JSON.parse(text || '{}');
+    const shown = `${response.status}\n${JSON.stringify(reply, null, 2)}`;
+    return { text: shown, data: reply.data, error: response.ok ? '' : reply.message };
   } catch {
     return { error: 'The sandbox does not respond.' };
   }
@@ -82,6 +83,6 @@ document.addEventListener('click', async ({ target }) => {
     await navigator.clipboard.writeText(target.dataset.text ?? target.previousElementSibling?.textContent ?? '');
     say('Copied.');
   } catch {
-    say('Not copied: a browser allows it at localhost, at 127.0.0.1 and over https.');
+    say('Not copied: browsers allow it at localhost, 127.0.0.1, https.');
   }
 });

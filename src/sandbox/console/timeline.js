@@ -14,7 +14,7 @@ export function showTimeline(transfer) {
   const events = transfer.events.filter(({ type }) => type !== 'acknowledged'); // The attempt shows it.
   events.forEach((event, index) => {
     const shown = list.children[index];
-    // Queries in a row are one event, which changes.
+    // Queries in a row are one event.
     if (shown && event.type !== 'queried') return;
     shown?.remove();
     list.insertBefore(toElement(describe(event, transfer), events[index - 1]?.atMs), list.children[index] ?? null);
