@@ -69,7 +69,7 @@ module.exports = {
     wall(['src/delivery/**'], ['node:(?:https?|net)', core, ownRoom], 'delivery knows core and Node.'),
     wall(
       ['src/sandbox/**'],
-      ['node:(?:http|net|events)', core, delivery, ownRoom],
+      ['node:(?:http|net|events|fs/promises)', core, delivery, ownRoom],
       'sandbox knows core, delivery and Node.',
     ),
     wall(
@@ -80,8 +80,8 @@ module.exports = {
     wall(
       ['src/cli/**'],
       [
-        'node:(?:util|module|events|timers/promises)',
-        String.raw`\.\./(?:client/index|http/verify|stores/(?:redis|postgres))\.js`,
+        'node:(?:util|module|events|timers/promises|http|net|os|child_process)',
+        String.raw`\.\./(?:client/index|http/verify|node|stores/(?:redis|postgres))\.js`,
         sandbox,
         delivery,
         ownRoom,
@@ -99,7 +99,7 @@ module.exports = {
       'The root entry is `node` and the router.',
     ),
     {
-      files: ['examples/**', 'test/**', '*.config.ts'],
+      files: ['examples/**', 'scripts/**', 'test/**', '*.config.ts'],
       rules: { 'no-console': 'off' },
     },
   ],

@@ -1,3 +1,5 @@
+import { cp } from 'node:fs/promises';
+import { extname } from 'node:path';
 import { defineConfig } from 'tsup';
 
 const libraries = {
@@ -18,4 +20,12 @@ export default defineConfig({
   clean: true,
   // One copy of every module, whatever subpath it was reached through.
   splitting: true,
+  // Gives the CommonJS build `import.meta.url`, by which the sandbox finds the files of its console.
+  shims: true,
+  async onSuccess() {
+    // The browser runs these files as they are.
+    const shipped = new Set(['', '.html', '.css', '.js', '.svg']);
+    const filter = (path: string): boolean => shipped.has(extname(path));
+    await cp('src/sandbox/console', 'dist/console', { recursive: true, filter });
+  },
 });

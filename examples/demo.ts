@@ -21,6 +21,8 @@ between them, of 30, 60 and 120 s, take as many milliseconds here. Below: what
 each attempt was answered, what the handlers did, how each delivery ended.
 
 ${header()}`);
+// On a terminal somebody may want to look closer, while the demonstration runs.
+if (process.stdout.isTTY) console.log(`  ${paint('dim', `In the browser: ${String(service.consoleUrl)}`)}`);
 
 const startedAt = performance.now();
 let failures = 0;

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
 import { UsageError } from './arguments.js';
+import * as demo from './demo.js';
 import * as inspect from './inspect.js';
 import * as reconcile from './reconcile.js';
 import * as resend from './resend.js';
@@ -16,6 +17,7 @@ Commands:
   reconcile  Read transfers back from the service: final, open or unknown?
   inspect    Tell what became of one transfer, and what to do
   resend     Send the callback of a final transfer to your endpoint once more
+  demo       See a merchant and the service at work, in the browser
 
   transfer-callbacks help <command>    Options of a command (-h, --help)
   transfer-callbacks --version         The version of the package (-v)
@@ -27,6 +29,7 @@ const commands = new Map([
   ['reconcile', reconcile],
   ['inspect', inspect],
   ['resend', resend],
+  ['demo', demo],
 ]);
 
 /** Options of the sandbox and the client that are not called the same with hyphens. */

@@ -11,6 +11,7 @@ import {
   toScenario,
   UsageError,
 } from './arguments.js';
+import { openInBrowser } from './browser.js';
 import { attemptRows } from './rows.js';
 import { securedHelp, securedOptions, toCallbackOptions, unauthorizedHint } from './secured.js';
 import { jsonLine, paint, print } from './terminal.js';
@@ -36,6 +37,9 @@ ${securedHelp}
                              (default 1000)
   --scenario NAME            For transfers whose externalId does not begin with
                              a scenario (default success)
+  --open                     Open the console, a page that shows every transfer,
+                             in the browser
+  --no-console               Do not serve the console
   --seed N                   Repeats the ids of another run (default: random)
   --json                     Print one JSON object per line
 
@@ -54,6 +58,8 @@ const options = {
   'final-after': text,
   scenario: text,
   seed: text,
+  open: flag,
+  'no-console': flag,
   json: flag,
 };
 
@@ -64,6 +70,9 @@ export async function run(args: readonly string[]): Promise<number> {
   const { json = false, 'callback-url': callbackUrl } = values;
   const apiKey = values['api-key'] ?? process.env.SANDBOX_API_KEY;
   const apiSecret = values['api-secret'] ?? process.env.SANDBOX_API_SECRET;
+  if (values.open === true && values['no-console'] === true) {
+    throw new UsageError('Expected --open or --no-console, not both.');
+  }
   if (values.host === '') throw new UsageError('Expected --host to be an address, got "".');
   const seed = toNumber('--seed', values.seed) ?? randomSeed();
   const sandbox = await transferSandbox({
@@ -76,20 +85,29 @@ export async function run(args: readonly string[]): Promise<number> {
     finalAfterMs: toNumber('--final-after', values['final-after']),
     scenario: values.scenario === undefined ? undefined : toScenario(values.scenario),
     seed,
+    console: values['no-console'] !== true,
     onAttempt: json ? printJson : rowPrinter(),
   });
   // Before the greeting: its reader may send a signal immediately.
   const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
-  const { baseUrl, keys } = sandbox;
+  const { baseUrl, consoleUrl, keys } = sandbox;
   // A secret that was given is not repeated: it may be a real one.
   const shown = apiSecret === undefined ? keys : undefined;
   if (json)
-    print(jsonLine({ type: 'started', baseUrl, apiKey: keys.valid.apiKey, ...shown?.valid, seed, keys: shown }));
+    print(
+      jsonLine({ type: 'started', baseUrl, consoleUrl, apiKey: keys.valid.apiKey, ...shown?.valid, seed, keys: shown }),
+    );
   else
     print(greeting(sandbox, seed, { hasCallbackUrl: callbackUrl !== undefined, secretIsGiven: shown === undefined }));
+  if (values.open === true && consoleUrl !== undefined) openInBrowser(consoleUrl, printFailure);
   await stopped;
   await sandbox.close();
   return 0;
+}
+
+/** Standard error, since standard output may be JSON. */
+function printFailure(message: string): void {
+  process.stderr.write(`No browser was opened (${message}). Open the address by hand.\n`);
 }
 
 function printJson(attempt: SandboxAttempt): void {
@@ -112,14 +130,18 @@ interface Greeting {
   readonly secretIsGiven: boolean;
 }
 
-function greeting({ baseUrl, keys }: TransferSandbox, seed: number, { hasCallbackUrl, secretIsGiven }: Greeting) {
+function greeting(
+  { baseUrl, consoleUrl, keys }: TransferSandbox,
+  seed: number,
+  { hasCallbackUrl, secretIsGiven }: Greeting,
+) {
   const { valid, expired, revoked, merchantInactive } = keys;
   const secretOf = ({ apiSecret }: { apiSecret: string }, suffix = ''): string =>
     secretIsGiven ? `the one that was given${suffix}` : apiSecret;
   const body = hasCallbackUrl ? { amount: 15_000 } : { callbackUrl: 'http://localhost:3000/callbacks/transfers' };
   return `${paint('bold', 'The transfer service, imitated from its documentation')}
 
-  Base URL    ${paint('cyan', baseUrl)}
+  Base URL    ${paint('cyan', baseUrl)}${consoleUrl === undefined ? '' : `\n  Console     ${paint('cyan', consoleUrl)}`}
   API key     ${valid.apiKey}
   API secret  ${secretOf(valid)}
   Seed        ${seed}

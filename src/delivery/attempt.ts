@@ -2,10 +2,13 @@ import { request as httpRequest, type ClientRequest, type IncomingMessage } from
 import { request as httpsRequest } from 'node:https';
 import { pause } from '../core/timers.js';
 
-/** What became of one attempt: a complete answer, of whose body the first 4 096 bytes as text, or why there was none. */
-export type AttemptAnswer = { status: number; body: string } | { error: string };
+/**
+ * The response to one attempt, or why there was none. Of its body the first 4 096 bytes are kept, as text. `retryAfter`
+ * is the header of that name as it was received.
+ */
+export type AttemptAnswer = { status: number; body: string; retryAfter?: string | undefined } | { error: string };
 
-/** Any 2xx, and nothing else (service §4.3). */
+/** Whether the response is a 2xx: nothing else acknowledges a callback (service §4.3). */
 export function isAcknowledgement(answer: AttemptAnswer): boolean {
   return 'status' in answer && answer.status >= 200 && answer.status < 300;
 }
@@ -13,20 +16,20 @@ export function isAcknowledgement(answer: AttemptAnswer): boolean {
 export interface AttemptOptions {
   /** Default `application/json`, as documented (service §4.3). */
   contentType?: string | undefined;
-  /** Sent along with those of the attempt itself. See `requireHeaders`. */
+  /** Sent beside the headers of the attempt itself. See `requireHeaders`. */
   headers?: Readonly<Record<string, string>> | undefined;
-  /** Accepts any certificate of an https server: for a server whose address is known to be right. Default false. */
+  /** Accepts any certificate of an https server, for a server whose address is known to be right. Default false. */
   anyCertificate?: boolean | undefined;
   /**
-   * How long to wait for the whole answer, in milliseconds of real time. Default 10 000. How long the service waits
+   * How long to wait for the whole response, in milliseconds of real time. Default 10 000. How long the service waits
    * is not documented.
    */
   timeoutMs?: number | undefined;
-  /** Ends the attempt without an answer. */
+  /** Ends the attempt without a response. */
   signal?: AbortSignal | undefined;
   /** Sends the body in small pieces with pauses, as over a bad line. */
   pieces?: boolean | undefined;
-  /** Lets the merchant answer, and cuts the connection instead of reading what it said. */
+  /** Cuts the connection when the merchant responds, instead of reading the response. */
   dropAnswer?: boolean | undefined;
 }
 
@@ -62,14 +65,14 @@ export function attemptCallback(
       end({ error: `no answer within ${timeoutMs} ms` });
     }, timeoutMs);
 
-    // Only the first of these counts: a promise resolves once.
+    // Several of these events may come: the promise resolves with the first.
     request.on('error', (error: NodeJS.ErrnoException) => {
-      // Where a name has several addresses, the error of them all has a code and no message.
+      // If a name has several addresses and none responds, the error has a code and no message.
       end({ error: error.message || String(error.code) });
     });
     let answering = false;
     request.on('close', () => {
-      // An answer without a length ends with the connection, and only after this.
+      // A response without a length ends with its connection: its own `end` follows this event.
       if (!answering) end({ error: 'connection closed without an answer' });
     });
     request.on('response', (response) => {
@@ -82,7 +85,7 @@ export function attemptCallback(
     if (signal?.aborted === true) abort();
     else if (pieces) void sendInPieces(request, bytes);
     else request.end(bytes);
-  }).catch((error: unknown) => ({ error: String(error) })); // Not a URL, or not of HTTP.
+  }).catch((error: unknown) => ({ error: String(error) })); // `url` is no URL, or not one of HTTP.
 }
 
 function requestFor(url: string, length: number, options: AttemptOptions): ClientRequest {
@@ -90,9 +93,9 @@ function requestFor(url: string, length: number, options: AttemptOptions): Clien
   return (url.startsWith('https:') ? httpsRequest : httpRequest)(url, {
     method: 'POST',
     headers: { ...headers, 'Content-Type': contentType, 'Content-Length': length },
-    // Left out otherwise: an explicit `true` would overrule NODE_TLS_REJECT_UNAUTHORIZED.
+    // An explicit `true` would overrule NODE_TLS_REJECT_UNAUTHORIZED.
     ...(anyCertificate && { rejectUnauthorized: false }),
-    // A kept connection could be closed by the merchant just when the next attempt is sent on it.
+    // The merchant could close a kept connection just when the next attempt is sent on it.
     agent: false,
   });
 }
@@ -103,7 +106,8 @@ function readToEnd(response: IncomingMessage, end: (answer: AttemptAnswer) => vo
     if (kept.length < keptBodyBytes) kept = Buffer.concat([kept, chunk]).subarray(0, keptBodyBytes);
   });
   response.on('end', () => {
-    end({ status: Number(response.statusCode), body: kept.toString() });
+    const { 'retry-after': retryAfter } = response.headers;
+    end({ status: Number(response.statusCode), body: kept.toString(), retryAfter });
   });
   response.on('error', () => {
     end({ error: 'answer cut short' });

@@ -1,6 +1,6 @@
 import { invalidArgument, invalidSecret } from '../core/checks.js';
 
-/** The headers that each attempt sets itself, and one that would contradict them. */
+/** The headers that each attempt sets itself, and Transfer-Encoding, which would contradict Content-Length. */
 const ownHeaders = ['Host', 'Connection', 'Content-Type', 'Content-Length', 'Transfer-Encoding'];
 const ownNames = new Set(ownHeaders.map((name) => name.toLowerCase()));
 
@@ -12,7 +12,7 @@ export function requireHeaders(
   headers: unknown,
   option = 'headers',
 ): asserts headers is Readonly<Record<string, string>> {
-  // The entries of a `Headers` or a `Map` are no properties: they would be left out without a word.
+  // The entries of a `Headers` or a `Map` are not properties: they would silently be left out.
   if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers) {
     throw invalidArgument(option, 'an object of names and values', headers);
   }

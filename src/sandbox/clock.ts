@@ -20,7 +20,7 @@ export class SandboxClock {
   readonly #running = new Set<Promise<unknown>>();
   readonly #speed: number;
   readonly #startedAt = performance.now();
-  /** Where time started, plus what it was advanced by. */
+  /** When time started, plus what it was advanced by. */
   #baseMs: number;
   #timer: NodeJS.Timeout | undefined;
   #advanced = Promise.resolve();
@@ -30,6 +30,16 @@ export class SandboxClock {
   constructor(startMs: number, speed: number) {
     this.#baseMs = startMs;
     this.#speed = speed;
+  }
+
+  /** How many times as fast as real time it runs; 0 for a manual clock. */
+  get speed(): number {
+    return this.#speed;
+  }
+
+  /** When the next work is due. */
+  get nextMs(): number | undefined {
+    return this.#agenda.nextMs;
   }
 
   nowMs(): number {
@@ -54,7 +64,7 @@ export class SandboxClock {
     }
   }
 
-  /** Moves time on by `ms`, stopping at each instant at which something is due until that work has ended. */
+  /** Moves time on by `ms`. Stops at each instant at which work is due until that work has ended. */
   async advance(ms: number): Promise<void> {
     wholeNumber('ms', ms, 0);
     // Serialised: concurrent calls would corrupt the clock.
@@ -62,7 +72,7 @@ export class SandboxClock {
     await this.#advanced;
   }
 
-  /** Resolves when nothing is under way; where time runs by itself, when nothing is due either. */
+  /** Resolves when nothing is under way and, unless the clock is manual, nothing is due. */
   async idle(): Promise<void> {
     while (this.#running.size > 0 || (this.#speed > 0 && this.#agenda.nextMs !== undefined)) {
       await new Promise<void>((resolve) => {
@@ -71,7 +81,7 @@ export class SandboxClock {
     }
   }
 
-  /** Forgets everything due; resolves when what is under way has ended. */
+  /** Forgets everything that is due. Resolves when the work under way has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#agenda.clear();
@@ -105,7 +115,7 @@ export class SandboxClock {
     clearTimeout(this.#timer);
     const nextMs = this.#agenda.nextMs;
     if (this.#speed === 0 || nextMs === undefined) return;
-    // A delay longer than a timer can keep would fire immediately.
+    // Node fires a timer immediately if its delay is longer than it can keep.
     const delayMs = Math.min(maxTimerMs, Math.max(0, Math.ceil((nextMs - this.nowMs()) / this.#speed)));
     this.#timer = setTimeout(() => {
       this.#runDue();
@@ -113,7 +123,7 @@ export class SandboxClock {
     }, delayMs);
   }
 
-  /** Makes those who wait for `idle` look again. */
+  /** Lets every caller of `idle` check again. */
   #wake(): void {
     const waiting = this.#waiting;
     this.#waiting = [];

@@ -1,10 +1,11 @@
 import { attemptsPerCallback, firstRetryMs } from '../core/service.js';
 import { attemptCallback, isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
 import type { SandboxClock } from './clock.js';
+import { explainAnswer } from './hints.js';
 import { limitPerOrigin } from './limit.js';
 import type { DeliveryConduct } from './scenarios.js';
 
-/** One delivery attempt and what became of it. */
+/** One delivery attempt that has ended. */
 export interface SandboxAttempt {
   readonly transferId: string;
   readonly externalId: string;
@@ -18,10 +19,14 @@ export interface SandboxAttempt {
   readonly durationMs: number;
   /** The body as it was sent. */
   readonly body: string;
+  /** The Content-Type as it was sent. */
+  readonly contentType: string;
   /** `{ error: 'lost' }` for an attempt that the scenario kept from the merchant. */
   readonly answer: AttemptAnswer;
-  /** What the response says of itself: the `message` of an error, or the `outcome` of a success, if it has one. */
+  /** The `message` of an error or the `outcome` of a success in the body of the response, if it has one. */
   readonly reason: string | undefined;
+  /** What the answer means and what to do about it, in a sentence for people. Its words may change. */
+  readonly hint: string;
   /** When the next attempt of the same delivery is planned; `undefined` if this was the last. */
   readonly nextAtMs: number | undefined;
 }
@@ -32,16 +37,19 @@ export interface PlannedAttempt {
   readonly plannedAtMs: number;
 }
 
+/** What a delivery is waiting for: the end of so many attempts, or the time of the next one. */
+export type DeliveryState = { readonly underWay: number } | { readonly next: PlannedAttempt };
+
 export interface Delivery {
   readonly transferId: string;
   readonly externalId: string;
   readonly url: string;
   readonly body: string;
   readonly conduct: DeliveryConduct;
-  /** Called with the attempt that follows, and with `undefined` while one is under way or when no more will follow. */
-  onPlanned(next: PlannedAttempt | undefined): void;
-  /** Called after an attempt was acknowledged, with the time it was planned for. */
-  onAcknowledged(plannedAtMs: number): void;
+  /** Called whenever the state changes; with `undefined` when the delivery has ended. */
+  onState(state: DeliveryState | undefined): void;
+  /** Called with the first attempt that was acknowledged, after it was recorded. */
+  onAcknowledged(attempt: PlannedAttempt): void;
 }
 
 export interface DeliveryTerms {
@@ -53,7 +61,7 @@ export interface DeliveryTerms {
   record(attempt: SandboxAttempt): void;
 }
 
-type Sent = Pick<SandboxAttempt, 'sentAtMs' | 'durationMs' | 'body' | 'answer'>;
+type Sent = Pick<SandboxAttempt, 'sentAtMs' | 'durationMs' | 'body' | 'contentType' | 'answer'>;
 
 /** A guess: the backoff is documented to be exponential, but not its factor (service §8). */
 export const backoffFactor = 2;
@@ -61,15 +69,18 @@ export const backoffFactor = 2;
 /** At one origin. 8 000 concurrent sockets made most attempts fail; 100 are as fast as the merchant. */
 const attemptsAtOnce = 100;
 
-/** Delivers callbacks as the service does (service §6), each with a schedule of its own. */
+/** Delivers callbacks as the service does (service §6), each with its own schedule. */
 export function callbackDeliverer(terms: DeliveryTerms) {
   // By origin, so that a merchant that hangs delays only its own callbacks.
   const limit = limitPerOrigin(attemptsAtOnce);
 
   async function send({ url, body, conduct }: Delivery, index: number): Promise<Sent> {
     const sentAtMs = terms.clock.nowMs();
-    if (index < (conduct.lost ?? 0)) return { sentAtMs, durationMs: 0, body, answer: { error: 'lost' } };
     const fault = index === 0 ? conduct.firstAttempt : undefined;
+    const contentType = fault === 'text/plain' ? fault : 'application/json';
+    if (index < (conduct.lost ?? 0)) {
+      return { sentAtMs, durationMs: 0, body, contentType, answer: { error: 'lost' } };
+    }
     const sentBody = fault === 'cut short' ? body.slice(0, body.length / 2) : body;
     const startedAt = performance.now();
     const answer = await attemptCallback(url, sentBody, {
@@ -78,39 +89,43 @@ export function callbackDeliverer(terms: DeliveryTerms) {
       signal: terms.signal,
       pieces: conduct.pieces,
       dropAnswer: fault === 'answer dropped',
-      contentType: fault === 'text/plain' ? fault : undefined,
+      contentType,
     });
-    return { sentAtMs, durationMs: Math.round(performance.now() - startedAt), body: sentBody, answer };
+    return { sentAtMs, durationMs: Math.round(performance.now() - startedAt), body: sentBody, contentType, answer };
   }
 
-  /** The attempt of the schedule at `index`, in several copies if the scenario wants that, and then the next. */
+  /** Makes the attempt at `index` of the schedule, in several copies if the scenario wants that, and plans the next. */
   async function attempt(delivery: Delivery, index: number, plannedAtMs: number, before: boolean): Promise<void> {
     const { transferId, externalId, url, conduct } = delivery;
     const { copies = 1, repeated = false } = conduct;
-    delivery.onPlanned(undefined); // It is under way.
     const sending = Array.from({ length: index === 0 ? copies : 1 }, () => limit(url, () => send(delivery, index)));
+    delivery.onState({ underWay: sending.length });
     const sent = await Promise.all(sending);
 
-    const acknowledged = sent.some(({ answer }) => isAcknowledgement(answer));
-    const isLast = before || index + 1 === attemptsPerCallback || (acknowledged && !repeated);
+    const acknowledged = sent.findIndex(({ answer }) => isAcknowledgement(answer));
+    const isLast = before || index + 1 === attemptsPerCallback || (acknowledged !== -1 && !repeated);
     const pauseMs = firstRetryMs * backoffFactor ** index;
     const nextAtMs = isLast || terms.signal.aborted ? undefined : plannedAtMs + pauseMs;
     const number = index === 0 ? 1 : index + copies;
     sent.forEach((each, copy) => {
       const reason = findReason(each.answer);
-      terms.record({ transferId, externalId, number: number + copy, plannedAtMs, ...each, reason, nextAtMs });
+      const hint = explainAnswer(each.answer, reason);
+      terms.record({ transferId, externalId, number: number + copy, plannedAtMs, ...each, reason, hint, nextAtMs });
     });
-    if (acknowledged && !before) delivery.onAcknowledged(plannedAtMs);
+    if (acknowledged !== -1 && !before) delivery.onAcknowledged({ number: number + acknowledged, plannedAtMs });
+    delivery.onState(
+      nextAtMs === undefined ? undefined : { next: { number: number + sent.length, plannedAtMs: nextAtMs } },
+    );
     if (nextAtMs === undefined) return;
-    delivery.onPlanned({ number: number + sent.length, plannedAtMs: nextAtMs });
-    // At a high speed an attempt is sent later than planned. The pause before the next one is kept all the same.
+    // At a high speed an attempt is sent later than planned. Count from then: the pause must not become shorter.
     const lastSentAtMs = Math.max(...sent.map(({ sentAtMs }) => sentAtMs));
-    terms.clock.at(lastSentAtMs + pauseMs, () => attempt(delivery, index + 1, nextAtMs, acknowledged));
+    const wasAcknowledged = acknowledged !== -1;
+    terms.clock.at(lastSentAtMs + pauseMs, () => attempt(delivery, index + 1, nextAtMs, wasAcknowledged));
   }
 
   /**
-   * Sends the same bytes on every attempt, until one is answered with 2xx or 4 have been made, 0, 30, 90 and 210 s
-   * after `plannedAtMs`. Resolves when the first attempt has been answered; the clock makes the others. Never rejects.
+   * Sends the same bytes on every attempt until the response is a 2xx or 4 attempts have been made: 0, 30, 90 and 210 s
+   * after `plannedAtMs`. Resolves when the first attempt has ended; the clock makes the others. Never rejects.
    */
   return function deliverCallback(delivery: Delivery, plannedAtMs: number): Promise<void> {
     return attempt(delivery, 0, plannedAtMs, false);
@@ -123,6 +138,6 @@ function findReason(answer: AttemptAnswer): string | undefined {
     const { message, outcome } = JSON.parse(answer.body) as { message?: unknown; outcome?: unknown };
     return [message, outcome].find((text) => typeof text === 'string');
   } catch {
-    return undefined; // Not JSON, or nothing with properties.
+    return undefined; // The body is not JSON, or it is `null`.
   }
 }

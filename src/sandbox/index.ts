@@ -3,5 +3,5 @@ export type { TransferSandboxOptions } from './options.js';
 export { transferScenarios, type TransferScenario } from './scenarios.js';
 export type { AttemptAnswer } from '../delivery/attempt.js';
 export type { PlannedAttempt, SandboxAttempt } from './deliveries.js';
-export type { SandboxTransfer } from './transfers.js';
+export type { SandboxEvent, SandboxTransfer, ShownStatus } from './transfer.js';
 export type { SandboxKey, SandboxKeys } from './server.js';

@@ -1,5 +1,5 @@
-import { isIPv4 } from 'node:net';
 import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { isLoopback } from '../delivery/address.js';
 import { requireHeaders } from '../delivery/headers.js';
 import type { SandboxAttempt } from './deliveries.js';
 import { isScenario, transferScenarios, type TransferScenario } from './scenarios.js';
@@ -38,6 +38,8 @@ export interface TransferSandboxOptions {
   scenario?: TransferScenario | undefined;
   /** Whether callbacks may go to hosts other than 127.0.0.0/8, ::1 and localhost. Default false. */
   allowOtherHosts?: boolean | undefined;
+  /** Whether the sandbox serves its console, a page in the browser, at `consoleUrl`. Default true. */
+  console?: boolean | undefined;
   /** Called with each attempt when it has ended. Not awaited; what it throws becomes a warning of the process. */
   onAttempt?: ((attempt: SandboxAttempt) => unknown) | undefined;
 }
@@ -61,6 +63,7 @@ const optionNames: readonly (keyof TransferSandboxOptions)[] = [
   'seed',
   'scenario',
   'allowOtherHosts',
+  'console',
   'onAttempt',
 ];
 
@@ -81,6 +84,7 @@ export function resolveSandboxOptions(options: TransferSandboxOptions) {
     seed: options.seed ?? 1,
     scenario: options.scenario ?? 'success',
     allowOtherHosts: options.allowOtherHosts ?? false,
+    console: options.console ?? true,
     onAttempt: options.onAttempt,
   };
   checkServer(resolved);
@@ -89,7 +93,7 @@ export function resolveSandboxOptions(options: TransferSandboxOptions) {
   return resolved;
 }
 
-function checkServer({ port, host, apiKey, apiSecret, seed }: ResolvedSandboxOptions): void {
+function checkServer({ port, host, apiKey, apiSecret, seed, console }: ResolvedSandboxOptions): void {
   wholeNumber('port', port, 0, 65_535);
   if (typeof host !== 'string' || host === '') throw invalidArgument('host', 'a host name or address', host);
   for (const [name, value] of Object.entries({ apiKey, apiSecret })) {
@@ -99,6 +103,7 @@ function checkServer({ port, host, apiKey, apiSecret, seed }: ResolvedSandboxOpt
     }
   }
   wholeNumber('seed', seed, 0, 2 ** 32 - 1);
+  if (typeof console !== 'boolean') throw invalidArgument('console', 'true or false', console);
 }
 
 function checkTime(resolved: ResolvedSandboxOptions, givenSpeed: unknown): void {
@@ -140,8 +145,5 @@ export function callbackUrlFault(value: unknown, allowOtherHosts: boolean): stri
   if (typeof value !== 'string' || !URL.canParse(value)) return 'a URL';
   const { protocol, hostname } = new URL(value);
   if (protocol !== 'http:' && protocol !== 'https:') return 'a URL of http or https';
-  // `127.example.com` is a public host: check the address, not the prefix.
-  const loopback =
-    hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
-  return loopback || allowOtherHosts ? undefined : 'a URL on this machine, or `allowOtherHosts` to be set';
+  return isLoopback(hostname) || allowOtherHosts ? undefined : 'a URL on this machine, or `allowOtherHosts` to be set';
 }

@@ -3,16 +3,21 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { baseUrlAt } from '../delivery/address.js';
 import { manualClock, scaledClock } from './clock.js';
-import type { SandboxAttempt } from './deliveries.js';
+import type { DeliveryTerms, SandboxAttempt } from './deliveries.js';
+import { sandboxListener } from './listener.js';
 import { resolveSandboxOptions, type ResolvedSandboxOptions, type TransferSandboxOptions } from './options.js';
 import type { TransferScenario } from './scenarios.js';
-import { serviceListener, type SandboxKeys } from './server.js';
-import { SandboxTransfers, type SandboxTransfer } from './transfers.js';
+import type { SandboxKeys } from './server.js';
+import { ConsoleStream } from './stream.js';
+import type { SandboxTransfer } from './transfer.js';
+import { SandboxTransfers } from './transfers.js';
 
 /** A running imitation of the transfer service. */
 export interface TransferSandbox {
   /** The service's `{base_url}`, without a slash at its end. */
   readonly baseUrl: string;
+  /** The address of the console, a page for the browser; `undefined` with `console: false`. */
+  readonly consoleUrl: string | undefined;
   readonly keys: SandboxKeys;
   /** Every attempt that has ended, in the order of ending. The array grows while the sandbox runs. */
   readonly attempts: readonly SandboxAttempt[];
@@ -26,14 +31,20 @@ export interface TransferSandbox {
    */
   resend(idOrExternalId: string): Promise<void>;
   /**
-   * Moves sandbox time on by `ms`: what is due happens in order, each at its own time; attempts that are due at the
+   * Announces the other outcome of a final transfer under the same id, with up to 4 attempts of its own: what the
+   * documentation rules out (service §3.2) and real providers do. From then on a query shows that outcome. Resolves
+   * when the first attempt has ended.
+   */
+  contradict(idOrExternalId: string): Promise<void>;
+  /**
+   * Moves sandbox time on by `ms`. What is due happens in order, each at its own time; attempts that are due at the
    * same time are made concurrently. Resolves when they have ended. Do not await it within `onAttempt` or while
    * responding to a callback: it would wait for itself.
    */
   advance(ms: number): Promise<void>;
   /**
-   * Resolves when no transfer is pending and no attempt is under way or due. With a manual clock it waits only for
-   * attempts under way: what is due waits for `advance`.
+   * Resolves when no transfer is pending and no attempt is under way or due. With a manual clock it waits only for the
+   * attempts under way, since what is due waits for `advance`.
    */
   idle(): Promise<void>;
   /** Aborts attempts under way, forgets those that are due and frees the port. May be called again. */
@@ -53,7 +64,8 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
   // Each attempt under way adds a listener: more than ten are no leak.
   setMaxListeners(0, ending.signal);
   const attempts: SandboxAttempt[] = [];
-  const transfers = new SandboxTransfers(resolved, {
+  const stream = new ConsoleStream(clock);
+  const terms: DeliveryTerms = {
     clock,
     timeoutMs: resolved.attemptTimeoutMs,
     headers: resolved.callbackHeaders,
@@ -62,11 +74,19 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
       attempts.push(attempt);
       void callSafely(resolved.onAttempt, attempt);
     },
+  };
+  const transfers = new SandboxTransfers(resolved, terms, (transfer) => {
+    stream.announce(transfer);
   });
+  async function advance(ms: number): Promise<void> {
+    await clock.advance(ms);
+    stream.announce();
+  }
 
-  const server = createServer(serviceListener(keys, transfers));
+  const server = createServer(sandboxListener(resolved, { keys, transfers, stream, clock, advance }));
   server.listen(resolved.port, resolved.host);
   await once(server, 'listening');
+  const baseUrl = baseUrlAt(resolved.host, (server.address() as AddressInfo).port);
 
   let closed: Promise<void> | undefined;
   async function end(): Promise<void> {
@@ -78,7 +98,8 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
   }
 
   return {
-    baseUrl: baseUrlAt(resolved.host, (server.address() as AddressInfo).port),
+    baseUrl,
+    consoleUrl: resolved.console ? `${baseUrl}/console/` : undefined,
     keys,
     attempts,
     transfers: () => transfers.list(),
@@ -86,7 +107,8 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
       transfers.setScenario(externalId, scenario);
     },
     resend: (idOrExternalId) => transfers.resend(idOrExternalId),
-    advance: (ms) => clock.advance(ms),
+    contradict: (idOrExternalId) => transfers.contradict(idOrExternalId),
+    advance,
     idle: () => clock.idle(),
     close: () => (closed ??= end()),
   };

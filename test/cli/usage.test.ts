@@ -39,11 +39,13 @@ test.each(commands)('help on %s is the same in every form, in 80 columns', async
 describe('wrong arguments are named in one line, with exit code 2:', () => {
   const to = ['--to', 'http://127.0.0.1:1/'];
   test.each<[string, string[]]>([
-    ['Unknown command "frob"; known are sandbox, trigger, reconcile, inspect, resend.', ['frob']],
+    ['Unknown command "frob"; known are sandbox, trigger, reconcile, inspect, resend, demo.', ['frob']],
     ['Unknown command "frob"', ['help', 'frob']],
     ["Unknown option '--frob'.", ['sandbox', '--frob']],
     ['Unexpected argument "frob".', ['sandbox', 'frob']],
     ['Unexpected argument "frob".', ['reconcile', 'frob']],
+    ['Unexpected argument "frob".', ['demo', 'frob']],
+    ['Expected --open or --no-console, not both.', ['sandbox', '--open', '--no-console']],
     ['Expected --port to be a number, got "x".', ['sandbox', '--port', 'x']],
     ['Expected --port to be a whole number from 0 to 65535, got 70000.', ['sandbox', '--port', '70000']],
     ['Expected a value for --port; one that begins with a dash is given as --port=-1.', ['sandbox', '--port', '-1']],

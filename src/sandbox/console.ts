@@ -1,0 +1,150 @@
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { invalidArgument, wholeNumber } from '../core/checks.js';
+import { isLoopback } from '../delivery/address.js';
+import { refuseReader, refuseWriter } from './guard.js';
+import type { ResolvedSandboxOptions } from './options.js';
+import { transferScenarios } from './scenarios.js';
+import type { ConsoleStream } from './stream.js';
+import type { SandboxTransfer } from './transfer.js';
+import { bodyLimitBytes, parseJson, readText, sendError } from './wire.js';
+
+/** What the console needs of the sandbox. */
+export interface ConsoleTerms {
+  readonly options: ResolvedSandboxOptions;
+  readonly stream: ConsoleStream;
+  /** Returns the newest transfers, in the order of creation, and how many there are in all. */
+  readonly list: (newest: number) => { readonly transfers: readonly SandboxTransfer[]; readonly total: number };
+  readonly resend: (id: string) => Promise<void>;
+  readonly contradict: (id: string) => Promise<void>;
+  /** Moves sandbox time on by `ms`, or to the time when anything is due next. */
+  readonly advance: (ms: number | undefined) => Promise<void>;
+}
+
+/** What a request leads to: a response, an error, or the stream of events, which begins with the state. */
+type Reply =
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly content?: Buffer }
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly message: string }
+  | { readonly state: object };
+
+/** In the state that a stream begins with. A page with more rows helps nobody. */
+const shownTransfers = 200;
+
+const contentTypes = {
+  html: 'text/html; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+} as const;
+
+const securityHeaders = {
+  'Cache-Control': 'no-store',
+  // An externalId and the body of a response are text of strangers: nothing but the page's own files may run.
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+};
+
+/** Responds to every path of the console, which are those that `isConsolePath` names. Never rejects. */
+export function consoleListener(terms: ConsoleTerms) {
+  return async function respondAsConsole(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
+    // The browser has hung up while it was sending, and reads no response.
+    const reply = await findReply(terms, request).catch((error: unknown) => ({ status: 500, message: String(error) }));
+    if ('state' in reply) {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
+      terms.stream.add(response, reply.state);
+    } else if ('message' in reply) {
+      sendError(response, reply);
+    } else {
+      response.writeHead(reply.status, reply.headers).end(reply.content);
+    }
+  };
+}
+
+/** Whether a request is for the console; the service has every other path. */
+export function isConsolePath({ method, url = '', headers: { accept = '' } }: IncomingMessage): boolean {
+  if (/^\/console(?:[/?]|$)/.test(url)) return true;
+  return method === 'GET' && url === '/' && accept.includes('text/html');
+}
+
+async function findReply(terms: ConsoleTerms, request: IncomingMessage): Promise<Reply> {
+  const [path = ''] = String(request.url).split('?');
+  if (!path.startsWith('/console/')) return { status: 302, headers: { Location: '/console/' } };
+  const name = path.slice('/console/'.length);
+  if (isAction(name)) return act(terms, name, request);
+  if (request.method !== 'GET') return { status: 405, message: 'This path is a GET.', headers: { Allow: 'GET' } };
+  return refuseReader(request) ?? (name === 'events' ? beginStream(terms) : readPageFile(name || 'index.html'));
+}
+
+function beginStream({ options, stream, list }: ConsoleTerms): Reply {
+  if (stream.isFull) return { status: 503, message: 'Too many pages of the console are open.' };
+  return { state: { ...list(shownTransfers), settings: toSettings(options) } };
+}
+
+/** Built, this module lies in `dist`, and the files of the page in `dist/console`. */
+async function readPageFile(name: string): Promise<Reply> {
+  const [, type] = /^[a-z]+\.(html|css|js|svg)$/.exec(name) ?? [];
+  const file = new URL(`console/${name}`, import.meta.url);
+  const content = type === undefined ? undefined : await readFile(file).catch(() => undefined);
+  if (content === undefined) return { status: 404, message: `No ${name} here.` };
+  return { status: 200, headers: { 'Content-Type': contentTypes[type as keyof typeof contentTypes] }, content };
+}
+
+/** What the page needs to create transfers, and to show an attempt as a command. */
+function toSettings(options: ResolvedSandboxOptions) {
+  const { host, apiKey, apiSecret, callbackUrl, callbackHeaders } = options;
+  // Beyond loopback others may open the page. They are shown no secret that was given: it may be a real one.
+  const mayShow = isLoopback(host);
+  const masked = Object.keys(callbackHeaders).map((name) => [name, '…']);
+  return {
+    apiKey,
+    apiSecret: mayShow || apiSecret === 'sandbox-secret' ? apiSecret : null,
+    isDefaultSecret: apiSecret === 'sandbox-secret',
+    /** `null` if the sandbox has none, or makes one for each externalId. */
+    callbackUrl: typeof callbackUrl === 'string' ? callbackUrl : null,
+    hasCallbackUrl: callbackUrl !== undefined,
+    callbackHeaders: mayShow ? callbackHeaders : (Object.fromEntries(masked) as Record<string, string>),
+    scenarios: transferScenarios,
+  };
+}
+
+export type ConsoleSettings = ReturnType<typeof toSettings>;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Each takes what the method of the sandbox takes, and ends when that ends. */
+const actions = {
+  resend: (terms: ConsoleTerms, { id }: Fields) => terms.resend(requireText('id', id)),
+  contradict: (terms: ConsoleTerms, { id }: Fields) => terms.contradict(requireText('id', id)),
+  advance: (terms: ConsoleTerms, { ms }: Fields) => terms.advance(ms === undefined ? ms : wholeNumber('ms', ms, 0)),
+};
+
+function isAction(name: string): name is keyof typeof actions {
+  return Object.hasOwn(actions, name);
+}
+
+async function act(terms: ConsoleTerms, name: keyof typeof actions, request: IncomingMessage): Promise<Reply> {
+  if (request.method !== 'POST') return { status: 405, message: 'This path is a POST.', headers: { Allow: 'POST' } };
+  const refusal = refuseWriter(request);
+  if (refusal !== undefined) return refusal;
+  const text = await readText(request);
+  if (text === undefined) return { status: 413, message: `The body is longer than ${bodyLimitBytes} bytes.` };
+  const fields = parseJson(text);
+  if (typeof fields !== 'object' || fields === null) return { status: 400, message: 'The body is no JSON object.' };
+  try {
+    await actions[name](terms, fields as Fields);
+    return { status: 204 };
+  } catch (error) {
+    return { status: 409, message: (error as Error).message };
+  }
+}
+
+function requireText(name: string, value: unknown): string {
+  if (typeof value === 'string') return value;
+  throw invalidArgument(name, 'a string', value);
+}

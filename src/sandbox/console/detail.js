@@ -1,0 +1,46 @@
+import { credentials } from './create.js';
+import { $, call, press, sandbox, write } from './dom.js';
+import { showTimeline } from './timeline.js';
+
+let id = '';
+/** @type {HTMLButtonElement} */
+const resendButton = $('resend');
+/** @type {HTMLButtonElement} */
+const contradictButton = $('contradict');
+let other = '';
+
+/** @type {ForTransfer<void>} */
+export function showTransfer(transfer) {
+  const { externalId, scenario, state, callback, callbackUrl } = transfer;
+  if (id !== transfer.id) $('answer-box').hidden = true;
+  id = transfer.id;
+  const description = sandbox.settings.scenarios.find(({ name }) => name === scenario)?.description;
+  const { amount, currency, paymentMethod, provider, failureReason } = callback?.data ?? {};
+  const facts = [`${amount?.toLocaleString('fr')} ${currency}`, paymentMethod, provider, failureReason];
+  const texts = {
+    ...{ id, state, name: externalId, scenario: `${scenario}: ${description}`, url: callbackUrl ?? 'nobody' },
+    facts: callback ? facts.filter(Boolean).join(' · ') : 'not final yet',
+    payload: JSON.stringify(callback, null, 2) ?? '',
+  };
+  for (const [name, text] of Object.entries(texts)) write($(name), text);
+  other = state === 'SUCCESS' ? 'FAILED' : 'SUCCESS';
+  resendButton.disabled = contradictButton.disabled = !callback || !callbackUrl;
+  $('payload-box').hidden = !callback;
+  showTimeline(transfer);
+}
+
+export const resend = () => press(resendButton, 'resend', { id });
+
+resendButton.addEventListener('click', resend);
+contradictButton.addEventListener('click', () => {
+  const question = `Announce ${other} under the same id? A correct app responds 422 and does nothing.`;
+  if (confirm(question)) void press(contradictButton, 'contradict', { id });
+});
+
+// The merchant's own query, which the scenario may let fail.
+$('query').addEventListener('click', async () => {
+  const { text, error } = await call(`/transactions/${id}`, undefined, credentials());
+  write($('answer'), text ?? error);
+  $('answer-box').hidden = false;
+  $('answer-box').setAttribute('open', '');
+});

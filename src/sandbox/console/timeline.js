@@ -1,0 +1,116 @@
+import { $, clockTime, due, duration, el, sandbox } from './dom.js';
+import * as words from './words.js';
+
+const list = $('timeline');
+/** @type {HTMLElement | undefined} what is due, below what has happened */
+let ahead;
+let shownId = '';
+
+/** Shows the events of a transfer. The list only grows, so that a selection in it stays. @type {ForTransfer<void>} */
+export function showTimeline(transfer) {
+  ahead?.remove();
+  if (shownId !== transfer.id) list.replaceChildren();
+  shownId = transfer.id;
+  const events = transfer.events.filter(({ type }) => type !== 'acknowledged'); // The attempt shows it.
+  events.forEach((event, index) => {
+    const shown = list.children[index];
+    // Queries in a row are one event.
+    if (shown && event.type !== 'queried') return;
+    shown?.remove();
+    list.insertBefore(toElement(describe(event, transfer), events[index - 1]?.atMs), list.children[index] ?? null);
+  });
+  const item = describeAhead(transfer);
+  ahead = item && toElement(item, events.at(-1)?.atMs);
+  list.append(ahead ?? '');
+}
+
+/** @param {Item} item @param {number} [beforeMs] */
+function toElement({ tone, atMs = 0, what, result = [], more = [] }, beforeMs = atMs) {
+  const time = atMs ? clockTime(atMs, 10) : '';
+  const gap = atMs - beforeMs >= 1_000 ? `+${duration(Math.floor((atMs - beforeMs) / 1_000) * 1_000)}` : '';
+  return el(
+    'li',
+    {},
+    el('span', { class: tone, 'aria-hidden': true }, words.signs[tone]),
+    el('span', { class: 'when' }, el('time', {}, time), el('small', {}, gap)),
+    el('div', {}, el('p', { class: 'what' }, el('span', {}, what), ...result), ...more),
+  );
+}
+
+/** @param {string} text */
+const hint = (text) => el('p', { class: 'hint' }, text);
+
+/** @param {Transfer['events'][number]} event @param {Transfer} transfer @returns {Item} */
+function describe(event, transfer) {
+  const { type, atMs } = event;
+  const item = { tone: /** @type {Tone} */ ('event'), atMs, what: type };
+  switch (type) {
+    case 'attempt':
+      return describeAttempt(event.attempt, transfer);
+    case 'created':
+      return { ...item, result: ['201, PENDING'] };
+    case 'queried':
+      return { ...item, result: [`${event.status ?? 500}${event.times > 1 ? `, ${event.times} times` : ''}`] };
+    case 'final': {
+      const isFirst = transfer.events.find((each) => each.type === type) === event;
+      return { ...item, what: isFirst ? type : 'contradicted', result: [event.status] };
+    }
+    default:
+      return { ...item, result: ['the same bytes'] };
+  }
+}
+
+/** @type {ForAttempt<Item>} */
+function describeAttempt(attempt, transfer) {
+  const { answer, sentAtMs: atMs, durationMs, body, contentType } = attempt;
+  const tone = words.toneFor(attempt);
+  const isLost = words.isLost(attempt);
+  const all = words.attemptsOf(transfer);
+  const before = all[all.indexOf(attempt) - 1];
+  const isSame = JSON.stringify([before?.answer, before?.body]) === JSON.stringify([answer, body]);
+  const took = [isLost ? '' : `${durationMs} ms`, isSame ? 'as before' : ''].filter(Boolean).join(', ');
+  const result = [el('span', { class: `result ${tone}` }, words.resultFor(attempt)), took];
+  const item = { tone, atMs, what: nameOf(attempt, transfer), result };
+  if (isSame) return item;
+  /** @type {Node[]} */
+  const more = [hint(attempt.hint), ...bothSides(attempt, transfer)];
+  if ('body' in answer && answer.body && tone === 'bad') more.push(el('pre', { tabindex: 0 }, answer.body));
+  if (isLost) return { ...item, more };
+  const headers = { ...sandbox.settings.callbackHeaders, 'Content-Type': contentType };
+  more.push(toCopy('curl', words.toCurl(String(transfer.callbackUrl), headers, body)));
+  // `deliver` sends nothing but application/json.
+  if (contentType === 'application/json') more.push(toCopy('test', words.toTest(attempt, transfer)));
+  return { ...item, more };
+}
+
+/** @param {string} label @param {string} text */
+const toCopy = (label, text) => el('button', { class: 'copy', 'data-text': text }, `copy ${label}`);
+
+/** @param {{ number: number }} attempt @param {Transfer} transfer */
+const nameOf = ({ number }, { scenario }) => `attempt ${number}${scenario === 'burst' ? '' : ' of 4'}`;
+
+/** The two sides of a contradiction. @type {ForAttempt<Node[]>} */
+function bothSides(attempt, transfer) {
+  const before = words.contradictedBy(attempt, transfer);
+  if (!before) return [];
+  const toRow = (/** @type {string} */ name, /** @type {string} */ body) => {
+    const { status = '', amount, currency, externalId = '' } = words.factsIn(body);
+    const cells = [status, `${amount} ${currency}`, externalId].map((text) => el('td', {}, text));
+    return el('tr', {}, el('th', { scope: 'row' }, name), ...cells);
+  };
+  return [el('table', {}, toRow('handled before', before.body), toRow('announced now', attempt.body))];
+}
+
+/** What is under way or due, or that nothing more follows. @type {ForTransfer<Item | undefined>} */
+function describeAhead(transfer) {
+  const { finalDueMs, next, underWay, delivered } = transfer;
+  if (finalDueMs !== undefined) return { tone: 'open', atMs: finalDueMs, what: 'final', result: [due(finalDueMs)] };
+  if (underWay) return { tone: 'open', what: 'under way', result: [String(underWay)] };
+  if (next) {
+    const atMs = next.plannedAtMs;
+    return { tone: 'open', atMs, what: nameOf(next, transfer), result: [due(atMs)] };
+  }
+  if (delivered) return undefined;
+  const { tone, text } = words.standing(transfer);
+  return { tone, what: text, more: [hint('A query still shows the outcome: reconcile such transfers.')] };
+}

@@ -1,0 +1,55 @@
+// The types of the scripts of the page. The compiler alone reads them; they are not shipped.
+import type { ConsoleSettings } from '../console.js';
+import type { SandboxAttempt } from '../deliveries.js';
+import type { ClockState } from '../stream.js';
+import type { SandboxEvent, SandboxTransfer } from '../transfer.js';
+
+declare global {
+  type Attempt = SandboxAttempt;
+  type Clock = ClockState;
+  type Settings = ConsoleSettings;
+  type Transfer = SandboxTransfer;
+  /** `event` is neutral: a point in time. */
+  type Tone = 'good' | 'bad' | 'open' | 'none' | 'event';
+
+  /** What a stream begins with. */
+  interface State {
+    readonly transfers: readonly Transfer[];
+    readonly total: number;
+    readonly settings: Settings;
+    readonly clock: Clock;
+  }
+
+  /** An item of the timeline. */
+  interface Item {
+    readonly tone: Tone;
+    readonly atMs?: number;
+    readonly what: string;
+    readonly result?: (Node | string)[];
+    readonly more?: Node[];
+  }
+
+  /** The facts of a callback that a contradiction changes. */
+  interface Facts {
+    readonly status?: string;
+    readonly amount?: number;
+    readonly currency?: string;
+    readonly externalId?: string;
+  }
+
+  // Types of functions, for those whose parameters would take more than a line.
+  type Find = <T extends Element = HTMLElement>(id: string) => T;
+  type Make = <K extends keyof HTMLElementTagNameMap>(
+    tag: K,
+    props?: Readonly<Record<string, unknown>>,
+    ...children: (Node | string)[]
+  ) => HTMLElementTagNameMap[K];
+  type Call = (
+    path: string,
+    body?: object,
+    headers?: Readonly<Record<string, string>>,
+  ) => Promise<{ text?: string; data?: { id: string }; error: string }>;
+  type Press = (button: HTMLButtonElement, path: string, body: object) => Promise<void>;
+  type ForTransfer<T> = (transfer: Transfer) => T;
+  type ForAttempt<T> = (attempt: Attempt, transfer: Transfer) => T;
+}

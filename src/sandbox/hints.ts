@@ -1,0 +1,48 @@
+import type { AttemptAnswer } from '../delivery/attempt.js';
+
+const see = 'See the log of your app.';
+
+/** By status, or by its first digit. */
+const byStatus: Readonly<Record<number, string>> = {
+  2: 'Acknowledged, as any 2xx is, whatever its body.',
+  3: 'Redirects are not followed. Give the final address as callbackUrl.',
+  400: 'Your app read the body, and it is no documented callback.',
+  401: 'A verifier refused the sender. Does the callbackUrl, or a header, carry the token?',
+  404: 'The path is not mounted there. Compare it with the callbackUrl.',
+  405: 'The path is there, but takes no POST.',
+  409: 'Another delivery of this callback was being handled.',
+  413: 'The body is longer than the app allows.',
+  415: 'Your app takes only application/json.',
+  422: 'The same id with other facts is never acknowledged. In production this is an alert.',
+  500: `Your handler threw. ${see}`,
+  503: 'Your app could not handle it now.',
+};
+
+const byOutcome: Readonly<Record<string, string>> = {
+  processed: 'Your handler ran and succeeded.',
+  duplicate: 'Handled before: your handler did not run again.',
+};
+
+const byError: readonly (readonly [RegExp, string])[] = [
+  [/^lost$/, 'The scenario kept it from your app.'],
+  [/^answer lost$/, 'The scenario lost the response of your app, which will see the callback again.'],
+  [/^aborted$/, 'The sandbox was closed.'],
+  [/ECONNREFUSED/, 'Nothing listens there. Start your app, or correct the callbackUrl.'],
+  [/ENOTFOUND|EAI_AGAIN/, 'No machine has this name.'],
+  [
+    /^no answer within/,
+    'Your app did not respond in time. Does the request reach the router, and does the handler end?',
+  ],
+  [/certificate/, 'The certificate of your app is not trusted.'],
+  [/./, 'The connection ended before the response did. Has your app crashed or restarted?'],
+];
+
+/** Says what an answer means and what to do about it. `reason` is what the body of the response says of itself. */
+export function explainAnswer(answer: AttemptAnswer, reason: string | undefined): string {
+  if ('error' in answer) return byError.find(([pattern]) => pattern.test(answer.error))?.[1] ?? '';
+  const { status, retryAfter } = answer;
+  const isSuccess = status >= 200 && status < 300;
+  const hint = (isSuccess && byOutcome[reason ?? '']) || (byStatus[status] ?? byStatus[Math.floor(status / 100)]);
+  const pause = retryAfter === undefined ? '' : ` It asked for a pause of ${retryAfter} s; the service keeps its own.`;
+  return `${hint ?? `Only a 2xx acknowledges. ${see}`}${pause}`;
+}

@@ -1,0 +1,44 @@
+import type { RequestListener } from 'node:http';
+import { isLoopback } from '../delivery/address.js';
+import type { SandboxClock } from './clock.js';
+import { consoleListener, isConsolePath } from './console.js';
+import { refuseHost } from './guard.js';
+import type { ResolvedSandboxOptions } from './options.js';
+import { serviceListener, type SandboxKeys } from './server.js';
+import type { ConsoleStream } from './stream.js';
+import type { SandboxTransfers } from './transfers.js';
+import { sendError } from './wire.js';
+
+export interface ListenerTerms {
+  readonly keys: SandboxKeys;
+  readonly transfers: SandboxTransfers;
+  readonly stream: ConsoleStream;
+  readonly clock: SandboxClock;
+  readonly advance: (ms: number) => Promise<void>;
+}
+
+/** Responds as the service and, unless it is switched off, as the console. */
+export function sandboxListener(
+  options: ResolvedSandboxOptions,
+  { keys, transfers, stream, clock, advance }: ListenerTerms,
+): RequestListener {
+  const respondAsService = serviceListener(keys, transfers);
+  const respondAsConsole = consoleListener({
+    options,
+    stream,
+    list: (newest) => ({ transfers: transfers.list(newest), total: transfers.size }),
+    resend: (id) => transfers.resend(id),
+    contradict: (id) => transfers.contradict(id),
+    advance: (ms) => advance(ms ?? Math.max(0, Math.ceil((clock.nextMs ?? 0) - clock.nowMs()))),
+  });
+
+  return function listenAsTheSandbox(request, response) {
+    const isForConsole = options.console && isConsolePath(request);
+    // On loopback the service is guarded too: through it a stranger's page could have any local port called. Beyond
+    // loopback a merchant may reach the service under any host name, such as one of a container network.
+    const refusal = isForConsole || isLoopback(options.host) ? refuseHost(request, options.host) : undefined;
+    if (refusal !== undefined) sendError(response, refusal);
+    else if (isForConsole) void respondAsConsole(request, response);
+    else respondAsService(request, response);
+  };
+}

@@ -1,0 +1,147 @@
+import type { TransferCallback } from '../core/callback.js';
+import type { DeliveryState, PlannedAttempt, SandboxAttempt } from './deliveries.js';
+import { conducts, type Conduct, type TransferScenario } from './scenarios.js';
+import { callbackOf, type SandboxFacts } from './transactions.js';
+
+/** An event of a transfer. `atMs` is in milliseconds of Unix time by the sandbox's clock. */
+export type SandboxEvent =
+  | { readonly type: 'created'; readonly atMs: number }
+  /** A second one announces the other outcome: the scenario `flip`, or `contradict`. */
+  | { readonly type: 'final'; readonly atMs: number; readonly status: 'SUCCESS' | 'FAILED' }
+  /** Listed when the attempt has ended; `atMs` is the time at which it was sent. */
+  | { readonly type: 'attempt'; readonly atMs: number; readonly attempt: SandboxAttempt }
+  /** The attempt of this number was the first of its outcome to be acknowledged. */
+  | { readonly type: 'acknowledged'; readonly atMs: number; readonly number: number }
+  /**
+   * The merchant queried the transfer, and the response showed this status; `undefined` if it was an error. Consecutive
+   * queries with the same response are one event, with the time of the last.
+   */
+  | {
+      readonly type: 'queried';
+      readonly atMs: number;
+      readonly times: number;
+      readonly status: ShownStatus | undefined;
+    }
+  /** `resend` was called. */
+  | { readonly type: 'resent'; readonly atMs: number };
+
+/** The status in the response to a query. */
+export type ShownStatus = 'PENDING' | 'SUCCESS' | 'FAILED';
+
+/** A transfer as the sandbox knows it. `pending` is a word of the sandbox: the service documents none. */
+export type SandboxTransfer = {
+  readonly id: string;
+  readonly externalId: string;
+  readonly scenario: TransferScenario;
+  /** By the sandbox's clock, in milliseconds of Unix time, like every time here. */
+  readonly createdAtMs: number;
+  /** Where its callbacks go; `undefined` if it is announced to nobody. */
+  readonly callbackUrl: string | undefined;
+  /** Whether `callback` has been acknowledged with 2xx. */
+  readonly delivered: boolean;
+  /** When it becomes final; `undefined` if it is. */
+  readonly finalDueMs: number | undefined;
+  /** The attempt that is planned next, if one is. */
+  readonly next: PlannedAttempt | undefined;
+  /** How many attempts are under way. */
+  readonly underWay: number;
+  /** What has happened to it, in the order in which the sandbox learnt it. */
+  readonly events: readonly SandboxEvent[];
+} & (
+  | { readonly state: 'pending'; readonly finalAtMs: undefined; readonly callback: undefined }
+  /** `callback` is the outcome, whether or not the scenario delivers it. */
+  | { readonly state: 'SUCCESS' | 'FAILED'; readonly finalAtMs: number; readonly callback: TransferCallback }
+);
+
+/** The outcome of a transfer. Its bytes are fixed with it: every attempt, and a later resend, sends the same. */
+export interface FinalOutcome {
+  readonly callback: TransferCallback;
+  readonly body: string;
+  readonly atMs: number;
+}
+
+/** What is known of a transfer from its creation on. */
+export interface TransferTerms {
+  readonly facts: SandboxFacts;
+  readonly scenario: TransferScenario;
+  readonly createdAtMs: number;
+  readonly finalDueMs: number;
+  readonly callbackUrl: string | undefined;
+  /** Called after every change. */
+  onChange(transfer: Transfer): void;
+}
+
+/** One transfer, and what has happened to it. */
+export class Transfer {
+  readonly facts: SandboxFacts;
+  readonly conduct: Conduct;
+  readonly callbackUrl: string | undefined;
+  readonly finalDueMs: number;
+  final: FinalOutcome | undefined;
+  delivered = false;
+  failingQueries: number;
+  readonly #terms: TransferTerms;
+  readonly #events: SandboxEvent[];
+  /** By delivery: a resend may overlap with the first one. */
+  readonly #deliveries = new Map<object, DeliveryState>();
+
+  constructor(terms: TransferTerms) {
+    this.#terms = terms;
+    this.facts = terms.facts;
+    this.callbackUrl = terms.callbackUrl;
+    this.finalDueMs = terms.finalDueMs;
+    this.conduct = conducts[terms.scenario];
+    this.failingQueries = this.conduct.failingQueries ?? 0;
+    this.#events = [{ type: 'created', atMs: terms.createdAtMs }];
+    terms.onChange(this);
+  }
+
+  add(event: SandboxEvent): void {
+    this.#events.push(event);
+    this.#terms.onChange(this);
+  }
+
+  addQuery(atMs: number, status: ShownStatus | undefined): void {
+    const last = this.#events.at(-1);
+    // One event per query would grow without end under a merchant that polls.
+    const isSame = last?.type === 'queried' && last.status === status;
+    if (isSame) this.#events.pop();
+    this.add({ type: 'queried', atMs, times: isSame ? last.times + 1 : 1, status });
+  }
+
+  finish(status: 'SUCCESS' | 'FAILED', atMs: number): FinalOutcome {
+    const callback = callbackOf(this.facts, status, atMs);
+    this.final = { callback, body: JSON.stringify(callback), atMs };
+    this.delivered = false;
+    this.add({ type: 'final', atMs, status });
+    return this.final;
+  }
+
+  setDelivery(delivery: object, state: DeliveryState | undefined): void {
+    if (state === undefined) this.#deliveries.delete(delivery);
+    else this.#deliveries.set(delivery, state);
+    this.#terms.onChange(this);
+  }
+
+  toPublic(): SandboxTransfer {
+    const { facts, scenario, createdAtMs, callbackUrl } = this.#terms;
+    const { id, externalId } = facts;
+    const states = [...this.#deliveries.values()];
+    const [next] = states
+      .flatMap((state) => ('next' in state ? [state.next] : []))
+      .sort((a, b) => a.plannedAtMs - b.plannedAtMs);
+    const underWay = states.reduce((sum, state) => sum + ('underWay' in state ? state.underWay : 0), 0);
+    const known = {
+      ...{ id, externalId, scenario, createdAtMs, callbackUrl, delivered: this.delivered, next, underWay },
+      events: [...this.#events],
+    };
+    if (this.final === undefined) {
+      const { finalDueMs } = this;
+      return { ...known, state: 'pending', finalDueMs, finalAtMs: undefined, callback: undefined };
+    }
+    const { callback, atMs } = this.final;
+    // A copy: a change to it must not change what a query responds.
+    const { status: state } = callback.data;
+    return { ...known, state, finalDueMs: undefined, finalAtMs: atMs, callback: structuredClone(callback) };
+  }
+}

@@ -1,0 +1,173 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { TransferSandbox } from 'transfer-callbacks/sandbox';
+import { memoryStore, transferCallbackListener } from 'transfer-callbacks';
+import { serve } from '../support/serve.js';
+import { create, query, startMerchant, startSandbox } from './support.js';
+
+const start = Date.parse('2026-01-15T10:30:00.000Z');
+
+/** The events of a sandbox's first transfer, each as its seconds, its type and what tells it from others. */
+function events(sandbox: TransferSandbox): unknown[] {
+  return (sandbox.transfers()[0]?.events ?? []).map((event) => {
+    const seconds = (event.atMs - start) / 1_000;
+    switch (event.type) {
+      case 'final':
+        return [seconds, 'final', event.status];
+      case 'attempt': {
+        const { number, answer } = event.attempt;
+        return [seconds, 'attempt', number, 'status' in answer ? answer.status : answer.error];
+      }
+      case 'acknowledged':
+        return [seconds, 'acknowledged', event.number];
+      case 'queried':
+        return [seconds, 'queried', event.status, event.times];
+      case 'created':
+      case 'resent':
+        return [seconds, event.type];
+    }
+  });
+}
+
+describe('the events of a transfer', () => {
+  test('tell its life from the creation to the acknowledgement', async () => {
+    const { url } = await startMerchant([500]);
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    await create(sandbox, { externalId: 'lost-attempts-1' });
+    await sandbox.advance(300_000);
+    expect(events(sandbox)).toEqual([
+      [0, 'created'],
+      [1, 'final', 'SUCCESS'],
+      [1, 'attempt', 1, 'lost'],
+      [31, 'attempt', 2, 'lost'],
+      [91, 'attempt', 3, 500],
+      [211, 'attempt', 4, 200],
+      [211, 'acknowledged', 4],
+    ]);
+    const attempts = sandbox.transfers()[0]?.events.flatMap((event) => (event.type === 'attempt' ? event.attempt : []));
+    expect(attempts).toEqual(sandbox.attempts);
+  });
+
+  test('name a resend, and not its acknowledgement, which changes nothing', async () => {
+    const { url } = await startMerchant();
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    await create(sandbox, { externalId: 'one' });
+    await sandbox.advance(1_000);
+    await sandbox.resend('one');
+    expect(events(sandbox).slice(2)).toEqual([
+      [1, 'attempt', 1, 200],
+      [1, 'acknowledged', 1],
+      [1, 'resent'],
+      [1, 'attempt', 1, 200],
+    ]);
+  });
+
+  test('have one entry for queries in a row with the same response', async () => {
+    const sandbox = await startSandbox({ clock: 'manual' });
+    await create(sandbox, { externalId: 'query-fails-1' });
+    for (let asked = 0; asked < 5; asked += 1) await query(sandbox, 'query-fails-1');
+    await sandbox.advance(1_000);
+    await query(sandbox, 'query-fails-1');
+    expect(events(sandbox)).toEqual([
+      [0, 'created'],
+      [0, 'queried', undefined, 2],
+      [0, 'queried', 'PENDING', 3],
+      [1, 'final', 'SUCCESS'],
+      [1, 'queried', 'SUCCESS', 1],
+    ]);
+  });
+
+  test('are a copy: a later event does not enter it', async () => {
+    const sandbox = await startSandbox({ clock: 'manual' });
+    await create(sandbox, {});
+    const [before] = sandbox.transfers();
+    await sandbox.advance(1_000);
+    expect(before?.events).toHaveLength(1);
+  });
+});
+
+test('a transfer counts the attempts that are under way', async () => {
+  let respond: (() => void) | undefined;
+  const released = new Promise<void>((resolve) => (respond = resolve));
+  const { url, received } = await startMerchant(async (_received, _count, response) => {
+    await released;
+    response.end();
+  });
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  await create(sandbox, { externalId: 'burst-1' });
+  const advanced = sandbox.advance(1_000);
+  await vi.waitFor(() => {
+    expect(received).toHaveLength(10);
+  });
+  expect(sandbox.transfers()).toMatchObject([{ underWay: 10, next: undefined }]);
+  respond?.();
+  await advanced;
+  expect(sandbox.transfers()).toMatchObject([{ underWay: 0, next: undefined }]);
+});
+
+test('of two deliveries of a transfer, the attempt that is planned first is its next', async () => {
+  const { url } = await startMerchant([500, 500, 500]);
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  await create(sandbox, { externalId: 'one' });
+  await sandbox.advance(41_000);
+  await sandbox.resend('one');
+  expect(sandbox.transfers()).toMatchObject([{ next: { number: 2, plannedAtMs: start + 71_000 } }]);
+});
+
+test('an attempt has the Content-Type that was sent and the Retry-After that was received', async () => {
+  const { url } = await startMerchant((_received, count, response) => {
+    if (count === 1) response.writeHead(503, { 'Retry-After': '7' });
+    response.end();
+  });
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  await create(sandbox, { externalId: 'wrong-content-type-1' });
+  await sandbox.advance(60_000);
+  expect(sandbox.attempts).toMatchObject([
+    { contentType: 'text/plain', answer: { status: 503, retryAfter: '7' } },
+    { contentType: 'application/json', answer: { status: 200, retryAfter: undefined } },
+  ]);
+});
+
+describe('contradict', () => {
+  test('announces the other outcome under the same id, which a correct endpoint refuses', async () => {
+    const handled: string[] = [];
+    const note = ({ event }: { event: string }): void => void handled.push(event);
+    const options = { store: memoryStore(), onSuccess: note, onFailed: note, logger: false } as const;
+    const { url, close } = await serve(transferCallbackListener(options));
+    onTestFinished(close);
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    await create(sandbox, { externalId: 'one' });
+    await sandbox.advance(1_000);
+    await sandbox.contradict('one');
+    expect(events(sandbox).slice(1)).toEqual([
+      [1, 'final', 'SUCCESS'],
+      [1, 'attempt', 1, 200],
+      [1, 'acknowledged', 1],
+      [1, 'final', 'FAILED'],
+      [1, 'attempt', 1, 422],
+    ]);
+    expect(handled).toEqual(['transfer.success']);
+    expect(sandbox.transfers()).toMatchObject([{ state: 'FAILED', delivered: false, next: { number: 2 } }]);
+    expect((await query(sandbox, 'one')).body.data).toMatchObject({ status: 'FAILED' });
+  });
+
+  test('takes the place of the contradiction that the scenario flip has planned', async () => {
+    const { url } = await startMerchant();
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    await create(sandbox, { externalId: 'flip-1' });
+    await sandbox.advance(1_000);
+    await sandbox.contradict('flip-1');
+    await sandbox.advance(300_000);
+    expect(sandbox.attempts.map(({ body }) => /"status":"(\w+)"/.exec(body)?.[1])).toEqual(['FAILED', 'SUCCESS']);
+  });
+
+  test('rejects for a transfer that is pending, unknown or announced to nobody', async () => {
+    const sandbox = await startSandbox({ clock: 'manual' });
+    const refused = expect.objectContaining({ code: 'INVALID_ARGUMENT' }) as Error;
+    await create(sandbox, { externalId: 'pending', callbackUrl: 'http://127.0.0.1:1/' });
+    await expect(sandbox.contradict('pending')).rejects.toEqual(refused);
+    await expect(sandbox.contradict('unknown')).rejects.toEqual(refused);
+    await create(sandbox, { externalId: 'silent' });
+    await sandbox.advance(1_000);
+    await expect(sandbox.contradict('silent')).rejects.toEqual(refused);
+  });
+});

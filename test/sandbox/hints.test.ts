@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { explainAnswer } from '../../src/sandbox/hints.js';
+import { create, startMerchant, startSandbox } from './support.js';
+
+test.each<[string, Parameters<typeof explainAnswer>]>([
+  ['Your handler ran and succeeded.', [{ status: 200, body: '' }, 'processed']],
+  ['Handled before: your handler did not run again.', [{ status: 200, body: '' }, 'duplicate']],
+  ['Acknowledged, as any 2xx is', [{ status: 202, body: 'OK' }, undefined]],
+  ['Acknowledged, as any 2xx is', [{ status: 200, body: '' }, 'another outcome']],
+  ['Redirects are not followed', [{ status: 302, body: '' }, undefined]],
+  ['is no documented callback', [{ status: 400, body: '' }, 'processed']],
+  ['A verifier refused the sender', [{ status: 401, body: '' }, undefined]],
+  ['In production this is an alert', [{ status: 422, body: '' }, undefined]],
+  ['Only a 2xx acknowledges', [{ status: 418, body: '' }, undefined]],
+  ['Only a 2xx acknowledges', [{ status: 502, body: '' }, undefined]],
+  ['It asked for a pause of 7 s; the service keeps its own.', [{ status: 503, body: '', retryAfter: '7' }, undefined]],
+  ['The scenario kept it from your app.', [{ error: 'lost' }, undefined]],
+  ['The scenario lost the response', [{ error: 'answer lost' }, undefined]],
+  ['Nothing listens there', [{ error: 'connect ECONNREFUSED 127.0.0.1:1' }, undefined]],
+  ['did not respond in time', [{ error: 'no answer within 10000 ms' }, undefined]],
+  ['The connection ended before the response did', [{ error: 'socket hang up' }, undefined]],
+])('«%s» is what is said of an answer (%#)', (sentence, [answer, reason]) => {
+  expect(explainAnswer(answer, reason)).toContain(sentence);
+});
+
+test('an attempt has its hint', async () => {
+  const { url } = await startMerchant([404]);
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  await create(sandbox, {});
+  await sandbox.advance(1_000);
+  expect(sandbox.attempts[0]?.hint).toBe('The path is not mounted there. Compare it with the callbackUrl.');
+});
