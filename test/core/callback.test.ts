@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   memoryStore,
@@ -9,6 +8,7 @@ import {
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { toFingerprint } from '../../src/core/facts.js';
 import { toAnswer } from '../../src/http/answers.js';
+import fc from '../support/fast-check.js';
 import { errorBody } from '../support/post.js';
 
 type Json = Record<string, unknown>;
@@ -76,7 +76,7 @@ const textFields = [
 ];
 
 describe.each(shapes)('%s', (_shape, make) => {
-  test('is accepted, unchanged', async () => {
+  test('a callback is accepted, unchanged', async () => {
     const callback = make();
     const { outcome, handled, status } = await received(callback);
     expect(outcome).toMatchObject({
@@ -89,79 +89,85 @@ describe.each(shapes)('%s', (_shape, make) => {
     expect(handled).toEqual([callback]);
   });
 
-  test('keeps what the documentation does not know, at every level', async () => {
+  test('a callback keeps fields that are not documented, at every level', async () => {
     const callback = make();
     const extra = { list: [1, null, { deep: true }], nothing: null, '': 'nameless' };
     const body = { ...callback, version: 2, data: { ...callback.data, fee: 150, extra, id2: '' } };
     expect((await received(body)).handled).toEqual([body]);
   });
 
-  test.each(['event', 'data'])('is refused without %s', async (field) => {
+  test.each(['event', 'data'])('a callback is refused without %s', async (field) => {
     const callback = make() as unknown as Json;
     await expectRefused(Object.fromEntries(Object.entries(callback).filter(([name]) => name !== field)), field);
   });
 
-  test.each([[[]], [[{}]]])('is refused with a list for data', async (data) => {
+  test.each([[[]], [[{}]]])('a callback is refused with a list for data', async (data) => {
     const { outcome, handled } = await received({ event: make().event, data });
     expect(outcome.outcome).toBe('invalid');
     expect(handled).toEqual([]);
   });
 
-  test.each(each(null, 'SUCCESS', 1, true))('is refused with %s for data', async (_value, data) => {
+  test.each(each(null, 'SUCCESS', 1, true))('a callback is refused with %s for data', async (_value, data) => {
     await expectRefused({ event: make().event, data }, 'data');
   });
 
   test.each(
     each(null, '', 'transfer.pending', 'TRANSFER.SUCCESS', ' transfer.success', 'success', 1, ['transfer.success'], {}),
-  )('is refused with %s for event', async (_value, event) => {
+  )('a callback is refused with %s for event', async (_value, event) => {
     await expectRefused({ event, data: make().data }, 'event');
   });
 
   test.each([...textFields, 'amount', 'status', 'failureReason', 'walletNumber', 'bankAccount', 'paymentMethod'])(
-    'is refused without data.%s',
+    'a callback is refused without data.%s',
     async (field) => {
       await expectRefused(without(make(), field), `data.${field}`);
     },
   );
 
-  describe.each(textFields)('is refused for data.%s', (field) => {
-    test.each(each(undefined, null, 1, true, [], ['text'], {}, { toString: 'text' }))('%s', async (_value, value) => {
-      await expectRefused(changed(make(), { [field]: value }), `data.${field}`);
-    });
+  describe.each(textFields)('a callback is refused for data.%s', (field) => {
+    test.each(each(undefined, null, 1, true, [], ['text'], {}, { toString: 'text' }))(
+      'a callback is refused for the value %s',
+      async (_value, value) => {
+        await expectRefused(changed(make(), { [field]: value }), `data.${field}`);
+      },
+    );
   });
 
   test.each(
     [null, '15000', '', true, [], [15_000], {}, NaN, Infinity, -Infinity, 15_000n, 2 ** 53, -(2 ** 53), 1e21].map(
       (amount) => [amount],
     ),
-  )('is refused for data.amount %s', async (amount) => {
+  )('a callback is refused for data.amount %s', async (amount) => {
     await expectRefused(changed(make(), { amount }), 'data.amount');
   });
 
   test.each([0, -1, 0.1, 1e-7, 15_000.55, Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER, Number.MIN_VALUE])(
-    'is accepted with data.amount %d, because no limit is documented',
+    'a callback is accepted with data.amount %d, because no limit is documented',
     async (amount) => {
       expect((await received(changed(make(), { amount }))).handled[0]?.data.amount).toBe(amount);
     },
   );
 
   test.each(each(null, '', 'PENDING', 'success', 'Failed', 'SUCCESS ', 1, true, []))(
-    'is refused for data.status %s',
+    'a callback is refused for data.status %s',
     async (_value, status) => {
       await expectRefused(changed(make(), { status }), 'data.status');
     },
   );
 
   test.each(each(null, '', 'card', 'BANK', 'mobile-money', 'mobile_money ', 1, ['bank'], {}))(
-    'is refused for data.paymentMethod %s',
+    'a callback is refused for data.paymentMethod %s',
     async (_value, paymentMethod) => {
       await expectRefused(changed(make(), { paymentMethod }), 'data.paymentMethod');
     },
   );
 
-  test.each(each(undefined, 1, true, [], {}))('is refused for data.failureReason %s', async (_value, failureReason) => {
-    await expectRefused(changed(make(), { failureReason }), 'data.failureReason');
-  });
+  test.each(each(undefined, 1, true, [], {}))(
+    'a callback is refused for data.failureReason %s',
+    async (_value, failureReason) => {
+      await expectRefused(changed(make(), { failureReason }), 'data.failureReason');
+    },
+  );
 
   test.each([
     '2026-01-15T10:30:00.000Z',
@@ -171,7 +177,7 @@ describe.each(shapes)('%s', (_shape, make) => {
     '2024-02-29T23:59:59.999Z',
     '1970-01-01T00:00:00.000Z',
     '9999-12-31T23:59:59.999Z',
-  ])('is accepted with data.timestamp %s', async (timestamp) => {
+  ])('a callback is accepted with data.timestamp %s', async (timestamp) => {
     expect((await received(changed(make(), { timestamp }))).handled[0]?.data.timestamp).toBe(timestamp);
   });
 
@@ -203,13 +209,13 @@ describe.each(shapes)('%s', (_shape, make) => {
     '２０２６-01-15T10:30:00.000Z',
     'Thu, 15 Jan 2026 10:30:00 GMT',
     '1768473000',
-  ])('is refused for data.timestamp %j', async (timestamp) => {
+  ])('a callback is refused for data.timestamp %j', async (timestamp) => {
     await expectRefused(changed(make(), { timestamp }), 'data.timestamp');
   });
 });
 
 describe('fields that must agree', () => {
-  test('the event and the status', async () => {
+  test('the event and the status must agree', async () => {
     await expectRefused(changed(transferSucceeded(), { status: 'FAILED' }), 'data.status');
     await expectRefused(changed(transferFailed(), { status: 'SUCCESS' }), 'data.status');
     await expectRefused({ ...transferSucceeded(), event: 'transfer.failed' }, 'data.status');
@@ -267,19 +273,19 @@ describe('fields that must agree', () => {
 
 describe('a body that is no object', () => {
   test.each([undefined, null, true, 0, '', 'transfer.success', () => undefined, Symbol('x')].map((body) => [body]))(
-    'is refused: %s',
+    'a body of %s is refused',
     async (body) => {
       await expectRefused(body, '');
     },
   );
 
-  test.each([[[]], [[transferSucceeded()]]])('is refused, being a list: %j', async (body) => {
+  test.each([[[]], [[transferSucceeded()]]])('a list is refused as a body', async (body) => {
     const { outcome, handled } = await received(body);
     expect(outcome.outcome).toBe('invalid');
     expect(handled).toEqual([]);
   });
 
-  test('an empty one is refused for its event', async () => {
+  test('an empty object is refused for its event', async () => {
     await expectRefused({}, 'event');
   });
 });
@@ -297,7 +303,7 @@ describe('data.id', () => {
     ['percent signs', '%00%2e%2e'],
     ['many scripts', 'é付款مرحباΩ'],
     ['names of fields that every object has', '__proto__'],
-  ])('may be %s', async (_what, id) => {
+  ])('data.id may be %s', async (_what, id) => {
     const callback = transferSucceeded({ id });
     expect((await received(callback)).handled).toEqual([callback]);
   });
@@ -325,7 +331,7 @@ describe('data.id', () => {
     ['a soft hyphen', 'i\u00add'],
     ['a byte order mark', '\ufeffid'],
     ['an invisible tag', 'id\u{e0041}'],
-  ])('is refused: %s', async (_what, id) => {
+  ])('a body of %s is refused', async (_what, id) => {
     const { outcome, status, handled, body } = await received(transferSucceeded({ id }));
     const issues = outcome.outcome === 'invalid' ? outcome.issues : [];
     expect(new Set(issues.map(({ path }) => path.join('.')))).toEqual(new Set(['data.id']));
@@ -418,7 +424,7 @@ const validCallback: fc.Arbitrary<Loose> = fc
   }));
 
 describe('callbacks made by chance', () => {
-  test('every valid one is accepted and handed over unchanged', async () => {
+  test('every valid callback is accepted and reaches the handler unchanged', async () => {
     await fc.assert(
       fc.asyncProperty(validCallback, async (callback) => {
         const { handled, status } = await received(callback);
@@ -429,7 +435,7 @@ describe('callbacks made by chance', () => {
     );
   });
 
-  test('every valid one survives the wire: as JSON it is the same callback with the same fingerprint', () => {
+  test('every valid callback is the same, with the same fingerprint, after it was JSON', () => {
     fc.assert(
       fc.property(validCallback, (callback) => {
         const parsed = transferCallbackSchema.parse(callback);
@@ -505,7 +511,7 @@ describe('callbacks made by chance', () => {
     },
   );
 
-  test('one with another event is answered 400 and reaches no handler', async () => {
+  test('a callback with another event is refused with 400 and reaches no handler', async () => {
     const body = fc.tuple(validCallback, noWord('transfer.success', 'transfer.failed'));
     await fc.assert(
       fc.asyncProperty(body, async ([callback, event]) => {
@@ -517,7 +523,7 @@ describe('callbacks made by chance', () => {
     );
   });
 
-  test('whatever JSON it is, it is accepted as a callback or refused, and nothing throws', async () => {
+  test('any JSON is accepted as a callback or refused, and nothing throws', async () => {
     await fc.assert(
       fc.asyncProperty(fc.anything({ withNullPrototype: true }), async (anything) => {
         expect((await received(anything)).outcome.outcome).toBe('invalid');
@@ -544,12 +550,12 @@ describe('the fingerprint', () => {
   const of = (data: Record<string, unknown>): string =>
     toFingerprint({ data: { id: 'x', ...data } } as unknown as TransferCallback);
 
-  test('is plain JSON of the four facts', () => {
+  test('the fingerprint is plain JSON of the four facts', () => {
     const { data } = transferSucceeded({ externalId: 'payout "1", \\2', amount: 0.1 });
     expect(of({ ...data })).toBe('["SUCCESS",0.1,"XAF","payout \\"1\\", \\\\2"]');
   });
 
-  test('is the same for the same facts, whatever else differs', () => {
+  test('the fingerprint is the same for the same facts, whatever else differs', () => {
     fc.assert(
       fc.property(facts, record, record, (same, one, other) => {
         expect(of({ ...one, ...same })).toBe(of({ ...other, ...same }));
@@ -557,7 +563,7 @@ describe('the fingerprint', () => {
     );
   });
 
-  test('differs when one of the facts differs', () => {
+  test('the fingerprint differs when one of the facts differs', () => {
     const change = fc.oneof(
       fc.record({ currency: text }),
       fc.record({ externalId: text }),
@@ -574,7 +580,7 @@ describe('the fingerprint', () => {
     );
   });
 
-  test('is unambiguous: no quote or comma in one fact makes it another', () => {
+  test('the fingerprint is unambiguous: no quote or comma in one fact makes it another', () => {
     fc.assert(
       fc.property(trickyFacts, trickyFacts, (one, other) => {
         const equal = (Object.keys(one) as (keyof typeof one)[]).every((name) => one[name] === other[name]);
@@ -587,7 +593,7 @@ describe('the fingerprint', () => {
     );
   });
 
-  test('tells an amount from its text, for schemas that have amounts as text', () => {
+  test('the fingerprint of an amount differs from that of its text', () => {
     expect(of({ status: 'SUCCESS', amount: 1, currency: 'XAF', externalId: 'a' })).not.toBe(
       of({ status: 'SUCCESS', amount: '1', currency: 'XAF', externalId: 'a' }),
     );

@@ -9,7 +9,7 @@ afterEach(() => {
 });
 
 describe('close', () => {
-  test('lets running handlers finish and turns new deliveries away', async () => {
+  test('close lets running handlers finish and refuses new deliveries', async () => {
     const work = later();
     const receiver = receiverOf({ onSuccess: () => work.promise });
     const running = receiver.receive(transferSucceeded());
@@ -26,7 +26,7 @@ describe('close', () => {
     expect(vi.getTimerCount(), 'a timer that goes on').toBe(0);
   });
 
-  test('is done at once when nothing runs, and a second call joins the first', async () => {
+  test('close resolves immediately when nothing runs, and a second call joins the first', async () => {
     const receiver = receiverOf();
     expect(await Promise.all([receiver.close(), receiver.close()])).toEqual([
       { unfinished: 0, ids: [] },
@@ -34,7 +34,7 @@ describe('close', () => {
     ]);
   });
 
-  test('aborts the signals after its timeout, and settles handlers that heed them', async () => {
+  test('close aborts the signals after its timeout, and releases what their handlers give up', async () => {
     const onSuccess = vi.fn(
       (_callback: unknown, { signal }: HandlerContext) =>
         new Promise((_resolve, reject) => {
@@ -55,7 +55,7 @@ describe('close', () => {
     expect(await receiverOf({ store: records }).receive(callback)).toMatchObject({ outcome: 'processed' });
   });
 
-  test('leaves a handler that does not heed its signal to its lease', async () => {
+  test('close leaves a handler that ignores its signal to its lease', async () => {
     const records = memoryStore();
     const receiver = receiverOf({ store: records, onSuccess: never });
     const callback = transferSucceeded();
@@ -69,7 +69,7 @@ describe('close', () => {
     expect(await next).toMatchObject({ outcome: 'processed' });
   });
 
-  test('waits for a success that is still being recorded, and gives up on it with the rest', async () => {
+  test('close waits for a success that is being recorded, until its timeout', async () => {
     let down = true;
     const store = storeWith({
       lease: (lease) => ({ settle: () => (down ? Promise.reject(new Error('down')) : lease.settle()) }),
@@ -92,7 +92,7 @@ describe('close', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('turns away deliveries that wait, and those whose claim comes while it closes', async () => {
+  test('close refuses deliveries that wait, and those whose claim is granted meanwhile', async () => {
     const records = memoryStore();
     const arrival = later();
     const onSuccess = vi.fn();
@@ -120,7 +120,7 @@ describe('close', () => {
     expect(await receiverOf({ store: records }).receive(other)).toMatchObject({ outcome: 'processed' });
   });
 
-  test('refuses a bad timeout', async () => {
+  test('close refuses an invalid timeout', async () => {
     await expect(receiverOf().close({ timeoutMs: -1 })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       message: 'Expected `timeoutMs` to be a whole number from 0 to 2147483647, got -1.',

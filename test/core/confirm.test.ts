@@ -9,7 +9,7 @@ afterEach(() => {
 });
 
 describe('confirm', () => {
-  test('hands the handler what was read', async () => {
+  test('the handler gets the callback that confirm has read', async () => {
     const onSuccess = vi.fn();
     const read = (callback: TransferCallback): TransferCallback =>
       ({ ...callback, data: { ...callback.data, provider: 'as read' } }) as TransferCallback;
@@ -26,7 +26,7 @@ describe('confirm', () => {
     ['another event', (callback) => ({ ...callback, event: 'transfer.failed' })],
     ['a throw', () => { throw new Error('service down'); }], // prettier-ignore
     ['a rejection', () => Promise.reject(new Error('service down'))],
-  ])('that answers with %s leaves the callback unconfirmed, unhandled and free', async (_name, answer) => {
+  ])('a confirm that ends with %s leaves the callback unconfirmed, unhandled and free', async (_name, answer) => {
     const onSuccess = vi.fn();
     const confirm = vi.fn((callback: TransferCallback) => callback as unknown);
     confirm.mockImplementationOnce(answer);
@@ -40,7 +40,7 @@ describe('confirm', () => {
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
   });
 
-  test('that outlasts the deadline ends the delivery, and the handler is not run after it', async () => {
+  test('a confirm that exceeds its deadline ends the delivery, and the handler does not run after it', async () => {
     const onSuccess = vi.fn();
     const answer = later<TransferCallback>();
     const confirm = vi
@@ -59,7 +59,7 @@ describe('confirm', () => {
 });
 
 describe('confirm', () => {
-  test('runs before the claim: a stranger who loops forgeries does not keep the real callback out', async () => {
+  test('confirm runs before the claim, so that repeated forgeries do not block the real callback', async () => {
     const real = transferSucceeded();
     const forged = transferSucceeded({ ...real.data, amount: 1 });
     const onSuccess = vi.fn();
@@ -85,7 +85,7 @@ describe('confirm', () => {
     expect(onSuccess).toHaveBeenCalledTimes(1);
   });
 
-  test('that changes the callback in place does not confirm itself', async () => {
+  test('a confirm that changes the callback in place does not confirm it', async () => {
     const onFailed = vi.fn();
     const receiver = receiverOf({
       onFailed,
@@ -104,7 +104,7 @@ describe('confirm', () => {
   test.each([
     ['no data', { event: 'transfer.success' }],
     ['null for data', { event: 'transfer.success', data: null }],
-  ])('that returns %s leaves the callback unconfirmed', async (_name, returned) => {
+  ])('a confirm that returns %s leaves the callback unconfirmed', async (_name, returned) => {
     const receiver = receiverOf({ confirm: () => returned as unknown as TransferCallback });
     expect(await receiver.receive(transferSucceeded())).toMatchObject({
       outcome: 'unconfirmed',
@@ -112,13 +112,13 @@ describe('confirm', () => {
     });
   });
 
-  test('learns where the callback came from', async () => {
+  test('confirm gets the source of the delivery', async () => {
     const confirm = vi.fn((callback: TransferCallback) => callback);
     await receiverOf({ confirm }).receive(transferSucceeded(), { source: 'reconciliation' });
     expect(confirm.mock.calls[0]).toMatchObject([{}, { source: 'reconciliation', signal: { aborted: false } }]);
   });
 
-  test('its signal aborts at its deadline, and when the receiver closes', async () => {
+  test('the signal of confirm aborts at its deadline, and when the receiver closes', async () => {
     const reasons: unknown[] = [];
     const records = memoryStore();
     const receiver = receiverOf({

@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 describe('deadlines', () => {
-  test('a late handler is told by its signal, keeps its lease, and its success counts', async () => {
+  test('the signal of a late handler aborts, its lease is kept, and its success counts', async () => {
     const work = later();
     let context: HandlerContext | undefined;
     const logger = recordingLogger();

@@ -15,16 +15,19 @@ describe('a delivery', () => {
     ['null', null],
     ['a string', 'no'],
     ['an error that claims to be a 200', Object.assign(new Error('fine'), { status: 200, outcome: 'processed' })],
-  ])('fails when the handler throws %s, and the next one runs the handler again', async (_name, thrown) => {
-    const onSuccess = vi.fn().mockRejectedValueOnce(thrown);
-    const receiver = receiverOf({ onSuccess });
-    const callback = transferSucceeded();
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'handler_failed', error: thrown });
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
-    expect(onSuccess).toHaveBeenCalledTimes(2);
-  });
+  ])(
+    'a delivery whose handler throws %s fails, and the next delivery runs the handler again',
+    async (_name, thrown) => {
+      const onSuccess = vi.fn().mockRejectedValueOnce(thrown);
+      const receiver = receiverOf({ onSuccess });
+      const callback = transferSucceeded();
+      expect(await receiver.receive(callback)).toMatchObject({ outcome: 'handler_failed', error: thrown });
+      expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+      expect(onSuccess).toHaveBeenCalledTimes(2);
+    },
+  );
 
-  test('fails when the handler throws before it returns a promise', async () => {
+  test('a delivery fails when its handler throws before it returns a promise', async () => {
     const error = new Error('at once');
     const receiver = receiverOf({
       onSuccess: () => {
@@ -34,7 +37,7 @@ describe('a delivery', () => {
     expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'handler_failed', error });
   });
 
-  test('is to be retried later when the handler says so, whichever copy of the class it has', async () => {
+  test('a handler asks for a later retry with RetryLater from any copy of the package', async () => {
     const foreign = Object.assign(new Error('later'), { code: 'RETRY_LATER', retryAfterMs: 90_000 });
     const receiver = receiverOf({
       onSuccess: vi.fn().mockRejectedValueOnce(new RetryLater()).mockRejectedValue(foreign),

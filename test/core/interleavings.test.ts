@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore, transferCallbackReceiver, type CallbackStore, type Lease } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import fc from '../support/fast-check.js';
 
 const leaseMs = 3_001;
 const storeTimeoutMs = 1_000;

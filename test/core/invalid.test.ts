@@ -11,7 +11,7 @@ afterEach(() => {
 });
 
 describe('a delivery', () => {
-  test('says what is invalid and where, and never a value', async () => {
+  test('an invalid callback is reported with places and reasons, and without values', async () => {
     const receiver = receiverOf();
     const callback = transferSucceeded();
     const outcome = await receiver.receive({ ...callback, data: { ...callback.data, walletNumber: 237670000000 } });
@@ -27,14 +27,14 @@ describe('a delivery', () => {
     });
   });
 
-  test('a callback that could not be read is invalid, and says why', async () => {
+  test('a callback that could not be read is invalid, and its issue gives the reason', async () => {
     expect(await receiverOf().receive(new UnreadableCallback('The body is not JSON.'))).toMatchObject({
       outcome: 'invalid',
       issues: [{ path: [], message: 'The body is not JSON.' }],
     });
   });
 
-  test('is judged by a schema of the user, whose result the handler sees', async () => {
+  test('a custom schema validates the callback, and the handler gets its result', async () => {
     const onSuccess = vi.fn();
     const renamed = z.object({ type: z.literal('paid'), transfer: z.string() }).transform(({ transfer }) => ({
       event: 'transfer.success' as const,
@@ -62,18 +62,21 @@ describe('a delivery', () => {
     ['no externalId', (data) => ({ event, data: { ...data, externalId: null } })],
     ['no amount', (data) => ({ event, data: { ...data, amount: undefined } })],
     ['no currency', (data) => ({ event, data: { ...data, currency: undefined } })],
-  ])('is invalid when the schema gives %s, and the log says whose fault that is', async (_title, give) => {
-    const callback = transferSucceeded();
-    const onSuccess = vi.fn();
-    const receiver = receiverOf({ schema: z.any().transform(() => give(callback.data)) as never, onSuccess });
-    expect(await receiver.receive(callback)).toMatchObject({
-      outcome: 'invalid',
-      error: expect.objectContaining({ code: 'INVALID_ARGUMENT' }) as unknown,
-    });
-    expect(onSuccess).not.toHaveBeenCalled();
-  });
+  ])(
+    'a callback is invalid when a custom schema returns %s, and the error is INVALID_ARGUMENT',
+    async (_title, give) => {
+      const callback = transferSucceeded();
+      const onSuccess = vi.fn();
+      const receiver = receiverOf({ schema: z.any().transform(() => give(callback.data)) as never, onSuccess });
+      expect(await receiver.receive(callback)).toMatchObject({
+        outcome: 'invalid',
+        error: expect.objectContaining({ code: 'INVALID_ARGUMENT' }) as unknown,
+      });
+      expect(onSuccess).not.toHaveBeenCalled();
+    },
+  );
 
-  test('is invalid when the schema throws', async () => {
+  test('a callback is invalid when the schema throws', async () => {
     const error = new Error('broken schema');
     const schema = transferCallbackSchema.refine(() => {
       throw error;

@@ -34,7 +34,7 @@ describe('a claim whose reply is read late', () => {
     vi.restoreAllMocks();
   });
 
-  test('is renewed before the handler runs', async () => {
+  test('a claim whose reply is read late is renewed before the handler runs', async () => {
     const renew = vi.fn(() => Promise.resolve(true));
     const store = heldUp(storeWith({ lease: () => ({ renew }) }), 5_001);
     const onSuccess = vi.fn(() => {
@@ -44,7 +44,7 @@ describe('a claim whose reply is read late', () => {
     expect(onSuccess).toHaveBeenCalledTimes(1);
   });
 
-  test('is a duplicate if another delivery has settled meanwhile', async () => {
+  test('a claim whose reply is read late is a duplicate if another delivery has settled meanwhile', async () => {
     const records = memoryStore();
     const callback = transferSucceeded();
     const stolen: CallbackStore = {
@@ -61,7 +61,7 @@ describe('a claim whose reply is read late', () => {
     expect(onSuccess).not.toHaveBeenCalled();
   });
 
-  test('is released if it cannot be renewed, and the delivery is store_unavailable', async () => {
+  test('a claim whose reply is read late is released if it cannot be renewed, and the delivery is store_unavailable', async () => {
     const error = new Error('down');
     const release = vi.fn(() => Promise.resolve());
     const store = heldUp(storeWith({ lease: () => ({ renew: () => Promise.reject(error), release }) }), 20_000);

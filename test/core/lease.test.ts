@@ -29,7 +29,7 @@ function forgetful(): CallbackStore & { loseRecords(): void } {
 }
 
 describe('a lease', () => {
-  test('that the store has forgotten is claimed again, so that a copy still finds the handler running', async () => {
+  test('a lease that the store has forgotten is claimed again, so that a copy still finds the handler running', async () => {
     const store = forgetful();
     const work = later();
     const logger = recordingLogger();
@@ -53,7 +53,7 @@ describe('a lease', () => {
     ]);
   });
 
-  test('that another delivery has claimed meanwhile is lost: the signal aborts, and the log names the last error', async () => {
+  test('a lease that another delivery has claimed is lost: the signal aborts, and the log names the last error', async () => {
     const noPermission = new Error("NOPERM this user has no permissions to run the 'pexpire' command");
     const renew = vi.fn(() => Promise.resolve(false)).mockRejectedValueOnce(noPermission);
     const records = memoryStore();
@@ -90,7 +90,7 @@ describe('a lease', () => {
     await delivery;
   });
 
-  test('that is refused after the success was recorded, but its reply lost, is no loss', async () => {
+  test('a renewal that is refused after the success was recorded reports no lost lease', async () => {
     const logger = recordingLogger();
     const store = storeWith({
       lease: (lease) => ({
@@ -118,7 +118,7 @@ describe('a lease', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('that is claimed again after its handler has ended is released again', async () => {
+  test('a lease that is claimed again after its handler has ended is released', async () => {
     const store = forgetful();
     const records = vi.spyOn(store, 'claim');
     const gate = later();
@@ -140,7 +140,7 @@ describe('a lease', () => {
     expect(await receiverOf({ store, inFlightWaitMs: 0 }).receive(callback)).toMatchObject({ outcome: 'processed' });
   });
 
-  test('of a transactional store is not claimed again: its transaction is gone', async () => {
+  test('a lease of a transactional store is not claimed again: its transaction is gone', async () => {
     const records = memoryStore();
     const claim = vi.fn<CallbackStore['claim']>((key, request) => records.claim(key, request));
     const store = storeWith({ transactional: true, claim, lease: () => ({ renew: () => Promise.resolve(false) }) });

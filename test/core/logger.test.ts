@@ -24,7 +24,7 @@ describe('seeing', () => {
     expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'handler_failed' });
   });
 
-  test('the console is told of warnings and errors, unless the logger is false', async () => {
+  test('the console gets warnings and errors, unless the logger is false', async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue();
     const error = vi.spyOn(console, 'error').mockReturnValue();
     const failure = new Error('no');
@@ -51,7 +51,7 @@ describe('seeing', () => {
     vi.restoreAllMocks();
   });
 
-  test('no phone number and no bank account is ever logged or told', async () => {
+  test('no phone number and no bank account is ever logged or reported', async () => {
     const logger = recordingLogger();
     const told: unknown[] = [];
     const receiver = receiverOf({
@@ -70,7 +70,7 @@ describe('seeing', () => {
     expect(text).not.toMatch(/237670000000|10005000010123456789|IBAN/);
   });
 
-  test('a store of this process alone is warned of in production, once', () => {
+  test('the memory store is warned of in production, once', () => {
     const logger = recordingLogger();
     receiverOf({ logger });
     vi.stubEnv('NODE_ENV', 'production');
@@ -84,7 +84,7 @@ describe('seeing', () => {
 });
 
 describe('a log line', () => {
-  test('of an error has its name, message, code and stack, and nothing that hangs on it', async () => {
+  test('a log line about an error has its name, message, code and stack, and no other property', async () => {
     const logger = recordingLogger();
     const error = Object.assign(new TypeError('Request failed'), {
       code: 'ERR_BAD_REQUEST',
@@ -107,13 +107,13 @@ describe('a log line', () => {
     ['null', null, { message: 'Not an error: object' }],
     ['a number', 42, { message: 'Not an error: number' }],
     ['an object of some kind', { to: '237670000000', message: 7 }, {}],
-  ])('of %s that was thrown says what it is', async (_name, thrown, err) => {
+  ])('a log line about %s that was thrown describes it', async (_name, thrown, err) => {
     const logger = recordingLogger();
     await receiverOf({ logger, onSuccess: vi.fn().mockRejectedValue(thrown) }).receive(transferSucceeded());
     expect((logger.lines[0]?.details as { err?: object }).err).toEqual(err);
   });
 
-  test('that an async logger fails to write ends no process and no delivery', async () => {
+  test('an asynchronous logger that rejects ends neither the process nor the delivery', async () => {
     const unhandled = vi.fn();
     process.on('unhandledRejection', unhandled);
     const fail = async (): Promise<void> => {
@@ -135,7 +135,7 @@ describe('a log line', () => {
   test.each([
     ['as the default', undefined],
     ['as the logger', console],
-  ])('on the console, %s, has its message first and nothing empty behind it', async (_name, logger) => {
+  ])('the console, %s, gets the message first and no empty details', async (_name, logger) => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue();
     vi.stubEnv('NODE_ENV', 'production');
     receiverOf({ logger });

@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 describe('a delivery', () => {
-  test('runs the handler of its event with the callback and its context', async () => {
+  test('a delivery runs the handler of its event with the callback and its context', async () => {
     const onSuccess = vi.fn();
     const onFailed = vi.fn();
     const receiver = receiverOf({ onSuccess, onFailed });
@@ -55,7 +55,7 @@ describe('a delivery', () => {
     ]);
   });
 
-  test('is a duplicate after a success, and does not run the handler again', async () => {
+  test('a delivery after a success is a duplicate and does not run the handler again', async () => {
     const onSuccess = vi.fn();
     const receiver = receiverOf({ onSuccess });
     const callback = transferSucceeded();
@@ -72,7 +72,7 @@ describe('a delivery', () => {
     ['amount', (data: TransferCallback['data']) => transferSucceeded({ ...data, amount: 15_000.01 } as object)],
     ['currency', (data: TransferCallback['data']) => transferSucceeded({ ...data, currency: 'XOF' } as object)],
     ['externalId', (data: TransferCallback['data']) => transferSucceeded({ ...data, externalId: 'other' } as object)],
-  ])('is a conflict when its id was settled with another %s', async (name, contradict) => {
+  ])('a delivery is a conflict when its id was settled with another %s', async (name, contradict) => {
     const onSuccess = vi.fn();
     const onFailed = vi.fn();
     const logger = recordingLogger();
@@ -89,7 +89,7 @@ describe('a delivery', () => {
     expect(logger.lines).toMatchObject([{ level: 'error', message: expect.stringContaining('contradicts') as string }]);
   });
 
-  test('is a conflict although the store holds a text that this version does not write', async () => {
+  test('a settled record that this version cannot read is a conflict', async () => {
     const store: CallbackStore = { claim: () => Promise.resolve({ state: 'settled', fingerprint: 'SUCCESS 15000' }) };
     const outcome = await receiverOf({ store }).receive(transferSucceeded());
     expect(outcome).toMatchObject({ outcome: 'conflict', settled: undefined, received: { amount: 15_000 } });
@@ -123,16 +123,19 @@ describe('waiting', () => {
     expect(onSuccess).toHaveBeenCalledTimes(2);
   });
 
-  test.each([0, 700, 10_000])('is given up as in progress after inFlightWaitMs of %i', async (inFlightWaitMs) => {
-    const receiver = receiverOf({ onSuccess: never, inFlightWaitMs });
-    const callback = transferSucceeded();
-    void receiver.receive(callback);
-    const second = receiver.receive(callback);
-    await vi.advanceTimersByTimeAsync(inFlightWaitMs);
-    expect(await second).toMatchObject({ outcome: 'in_progress', durationMs: inFlightWaitMs });
-  });
+  test.each([0, 700, 10_000])(
+    'a waiting delivery ends as in progress after inFlightWaitMs of %i',
+    async (inFlightWaitMs) => {
+      const receiver = receiverOf({ onSuccess: never, inFlightWaitMs });
+      const callback = transferSucceeded();
+      void receiver.receive(callback);
+      const second = receiver.receive(callback);
+      await vi.advanceTimersByTimeAsync(inFlightWaitMs);
+      expect(await second).toMatchObject({ outcome: 'in_progress', durationMs: inFlightWaitMs });
+    },
+  );
 
-  test('asks the store ever less often, and at the end once more', async () => {
+  test('a waiting delivery asks the store with growing pauses, and once more at the end', async () => {
     const askedAt: number[] = [];
     const startedAt = performance.now();
     const claim: CallbackStore['claim'] = () => {

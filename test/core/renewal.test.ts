@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 describe('deadlines', () => {
-  test('a handler whose lease was lost is told by its signal', async () => {
+  test('the signal of a handler aborts when its lease is lost', async () => {
     let context: HandlerContext | undefined;
     const logger = recordingLogger();
     const renew = vi.fn().mockResolvedValueOnce(true).mockResolvedValue(false);
@@ -45,7 +45,7 @@ describe('deadlines', () => {
     expect(await delivery).toMatchObject({ outcome: 'processed', overlapped: false });
   });
 
-  test('nothing is renewed any more after a success or a failure', async () => {
+  test('a lease is not renewed after a success or a failure', async () => {
     const renew = vi.fn();
     const onSuccess = vi.fn().mockRejectedValueOnce(new Error('first'));
     const receiver = receiverOf({ store: storeWith({ lease: () => ({ renew }) }), onSuccess });
@@ -57,7 +57,7 @@ describe('deadlines', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('a renewal that says no after the end of the hold is nobody’s loss', async () => {
+  test('a renewal that is refused after the handler has settled reports no lost lease', async () => {
     const work = later();
     const answer = later<boolean>();
     const logger = recordingLogger();

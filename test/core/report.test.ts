@@ -11,7 +11,7 @@ afterEach(() => {
 });
 
 describe('seeing', () => {
-  test('every delivery is told once, to onOutcome and to the diagnostics channel', async () => {
+  test('every delivery is reported once, to onOutcome and to the diagnostics channel', async () => {
     const told: TransferCallbackOutcome[] = [];
     const published: unknown[] = [];
     const listen = (message: unknown): void => void published.push(message);
@@ -45,7 +45,7 @@ describe('seeing', () => {
 });
 
 describe('an outcome', () => {
-  test('cannot be changed by whoever it is reported to: a failure stays a failure', async () => {
+  test('no listener can change an outcome: a failure stays a failure', async () => {
     const forge = (outcome: unknown): void => {
       (outcome as { outcome: string }).outcome = 'processed';
     };
@@ -65,7 +65,7 @@ describe('an outcome', () => {
     expect(Object.isFrozen(outcome)).toBe(true);
   });
 
-  test('is frozen in its parts, too', async () => {
+  test('the parts of an outcome are frozen', async () => {
     const receiver = receiverOf();
     const invalid = await receiver.receive({});
     if (invalid.outcome !== 'invalid') expect.fail();
@@ -77,7 +77,7 @@ describe('an outcome', () => {
     expect([conflict.settled, conflict.received].every((part) => Object.isFrozen(part))).toBe(true);
   });
 
-  test('has an externalId of at most 255 characters', async () => {
+  test('an outcome has an externalId of at most 255 characters', async () => {
     const outcome = await receiverOf().receive(transferSucceeded({ externalId: 'x'.repeat(1_000) }));
     expect(outcome.externalId).toBe('x'.repeat(255));
   });

@@ -19,7 +19,7 @@ const schema = z.looseObject({
 }) as unknown as CallbackSchema<TransferCallback>;
 
 describe('a loose schema of one’s own', () => {
-  test('gives the handler what it has produced', async () => {
+  test('a loose custom schema gives the handler what it has produced', async () => {
     const onSuccess = vi.fn();
     const { data } = transferSucceeded();
     const callback = { event: 'transfer.success', data: { ...data, vouchercode: null, fee: 5 } };
@@ -33,7 +33,7 @@ describe('a loose schema of one’s own', () => {
     ['an id of 256 characters', transferSucceeded({ id: 'x'.repeat(256) }), 'id'],
     ['an id with half a character', transferSucceeded({ id: 'a\ud800' }), 'id'],
     ['an amount beyond 2^53', transferSucceeded({ amount: 2 ** 53 }), 'amount'],
-  ])('does not let %s through', async (_name, callback, field) => {
+  ])('a loose custom schema does not let %s through', async (_name, callback, field) => {
     const handler = vi.fn();
     const receiver = receiverOf({ schema, onSuccess: handler, onFailed: handler });
     expect(await receiver.receive(callback)).toMatchObject({
@@ -82,7 +82,7 @@ describe('a key `__proto__` of a callback that was parsed elsewhere', () => {
   test.each([
     ['the documented schema', undefined],
     ['a schema of one’s own', schema],
-  ])('reaches no prototype under %s', async (_name, given) => {
+  ])('a key `__proto__` of a parsed callback reaches no prototype under %s', async (_name, given) => {
     const onSuccess = vi.fn();
     expect(await receiverOf({ schema: given, onSuccess }).receive(hostile())).toMatchObject({ outcome: 'processed' });
     const [{ data }] = onSuccess.mock.calls[0] as [TransferCallback];

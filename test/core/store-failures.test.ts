@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 describe('a store that fails', () => {
-  test('before the claim: the handler is not run', async () => {
+  test('a store that rejects a claim keeps the handler from running', async () => {
     const error = new Error('connection refused');
     const onSuccess = vi.fn();
     const receiver = receiverOf({ store: { claim: () => Promise.reject(error) }, onSuccess });
@@ -18,7 +18,7 @@ describe('a store that fails', () => {
     expect(onSuccess).not.toHaveBeenCalled();
   });
 
-  test('by throwing where it should reject: likewise', async () => {
+  test('a store that throws instead of rejecting is store_unavailable', async () => {
     const error = new Error('at once');
     const store: CallbackStore = {
       claim: () => {
@@ -31,7 +31,7 @@ describe('a store that fails', () => {
     });
   });
 
-  test('by never answering: within storeTimeoutMs, and a claim that comes late is released', async () => {
+  test('a claim without a reply is given up after storeTimeoutMs, and released if it is granted later', async () => {
     const arrival = later();
     const records = memoryStore();
     const slow: CallbackStore['claim'] = async (key, request) => {
@@ -51,7 +51,7 @@ describe('a store that fails', () => {
     expect(await receiverOf({ store: records }).receive(callback)).toMatchObject({ outcome: 'processed' });
   });
 
-  test('by answering late that the callback is settled: nothing is released', async () => {
+  test('a late reply that the callback is settled releases nothing', async () => {
     const answer = later<Awaited<ReturnType<CallbackStore['claim']>>>();
     const delivery = receiverOf({ store: { claim: () => answer.promise } }).receive(transferSucceeded());
     await vi.advanceTimersByTimeAsync(2_000);
@@ -60,7 +60,7 @@ describe('a store that fails', () => {
     await vi.advanceTimersByTimeAsync(0);
   });
 
-  test('to release: the outcome is still the handler’s, and its error too', async () => {
+  test('a release that fails changes neither the outcome of the handler nor its error', async () => {
     const error = new Error('the cause');
     const logger = recordingLogger();
     const receiver = receiverOf({
@@ -75,7 +75,7 @@ describe('a store that fails', () => {
     ]);
   });
 
-  test('to settle: acknowledged all the same, held, and recorded in the background', async () => {
+  test('a success that cannot be recorded is acknowledged, held, and recorded in the background', async () => {
     const down = new Error('down');
     let failures = 3;
     const logger = recordingLogger();
@@ -105,7 +105,7 @@ describe('a store that fails', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('to settle for ever: given up when the record would have expired anyway', async () => {
+  test('recording is given up when the record would have expired', async () => {
     const settle = vi.fn(() => Promise.reject(new Error('down')));
     const store = storeWith({ lease: () => ({ settle }) });
     const receiver = receiverOf({ store, retentionMs: 90_001 });
@@ -115,7 +115,7 @@ describe('a store that fails', () => {
     expect(settle.mock.calls.length).toBeGreaterThan(15);
   });
 
-  test('to commit a transaction: a failure, rolled back, and free for the next delivery', async () => {
+  test('a transaction that cannot commit is a failure, and the callback is free for the next delivery', async () => {
     const error = new Error('could not serialize');
     const settle = vi.fn().mockRejectedValueOnce(error);
     const store = storeWith({
@@ -128,7 +128,7 @@ describe('a store that fails', () => {
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
   });
 
-  test('to keep the lease: the success is recorded and reported as overlapped', async () => {
+  test('a success after the lease was lost is recorded and reported as overlapped', async () => {
     const logger = recordingLogger();
     const receiver = receiverOf({
       store: storeWith({ lease: () => ({ settle: () => Promise.resolve({ overlapped: true }) }) }),

@@ -8,7 +8,7 @@ describe('deadlines of one length', () => {
     vi.useRealTimers();
   });
 
-  test('fall due each at its own time, in the order they were set in', async () => {
+  test('deadlines of one length expire each at its own time, in the order they were set', async () => {
     const queue = new TimerQueue(1_000);
     const fallen: string[] = [];
     for (const [name, pauseMs] of Object.entries({ a: 0, b: 0, c: 1, d: 998 })) {
@@ -27,7 +27,7 @@ describe('deadlines of one length', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('called off, even twice, or when over, leave the others as they are', async () => {
+  test('a deadline that is cleared, even twice or when it is over, leaves the others as they are', async () => {
     const queue = new TimerQueue(1_000);
     const fallen: string[] = [];
     const later = (name: string): ScheduledCall => queue.set(() => fallen.push(name));
@@ -43,7 +43,7 @@ describe('deadlines of one length', () => {
     expect(fallen).toEqual(['a', 'c', 'e', 'f']);
   });
 
-  test('may be set and called off while another falls due', async () => {
+  test('a deadline may be set and cleared while another expires', async () => {
     const queue = new TimerQueue(1_000);
     const fallen: string[] = [];
     queue.set(() => {
@@ -63,7 +63,7 @@ describe('deadlines of one length', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('take one timer for all', () => {
+  test('deadlines of one length share one timer', () => {
     const queue = new TimerQueue(1_000);
     for (let turn = 0; turn < 100; turn += 1) queue.clear(queue.set(() => undefined));
     queue.set(() => undefined);
@@ -87,7 +87,7 @@ test('deadlines keep the process alive exactly while there are any', () => {
   }
 });
 
-test('with keepAlive: false they never do', () => {
+test('deadlines with keepAlive: false never keep the process alive', () => {
   const others = timers();
   const queue = new TimerQueue(60_000, { keepAlive: false });
   const first = queue.set(() => undefined);

@@ -9,9 +9,9 @@ afterEach(() => {
 
 describe('a delivery', () => {
   test.each([
-    ['says no', () => false],
-    ['says no in time', () => Promise.resolve(false)],
-  ])('is unauthorized when admission %s, and never reaches the store', async (_name, verify) => {
+    ['returns false', () => false],
+    ['resolves with false', () => Promise.resolve(false)],
+  ])('a delivery is unauthorized when its verifier %s, and does not reach the store', async (_name, verify) => {
     const claim = vi.fn();
     const receiver = receiverOf({ store: { claim } });
     expect(await receiver.receive(transferSucceeded(), { verify })).toEqual({
@@ -30,7 +30,7 @@ describe('a delivery', () => {
     expect(claim).not.toHaveBeenCalled();
   });
 
-  test('is unauthorized when admission throws', async () => {
+  test('a delivery is unauthorized when its verifier throws', async () => {
     const error = new Error('no key server');
     const verify = (): never => {
       throw error;
@@ -41,7 +41,7 @@ describe('a delivery', () => {
     });
   });
 
-  test('shows admission the callback where it is valid, and nothing where it is not', async () => {
+  test('a verifier gets a valid callback, and undefined for an invalid one', async () => {
     const verify = vi.fn(() => true);
     const receiver = receiverOf();
     const callback = transferFailed();
@@ -63,7 +63,7 @@ describe('verify', () => {
   });
 
   test.each([[{ ok: false }], ['no'], [1], [Promise.resolve(1)], [Promise.resolve({ ok: false })]])(
-    'a verdict that is not true, such as %o, trusts nobody',
+    'a verdict other than true, such as %o, refuses the sender',
     async (verdict) => {
       const onSuccess = vi.fn();
       const verify = (): boolean => verdict as unknown as boolean;

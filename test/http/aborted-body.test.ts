@@ -25,7 +25,7 @@ describe.each(httpServers)('on $name', (server) => {
     ];
 
     describe.each(framings)('%s', (_how, beginning) => {
-      test.each(moments)('%s is not answered and runs nothing; the server goes on', async (_when, moment) => {
+      test.each(moments)('a body that breaks off %s runs nothing, and the server goes on', async (_when, moment) => {
         const { options, handled, logged } = witness();
         let arrived = 0;
         let closed: Promise<unknown> | undefined;

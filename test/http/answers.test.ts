@@ -203,7 +203,7 @@ test('of all outcomes and faults only processed and duplicate make a 2xx', () =>
 });
 
 describe.each(httpServers)('on $name', (server) => {
-  test.each(rows)('$outcome is answered $status', async ({ status, headers, body, bring }) => {
+  test.each(rows)('the response to $outcome is $status', async ({ status, headers, body, bring }) => {
     const answer = await bring(server);
     expect(answer.status).toBe(status);
     expect(answer.body).toBe(body);
@@ -220,14 +220,14 @@ describe.each(httpServers)('on $name', (server) => {
       { event: 'transfer.success', data: {} },
       'This is not a documented callback: see data.paymentMethod.',
     ],
-  ])('invalid names the first place that is wrong: %s', async (_what, callback, message) => {
+  ])('the response to an invalid callback names the first wrong place: %s', async (_what, callback, message) => {
     const { url } = await start(server, witness().options);
     const answer = await deliver(url, JSON.stringify(callback));
     expect(answer.status).toBe(400);
     expect(answer.body).toBe(errorBody(400, message));
   });
 
-  test('once the receiver is closing, every answer ends its connection, of running deliveries too', async () => {
+  test('every response ends its connection once the receiver is closing, also for running deliveries', async () => {
     let finish: () => void = () => undefined;
     const running = new Promise<void>((resolve) => (finish = resolve));
     let begin: () => void = () => undefined;
@@ -260,7 +260,7 @@ describe.each(httpServers)('on $name', (server) => {
     expect((await deliver(url)).headers['retry-after']).toBe(seconds);
   });
 
-  test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is answered 405', async (method) => {
+  test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('the response to %s is 405', async (method) => {
     const { options, handled } = witness();
     const { url } = await start(server, options);
     const answer = await deliver(url, transferSucceeded(), method);

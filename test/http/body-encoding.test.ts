@@ -27,7 +27,7 @@ describe.each(httpServers)('on $name', (server) => {
     const between = JSON.stringify(transferSucceeded({ reference: '|' })).split('|');
     const invalid = errorBody(400, 'The body is not UTF-8.');
 
-    test.each(encodings)('but holds %s is answered 400', async (_what, bytes) => {
+    test.each(encodings)('the response to a body with %s is 400', async (_what, bytes) => {
       const { options, handled } = witness();
       const unread = await start(server, options);
       const raw = await start(server, options, { before: [server.parsers.raw({ type: 'application/json' })] });
@@ -45,7 +45,7 @@ describe.each(httpServers)('on $name', (server) => {
       expect(handled).toEqual([]);
     });
 
-    test('but UTF-16 is answered 400', async () => {
+    test('the response to a body in UTF-16 is 400', async () => {
       const { options, handled } = witness();
       const { url } = await start(server, options);
       const text = JSON.stringify(transferSucceeded());
@@ -63,7 +63,7 @@ describe.each(httpServers)('on $name', (server) => {
     ['after express.json()', [server.parsers.json()]],
     ['after express.raw()', [server.parsers.raw({ type: '*/*' })]],
     ['after express.text()', [server.parsers.text({ type: '*/*' })]],
-  ])('one byte order mark before the JSON is dropped, %s', async (_how, before) => {
+  ])('a byte order mark before the JSON is dropped, %s', async (_how, before) => {
     const { options, handled } = witness();
     const { url } = await start(server, options, { before });
     const callback = transferSucceeded({ reference: '\ufeff' });

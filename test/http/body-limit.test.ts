@@ -28,7 +28,7 @@ describe.each(httpServers)('on $name', (server) => {
     test.each([
       ['by default', undefined, 102_400],
       ['as set', 1_000, 1_000],
-    ])('%s lets through exactly as many bytes, and not one more', async (_what, bodyLimitBytes, limit) => {
+    ])('the limit %s accepts exactly as many bytes, and not one more', async (_what, bodyLimitBytes, limit) => {
       const { options, handled, logged } = witness();
       const { url } = await start(server, { ...options, bodyLimitBytes });
       expect((await post(url, callbackOf(limit))).status).toBe(200);
@@ -45,14 +45,14 @@ describe.each(httpServers)('on $name', (server) => {
       expect(handled).toHaveLength(2);
     });
 
-    test('is judged by Content-Length before a byte has come', async () => {
+    test('a body that is too long by its Content-Length is refused before a byte has come', async () => {
       const { options } = witness();
       const { url } = await start(server, options);
       const answer = await overSocket(url, (socket) => socket.write(head(url, { ...json, 'Content-Length': 102_401 })));
       expect(parseStatus(answer)).toBe(413);
     });
 
-    test('ends a body that has no end', async () => {
+    test('an endless body is refused at the limit', async () => {
       const { options } = witness();
       const { url } = await start(server, options);
       const answer = await overSocket(url, (socket) => {
@@ -63,7 +63,7 @@ describe.each(httpServers)('on $name', (server) => {
       expect(parseStatus(answer)).toBe(413);
     });
 
-    test('does not count what a parser in front has read', async () => {
+    test('the limit does not apply to a body that a parser has read', async () => {
       const { options } = witness();
       const { url } = await start(server, { ...options, bodyLimitBytes: 10 }, { before: [server.parsers.json()] });
       expect((await post(url, callbackOf(1_000))).status).toBe(200);

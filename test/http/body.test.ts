@@ -137,7 +137,7 @@ describe.each(httpServers)('on $name', (server) => {
   describe.each(treatments)('a body %s', (_how, treat) => {
     const before = treat(server.parsers);
 
-    test('is read whole, in one piece', async () => {
+    test('a body in one piece is read whole', async () => {
       const { options, handled } = witness();
       const { url } = await start(server, options, { before });
       const callback = manyScripts();
@@ -145,7 +145,7 @@ describe.each(httpServers)('on $name', (server) => {
       expect(handled).toEqual([callback]);
     });
 
-    test('is read whole, in chunks of a byte', async () => {
+    test('a body in chunks of a byte is read whole', async () => {
       const { options, handled } = witness();
       const { url } = await start(server, options, { before });
       const callback = manyScripts();
@@ -159,7 +159,7 @@ describe.each(httpServers)('on $name', (server) => {
     });
   });
 
-  test('a character cut in two by packets that come one after the other is put together', async () => {
+  test('a character that two packets share is put together', async () => {
     const { options, handled } = witness();
     let chunks = 0;
     const { url } = await start(server, options, {
@@ -185,12 +185,15 @@ describe.each(httpServers)('on $name', (server) => {
     expect(handled).toEqual([callback]);
   });
 
-  test.each(['json', 'raw', 'text'] as const)('a compressed body is read by express.%s() in front', async (parser) => {
-    const { options, handled } = witness();
-    const { url } = await start(server, options, { before: [server.parsers[parser]({ type: 'application/json' })] });
-    const callback = manyScripts();
-    const headers = { 'Content-Encoding': 'gzip' };
-    expect((await post(url, gzipSync(JSON.stringify(callback)), { headers })).status).toBe(200);
-    expect(handled).toEqual([callback]);
-  });
+  test.each(['json', 'raw', 'text'] as const)(
+    'a compressed body is read when express.%s() comes first',
+    async (parser) => {
+      const { options, handled } = witness();
+      const { url } = await start(server, options, { before: [server.parsers[parser]({ type: 'application/json' })] });
+      const callback = manyScripts();
+      const headers = { 'Content-Encoding': 'gzip' };
+      expect((await post(url, gzipSync(JSON.stringify(callback)), { headers })).status).toBe(200);
+      expect(handled).toEqual([callback]);
+    },
+  );
 });

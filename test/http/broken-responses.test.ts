@@ -20,49 +20,52 @@ describe.each(httpServers)('on $name', (server) => {
         },
       ],
     ];
-    test.each(early)('%s, nothing breaks, and the handler has run', async (_how, answer) => {
-      const { options, handled, logged } = witness();
-      const running = gate();
-      const begun = gate();
-      const { url, passedOn } = await start(
-        server,
-        {
-          ...options,
-          async onSuccess(callback) {
-            begun.open();
-            await running.opened;
-            options.onSuccess(callback);
-          },
-        },
-        {
-          before: [
-            (request, response, next) => {
-              if (request.headers['x-slow'] !== undefined) {
-                void begun.opened.then(() => {
-                  answer(response);
-                  running.open();
-                });
-              }
-              next();
+    test.each(early)(
+      'a response that other middleware has ended %s breaks nothing, and the handler has run',
+      async (_how, answer) => {
+        const { options, handled, logged } = witness();
+        const running = gate();
+        const begun = gate();
+        const { url, passedOn } = await start(
+          server,
+          {
+            ...options,
+            async onSuccess(callback) {
+              begun.open();
+              await running.opened;
+              options.onSuccess(callback);
             },
-          ],
-        },
-      );
-      const callback = transferSucceeded();
-      const bytes = JSON.stringify(callback);
-      await overSocket(url, (socket) => {
-        const headers = { 'Content-Type': 'application/json', 'Content-Length': bytes.length, 'X-Slow': 'yes' };
-        socket.write(head(url, headers) + bytes);
-      });
-      await vi.waitFor(() => {
-        expect(handled).toEqual([callback]);
-      });
-      expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
-      expect(passedOn).toEqual([]);
-      expect(logged.filter((line) => line.message !== unanswerable.message)).toEqual([]);
-    });
+          },
+          {
+            before: [
+              (request, response, next) => {
+                if (request.headers['x-slow'] !== undefined) {
+                  void begun.opened.then(() => {
+                    answer(response);
+                    running.open();
+                  });
+                }
+                next();
+              },
+            ],
+          },
+        );
+        const callback = transferSucceeded();
+        const bytes = JSON.stringify(callback);
+        await overSocket(url, (socket) => {
+          const headers = { 'Content-Type': 'application/json', 'Content-Length': bytes.length, 'X-Slow': 'yes' };
+          socket.write(head(url, headers) + bytes);
+        });
+        await vi.waitFor(() => {
+          expect(handled).toEqual([callback]);
+        });
+        expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
+        expect(passedOn).toEqual([]);
+        expect(logged.filter((line) => line.message !== unanswerable.message)).toEqual([]);
+      },
+    );
 
-    test('before the package saw the request, the log says so, and it says no more', async () => {
+    test('a response that was sent before the package saw the request is logged once', async () => {
       const { options, logged } = witness();
       const { url, passedOn } = await start(server, options, {
         before: [

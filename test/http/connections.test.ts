@@ -9,7 +9,7 @@ import { witness } from '../support/witness.js';
 import { start } from './support.js';
 
 describe.each(httpServers)('on $name', (server) => {
-  test('a connection that is kept serves one delivery after another, refused ones among them', async () => {
+  test('a kept connection serves one delivery after another, also after refused ones', async () => {
     const { options, handled } = witness();
     const { url } = await start(server, { ...options, bodyLimitBytes: 2_000 });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -35,7 +35,7 @@ describe.each(httpServers)('on $name', (server) => {
     expect(handled).toHaveLength(1);
   });
 
-  test('deliveries written one behind the other on one connection are answered in order', async () => {
+  test('pipelined deliveries on one connection are responded to in order', async () => {
     const { options, handled } = witness();
     const { url } = await start(server, options);
     const first = JSON.stringify(transferSucceeded({ externalId: 'first' }));
@@ -66,7 +66,7 @@ describe.each(httpServers)('on $name', (server) => {
     expect((await post(url, transferSucceeded())).status).toBe(200);
   });
 
-  test('a sender that asks before it sends its body is told to go on', async () => {
+  test('a sender that expects 100-continue gets it before it sends its body', async () => {
     const { options, handled } = witness();
     const { url } = await start(server, options);
     const body = JSON.stringify(transferSucceeded());

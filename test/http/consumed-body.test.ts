@@ -51,30 +51,33 @@ describe.each(httpServers)('on $name', (server) => {
       ['into a rawBody that is an object', leaving(() => ({}))],
       ['into a rawBody that is empty', leaving(() => null)],
     ];
-    test.each(readers)("%s is the app's fault: 500, and the log names the cause", async (_how, reader) => {
-      const { options, handled, logged } = witness();
-      const { url, passedOn } = await start(server, options, { before: [reader] });
-      const answer = await post(url, transferSucceeded());
-      expect([answer.status, answer.body]).toEqual([500, errorBody(500, 'The callback could not be read.')]);
-      expect(handled).toEqual([]);
-      expect(passedOn).toEqual([]);
-      expect(logged).toMatchObject([
-        {
-          details: {
-            outcome: 'invalid',
-            issues: [{ path: [], message: cause }],
-            err: { code: 'BODY_CONSUMED', message: cause },
+    test.each(readers)(
+      'a body that was read %s is a fault of the app: 500, and the log names the cause',
+      async (_how, reader) => {
+        const { options, handled, logged } = witness();
+        const { url, passedOn } = await start(server, options, { before: [reader] });
+        const answer = await post(url, transferSucceeded());
+        expect([answer.status, answer.body]).toEqual([500, errorBody(500, 'The callback could not be read.')]);
+        expect(handled).toEqual([]);
+        expect(passedOn).toEqual([]);
+        expect(logged).toMatchObject([
+          {
+            details: {
+              outcome: 'invalid',
+              issues: [{ path: [], message: cause }],
+              err: { code: 'BODY_CONSUMED', message: cause },
+            },
           },
-        },
-      ]);
-    });
+        ]);
+      },
+    );
 
     test.each([
       ['bytes', leaving((bytes) => bytes)],
       ['bytes of no Buffer', leaving((bytes) => new Uint8Array(bytes))],
       ['text', leaving((bytes) => bytes.toString())],
       ['bytes, beside the empty body of a parser that has parsed nothing', leaving((bytes) => bytes, {})],
-    ])('but in request.rawBody as %s is read there', async (_what, reader) => {
+    ])('a body that was left in request.rawBody as %s is read there', async (_what, reader) => {
       const { options, handled } = witness();
       const { url } = await start(server, options, { before: [reader] });
       const callback = manyScripts();

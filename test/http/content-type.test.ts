@@ -17,7 +17,7 @@ describe.each(httpServers)('on $name', (server) => {
       'application/json ; version=1 ; charset=Utf-8',
       'application/json; profile="x;charset=latin1"',
       'application/json; profile="a\\";charset=latin1;\\""; charset="utf-8"',
-    ])('%s is read', async (type) => {
+    ])('a body of type %s is read', async (type) => {
       const { options, handled } = witness();
       const { url } = await start(server, options);
       const callback = manyScripts();
@@ -58,7 +58,7 @@ describe.each(httpServers)('on $name', (server) => {
       [{ 'Content-Encoding': 'br' }, compressed],
       [{ 'Content-Encoding': 'zstd' }, compressed],
       [{ 'Content-Encoding': 'identity, gzip' }, compressed],
-    ])('%j is answered 415', async (headers, message) => {
+    ])('the response to %j is 415', async (headers, message) => {
       const { options, handled } = witness();
       const { url } = await start(server, options);
       const answer = await post(url, manyScripts(), { headers });
@@ -66,7 +66,7 @@ describe.each(httpServers)('on $name', (server) => {
       expect(handled).toEqual([]);
     });
 
-    test.each(['identity', 'Identity', 'IDENTITY'])('%s, the encoding that is none, is read', async (encoding) => {
+    test.each(['identity', 'Identity', 'IDENTITY'])('a body with the encoding %s is read', async (encoding) => {
       for (const before of [[], [server.parsers.json()]]) {
         const { options } = witness();
         const { url } = await start(server, options, { before });

@@ -15,7 +15,7 @@ describe.each(httpServers)('on $name', (server) => {
       ['after express.json()', [server.parsers.json()]],
       ['after express.raw()', [server.parsers.raw({ type: '*/*' })]],
       ['after express.text()', [server.parsers.text({ type: '*/*' })]],
-    ])('%s is answered 400', async (_how, before) => {
+    ])('the response to an empty body %s is 400', async (_how, before) => {
       const { options, handled } = witness();
       const { url } = await start(server, options, { before });
       expect((await post(url, '')).status).toBe(400);
@@ -24,12 +24,12 @@ describe.each(httpServers)('on $name', (server) => {
       expect(parseStatus(undeclared)).toBe(400);
     });
 
-    test('left alone is named in the answer', async () => {
+    test('the response to an empty body names the reason', async () => {
       const { url } = await start(server, witness().options);
       expect((await post(url, '')).body).toBe(empty);
     });
 
-    test('in chunks is answered 400', async () => {
+    test('the response to an empty chunked body is 400', async () => {
       const { url } = await start(server, witness().options);
       const answer = await overSocket(url, (socket) => {
         socket.write(head(url, { ...json, 'Transfer-Encoding': 'chunked' }) + '0\r\n\r\n');
@@ -38,7 +38,7 @@ describe.each(httpServers)('on $name', (server) => {
       expect(answer.endsWith(empty)).toBe(true);
     });
 
-    test("that somebody has drained is the app's fault, and nobody waits for its end", async () => {
+    test('an empty body that other middleware has drained is a fault of the app, and is not waited for', async () => {
       const { url } = await start(server, witness().options, {
         before: [
           async (request, _response, next) => {

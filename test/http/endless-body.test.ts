@@ -61,7 +61,7 @@ describe.each(httpServers)('on $name', (server) => {
     ['of a refused sender', 401, { verify }, 'POST', 'application/json'],
     ['of another type', 415, {}, 'POST', 'text/plain'],
     ['of another method', 405, {}, 'PUT', 'application/json'],
-  ])('a body without end %s is answered %i and cut', async (_what, status, given, method, type) => {
+  ])('an endless body %s gets %i and is cut', async (_what, status, given, method, type) => {
     const { text, bytesRead } = await sendWithoutEnd(server, given, method, type);
     expect(parseStatus(text)).toBe(status);
     // A sender that reads on its way is told to stop.
@@ -70,7 +70,7 @@ describe.each(httpServers)('on $name', (server) => {
     expect(bytesRead).toBeLessThan(11 * limit + 2 * 65_536);
   });
 
-  test('after a late refusal of a body that is too long, no more is read than after any other', async () => {
+  test('a late refusal of an endless body reads no more than any other refusal', async () => {
     let bytesRead = 0;
     const late = async (request: { socket: Socket }): Promise<boolean> => {
       // Long enough for a sender on the loopback to fill any buffer.

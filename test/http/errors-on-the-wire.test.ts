@@ -62,7 +62,7 @@ const places = [
 
 describe.each(httpServers)('nothing of an error reaches the wire on $name', (server) => {
   describe.each(places)('from $place', ({ names: [name], status, message }) => {
-    test.each(thrown)('%s', async (_what, reason) => {
+    test.each(thrown)('%s does not reach the wire', async (_what, reason) => {
       for (const how of ['thrown', 'rejected']) {
         const { options } = witness();
         const { url, passedOn, close } = await server.start({ ...options, [name]: thrower(reason, how) });
@@ -76,7 +76,7 @@ describe.each(httpServers)('nothing of an error reaches the wire on $name', (ser
     });
   });
 
-  test.each(thrown)('from the store: %s', async (_what, reason) => {
+  test.each(thrown)('%s from the store does not reach the wire', async (_what, reason) => {
     for (const how of ['thrown', 'rejected']) {
       const { options } = witness();
       const { url, passedOn, close } = await server.start({ ...options, store: { claim: thrower(reason, how) } });
@@ -122,7 +122,7 @@ describe.each(httpServers)('nothing of an error reaches the wire on $name', (ser
     expect(handled).toEqual([callback]);
   });
 
-  test('from a schema that throws', async () => {
+  test('an error from a schema that throws does not reach the wire', async () => {
     const { options, logged } = witness();
     const schema = transferCallbackSchema.refine(() => {
       throw new Error(tale);
@@ -135,7 +135,7 @@ describe.each(httpServers)('nothing of an error reaches the wire on $name', (ser
     expect(logged[0]?.details.err).toMatchObject({ message: tale });
   });
 
-  test('from onOutcome and a logger that throw: the answer stays what it was', async () => {
+  test('onOutcome and a logger that throw do not change the response', async () => {
     const { options } = witness();
     const fail = (): never => {
       throw new Error(tale);

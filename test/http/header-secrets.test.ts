@@ -8,7 +8,7 @@ const older = 'older-secret-0123456789';
 
 describe.each(httpServers)('on $name', (server) => {
   describe('headerToken', () => {
-    test('admits its secret in its header, whatever the case of the name', async () => {
+    test('headerToken accepts its secret in its header, whatever the case of the name', async () => {
       const { url, admits, refuses } = await startGuarded(server, headerToken('X-Callback-Token', [secret, older]));
       await admits(url, { headers: { 'x-callback-token': secret } });
       await admits(url, { headers: { 'X-CALLBACK-TOKEN': older } });
@@ -27,18 +27,18 @@ describe.each(httpServers)('on $name', (server) => {
       await refuses(url, { headers: { 'X-Other-Token': secret } });
     });
 
-    test('knows every character that a header carries as it is', async () => {
+    test('headerToken accepts every character that a header carries unchanged', async () => {
       const visible = String.fromCharCode(...Array.from({ length: 95 }, (_, at) => 32 + at)).trim();
       const { url, admits } = await startGuarded(server, headerToken('X-Token', visible));
       await admits(url, { headers: { 'X-Token': visible } });
     });
 
-    test('refuses a header that Node hands over as a list', async () => {
+    test('headerToken refuses a header that Node parses into a list', async () => {
       const { url, refuses } = await startGuarded(server, headerToken('Set-Cookie', secret));
       await refuses(url, { headers: { 'Set-Cookie': secret } });
     });
 
-    test('names of fields that every object has are no header', async () => {
+    test('headerToken does not read a property that every object has as a header', async () => {
       const { url, refuses } = await startGuarded(server, headerToken('constructor', secret));
       await refuses(url);
     });
@@ -51,7 +51,7 @@ describe.each(httpServers)('on $name', (server) => {
       { username: 'service', password: 'old-password' },
     ] as const;
 
-    test('admits each of its pairs', async () => {
+    test('basicAuth accepts each of its pairs, and nothing else', async () => {
       const { url, admits, refuses } = await startGuarded(server, basicAuth(pairs));
       for (const { username, password } of pairs) {
         const token = encoded(`${username}:${password}`);
@@ -80,7 +80,7 @@ describe.each(httpServers)('on $name', (server) => {
       }
     });
 
-    test('admits what a client makes of an address with user and password', async () => {
+    test('basicAuth accepts the header that a client makes of a URL with user and password', async () => {
       const { url, admits, refuses } = await startGuarded(server, basicAuth({ username: 'service', password: 'p@ss' }));
       await admits(url.replace('//', '//service:p%40ss@'));
       await refuses(url.replace('//', '//service:pass@'));

@@ -8,7 +8,7 @@ import { witness } from '../support/witness.js';
 import { gate, start } from './support.js';
 
 describe.each(httpServers)('on $name', (server) => {
-  test('a client that hangs up changes nothing: the handler ends, and the next attempt learns of it', async () => {
+  test('a client that hangs up changes nothing: the handler ends, and the next attempt is a duplicate', async () => {
     const { options, handled, logged } = witness();
     const running = gate();
     const begun = gate();
@@ -86,7 +86,7 @@ describe.each(httpServers)('on $name', (server) => {
   );
 });
 
-test('a plain server answers every address it hands over', async () => {
+test('a plain server responds at every address', async () => {
   const { options, handled } = witness();
   const { url } = await start(plainServer, options);
   expect((await post(`${url}/a/b/c`, transferSucceeded())).status).toBe(200);

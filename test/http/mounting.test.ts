@@ -38,7 +38,7 @@ describe.each(expressServers)('in an app of its own on $name', ({ framework, rou
     }
   });
 
-  test('mounted at the root, it takes the root only', async () => {
+  test('a router at the root takes the root only', async () => {
     const { options, handled } = witness();
     const app = framework().use(router(options));
     app.get('/health', page('healthy'));
@@ -51,7 +51,7 @@ describe.each(expressServers)('in an app of its own on $name', ({ framework, rou
     expect(handled).toHaveLength(1);
   });
 
-  test('of two routers, one below the mount path of the other, each receives its own callbacks', async () => {
+  test('two routers, one below the mount path of the other, each receive their own callbacks', async () => {
     const [outer, inner] = [witness(), witness()];
     const app = framework();
     app.use('/callbacks', router(outer.options));

@@ -20,35 +20,38 @@ const tricks: [string, (outcome: TransferCallbackOutcome) => unknown][] = [
 
 describe.each(httpServers)('on $name', (server) => {
   describe.each(tricks)('who is told of a failure and %s', (_how, trick) => {
-    test.each(['onOutcome', 'logger', 'the diagnostics channel'])('as %s makes no success of it', async (who) => {
-      const { options } = witness();
-      const subscriber = (outcome: unknown): void => {
-        try {
-          trick(outcome as TransferCallbackOutcome);
-        } catch {
-          // A frozen object throws; here a throw would be an uncaught exception.
+    test.each(['onOutcome', 'logger', 'the diagnostics channel'])(
+      'a failure stays a failure for a listener, as %s, that changes it',
+      async (who) => {
+        const { options } = witness();
+        const subscriber = (outcome: unknown): void => {
+          try {
+            trick(outcome as TransferCallbackOutcome);
+          } catch {
+            // A frozen object throws; here a throw would be an uncaught exception.
+          }
+        };
+        const log = (details: object): void => {
+          trick(details as TransferCallbackOutcome);
+        };
+        if (who === 'the diagnostics channel') {
+          subscribe('transfer-callbacks:outcome', subscriber);
+          onTestFinished(() => {
+            unsubscribe('transfer-callbacks:outcome', subscriber);
+          });
         }
-      };
-      const log = (details: object): void => {
-        trick(details as TransferCallbackOutcome);
-      };
-      if (who === 'the diagnostics channel') {
-        subscribe('transfer-callbacks:outcome', subscriber);
-        onTestFinished(() => {
-          unsubscribe('transfer-callbacks:outcome', subscriber);
+        const { url, close } = await server.start({
+          ...options,
+          logger: who === 'logger' ? { warn: log, error: log } : false,
+          onOutcome: who === 'onOutcome' ? trick : undefined,
+          onSuccess() {
+            throw new Error('no');
+          },
         });
-      }
-      const { url, close } = await server.start({
-        ...options,
-        logger: who === 'logger' ? { warn: log, error: log } : false,
-        onOutcome: who === 'onOutcome' ? trick : undefined,
-        onSuccess() {
-          throw new Error('no');
-        },
-      });
-      onTestFinished(close);
-      const answer = await post(url, transferSucceeded());
-      expect([answer.status, answer.body]).toEqual([500, failed]);
-    });
+        onTestFinished(close);
+        const answer = await post(url, transferSucceeded());
+        expect([answer.status, answer.body]).toEqual([500, failed]);
+      },
+    );
   });
 });

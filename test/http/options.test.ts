@@ -69,13 +69,16 @@ describe('options of the router and the listener', () => {
   ];
 
   describe.each(httpServers)('on $name', (server) => {
-    test.each(wrong)('%s is refused by name', async (_what, given, message) => {
-      await expect(server.start(given as Parameters<HttpServer['start']>[0])).rejects.toMatchObject({
-        name: 'TransferCallbackError',
-        code: 'INVALID_ARGUMENT',
-        message,
-      });
-    });
+    test.each(wrong)(
+      'the option error for %s names the option, what was expected and what was given',
+      async (_what, given, message) => {
+        await expect(server.start(given as Parameters<HttpServer['start']>[0])).rejects.toMatchObject({
+          name: 'TransferCallbackError',
+          code: 'INVALID_ARGUMENT',
+          message,
+        });
+      },
+    );
 
     test.each([
       ['nothing', undefined],

@@ -62,7 +62,7 @@ describe.each(httpServers)('JSON that is no callback on $name', (server) => {
     ['data as text', `{"event":"${event}","data":${JSON.stringify(JSON.stringify(data))}}`, 'data'],
     ['data in a list', `{"event":"${event}","data":[${JSON.stringify(data)}]}`, 'data'],
   ];
-  test.each(cases)('%s is answered 400', async (_what, body, path) => {
+  test.each(cases)('the response to %s is 400', async (_what, body, path) => {
     const answer = await post(started.url, body);
     const isList = /^\s*\[|"data":\[/.test(body);
     // The first versions of zod 4 take a list for an object, and miss its first field.

@@ -30,24 +30,27 @@ describe('in production', () => {
   ];
 
   describe.each(httpServers)('on $name', (server) => {
-    test.each(cases)('%s: warns once, when it is made, of what is missing', async (_what, given, warnings) => {
-      vi.stubEnv('NODE_ENV', 'production');
-      onTestFinished(() => {
-        vi.unstubAllEnvs();
-      });
-      const { options, logged } = witness();
-      const { url } = await start(server, { ...options, ...given });
-      const expected = warnings.map((message) => ({ level: 'warn', message, details: {} }));
-      expect(logged).toEqual(expected);
-      if (!('verify' in given)) {
-        await post(url, transferSucceeded());
-        await post(url, transferSucceeded());
-      }
-      expect(logged).toEqual(expected);
-    });
+    test.each(cases)(
+      'the warnings in production for %s are logged once, when the server is made',
+      async (_what, given, warnings) => {
+        vi.stubEnv('NODE_ENV', 'production');
+        onTestFinished(() => {
+          vi.unstubAllEnvs();
+        });
+        const { options, logged } = witness();
+        const { url } = await start(server, { ...options, ...given });
+        const expected = warnings.map((message) => ({ level: 'warn', message, details: {} }));
+        expect(logged).toEqual(expected);
+        if (!('verify' in given)) {
+          await post(url, transferSucceeded());
+          await post(url, transferSucceeded());
+        }
+        expect(logged).toEqual(expected);
+      },
+    );
   });
 
-  test('a receiver made before brings its own confirm', () => {
+  test('a receiver that was made before is asked for its own confirm', () => {
     vi.stubEnv('NODE_ENV', 'production');
     onTestFinished(() => {
       vi.unstubAllEnvs();
@@ -59,7 +62,7 @@ describe('in production', () => {
     expect(logged).toEqual([]);
   });
 
-  test.each([undefined, 'development', 'test', 'Production'])('NODE_ENV %s warns of nothing', (environment) => {
+  test.each([undefined, 'development', 'test', 'Production'])('NODE_ENV %s logs no warning', (environment) => {
     vi.stubEnv('NODE_ENV', environment);
     onTestFinished(() => {
       vi.unstubAllEnvs();

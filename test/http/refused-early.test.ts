@@ -132,7 +132,7 @@ describe.each(httpServers)('on $name', (server) => {
     ['nothing', () => undefined, undefined],
     ['an object', () => ({ ok: true }), undefined],
     [
-      'by throwing',
+      'nothing, because it throws',
       () => {
         throw new Error('no keys today');
       },
@@ -141,7 +141,7 @@ describe.each(httpServers)('on $name', (server) => {
     ['a promise of true', () => Promise.resolve(true), { code: 'INVALID_ARGUMENT' }],
     ['a promise that rejects', () => Promise.reject(new Error('no keys today')), { code: 'INVALID_ARGUMENT' }],
   ])(
-    'one that should need no callback but answers %s refuses, and the log has the reason',
+    'a verifier that reads no callback refuses when it returns %s, and the log has the reason',
     async (_how, verify, err) => {
       const early = Object.assign(verify as Verifier, { readsCallback: false });
       const { url, logged } = await start(server, early);

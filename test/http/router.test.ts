@@ -68,7 +68,7 @@ describe.each(httpServers)('on $name', (server) => {
     expect(passedOn).toEqual([]);
   });
 
-  test('two of them on one receiver share one record of what was done', async () => {
+  test('two servers on one receiver share one record of what was handled', async () => {
     const { options, handled } = witness();
     const receiver = transferCallbackReceiver(options);
     const first = await start(server, { receiver });
@@ -158,7 +158,7 @@ describe.each(expressServers)('on $name', (server) => {
     expect(handled).toEqual([callback]);
   });
 
-  test("an error of an earlier middleware is the app's own affair", async () => {
+  test("an error of an earlier middleware goes to the app's error handler", async () => {
     const { options, handled } = witness();
     const { url, passedOn } = await start(server, options, {
       before: [

@@ -34,18 +34,21 @@ describe.each(httpServers)('on $name', (server) => {
       ['ipAllowList', ipAllowList(['203.0.113.7'])],
     ];
 
-    test.each(verifiers)('refused by %s, whatever was sent', async (_name, verify) => {
-      const { url, refuses, logged } = await startGuarded(server, verify);
-      for (const [what, body, sent] of requests) {
-        const answer = await post(url, body, sent);
-        expect([what, answer.status, answer.body]).toEqual([what, 401, sent.method === 'HEAD' ? '' : unauthorized]);
-        expect(answer.headers).not.toHaveProperty('allow');
-      }
-      await refuses(url);
-      for (const { details } of logged) expect(details).toMatchObject({ outcome: 'unauthorized', source: 'http' });
-    });
+    test.each(verifiers)(
+      'a sender that %s refuses gets the same response, whatever it sends',
+      async (_name, verify) => {
+        const { url, refuses, logged } = await startGuarded(server, verify);
+        for (const [what, body, sent] of requests) {
+          const answer = await post(url, body, sent);
+          expect([what, answer.status, answer.body]).toEqual([what, 401, sent.method === 'HEAD' ? '' : unauthorized]);
+          expect(answer.headers).not.toHaveProperty('allow');
+        }
+        await refuses(url);
+        for (const { details } of logged) expect(details).toMatchObject({ outcome: 'unauthorized', source: 'http' });
+      },
+    );
 
-    test('neither from a settled callback nor from one in conflict', async () => {
+    test('a refused sender cannot tell a settled callback from a conflict', async () => {
       const { url, admits, refuses } = await startGuarded(server, headerToken('X-Token', secret));
       const callback = transferSucceeded();
       await admits(url, { headers: { 'X-Token': secret } }, callback);
@@ -53,7 +56,7 @@ describe.each(httpServers)('on $name', (server) => {
       await refuses(url, {}, transferSucceeded({ ...callback.data, amount: 1 }));
     });
 
-    test('and nothing of a secret is logged', async () => {
+    test('the log of a refused sender contains no secret', async () => {
       const { url, refuses, logged } = await startGuarded(server, [headerToken('X-Token', secret), urlToken(older)]);
       await refuses(url, { headers: { 'X-Token': secret } });
       await refuses(`${url}/${older}`);

@@ -68,7 +68,7 @@ describe.each(httpServers)('unusual callbacks on $name', (server) => {
       '"\' OR 1=1 --"',
       `"${'x'.repeat(100_000)}"`,
     ].map(named),
-  )('the text %s is handed over as it is, in every field but the id', async (_shown, raw) => {
+  )('the text %s reaches the handler unchanged, in every field but the id', async (_shown, raw) => {
     for (const field of [
       'externalId',
       'reference',
@@ -102,7 +102,7 @@ describe.each(httpServers)('unusual callbacks on $name', (server) => {
       `"${'x'.repeat(100_000)}"`,
       '""',
     ].map(named),
-  )('the id %s is answered 400', async (_shown, raw) => {
+  )('the response to the id %s is 400', async (_shown, raw) => {
     const before = handled.length;
     const answer = await post(started.url, withRaw('id', raw));
     expect([answer.status, answer.body]).toEqual([
@@ -113,7 +113,7 @@ describe.each(httpServers)('unusual callbacks on $name', (server) => {
   });
 
   test.each(['x'.repeat(255), '😀'.repeat(255), '😀 付款', '../..', '%2e%2e', '{tag}:*'].map(named))(
-    'the id %s is accepted, and known again',
+    'the id %s is accepted, and a duplicate when it comes again',
     async (_shown, suffix) => {
       // 255 characters at most, and other ids in every run.
       const id = Array.from(`${crypto.randomUUID()}${suffix}`).slice(0, 255).join('');
@@ -123,7 +123,7 @@ describe.each(httpServers)('unusual callbacks on $name', (server) => {
     },
   );
 
-  test('of a field that comes twice the last one counts', async () => {
+  test('the last of two equal fields counts', async () => {
     const body = JSON.stringify(transferSucceeded()).replace('"amount":15000', '"amount":"all","amount":1,"amount":2');
     expect((await post(started.url, body)).status).toBe(200);
     expect(handled.at(-1)?.data.amount).toBe(2);

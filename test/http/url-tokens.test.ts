@@ -10,7 +10,7 @@ const older = 'older-secret-0123456789';
 
 describe.each(httpServers)('on $name', (server) => {
   describe('urlToken', () => {
-    test('admits its secret as the last segment, and nothing else', async () => {
+    test('urlToken accepts its secret as the last segment, and nothing else', async () => {
       const { url, admits, refuses } = await startGuarded(server, urlToken(secret));
       await admits(`${url}/${secret}`);
       await admits(`${url}/${secret}?utm=1&x=/other`);
@@ -34,21 +34,21 @@ describe.each(httpServers)('on $name', (server) => {
       }
     });
 
-    test('admits each of several secrets while one replaces the other', async () => {
+    test('urlToken accepts each of several secrets while one replaces the other', async () => {
       const { url, admits, refuses } = await startGuarded(server, urlToken([secret, older]));
       await admits(`${url}/${secret}`);
       await admits(`${url}/${older}`);
       await refuses(`${url}/${secret}${older}`);
     });
 
-    test('an older secret that is not set is left out', async () => {
+    test('urlToken ignores an older secret that is not set', async () => {
       const { url, admits, refuses } = await startGuarded(server, urlToken([secret, undefined]));
       await admits(`${url}/${secret}`);
       await refuses(`${url}/undefined`);
       await refuses(`${url}/`);
     });
 
-    test('knows every character that a URL carries as it is', async () => {
+    test('urlToken accepts every character that a URL carries unchanged', async () => {
       const odd = 'aZ09-._~aZ09-._~';
       const { url, admits } = await startGuarded(server, urlToken(odd));
       await admits(`${url}/${odd}`);
@@ -69,7 +69,7 @@ describe.each(httpServers)('on $name', (server) => {
       '‮rtl',
       'x'.repeat(5_000),
       '{"quoted":"\'"}',
-    ])('admits the transfer that the address was made for: %j', async (externalId) => {
+    ])('transferToken accepts the transfer that the address was made for: %j', async (externalId) => {
       const { url, admits, refuses } = await startGuarded(server, verify);
       const callback = transferSucceeded({ externalId });
       await admits(verify.urlFor(url, externalId), {}, callback);
@@ -80,21 +80,21 @@ describe.each(httpServers)('on $name', (server) => {
       await refuses(url, {}, callback);
     });
 
-    test('an address that leaked forges no other transfer, but the failure of its own it cannot tell', async () => {
+    test('a leaked address forges no other transfer, but may forge a failure of its own', async () => {
       const { url, admits, refuses } = await startGuarded(server, verify);
       const leaked = verify.urlFor(url, 'payout-1');
       await refuses(leaked, {}, transferFailed({ externalId: 'payout-2' }));
       await admits(leaked, {}, transferFailed({ externalId: 'payout-1' }));
     });
 
-    test('addresses made with the older secret stay good while it is on the list', async () => {
+    test('addresses made with the older secret are accepted while it is on the list', async () => {
       const { url, admits } = await startGuarded(server, verify);
       await admits(transferToken(older).urlFor(url, 'payout-1'), {}, transferSucceeded({ externalId: 'payout-1' }));
       const { url: strict, refuses } = await startGuarded(server, transferToken(secret));
       await refuses(transferToken(older).urlFor(strict, 'payout-1'), {}, transferSucceeded({ externalId: 'payout-1' }));
     });
 
-    test('refuses what has no externalId to check', async () => {
+    test('transferToken refuses a callback without an externalId to check', async () => {
       const { url, refuses } = await startGuarded(server, verify);
       const address = verify.urlFor(url, 'payout-1');
       const { event, data } = transferSucceeded({ externalId: 'payout-1' });
@@ -119,12 +119,12 @@ describe('transferToken.urlFor', () => {
     ['https://shop.example/a/?tenant=/7/', `https://shop.example/a/${token}?tenant=/7/`],
     ['https://shop.example/a b/é', `https://shop.example/a%20b/%C3%A9/${token}`],
     ['http://user:pass@127.0.0.1:3000/a', `http://user:pass@127.0.0.1:3000/a/${token}`],
-  ])('%s becomes %s', (base, expected) => {
+  ])('urlFor turns %s into %s', (base, expected) => {
     expect(urlFor(base, 'payout-1')).toBe(expected);
   });
 
   test.each(['', '/callbacks', 'shop.example/callbacks', '//shop.example', 'https://', 'http://[::'])(
-    'the base %j is refused',
+    'urlFor refuses the base %j',
     (base) => {
       expect(() => urlFor(base, 'payout-1')).toThrow(/^Expected `base` to be /);
     },
@@ -132,7 +132,7 @@ describe('transferToken.urlFor', () => {
 
   // All of them are URLs to a parser, and none of them can carry the token.
   test.each(['localhost:3000/callbacks', 'mailto:a@shop.example', 'javascript:1', 'data:,x', 'file:///callbacks'])(
-    'the base %s, which is no address of a web server, is refused',
+    'urlFor refuses the base %s, which is no address of a web server',
     (base) => {
       expect(() => urlFor(base, 'payout-1')).toThrow(/^Expected `base` to be /);
     },
@@ -142,7 +142,7 @@ describe('transferToken.urlFor', () => {
     ['', '""'],
     [undefined, 'undefined'],
     [7, '7'],
-  ])('the externalId %j is refused', (externalId, shown) => {
+  ])('urlFor refuses the externalId %j', (externalId, shown) => {
     expect(() => urlFor('https://shop.example', externalId as string)).toThrow(
       `Expected \`externalId\` to be a string of at least one character, got ${shown}.`,
     );

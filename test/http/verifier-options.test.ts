@@ -166,7 +166,7 @@ describe('a verifier that cannot be made', () => {
     ['ipAllowList of a number', () => ipAllowList([1 as never]), `Expected \`addresses\` to be ${ranges}, got 1.`],
   ];
 
-  test.each(wrong)('%s: says what was expected', (_what, make, message) => {
+  test.each(wrong)('the error for %s names what was expected', (_what, make, message) => {
     expect(make).toThrow(expect.objectContaining({ name: 'TransferCallbackError', code: 'INVALID_ARGUMENT', message }));
     expect(message).not.toMatch(/hunter2|first-secret/);
   });
@@ -181,7 +181,7 @@ describe('a verifier that cannot be made', () => {
     ['name and password in one list', () => basicAuth(['service', 'hunter2'] as never)],
     ['name and password in the name', () => basicAuth({ username: 'service:hunter2', password: 'x' })],
   ];
-  test.each(mistakes)('%s: does not show it', (_what, make) => {
+  test.each(mistakes)('the error for %s does not show the secret', (_what, make) => {
     expect(make).toThrow(
       expect.objectContaining({
         code: 'INVALID_ARGUMENT',

@@ -10,7 +10,7 @@ const older = 'older-secret-0123456789';
 
 describe.each(httpServers)('on $name', (server) => {
   describe('verifiers of one kind and another', () => {
-    test('all of a list must say yes, asked in order until one says no', async () => {
+    test('all verifiers of a list must accept, and are called in order until one refuses', async () => {
       const asked: string[] = [];
       const says = (name: string, verdict: boolean) => () => {
         asked.push(name);
@@ -38,7 +38,7 @@ describe.each(httpServers)('on $name', (server) => {
           },
         }),
       ],
-    ])('one that answers %s admits', async (_what, verify) => {
+    ])('a verifier that returns %s accepts', async (_what, verify) => {
       const { url, admits } = await startGuarded(server, verify);
       await admits(url);
     });
@@ -54,7 +54,7 @@ describe.each(httpServers)('on $name', (server) => {
       ['a Boolean object', Object(true) as unknown],
       ['a function', () => true],
       ['a symbol', Symbol('true')],
-    ])('one that answers %s refuses, now or later', async (_what, verdict) => {
+    ])('a verifier that returns %s refuses, as a promise too', async (_what, verdict) => {
       for (const verify of [() => verdict, () => Promise.resolve(verdict)]) {
         const { url, refuses } = await startGuarded(server, verify);
         await refuses(url);
@@ -69,7 +69,7 @@ describe.each(httpServers)('on $name', (server) => {
         },
       ],
       ['rejects', () => Promise.reject(new Error('no keys today'))],
-    ])('one that %s refuses, and the log has the reason', async (_what, verify) => {
+    ])('a verifier that %s refuses, and the log has the reason', async (_what, verify) => {
       const { url, refuses, logged } = await startGuarded(server, verify);
       await refuses(url);
       expect(logged).toMatchObject([
@@ -81,7 +81,7 @@ describe.each(httpServers)('on $name', (server) => {
       ]);
     });
 
-    test('is given the request and the callback, or no callback when it is none', async () => {
+    test('a verifier gets the request and the callback, or undefined for an invalid one', async () => {
       const asked: unknown[] = [];
       const { url } = await startGuarded(server, (request: { url: string; method: string }, callback: unknown) => {
         asked.push([request.method, callback]);
