@@ -400,7 +400,8 @@ describe('demo.ts', () => {
         const lease = { renew: async () => true, settle: async () => ({ overlapped: false }), release: async () => {} };
         return { claim: async () => ({ state: 'claimed', lease }) };
       }`,
-      failures: 2,
+      // Of ten copies those are duplicates that arrive while the first is handled; on a busy machine one may be later.
+      failures: [2, 3],
       row: 11,
       shown: '✗ Reconciled first     200            2 × paid 900     2 × processed',
     },
@@ -408,7 +409,7 @@ describe('demo.ts', () => {
       fault: 'a failed handler is acknowledged',
       file: 'src/http/answers.ts',
       plant: (text: string) => text.replace('status: 500', 'status: 200'),
-      failures: 1,
+      failures: [1],
       row: 3,
       shown: '✗ Handler fails once   200            error            handler_failed',
     },
@@ -416,7 +417,7 @@ describe('demo.ts', () => {
       fault: 'every sender is believed',
       file: 'src/http/verify.ts',
       plant: (text: string) => text.replace('return matches(lastPathSegment(request))', 'return true'),
-      failures: 1,
+      failures: [1],
       row: 9,
       shown: '✗ A forgery            200            refunded 15,000  processed',
     },
@@ -437,7 +438,8 @@ describe('demo.ts', () => {
     expect(await exitCode).toBe(1);
     const expected = `    expected           ${rows[row]?.slice(23) ?? ''}`;
     expect(output()).toContain(`${shown}\n${expected}\n`);
-    expect(output()).toContain(`${failures} of 12 are not as designed.`);
-    expect(rowsOf(output()).filter((line) => line.startsWith('✓'))).toHaveLength(12 - failures);
+    const failed = rowsOf(output()).filter((line) => line.startsWith('✗')).length;
+    expect(failures).toContain(failed);
+    expect(output()).toContain(`${failed} of 12 are not as designed.`);
   });
 });
