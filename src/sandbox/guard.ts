@@ -13,7 +13,7 @@ export interface Refusal {
  * own host name, and the browser takes it for the same origin. An address cannot be rebound. `ownHost` is the `host`
  * option of the sandbox.
  */
-export function refuseHost({ headers }: IncomingMessage, ownHost: string): Refusal | undefined {
+export function refuseHost({ headers }: Pick<IncomingMessage, 'headers'>, ownHost: string): Refusal | undefined {
   const [, name = ''] = /^(\[[\da-f:.]+\]|[^:@/?#\s]+)(?::\d+)?$/i.exec(headers.host ?? '') ?? [];
   const host = name.toLowerCase();
   const isLocalName = host === 'localhost' || host.endsWith('.localhost') || host === ownHost.toLowerCase();

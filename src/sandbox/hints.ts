@@ -41,8 +41,8 @@ const byError: readonly (readonly [RegExp, string])[] = [
 export function explainAnswer(answer: AttemptAnswer, reason: string | undefined): string {
   if ('error' in answer) return byError.find(([pattern]) => pattern.test(answer.error))?.[1] ?? '';
   const { status, retryAfter } = answer;
-  const isSuccess = status >= 200 && status < 300;
-  const hint = (isSuccess && byOutcome[reason ?? '']) || (byStatus[status] ?? byStatus[Math.floor(status / 100)]);
+  const outcome = status >= 200 && status < 300 ? byOutcome[reason ?? ''] : undefined;
+  const hint = outcome ?? byStatus[status] ?? byStatus[Math.floor(status / 100)];
   const pause = retryAfter === undefined ? '' : ` It asked for a pause of ${retryAfter} s; the service keeps its own.`;
   return `${hint ?? `Only a 2xx acknowledges. ${see}`}${pause}`;
 }

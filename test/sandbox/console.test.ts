@@ -30,9 +30,10 @@ interface Message {
 /** Reads the stream as a test of a user would, message by message. */
 async function readStream(sandbox: TransferSandbox) {
   const leaving = new AbortController();
-  onTestFinished(() => {
+  const leave = (): void => {
     leaving.abort();
-  });
+  };
+  onTestFinished(leave);
   const response = await fetch(`${String(sandbox.consoleUrl)}events`, { signal: leaving.signal });
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
   const messages: Message[] = [];
@@ -51,7 +52,7 @@ async function readStream(sandbox: TransferSandbox) {
   await vi.waitFor(() => {
     expect(messages[0]?.event).toBe('state');
   }, soon);
-  return { messages, ended, leave: () => void leaving.abort() };
+  return { messages, ended, leave };
 }
 
 describe('the Host', () => {
@@ -88,7 +89,7 @@ describe('the Host', () => {
   });
 
   test('may be the `host` of the sandbox', () => {
-    const named = (host: string) => refuseHost({ headers: { host } } as IncomingMessage, 'Sandbox.internal');
+    const named = (host: string) => refuseHost({ headers: { host } }, 'Sandbox.internal');
     expect(named('sandbox.internal:4010')).toBeUndefined();
     expect(named('other.internal')).toMatchObject({ status: 421 });
   });
@@ -362,7 +363,7 @@ describe('the stream', () => {
     let text = '';
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       text += chunk;
-      if (/\n\n:\n\n:\n\n/.test(text)) break;
+      if (text.includes('\n\n:\n\n:\n\n')) break;
     }
     expect(text).toMatch(/^retry: 1000\nevent: state\n/);
   });
