@@ -19,7 +19,7 @@ async function startListener(verify?: Verify): Promise<string> {
   const done = (): void => undefined;
   const options = { store: memoryStore(), onSuccess: done, onFailed: done, logger: false as const };
   const { url, close } = await serve(
-    transferCallbackListener(verify === undefined ? options : { ...options, verify: verify as never }),
+    transferCallbackListener(verify === undefined ? options : { ...options, verify: verify }),
   );
   onTestFinished(close);
   return url;
