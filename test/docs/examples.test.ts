@@ -89,7 +89,7 @@ const duplicate = { status: 200, body: '{"outcome":"duplicate"}' };
 describe('the examples', () => {
   it('are all run by this file or those beside it, or by vitest itself', async () => {
     const files = await readdir(join(root, 'examples'));
-    const tests = ['examples.test.ts', 'postgres-examples.test.ts', 'custom-store.test.ts'];
+    const tests = ['examples', 'postgres-examples', 'custom-store', 'tracing-example'].map((name) => `${name}.test.ts`);
     const text = (await Promise.all(tests.map((file) => readFile(join(root, 'test/docs', file), 'utf8')))).join('\n');
     // `payouts.ts` stands for the user's own code and is run by the others.
     const examples = files.filter((file) => /(?<!\.test)\.ts$/.test(file) && file !== 'payouts.ts');

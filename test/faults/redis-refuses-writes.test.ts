@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
@@ -79,5 +80,24 @@ describe.each(cases)('while Redis refuses writes with %s, with %s', (code, name)
     held.resolve();
     expect(await first).toMatchObject({ outcome: 'processed', overlapped: false });
     expect(onSuccess).toHaveBeenCalledTimes(3);
+  });
+});
+
+test('receiver.check finds a full Redis, which still replies to a ping and to GET', async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const client = new Redis(server.port, '127.0.0.1');
+  onTestFinished(() => {
+    client.disconnect();
+  });
+  const receiver = receiverOf({ store: redisStore(client) });
+  expect(await receiver.check()).toMatchObject({ ok: true });
+  expect(await client.keys('*')).toEqual([]);
+  await refusals.OOM?.(server);
+  expect(await client.ping()).toBe('PONG');
+  expect(await client.get('a')).toBeNull();
+  expect(await receiver.check()).toMatchObject({
+    ok: false,
+    error: { message: expect.stringMatching(/^OOM /) as string },
   });
 });

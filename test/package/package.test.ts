@@ -26,8 +26,8 @@ const packageName = 'transfer-callbacks';
 const here = dirname(fileURLToPath(import.meta.url));
 const repository = dirname(dirname(here));
 const stepMs = 240_000;
-// 198 000: the code, its types and texts; metrics, alerts and dashboard; the console of the sandbox.
-const tarballLimitBytes = 198_000;
+// 225 000: the code, twice for ESM and CommonJS, its types and texts; metrics, alerts and dashboard; the console of the sandbox.
+const tarballLimitBytes = 225_000;
 
 const installed = async (name: string): Promise<string> =>
   (await readJson<Manifest>(join(repository, 'node_modules', name, 'package.json'))).version;
