@@ -9,6 +9,7 @@ import { deadlineSignal, withDeadline } from './deadline.js';
 import { lookUpTransfer } from './lookup.js';
 import { advise, toVerdict, type FateVerdict, type RecordReading, type ServiceReading } from './verdict.js';
 
+/** Options of `transferFate`. */
 export interface FateOptions<C extends CallbackShape = TransferCallback> {
   /** The service's id or your own externalId. */
   id: string;

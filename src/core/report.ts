@@ -63,7 +63,7 @@ const logged: Record<Exclude<Field, 'error' | 'timestamp'>, true> = {
   verified: true,
   issues: true,
 };
-const logFields = Object.keys(logged);
+export const logFields: readonly string[] = Object.keys(logged);
 
 /** Freezes the outcome, and reports it to the logger, `onOutcome` and the diagnostics channel. Never throws, never waits. */
 export function report<C extends CallbackShape, Tx>(

@@ -2,6 +2,7 @@
 import ts from 'typescript';
 import { describe, expect, test } from 'vitest';
 import { receiverDefaults, receiverOptionNames } from '../../src/core/options.js';
+import { logFields } from '../../src/core/report.js';
 import { answers } from '../../src/http/answers.js';
 import { defaultBodyLimitBytes } from '../../src/http/options.js';
 import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
@@ -174,6 +175,18 @@ describe('numbers in the text', () => {
   ])('%s says «%s»', (path, text) => {
     expect(findPage(path).text).toContain(text);
   });
+});
+
+test('docs/operations.md lists the fields of a log line in their order', () => {
+  const rows = findTable(findPage('docs/operations.md'), 'field of a line');
+  expect(rows.flatMap(([names]) => findNames(names))).toEqual([...logFields, 'err']);
+});
+
+test('docs/operations.md and docs/reconciliation.md list each verdict', () => {
+  const verdicts = findTexts('transfer-callbacks/client', 'FateVerdict').sort();
+  expect(firstNames(findTable(findPage('docs/operations.md'), 'verdict')).sort()).toEqual(verdicts);
+  const shown = findTable(reconciliation, 'service').map(([, , verdict]) => findNames(verdict)[0]);
+  expect([...new Set(shown)].sort()).toEqual(verdicts);
 });
 
 test('docs/architecture.md lists each folder of src', () => {

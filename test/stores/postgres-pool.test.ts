@@ -49,7 +49,7 @@ function requestOf(token: string, leaseMs = 30_000) {
 const clientOf = (lease: { tx: PoolClient }): Promise<number | undefined> =>
   lease.tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid').then(({ rows }) => rows[0]?.pid);
 
-test('a process with the lines of the README survives a restart of the database, and processes callbacks after it', async () => {
+test('a process with the lines of docs/stores.md survives a restart of the database, and processes callbacks after it', async () => {
   const app = startApp({ id: randomUUID() });
   expect(await nextMessage(app)).toBe('ready');
   app.send('receive');

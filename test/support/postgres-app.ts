@@ -1,4 +1,4 @@
-// A merchant's process with the lines of the README: no listener on the pool.
+// A merchant's process with the lines of docs/stores.md: no listener on the pool.
 import { Pool } from 'pg';
 import { postgresStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
