@@ -5,7 +5,7 @@ import { drawAttemptsPicture } from './attempts-picture.js';
 import { root } from './entries.js';
 import { themes } from './pen.js';
 
-const folder = join(root, 'docs/pictures');
+const folder = join(root, 'docs/images');
 await mkdir(folder, { recursive: true });
 for (const [name, theme] of Object.entries(themes)) {
   await writeFile(join(folder, `attempts-${name}.svg`), drawAttemptsPicture(theme));

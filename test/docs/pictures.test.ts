@@ -6,12 +6,12 @@ import { findPage, readText } from './pages.js';
 test.each(Object.entries(themes))(
   'the %s picture of the attempts is the one that npm run pictures draws',
   (name, theme) => {
-    expect(readText(`docs/pictures/attempts-${name}.svg`)).toBe(drawAttemptsPicture(theme));
+    expect(readText(`docs/images/attempts-${name}.svg`)).toBe(drawAttemptsPicture(theme));
   },
 );
 
 test('the picture calls the times that the service does not document a guess', () => {
-  const texts = [...readText('docs/pictures/attempts-light.svg').matchAll(/>([^<>]+)<\/text>/g)].map(
+  const texts = [...readText('docs/images/attempts-light.svg').matchAll(/>([^<>]+)<\/text>/g)].map(
     ([, text]) => text,
   );
   expect(texts).toEqual(expect.arrayContaining(['about 30 s', '90 s?', '210 s?']));
@@ -20,6 +20,6 @@ test('the picture calls the times that the service does not document a guess', (
 
 test('the README shows both, and says in words what they show', () => {
   const { text } = findPage('README.md');
-  for (const name of Object.keys(themes)) expect(text).toContain(`docs/pictures/attempts-${name}.svg`);
+  for (const name of Object.keys(themes)) expect(text).toContain(`docs/images/attempts-${name}.svg`);
   expect(/<img[^>]* alt="([^"]*)"/.exec(text)?.[1]?.length).toBeGreaterThan(60);
 });
