@@ -44,7 +44,10 @@ module.exports = {
     },
     {
       files: ['src/**/*.ts'],
-      rules: { 'max-lines': ['error', { max: 230, skipBlankLines: true, skipComments: true }] },
+      rules: {
+        'max-lines': ['error', { max: 210, skipBlankLines: false, skipComments: false }],
+        'max-lines-per-function': ['error', { max: 60, skipBlankLines: false, skipComments: false }],
+      },
     },
     // The walls of the house; the last one that matches a file is its own.
     wall(['src/**'], ['(?!)'], 'This room has no door yet: give it a wall in .eslintrc.cjs.'),

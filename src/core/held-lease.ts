@@ -1,38 +1,12 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Turn } from './claim.js';
 import { TransferCallbackError } from './errors.js';
-import type { Abortable, InFlight } from './in-flight.js';
-import type { Logger } from './logger.js';
-import { deadlinesHeld, renewalsPerLease, type ResolvedTimes } from './options.js';
+import type { Abortable } from './in-flight.js';
+import type { Granted, LeaseState, LeaseTerms } from './lease-terms.js';
+import { deadlinesHeld, renewalsPerLease } from './options.js';
 import type { Ending } from './outcome.js';
 import type { ClaimRequest, Lease } from './store.js';
-import type { TimedStore } from './timed-store.js';
-import { pause, type ScheduledCall, type TimerQueue } from './timers.js';
-
-/** What all leases of a receiver share. */
-export interface LeaseTerms<Tx> {
-  readonly store: TimedStore<Tx>;
-  readonly times: ResolvedTimes;
-  readonly logger: Logger;
-  readonly heartbeats: TimerQueue;
-  readonly inFlight: InFlight;
-}
-
-/** A claim, as it was granted. */
-export interface Granted<Tx> {
-  readonly lease: Lease<Tx>;
-  readonly request: ClaimRequest;
-  readonly turn: Turn;
-}
-
-/**
- * - `running`: the handler runs, and the lease is renewed.
- * - `lapsing`: the handler still runs, but the lease was lost, or the handler is so late that it is renewed no longer.
- * - `recording`: the handler has succeeded, and the success is being recorded.
- * - `releasing`: the handler has failed, and the claim is being released.
- * - `finished`: nothing is left to do.
- */
-type State = 'running' | 'lapsing' | 'recording' | 'releasing' | 'finished';
+import { pause, type ScheduledCall } from './timers.js';
 
 const firstRetryPauseMs = 100;
 
@@ -47,7 +21,7 @@ export class HeldLease<Tx> implements Abortable {
   readonly #context = new AsyncResource('transfer-callbacks:lease', { requireManualDestroy: true });
   readonly #renewUntil: number;
   #lease: Lease<Tx>;
-  #state: State = 'running';
+  #state: LeaseState = 'running';
   #claims = 1;
   #heartbeat: ScheduledCall;
   #renewal: Promise<void> | undefined;

@@ -1,5 +1,6 @@
 import { idMessage, isCallbackId } from './callback.js';
 import { invalidArgument } from './checks.js';
+import { toDeliveryName } from './delivery.js';
 import { TransferCallbackError } from './errors.js';
 import type { InFlight } from './in-flight.js';
 import type { ResolvedTimes } from './options.js';
@@ -46,7 +47,7 @@ export class Inspection<Tx> {
     requireId(id);
     const { store } = this.#terms;
     if (store.read === undefined) throw unsupported('read');
-    return requireRecord(await this.#inTime(async () => store.read?.(id)));
+    return withDeliveryName(requireRecord(await this.#inTime(async () => store.read?.(id))));
   }
 
   /** Resolves with whether the record was forgotten. Rejects as `read` does. */
@@ -103,6 +104,12 @@ export function unsupported(method: 'read' | 'forget'): TransferCallbackError {
     'STORE_UNSUPPORTED',
     `Expected \`store\` to have \`${method}\`; this store has none.`,
   );
+}
+
+/** The store has the token of the claim. The token of a second claim would be found in no log line. */
+function withDeliveryName(record: StoreRecord): StoreRecord {
+  if (record.state === 'free' || typeof record.delivery !== 'string') return record;
+  return { ...record, delivery: toDeliveryName(record.delivery) };
 }
 
 /** Callers from JavaScript may have a store that resolves with anything. */

@@ -92,7 +92,9 @@ function invalid(input: unknown, issues: readonly Issue[], error?: unknown): Inv
   return {
     outcome: 'invalid',
     // A zod issue may contain the offending value, such as a phone number.
-    issues: Object.freeze(issues.map(({ path, message }) => Object.freeze({ path, message }))),
+    issues: Object.freeze(
+      issues.map(({ path, message }) => Object.freeze({ path: Object.freeze([...path]), message })),
+    ),
     verified: false,
     ...readIds(input),
     ...(error === undefined ? {} : { error }),

@@ -74,31 +74,13 @@ export function callbackDeliverer(terms: DeliveryTerms) {
   // By origin, so that a merchant that hangs delays only its own callbacks.
   const limit = limitPerOrigin(attemptsAtOnce);
 
-  async function send({ url, body, conduct }: Delivery, index: number): Promise<Sent> {
-    const sentAtMs = terms.clock.nowMs();
-    const fault = index === 0 ? conduct.firstAttempt : undefined;
-    const contentType = fault === 'text/plain' ? fault : 'application/json';
-    if (index < (conduct.lost ?? 0)) {
-      return { sentAtMs, durationMs: 0, body, contentType, answer: { error: 'lost' } };
-    }
-    const sentBody = fault === 'cut short' ? body.slice(0, body.length / 2) : body;
-    const startedAt = performance.now();
-    const answer = await attemptCallback(url, sentBody, {
-      timeoutMs: terms.timeoutMs,
-      headers: terms.headers,
-      signal: terms.signal,
-      pieces: conduct.pieces,
-      dropAnswer: fault === 'answer dropped',
-      contentType,
-    });
-    return { sentAtMs, durationMs: Math.round(performance.now() - startedAt), body: sentBody, contentType, answer };
-  }
-
   /** Makes the attempt at `index` of the schedule, in several copies if the scenario wants that, and plans the next. */
   async function attempt(delivery: Delivery, index: number, plannedAtMs: number, before: boolean): Promise<void> {
     const { transferId, externalId, url, conduct } = delivery;
     const { copies = 1, repeated = false } = conduct;
-    const sending = Array.from({ length: index === 0 ? copies : 1 }, () => limit(url, () => send(delivery, index)));
+    const sending = Array.from({ length: index === 0 ? copies : 1 }, () =>
+      limit(url, () => sendCopy(terms, delivery, index)),
+    );
     delivery.onState({ underWay: sending.length });
     const sent = await Promise.all(sending);
 
@@ -130,6 +112,27 @@ export function callbackDeliverer(terms: DeliveryTerms) {
   return function deliverCallback(delivery: Delivery, plannedAtMs: number): Promise<void> {
     return attempt(delivery, 0, plannedAtMs, false);
   };
+}
+
+/** Sends one copy of the attempt at `index`, with the fault that the scenario wants. */
+async function sendCopy(terms: DeliveryTerms, { url, body, conduct }: Delivery, index: number): Promise<Sent> {
+  const sentAtMs = terms.clock.nowMs();
+  const fault = index === 0 ? conduct.firstAttempt : undefined;
+  const contentType = fault === 'text/plain' ? fault : 'application/json';
+  if (index < (conduct.lost ?? 0)) {
+    return { sentAtMs, durationMs: 0, body, contentType, answer: { error: 'lost' } };
+  }
+  const sentBody = fault === 'cut short' ? body.slice(0, body.length / 2) : body;
+  const startedAt = performance.now();
+  const answer = await attemptCallback(url, sentBody, {
+    timeoutMs: terms.timeoutMs,
+    headers: terms.headers,
+    signal: terms.signal,
+    pieces: conduct.pieces,
+    dropAnswer: fault === 'answer dropped',
+    contentType,
+  });
+  return { sentAtMs, durationMs: Math.round(performance.now() - startedAt), body: sentBody, contentType, answer };
 }
 
 function findReason(answer: AttemptAnswer): string | undefined {

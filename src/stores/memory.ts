@@ -63,10 +63,13 @@ class Table {
   claim(key: string, { token, fingerprint, leaseMs, retentionMs }: ClaimRequest): Claim {
     const at = now();
     let entry = this.#entries.get(key);
-    if (entry !== undefined && entry.expiresAt > at) {
-      if (entry.token === undefined) return { state: 'settled', fingerprint: entry.fingerprint };
-      if (entry.token !== token) return { state: 'in_progress' };
+    if (entry?.token !== undefined && entry.token === token) {
+      // The same claim, sent twice. Also if it has expired meanwhile: its first lease must release and settle this one.
       entry.expiresAt = at + leaseMs;
+    } else if (entry !== undefined && entry.expiresAt > at) {
+      return entry.token === undefined
+        ? { state: 'settled', fingerprint: entry.fingerprint }
+        : { state: 'in_progress' };
     } else {
       if (entry !== undefined) entry.expiresAt = gone;
       entry = { key, fingerprint, token, expiresAt: at + leaseMs, next: undefined };

@@ -88,6 +88,13 @@ describe('inspect', () => {
     expect('delivery' in claimed && claimed.delivery).toBe(delivery);
   });
 
+  test('a second claim of a delivery is shown with the name that the delivery has in the log', async () => {
+    const store = memoryStore();
+    const name = '2026-10-05T02:58:12.113Z/payouts-7f9c/41/k3x9q2h1-17';
+    await store.claim('a', { token: `${name}.2`, fingerprint: '[]', leaseMs: 60_000, retentionMs: 60_000 });
+    expect(await receiverOf({ store }).inspect('a')).toMatchObject({ state: 'claimed', delivery: name });
+  });
+
   test.each([[''], ['x'.repeat(256)], ['a\nb'], [7]])('refuses %j as an id', async (id) => {
     await expect(receiverOf({ store: knowingStore() }).inspect(id as string)).rejects.toMatchObject(invalidId);
   });

@@ -70,6 +70,7 @@ describe('an outcome', () => {
     const invalid = await receiver.receive({});
     if (invalid.outcome !== 'invalid') expect.fail();
     expect([invalid.issues, ...invalid.issues].every((part) => Object.isFrozen(part))).toBe(true);
+    expect(invalid.issues.every(({ path }) => Object.isFrozen(path))).toBe(true);
     const callback = transferSucceeded();
     await receiver.receive(callback);
     const conflict = await receiver.receive(transferSucceeded({ ...callback.data, amount: 1 }));

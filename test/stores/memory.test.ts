@@ -114,6 +114,20 @@ describe('the memory store', () => {
     expect([await isSettled(store, 'long'), await isSettled(store, 'short')]).toEqual([true, false]);
   });
 
+  test('a claim that is sent again after it has expired is still one claim', async () => {
+    fakeClock();
+    const store = memoryStore();
+    const first = await store.claim('released', request);
+    const settled = await store.claim('settled', request);
+    if (first.state !== 'claimed' || settled.state !== 'claimed') throw new Error('No claim was granted.');
+    vi.advanceTimersByTime(1_000);
+    for (const key of ['released', 'settled']) expect((await store.claim(key, request)).state).toBe('claimed');
+    expect(await first.lease.renew()).toBe(true);
+    await first.lease.release();
+    expect((await store.claim('released', { ...request, token: 'b' })).state).toBe('claimed');
+    expect(await settled.lease.settle()).toEqual({ overlapped: false });
+  });
+
   test('shows who holds a claim and since when, and how long a settled callback is remembered', async () => {
     fakeClock();
     const store = memoryStore();
