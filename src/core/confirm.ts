@@ -4,7 +4,7 @@ import { TransferCallbackError } from './errors.js';
 import { requireSameFacts } from './facts.js';
 import type { InFlight } from './in-flight.js';
 import type { ResolvedOptions } from './options.js';
-import type { ReceivedCallback } from './received.js';
+import type { ReceivedCallback } from './received-callback.js';
 import type { TimerQueue } from './timers.js';
 import { confirmChannel, traceConfirm } from './trace.js';
 

@@ -4,7 +4,7 @@ import { isRetryLater } from './retry-later.js';
 import type { HeldLease } from './held-lease.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcome.js';
-import type { ReceivedCallback } from './received.js';
+import type { ReceivedCallback } from './received-callback.js';
 import { report } from './report.js';
 import type { TimerQueue } from './timers.js';
 import { handleChannel, traceHandler } from './trace.js';

@@ -14,7 +14,7 @@ import type { Granted, LeaseTerms } from './lease-terms.js';
 import type { SafeLogger } from './logger.js';
 import { renewalsPerLease, type ResolvedOptions } from './options.js';
 import type { Ending, TransferCallbackOutcome } from './outcome.js';
-import { ReceivedCallback } from './received.js';
+import { ReceivedCallback } from './received-callback.js';
 import type { ReceiveOptions, Unfinished } from './receiver.js';
 import { report } from './report.js';
 import { TimedStore } from './timed-store.js';

@@ -2,7 +2,7 @@ import { tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
 import { shorten, type CallbackShape } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import type { TransferCallbackOutcome } from './outcome.js';
-import type { ReceivedCallback } from './received.js';
+import type { ReceivedCallback } from './received-callback.js';
 import type { CallbackStore, Claim, ClaimRequest } from './store.js';
 import { requireClaim } from './timed-store.js';
 

@@ -11,9 +11,7 @@ test.each(Object.entries(themes))(
 );
 
 test('the picture calls the times that the service does not document a guess', () => {
-  const texts = [...readText('docs/images/attempts-light.svg').matchAll(/>([^<>]+)<\/text>/g)].map(
-    ([, text]) => text,
-  );
+  const texts = [...readText('docs/images/attempts-light.svg').matchAll(/>([^<>]+)<\/text>/g)].map(([, text]) => text);
   expect(texts).toEqual(expect.arrayContaining(['about 30 s', '90 s?', '210 s?']));
   expect(texts.filter((text) => text?.startsWith('our guess'))).toHaveLength(1);
 });
