@@ -144,7 +144,8 @@ export const toResend = (payout: string, callbackUrl: string): string =>
 
 /** Finds a command at the beginning of a line: the output of `inspect` shows one too, indented. */
 function findCommand(name: string): string {
-  const [, command] = new RegExp(`^(?:kubectl .* )?npx transfer-callbacks (${name} payout-8841.*)$`, 'm').exec(runbook) ?? [];
+  const [, command] =
+    new RegExp(`^(?:kubectl .* )?npx transfer-callbacks (${name} payout-8841.*)$`, 'm').exec(runbook) ?? [];
   return command ?? expect.fail(`docs/operations.md shows no command \`${name}\`.`);
 }
 
