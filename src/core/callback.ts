@@ -82,7 +82,7 @@ export function isCallbackId(value: unknown): value is string {
   return typeof value === 'string' && idPattern.test(value);
 }
 
-/** Returns whether JSON carries the number exactly. Beyond 2^53 two different amounts could be parsed as the same one. */
+/** Returns whether JSON carries the number exactly. Beyond 2^53 two amounts could be parsed as the same number. */
 export function isExact(amount: number): boolean {
   return !Number.isInteger(amount) || Number.isSafeInteger(amount);
 }

@@ -49,9 +49,9 @@ export class Turn {
 }
 
 /**
- * Claims callbacks. A delivery waits up to `inFlightWaitMs` while another one holds the claim. If that one succeeds, the
- * result is `settled`; if it fails, the waiting delivery claims. Deliveries of one callback in one process share a line,
- * so that a thousand copies cost the store as much as one, and all of them get the result of the handler when it settles.
+ * Claims callbacks. A delivery waits up to `inFlightWaitMs` while another one holds the claim. If that one succeeds,
+ * the result is `settled`; if it fails, the waiting delivery claims. Deliveries of one callback in one process share a
+ * line: a thousand copies cost the store as much as one, and all get the handler's result as soon as it succeeds.
  */
 export class Claims<Tx> {
   readonly #store: TimedStore<Tx>;
@@ -130,8 +130,8 @@ export class Claims<Tx> {
   }
 
   /**
-   * Waits until the store may be asked again, or until `waitUntil` for a last time. Resolves with `false` if the time is
-   * up and the store was asked less than 50 ms ago. Otherwise a thousand copies would each ask the store once more.
+   * Waits until the store may be asked again, or until `waitUntil` for a last time. Resolves with `false` if the time
+   * is up and the store was asked less than 50 ms ago. Otherwise a thousand copies would each ask the store once more.
    */
   async #mayAskAgain(line: Line, waitUntil: number): Promise<boolean> {
     await line.pauseUntilAsking(waitUntil);

@@ -144,8 +144,8 @@ export class HeldLease<Tx> implements Abortable {
 
   /**
    * Claims again when the store no longer has this lease. Either renewals failed and it expired, or the store lost its
-   * data. Unless another delivery has claimed or settled since, the new claim excludes the others again. It has a new
-   * token, so that a late release of the old claim cannot free it.
+   * data. Unless another delivery has claimed or settled since, the new claim excludes the others again. It has a
+   * new token: if it is granted too late and released, that release must not free the claim the handler runs under.
    */
   async #claimAgain(): Promise<boolean> {
     const { store, logger } = this.#terms;
@@ -201,7 +201,7 @@ export class HeldLease<Tx> implements Abortable {
   }
 }
 
-/** Returns whether the lease had passed on. A store in JavaScript may resolve with any value, which is then a success. */
+/** Returns whether the lease had passed on. A JavaScript store may resolve with any value: all others are successes. */
 function hasOverlapped(reply: { overlapped: boolean } | undefined): boolean {
   return reply?.overlapped === true;
 }

@@ -118,8 +118,8 @@ export class Line {
 const chains = 1_024;
 
 /**
- * Finds lines by their id, in a hash table of fixed size. A Map would grow and shrink with the deliveries, and V8 keeps
- * its outgrown tables, and the lines in them, until a major GC. With a Map, three times as many bytes survived a minor GC.
+ * Finds lines by their id, in a hash table of fixed size. A Map would grow and shrink with the deliveries, and V8
+ * keeps its outgrown tables, with their lines, until a major GC. Three times as many bytes then survived a minor GC.
  */
 export class LineTable {
   readonly #chains = new Array<Line | undefined>(chains).fill(undefined);

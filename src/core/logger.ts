@@ -78,7 +78,7 @@ const consoleLogger: Logger = {
 };
 /* eslint-enable no-console */
 
-/** Puts the message first, and omits an empty object. Joins the paths of issues: the console prints them as `[Array]`. */
+/** Puts the message first, and omits an empty object. Joins issue paths: the console prints them as `[Array]`. */
 function toConsole(details: { issues?: readonly Issue[] }, message: string): unknown[] {
   if (Object.keys(details).length === 0) return [message];
   if (details.issues === undefined) return [message, details];
