@@ -46,7 +46,7 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
   onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
   /**
    * Verifies the callback before it is claimed, for example by reading the transfer back. Returns the callback for the
-   * handler, with the same id, event and facts. Any other value, or a throw, is `unconfirmed`. Called for duplicates too.
+   * handler, with the same id, event and facts; another value, or a throw, is `unconfirmed`. Called for duplicates too.
    */
   confirm?:
     | ((callback: NoInfer<C>, context: ConfirmContext) => NoInfer<C> | undefined | Promise<NoInfer<C> | undefined>)
@@ -79,7 +79,7 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
    */
   onOutcome?: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
   /**
-   * Gets one line per delivery: `info` if it was acknowledged, `warn` if a retry of the service resolves it, `error` if a
+   * Gets one line per delivery: `info` if it was acknowledged, `warn` if the service's retry resolves it, `error` if a
    * person must act. Default `console`, for warnings and errors; `false` for none.
    */
   logger?: Logger | false | undefined;

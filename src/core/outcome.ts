@@ -62,7 +62,7 @@ interface Identified {
   externalId: string;
   event: CallbackShape['event'];
   status: CallbackShape['data']['status'];
-  /** The callback's `timestamp`: when the transfer became final. `undefined` if a custom `schema` produces no string. */
+  /** The callback's `timestamp`: when the transfer became final. `undefined` if a custom `schema` made no string. */
   timestamp: string | undefined;
   /** How long the delivery waited for another one that held the claim, in milliseconds. 0 if no other one did. */
   waitedMs: number;

@@ -42,8 +42,8 @@ const undocumented: Line = [
 type Field = TransferCallbackOutcome extends infer Each ? (Each extends unknown ? keyof Each : never) : never;
 
 /**
- * The fields of a log line in their order, before `err`. Without `timestamp`, because log pipelines read a field of that
- * name as the time of the line.
+ * The fields of a log line in their order, before `err`. Without `timestamp`, because log pipelines read a field of
+ * that name as the time of the line.
  */
 const logged: Record<Exclude<Field, 'error' | 'timestamp'>, true> = {
   delivery: true,

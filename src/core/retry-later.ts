@@ -25,7 +25,7 @@ export interface RetryLaterOptions extends ErrorOptions {
   retryAfterMs?: number | undefined;
 }
 
-/** Returns whether a handler threw `RetryLater`. Compares the code: the class may be loaded twice, as ESM and as CommonJS. */
+/** Returns whether a handler threw `RetryLater`. Compares the code: the class may be loaded as ESM and as CommonJS. */
 export function isRetryLater(error: unknown): error is RetryLater {
   try {
     const { code, retryAfterMs } = error as Partial<RetryLater>;

@@ -10,7 +10,7 @@ export interface ClaimRequest {
   retentionMs: number;
   /** How long the caller waits for the reply once the claim has begun, in milliseconds. */
   timeoutMs?: number;
-  /** How long the claim may queue before it begins, for a connection for example, in milliseconds. See `CallbackStore.queues`. */
+  /** How long the claim may queue, such as for a connection, in milliseconds. See `CallbackStore.queues`. */
   queueMs?: number;
   /** Stored for people; the package does not read it. */
   event?: string;

@@ -79,8 +79,8 @@ export class TimerQueue {
 
 /**
  * Settles as `call` does, or rejects with `lateError()` if that takes longer than the queue's duration. The call then
- * continues, and `onLateValue` gets the value that it resolves with, in the async context of the caller. `call` may also
- * throw, or return a plain value.
+ * continues, and `onLateValue` gets the value that it resolves with, in the async context of the caller. `call` may
+ * also throw, or return a plain value.
  */
 export function settleWithin<T>(
   queue: TimerQueue,

@@ -17,8 +17,8 @@ export interface ReceiveTrace {
 }
 
 /**
- * The message of `tracing:transfer-callbacks:store:*`. At the end `result` is the state of a claim, or the value that the
- * lease's method resolved with. If the call failed, `error` is set instead.
+ * The message of `tracing:transfer-callbacks:store:*`. At the end `result` is the state of a claim, or the value that
+ * the lease's method resolved with. If the call failed, `error` is set instead.
  */
 export interface StoreTrace {
   readonly delivery: string;

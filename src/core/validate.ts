@@ -42,7 +42,7 @@ export function validateCallback<C extends CallbackShape>(
   }
 }
 
-/** Returns whether the schema made a `__proto__` key of the input the prototype of its output, as zod before 4.4 does. */
+/** Returns whether a `__proto__` key of the input became the output's prototype, as it does in zod before 4.4. */
 function hasForeignPrototype(callback: CallbackShape): boolean {
   const { getPrototypeOf, prototype } = Object;
   return getPrototypeOf(callback) !== prototype || getPrototypeOf(callback.data) !== prototype;

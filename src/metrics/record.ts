@@ -18,8 +18,8 @@ export interface Instruments {
 type Writes = { readonly [Name in MetricName]: (typeof metrics)[Name]['kind'] extends 'gauge' ? WriteGauge : Write };
 
 /**
- * The fields of an outcome that the metrics read. Not the receiver's own type: the message may come from another copy of
- * this package, possibly of another version.
+ * The fields of an outcome that the metrics read. Not the receiver's own type: the message may come from another copy
+ * of this package, possibly of another version.
  */
 interface OutcomeMessage {
   readonly outcome: string;

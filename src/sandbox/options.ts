@@ -21,7 +21,7 @@ export interface TransferSandboxOptions {
   callbackUrl?: string | ((externalId: string) => string) | undefined;
   /** Sent with every callback, for endpoints behind `headerToken` or `basicAuth`. Default none. */
   callbackHeaders?: Readonly<Record<string, string>> | undefined;
-  /** From the creation of a transfer to its final status, in milliseconds of sandbox time. Default 1 000, a guess. */
+  /** From a transfer's creation to its final status, in milliseconds of sandbox time. Default 1 000, a guess. */
   finalAfterMs?: number | undefined;
   /** How many times faster than real time sandbox time runs: at 1 000, 30 s take 30 ms. Default 1. */
   speed?: number | undefined;
