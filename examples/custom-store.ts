@@ -1,30 +1,31 @@
 import { fileURLToPath } from 'node:url';
-import Database from 'libsql'; // Or `better-sqlite3`, whose API it has.
+import Database from 'libsql'; // Or `better-sqlite3`, which has the same API.
 import { transferCallbackReceiver, type CallbackStore, type ClaimRequest, type Lease } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 
-// The time of the database, not of the process: a statement that had to wait for the lock asks for it when it has the
-// lock. It is the same clock for all who share the file, since they run on one machine.
+// SQLite reads this time while it holds the lock, so a statement that waited for the lock does not compare an old time.
+// All processes that share the file run on one machine, and so share the clock.
 const now = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
-// A late holder finds another's token, or its own beside an end that has passed, or nothing.
+// A late holder finds the token of another holder, its own token with an end in the past, or no row.
 const mine = 'id = :id AND token = :token';
 
 /**
- * Keeps claims in SQLite: for an app that runs as several processes on one machine. Each step is one statement, and
- * SQLite runs one statement that writes at a time: what it has compared is still so when it writes.
+ * Keeps claims in SQLite, for an app that runs as several processes on one machine. Each step is one statement. SQLite
+ * runs one writing statement at a time, so no other process can write between the comparison and the update.
  *
- * The connection must be the store's own: on one where a handler has a transaction open, what the store writes would be
- * rolled back with it. Open it with a `timeout` under `storeTimeoutMs`, since a wait for the lock stops the process; and
- * set the file's `journal_mode` to WAL once, which makes the waits short.
+ * Use the connection for the store only. If a handler has a transaction open on it, a rollback would undo the
+ * store's writes. Open it with a `timeout` under `storeTimeoutMs`, because a wait for the lock blocks the process. Set
+ * the file's `journal_mode` to WAL once, which makes the waits short.
  */
 export function sqliteStore(database: Database.Database): CallbackStore {
-  // The token says whose claim it is; the fingerprint is NULL until it is settled; then the end is that of the record.
+  // The token identifies the holder. The fingerprint is NULL until the callback is settled. From then on the end is the
+  // end of the retention.
   database.exec(`
     CREATE TABLE IF NOT EXISTS transfer_callbacks
       (id TEXT PRIMARY KEY, token TEXT NOT NULL, fingerprint TEXT, expires_at INTEGER NOT NULL) WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS transfer_callbacks_expires_at ON transfer_callbacks (expires_at)`);
 
-  // A callback is free when it is unknown or expired. The same token may claim again, for the answer may have been lost.
+  // A callback is free if it is unknown or expired. The same token may claim again, because a reply may have been lost.
   const take = database.prepare(`
     INSERT INTO transfer_callbacks (id, token, expires_at) VALUES (:id, :token, ${now} + :leaseMs)
     ON CONFLICT (id) DO UPDATE SET token = excluded.token, fingerprint = NULL, expires_at = excluded.expires_at
@@ -36,14 +37,14 @@ export function sqliteStore(database: Database.Database): CallbackStore {
     UPDATE transfer_callbacks SET expires_at = ${now} + :leaseMs
     WHERE ${mine} AND fingerprint IS NULL AND expires_at > ${now}`);
   const free = database.prepare(`DELETE FROM transfer_callbacks WHERE ${mine} AND fingerprint IS NULL`);
-  // One's own lease, or one's own record: `settle` may be called again.
+  // Accept the caller's own record too: `settle` may be called again.
   const settleMine = database.prepare(`
     UPDATE transfer_callbacks SET fingerprint = :fingerprint, expires_at = ${now} + :retentionMs
     WHERE ${mine} AND expires_at > ${now}`);
-  // Never refused, since the handler has succeeded. By the token the next holder will know of the overlap.
+  // Never refuse, because the handler has succeeded. The next holder detects the overlap by the token.
   const settleLate = database.prepare(`
     INSERT OR REPLACE INTO transfer_callbacks VALUES (:id, :token, :fingerprint, ${now} + :retentionMs)`);
-  // SQLite forgets nothing by itself. A few at a time, so that no claim waits for long.
+  // SQLite does not expire rows. Delete a few at a time, so that no claim waits long.
   const forgetSome = database.prepare(`
     DELETE FROM transfer_callbacks
     WHERE id IN (SELECT id FROM transfer_callbacks WHERE expires_at <= ${now} LIMIT 10)`);
@@ -76,7 +77,7 @@ export function sqliteStore(database: Database.Database): CallbackStore {
   };
 }
 
-/** SQLite's drivers answer at once, and throw: a store must reject. */
+/** Turns a throw into a rejection: SQLite's drivers are synchronous, but a store must reject. */
 const answer = <T>(work: () => T): Promise<T> => Promise.resolve().then(work);
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

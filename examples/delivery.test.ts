@@ -17,7 +17,7 @@ const token = 'a-secret-of-this-test';
 const markPaid = vi.fn<(typeof payouts)['markPaid']>();
 const refund = vi.fn<(typeof payouts)['refund']>();
 
-/** Your app, made for a test, and the receiver behind it. */
+/** Starts your app for a test. Returns it with its receiver. */
 function merchant({ verify }: { verify?: Verifier } = {}) {
   const receiver = transferCallbackReceiver({
     store: memoryStore(),

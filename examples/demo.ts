@@ -9,7 +9,7 @@ import { header, paint, row } from './demo/table.js';
 const redis = process.env.REDIS_URL ? await connect(process.env.REDIS_URL) : undefined;
 const store = redis === undefined ? memoryStore() : redisStore(redis, { prefix: 'transfer-callbacks:demo:' });
 const merchant = await startMerchant(store);
-// A seed of its own for each run: a Redis of yours remembers the ids of the one before.
+// Use a new seed for each run: your Redis still remembers the ids of the last run.
 const seed = Math.floor(Math.random() * 2 ** 32);
 const service = await transferSandbox({ speed: 1_000, finalAfterMs: 20_000, seed });
 const client = transferClient({ baseUrl: service.baseUrl, ...service.keys.valid });
@@ -21,7 +21,7 @@ between them, of 30, 60 and 120 s, take as many milliseconds here. Below: what
 each attempt was answered, what the handlers did, how each delivery ended.
 
 ${header()}`);
-// On a terminal somebody may want to look closer, while the demonstration runs.
+// On a terminal, show the address of the console, which is served while the demonstration runs.
 if (process.stdout.isTTY) console.log(`  ${paint('dim', `In the browser: ${String(service.consoleUrl)}`)}`);
 
 const startedAt = performance.now();
@@ -48,10 +48,10 @@ by asking.
   process.exitCode = 1;
 }
 
-/** Connects once: without its Redis the demonstration ends at once. */
+/** Connects once. Without Redis the demonstration ends immediately. */
 async function connect(url: string): Promise<Redis> {
   const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null });
-  // The rejection of `connect` says only that the connection is closed; the cause comes here, before it.
+  // The rejection of `connect` names no cause. This event is emitted first, and has it.
   client.on('error', (error) => {
     console.error('REDIS_URL leads to no Redis:', error);
     process.exit(1);

@@ -19,9 +19,9 @@ const payouts = pgTable('payouts_drizzle', {
 });
 
 /**
- * Drizzle on the client of the claim: this row and the record of the callback are committed together, or neither is.
- * `transaction` works too, as a savepoint within the store's transaction; without it the insert would do as well. Run
- * one transaction after the other, and give it no isolation level: it is READ COMMITTED.
+ * Runs Drizzle on the client of the claim. This row and the callback's record are committed together, or neither is.
+ * `transaction` becomes a savepoint within the store's transaction. A single insert needs none. Do not run transactions
+ * concurrently, and do not set an isolation level: it is READ COMMITTED.
  */
 export async function book({ data }: TransferCallback, { tx }: HandlerContext<PoolClient>): Promise<void> {
   const { id, externalId, status, amount } = data;

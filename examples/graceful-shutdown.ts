@@ -30,17 +30,17 @@ const server = app.listen(port, (error) => {
 });
 
 async function shutDown(): Promise<void> {
-  // First no new connections, then no new deliveries on the open ones.
+  // First stop new connections, then new deliveries on the open ones.
   const serverClosed = new Promise((resolve) => server.close(resolve));
   const { unfinished } = await receiver.close({ timeoutMs: 10_000 });
   // These handlers ignored their signal. Their leases expire before the service's next attempt.
   if (unfinished > 0) process.exit(1);
-  // The answers are on their way. A request that is still open after them hangs, and would keep the server open forever.
+  // All responses have been sent. A request that stays open hangs, and would prevent the server from closing.
   setTimeout(() => {
     server.closeAllConnections();
   }, 1_000).unref();
   await serverClosed;
-  // Last, because until here a handler's success may have been waiting to be recorded.
+  // Close Redis last: until here the receiver may still have been recording a handler's success.
   await redis.quit();
 }
 

@@ -9,14 +9,14 @@ import {
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 
-/** Builds queries only: without a connection it has no pool. */
+/** Only builds queries. Without connection settings Knex has no pool. */
 const knex = knexFactory({ client: 'pg' });
 
 /**
- * Knex on the client of the claim: this row and the record of the callback are committed together, or neither is.
- * `knex.transaction(…, { connection: tx })` works, as a savepoint within the store's transaction; a single query is
- * `knex('payouts').connection(tx)`. Without `connection` Knex takes a client of its own pool: what it writes there is
- * committed by itself. Run one transaction after the other, and give it no isolation level: it is READ COMMITTED.
+ * Runs Knex on the client of the claim. This row and the callback's record are committed together, or neither is.
+ * `knex.transaction(…, { connection: tx })` becomes a savepoint within the store's transaction. A single query is
+ * `knex('payouts').connection(tx)`. Without `connection` Knex uses a client of its own pool, and commits separately. Do
+ * not run transactions concurrently, and do not set an isolation level: it is READ COMMITTED.
  */
 export async function book({ data }: TransferCallback, { tx }: HandlerContext<PoolClient>): Promise<void> {
   const { id, externalId, status, amount } = data;

@@ -14,21 +14,21 @@ interface Tables {
     callback_id: string;
     external_id: string;
     status: string;
-    /** What Postgres calls numeric is read as a string, for a number may not hold it. */
+    /** `pg` reads numeric as a string, because a JavaScript number may not hold it exactly. */
     amount: ColumnType<string, number>;
   };
 }
 
-/** Kysely wants a pool: this one hands out the client of the claim. The store ignores Kysely's `release`. */
+/** Makes the pool that Kysely requires, with the client of the claim. The store ignores Kysely's `release`. */
 function kyselyOn(tx: PoolClient): Kysely<Tables> {
   const pool = { connect: () => Promise.resolve(tx), end: () => Promise.resolve() };
   return new Kysely({ dialect: new PostgresDialect({ pool }) });
 }
 
 /**
- * Kysely on the client of the claim: this row and the record of the callback are committed together, or neither is.
- * `transaction` works too, as a savepoint within the store's transaction; without it the insert would do as well. Run
- * one transaction after the other, and give it no isolation level: it is READ COMMITTED.
+ * Runs Kysely on the client of the claim. This row and the callback's record are committed together, or neither is.
+ * `transaction` becomes a savepoint within the store's transaction. A single insert needs none. Do not run transactions
+ * concurrently, and do not set an isolation level: it is READ COMMITTED.
  */
 export async function book({ data }: TransferCallback, { tx }: HandlerContext<PoolClient>): Promise<void> {
   const { id, externalId, status, amount } = data;

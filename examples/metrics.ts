@@ -4,7 +4,7 @@ import { memoryStore, transferCallbackRouter } from 'transfer-callbacks';
 import { prometheusMetrics } from 'transfer-callbacks/metrics';
 import { payouts } from './payouts.js';
 
-// One line at the start covers every receiver and every reconciliation pass of the process.
+// One call at startup covers every receiver and every reconciliation pass of the process.
 // With OpenTelemetry it is `openTelemetryMetrics(metrics.getMeter('transfer-callbacks'))`.
 prometheusMetrics({ Counter, Gauge, Histogram, registers: [register] });
 
@@ -18,7 +18,7 @@ app.use(
   }),
 );
 
-// In production on a port of its own that the internet cannot reach.
+// In production, serve the metrics on another port, which the internet cannot reach.
 app.get('/metrics', async (_request, response) => {
   response.setHeader('Content-Type', register.contentType);
   response.end(await register.metrics());

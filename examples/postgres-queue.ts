@@ -11,9 +11,9 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 
 /**
  * Hands the work to graphile-worker in the transaction of the claim: the job and the record of the callback are
- * committed together, so that there is exactly one job for each callback. For work that takes longer than the service
- * waits, or that needs more than the service's four attempts: the worker retries it for as long as you like. With
- * pg-boss it is `boss.send(queue, data, { db: { executeSql: (text, values) => tx.query(text, values) } })`.
+ * committed together, so that each callback has exactly one job. Use it for work that takes longer than the service
+ * waits, or needs more than the service's four attempts. The worker retries it for as long as you like. With pg-boss
+ * the call is `boss.send(queue, data, { db: { executeSql: (text, values) => tx.query(text, values) } })`.
  */
 export async function handOff({ event, data }: TransferCallback, { tx }: HandlerContext<PoolClient>): Promise<void> {
   await tx.query('SELECT graphile_worker.add_job($1, $2::json, max_attempts => 25)', [
@@ -22,7 +22,7 @@ export async function handOff({ event, data }: TransferCallback, { tx }: Handler
   ]);
 }
 
-/** What the worker does, in this process or another. A job may run again after a failure: make it idempotent. */
+/** Runs the jobs, in this process or another. A job may run again after a failure: make it idempotent. */
 export const tasks: TaskList = {
   'transfer.success': (payload) => {
     const { externalId } = payload as { externalId: string };

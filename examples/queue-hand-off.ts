@@ -12,8 +12,8 @@ const queue = new Queue<TransferCallback>('transfer-outcomes', { connection: { u
 
 async function handOff(callback: TransferCallback): Promise<void> {
   await queue.add(callback.event, callback, {
-    // The same id for the same transfer, so that a handler that runs again adds nothing. Encoded and with a prefix:
-    // BullMQ refuses numbers and colons, and the service does not document what its ids are made of.
+    // The job has the id of the transfer, so that a handler that runs again adds no second job. Encode it and add a
+    // prefix: BullMQ refuses numbers and colons, and the service does not document the format of its ids.
     jobId: `transfer-${encodeURIComponent(callback.data.id)}`,
     attempts: 10,
     backoff: { type: 'exponential', delay: 1_000 },
@@ -28,7 +28,7 @@ app.use(
   transferCallbackRouter({ store: redisStore(redis), onSuccess: handOff, onFailed: handOff }),
 );
 
-// Usually a process of its own. It may take as long as it likes, and BullMQ, not the service, tries again.
+// The worker usually runs in another process. It has no deadline, and BullMQ, not the service, retries its jobs.
 const worker = new Worker<TransferCallback>(
   'transfer-outcomes',
   async ({ data: { data } }) => {
@@ -37,7 +37,7 @@ const worker = new Worker<TransferCallback>(
   { connection: { url } },
 );
 
-// The demonstration: one callback, delivered twice, with an id that BullMQ alone would refuse.
+// Deliver one callback twice, with an id that BullMQ would refuse without the encoding.
 const callback = transferSucceeded({ id: String(Date.now()) });
 const server = app.listen(0);
 await once(server, 'listening');

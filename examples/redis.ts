@@ -4,19 +4,19 @@ import { redisStore, transferCallbackRouter } from 'transfer-callbacks';
 import { payouts } from './payouts.js';
 
 const redis = new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379', {
-  // A server that vanishes without closing its connections is noticed after 5 s. Without this it takes minutes: longer
-  // than the service's four attempts.
+  // Detects after 5 s that a server has vanished without closing its connections. Without this it takes minutes, which
+  // is longer than the service's four attempts.
   socketTimeout: 5_000,
-  // While Redis is away a callback gets 503 immediately, not after `storeTimeoutMs`, and ioredis does not collect claims
-  // of deliveries that have ended, to send them all when Redis is back.
+  // While Redis is unreachable, a callback gets 503 immediately, not after `storeTimeoutMs`. With the queue, ioredis
+  // would later send the claims of deliveries that have ended.
   enableOfflineQueue: false,
-  // Another server may become the primary behind the same address. ioredis then connects and sends the command again.
+  // After a failover the old primary is read-only. ioredis then reconnects and sends the command again.
   reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
 });
 redis.on('error', (error) => {
   console.error('Redis:', error);
 });
-// Without the offline queue, commands before this would be refused.
+// Wait for the connection: without the offline queue, earlier commands would fail.
 await new Promise((resolve) => redis.once('ready', resolve));
 
 const app = express();

@@ -21,7 +21,7 @@ const server = app.listen(0, '127.0.0.1');
 await once(server, 'listening');
 const { port } = server.address() as AddressInfo;
 
-// The service on this machine, a thousand times as fast: a retry after 30 s takes 30 ms.
+// Simulates the service on this machine, a thousand times faster: a retry after 30 s takes 30 ms.
 const sandbox = await transferSandbox({ speed: 1_000 });
 const { apiKey, apiSecret } = sandbox.keys.valid;
 
@@ -29,7 +29,7 @@ await fetch(`${sandbox.baseUrl}/transactions/transfer`, {
   method: 'POST',
   headers: { 'Content-Type': 'application/json', 'x-api-key': apiKey, 'x-api-secret': apiSecret },
   body: JSON.stringify({
-    externalId: 'lost-attempts-42', // The beginning chooses the scenario.
+    externalId: 'lost-attempts-42', // The prefix selects the scenario.
     callbackUrl: `http://127.0.0.1:${port}/callbacks/transfers`,
   }),
 });

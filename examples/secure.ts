@@ -13,8 +13,8 @@ import {
 import { payouts } from './payouts.js';
 
 // To replace a secret, set the new one here and keep the old one as `…_PREVIOUS` until the last transfer that was
-// created with it is final. Without a new one, as in this demonstration, a secret lasts as long as the process; in
-// production, leave `randomBytes` out: a verifier without its secret is refused.
+// created with it is final. In this demonstration a missing secret is random and lasts as long as the process. In
+// production, leave `randomBytes` out: making a verifier without its secret throws.
 function secretFromEnv(name: string): Secret {
   return [process.env[name] ?? randomBytes(32).toString('base64url'), process.env[`${name}_PREVIOUS`]];
 }
@@ -30,17 +30,17 @@ const receiver = transferCallbackReceiver({
 });
 
 const app = express();
-// Your own proxies and nobody else, or a sender could claim any address.
+// Trust only your own proxies: otherwise a sender could claim any address.
 app.set('trust proxy', 'loopback');
 
-// An address of its own for every transfer: one that leaks forges no other transfer.
+// Each transfer has its own URL: with a leaked one nobody can forge the callback of another transfer.
 const perTransfer = transferToken(secretFromEnv('TRANSFER_SECRET'));
 app.use('/callbacks/transfers', transferCallbackRouter({ receiver, verify: perTransfer }));
 
-// One secret address for all of them.
+// All transfers share one secret URL.
 app.use('/callbacks/shared', transferCallbackRouter({ receiver, verify: urlToken(secretFromEnv('URL_SECRET')) }));
 
-// Behind a gateway that adds a header: both verifiers must say yes.
+// Behind a gateway that adds a header, both verifiers must accept.
 const fromGateway = [
   ipAllowList(['127.0.0.1', '::1']),
   headerToken('x-gateway-token', secretFromEnv('GATEWAY_SECRET')),

@@ -9,7 +9,7 @@ type Payouts = typeof payouts;
 
 const secret = 'a-secret-of-this-test';
 
-/** Your app, made for a test: what its handlers call is passed in. */
+/** Makes your app for a test, with the functions that its handlers call. */
 function merchantApp({ markPaid, refund }: Payouts): Express {
   const app = express();
   app.use(

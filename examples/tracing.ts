@@ -1,4 +1,4 @@
-// Deliveries as OpenTelemetry spans, below the span of their HTTP request and above the spans of the handler.
+// Records deliveries as OpenTelemetry spans, below the span of their HTTP request and above the spans of the handler.
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, tracingChannel } from 'node:diagnostics_channel';
 import { context, SpanKind, SpanStatusCode, trace, type Context, type Span } from '@opentelemetry/api';
@@ -60,7 +60,7 @@ app.use(
         span.end();
       });
     },
-    // The outcome goes to the active span: `receive` here, and the HTTP request's span where no channel is bound.
+    // The outcome is set on the active span: here on `receive`, or on the HTTP request's span if no channel is bound.
     onOutcome({ outcome, id, delivery }) {
       const attributes = { 'transfer_callbacks.outcome': outcome, 'transfer_callbacks.delivery': delivery };
       trace.getActiveSpan()?.setAttributes({ ...attributes, ...(id !== undefined && { 'transfer_callbacks.id': id }) });

@@ -35,17 +35,17 @@ function dataSource(): Promise<DataSource> {
   return (initialized ??= new DataSource({ type: 'postgres', url, entities: [Payout] }).initialize());
 }
 
-/** TypeORM has no public way to bring a client along: this sets the one that its query runner would connect. */
+/** Sets the client that the query runner would otherwise connect. TypeORM has no public way to pass one in. */
 async function managerOn(tx: PoolClient): Promise<EntityManager> {
   const runner = (await dataSource()).createQueryRunner();
   return Object.assign(runner, { databaseConnection: tx }).manager;
 }
 
 /**
- * TypeORM on the client of the claim: this row and the record of the callback are committed together, or neither is.
- * `save` begins and commits a transaction of its own, and `manager.transaction` does: both become savepoints within the
- * store's transaction. Repositories and managers of the data source itself write elsewhere: take `manager` from here.
- * Give a transaction no isolation level: it is READ COMMITTED.
+ * Runs TypeORM on the client of the claim. This row and the callback's record are committed together, or neither is.
+ * `save` and `manager.transaction` begin and commit a transaction, which becomes a savepoint within the store's
+ * transaction. Use this `manager`: repositories of the data source write through other clients. Do not set an isolation
+ * level: it is READ COMMITTED.
  */
 export async function book({ data }: TransferCallback, { tx }: HandlerContext<PoolClient>): Promise<void> {
   const manager = await managerOn(tx);

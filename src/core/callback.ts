@@ -1,7 +1,7 @@
 import { z } from 'zod/v4';
 import type { Issue } from './outcome.js';
 
-/** What every callback carries, whatever its outcome and payment method (service §2.1). */
+/** The fields of every callback, for each outcome and payment method (service §2.1). */
 export interface TransferFacts {
   /** Unique identifier assigned by the service. Callbacks are deduplicated on it (service §6.4). */
   id: string;
@@ -47,7 +47,7 @@ export interface TransferFailed {
   data: TransferFacts & (MobileMoneyPayout | BankPayout) & { status: 'FAILED'; failureReason: string | null };
 }
 
-/** A callback as documented (service §2.1, §6): narrow it on `event`, and its `data` on `paymentMethod`. */
+/** A callback as documented (service §2.1, §6). Narrow it on `event`, and its `data` on `paymentMethod`. */
 export type TransferCallback = TransferSucceeded | TransferFailed;
 
 /** The fields that the receiver reads: the minimum a custom `schema` must produce. */
@@ -62,12 +62,12 @@ export interface CallbackShape {
   };
 }
 
-/** The callbacks of `C` that announce `event`. A schema may leave `event` a union of both: then `C` narrowed to one. */
+/** The callbacks of `C` that announce `event`. If a schema leaves `event` a union of both, narrows `C` to this one. */
 export type CallbackFor<C, E extends CallbackShape['event']> = [Extract<C, { event: E }>] extends [never]
   ? C & { event: E }
   : Extract<C, { event: E }>;
 
-/** A zod schema that produces `C`: of `zod`, `zod/v4` or `zod/mini`. It must be synchronous. */
+/** A zod schema that produces `C`, from `zod`, `zod/v4` or `zod/mini`. It must be synchronous. */
 export type CallbackSchema<C> = z.core.$ZodType<C>;
 
 /** 1 to 255 characters. */
@@ -75,14 +75,14 @@ const idPattern = /^[^\p{Cc}\p{Cf}\p{Cs}]{1,255}$/u;
 
 /**
  * Returns whether `value` can be a callback's id. The id becomes a store key and a field of log lines. A lone surrogate
- * would be stored as U+FFFD and meet other ids there; a control or format character would rewrite the line it is
- * printed in.
+ * would be stored as U+FFFD, like other such ids. A control or format character could change how a log line is
+ * displayed.
  */
 export function isCallbackId(value: unknown): value is string {
   return typeof value === 'string' && idPattern.test(value);
 }
 
-/** Returns whether JSON carries the number exactly. Beyond 2^53 two amounts could be read as one. */
+/** Returns whether JSON carries the number exactly. Beyond 2^53 two amounts could be parsed as the same number. */
 export function isExact(amount: number): boolean {
   return !Number.isInteger(amount) || Number.isSafeInteger(amount);
 }
@@ -103,7 +103,7 @@ const facts = {
   vouchercode: z.string(),
 };
 
-/** Its fields are not documented. `z.object` will not do: the first versions of zod 4 take a list for an object. */
+/** Any object, because its fields are not documented. Not `z.object`: the first versions of zod 4 accept arrays. */
 const accountDetails = z.custom<Record<string, unknown>>(
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
   'Invalid input: expected object',
@@ -114,8 +114,8 @@ const success = { status: z.literal('SUCCESS'), failureReason: z.null() };
 const failure = { status: z.literal('FAILED'), failureReason: z.string().nullable() };
 
 /**
- * The documented callback (service §2.1, §6), exactly: every documented field with its documented type.
- * Fields that the documentation does not know are kept.
+ * The schema of the documented callback (service §2.1, §6). Requires every documented field with its documented type.
+ * Keeps undocumented fields.
  */
 export const transferCallbackSchema: z.ZodType<TransferCallback> = z.discriminatedUnion('event', [
   z.looseObject({
@@ -134,14 +134,14 @@ export const transferCallbackSchema: z.ZodType<TransferCallback> = z.discriminat
   }),
 ]);
 
-// The package may be loaded twice, as ESM and as CommonJS: `instanceof` knows one of the two classes only.
+// The package may be loaded twice, as ESM and as CommonJS, and `instanceof` recognises the class of one copy only.
 const unreadable = Symbol.for('transfer-callbacks.unreadable');
 
 /** Stands for a callback that could not be read: the delivery is `invalid`, with these issues. */
 export class UnreadableCallback {
   readonly [unreadable] = true;
   readonly issues: readonly Issue[];
-  /** Set when the fault is the receiving app's own, such as a body that its own middleware has consumed. */
+  /** Set when the receiving app is at fault, for example when its middleware has consumed the body. */
   readonly error: Error | undefined;
 
   constructor(message: string, error?: Error) {
@@ -154,7 +154,7 @@ export function isUnreadable(input: unknown): input is UnreadableCallback {
   return typeof input === 'object' && input !== null && unreadable in input;
 }
 
-/** The schema does not bound an `externalId`: a log line must. */
+/** Shortens an `externalId`, whose length the schema does not limit, for log lines. */
 export function shorten(externalId: string): string {
   return externalId.length > 255 ? externalId.slice(0, 255) : externalId;
 }

@@ -1,14 +1,14 @@
 import { TransferCallbackError } from './errors.js';
 
-/** The longest delay that a Node timer can keep; a longer one would fire immediately. */
+/** The longest delay of a Node timer, in milliseconds. A timer with a longer delay fires immediately. */
 export const maxTimerMs = 2_147_483_647;
 
-/** The error for an argument that does not fit. Names the option, what was expected and what was given. */
+/** Returns the error for an invalid argument. Names the option, what was expected and what was given. */
 export function invalidArgument(option: string, wish: string, value: unknown): TransferCallbackError {
   return new TransferCallbackError('INVALID_ARGUMENT', `Expected \`${option}\` to be ${wish}, got ${shown(value)}.`);
 }
 
-/** The same for values that may be secrets: describes the kind, never the content. */
+/** Returns the error for a value that may be a secret. Describes its kind, never its content. */
 export function invalidSecret(option: string, wish: string, value: unknown): TransferCallbackError {
   const got =
     typeof value === 'string'

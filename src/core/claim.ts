@@ -4,7 +4,7 @@ import type { Claim, ClaimRequest, Lease } from './store.js';
 import { requireClaim, type TimedStore } from './timed-store.js';
 import { TimerQueue } from './timers.js';
 
-/** What a delivery learns when it claims its callback. */
+/** The result of a delivery's claim. */
 export type ClaimResult<Tx> =
   | { state: 'claimed'; lease: Lease<Tx>; request: ClaimRequest; turn: Turn }
   | { state: 'settled'; fingerprint: string }
@@ -12,9 +12,9 @@ export type ClaimResult<Tx> =
   | { state: 'unavailable'; error: unknown }
   | { state: 'closing' };
 
-/** What a delivery claims with. */
+/** The delivery's part of a claim request. */
 export interface ClaimTerms extends Required<Pick<ClaimRequest, 'token' | 'fingerprint' | 'event' | 'externalId'>> {
-  /** Set when the delivery meets another one that holds the claim. */
+  /** When the delivery began to wait for another one that holds the claim. */
   waitingSince: number | undefined;
 }
 
@@ -32,14 +32,14 @@ export class Turn {
   }
 
   /**
-   * The handler has succeeded. The deliveries that wait, and those that come until `passOn`, learn it without asking the
-   * store: as long as the success could not be recorded there, the store does not know it.
+   * Marks the callback as settled for the deliveries that wait, and for those that arrive before `passOn`. They do not
+   * ask the store, which may not have recorded the success yet.
    */
   succeeded(): void {
     if (!this.#isOver) this.#line.learn({ state: 'settled', fingerprint: this.#fingerprint });
   }
 
-  /** The claim is free, or no longer this delivery's: the next delivery asks the store. */
+  /** Lets the next delivery ask the store. Call it when the claim is free or no longer this delivery's. */
   passOn(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -49,9 +49,9 @@ export class Turn {
 }
 
 /**
- * Claims callbacks. While another delivery holds the claim it waits, up to `inFlightWaitMs`: if that one succeeds, it
- * learns so; if that one fails, it claims. Deliveries of one callback in one process wait together, so that a thousand
- * copies cost the store as much as one, and learn the end of the handler when it comes.
+ * Claims callbacks. A delivery waits up to `inFlightWaitMs` while another one holds the claim. If that one succeeds,
+ * the result is `settled`; if it fails, the waiting delivery claims. Deliveries of one callback in one process share a
+ * line: a thousand copies cost the store as much as one, and all get the handler's result as soon as it succeeds.
  */
 export class Claims<Tx> {
   readonly #store: TimedStore<Tx>;
@@ -66,7 +66,7 @@ export class Claims<Tx> {
     this.#waits = new TimerQueue(times.inFlightWaitMs);
   }
 
-  /** Never rejects. */
+  /** Claims a callback, and waits while another delivery holds the claim. Never rejects. */
   claim(id: string, terms: ClaimTerms): Promise<ClaimResult<Tx>> {
     if (this.#closing) return Promise.resolve({ state: 'closing' });
     const now = performance.now();
@@ -78,20 +78,20 @@ export class Claims<Tx> {
     return this.#askUntil(waitUntil, first, terms, now);
   }
 
-  /** From now on every delivery that claims or waits is turned away. */
+  /** Ends every wait with `closing`, and every later claim too. */
   close(): void {
     this.#closing = true;
     for (const line of this.#lines.all()) line.endAll({ state: 'closing' });
   }
 
-  /** Ends the line: all who wait get `result`. */
+  /** Removes the line, and gives `result` to every delivery that waits in it. */
   share<S extends Shared>(line: Line, result: S): S {
     this.#lines.delete(line);
     line.endAll(result);
     return result;
   }
 
-  /** Lets the next one of the line ask the store. */
+  /** Lets the next delivery in the line ask the store, or removes an empty line. */
   next(line: Line): void {
     if (!line.callNext()) this.#lines.delete(line);
   }
@@ -103,7 +103,7 @@ export class Claims<Tx> {
     return (await this.#mayAskAgain(line, waitUntil)) ? this.#askUntil(waitUntil, line, terms) : this.#leave(line);
   }
 
-  /** Asks the store, again and again while another process holds the claim. */
+  /** Asks the store repeatedly while another process holds the claim. */
   async #askUntil(waitUntil: number, line: Line, terms: ClaimTerms, now = performance.now()): Promise<ClaimResult<Tx>> {
     for (;;) {
       if (this.#closing) return this.share(line, { state: 'closing' });
@@ -130,8 +130,8 @@ export class Claims<Tx> {
   }
 
   /**
-   * Waits until the store is to be asked again, or for the last time. Resolves with `false` if the time is up and the
-   * store was asked less than 50 ms ago. Without this, a thousand copies would each ask once more.
+   * Waits until the store may be asked again, or until `waitUntil` for a last time. Resolves with `false` if the time
+   * is up and the store was asked less than 50 ms ago. Otherwise a thousand copies would each ask the store once more.
    */
   async #mayAskAgain(line: Line, waitUntil: number): Promise<boolean> {
     await line.pauseUntilAsking(waitUntil);
@@ -141,20 +141,19 @@ export class Claims<Tx> {
 
   #toRequest({ token, fingerprint, event, externalId }: ClaimTerms, leftMs: number): ClaimRequest {
     const { leaseMs, retentionMs, storeTimeoutMs } = this.#times;
-    // A delivery that may not wait still needs a connection.
+    // A delivery with no time left to wait still needs a connection for its one request.
     const queueMs = Math.max(storeTimeoutMs, leftMs);
     return { token, fingerprint, leaseMs, retentionMs, timeoutMs: storeTimeoutMs, queueMs, event, externalId };
   }
 
-  /** Whether the reply to what was asked then is read so late that the lease may have lapsed. */
+  /** Returns whether the reply to a request of `askedAt` is read so late that the lease may have lapsed. */
   #isLate(askedAt: number): boolean {
     return performance.now() - askedAt > this.#times.leaseMs / renewalsPerLease;
   }
 
   /**
-   * Does not trust a claim that is read late. A process that was held up (stopped, starved) may read `claimed` when its
-   * lease has lapsed and another delivery has settled. So the lease is renewed first, and if that is refused the callback
-   * is claimed again.
+   * Renews a claim whose reply was read late, and claims again if the renewal is refused. A process that was stopped or
+   * starved may read `claimed` after its lease has lapsed and another delivery has settled.
    */
   async #makeSure(id: string, request: ClaimRequest, late: Claim<Tx>): Promise<Claim<Tx>> {
     let claim = late;
@@ -168,14 +167,14 @@ export class Claims<Tx> {
           claim = requireClaim(await this.#store.claim(id, request));
         }
       } catch (error) {
-        this.#store.release(lease).catch(() => undefined); // Failing that, it expires.
+        this.#store.release(lease).catch(() => undefined); // If this fails, the lease expires.
         throw error;
       }
       if (!this.#isLate(askedAt)) return claim;
     }
   }
 
-  /** Ends the delivery that asked, as `in_progress`, and lets the next one ask. */
+  /** Returns `in_progress` for the delivery that asked, and lets the next one ask. */
   #leave(line: Line): Shared {
     this.next(line);
     return { state: 'in_progress' };

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 
-/** When and where a delivery came in, as its name tells. */
+/** The time and the process of a delivery's arrival, as parsed from its name. */
 export interface DeliveryOrigin {
   readonly at: Date;
   readonly host: string;
@@ -9,12 +9,12 @@ export interface DeliveryOrigin {
 
 /**
  * Returns a function that names deliveries: time, host, process and number, such as
- * `2026-10-05T02:58:12.113Z/payouts-7f9c/41/k3x9q2h1-17`. The name is also the token of the delivery's claim, and so it is
- * what a person finds in the store. It has no space: the Redis store separates its fields by spaces.
+ * `2026-10-05T02:58:12.113Z/payouts-7f9c/41/k3x9q2h1-17`. The name is also the token of the delivery's claim, so that
+ * people find it in the store. It contains no space, because the Redis store separates its fields by spaces.
  */
 export function deliveryNames(): () => string {
   const host = hostname().replace(/[^\w.-]/g, '_');
-  // Two processes may have one host name and one pid, in two containers.
+  // Processes in two containers may have the same host name and pid.
   const random = crypto.getRandomValues(new Uint32Array(2)).reduce((text, part) => text + part.toString(36), '');
   const origin = `/${host}/${process.pid}/${random}-`;
   let count = 0;
@@ -36,7 +36,7 @@ export function toDeliveryName(token: string): string {
   return token.replace(/(-\d+)\.\d+$/, '$1');
 }
 
-/** Reads a name that `deliveryNames` has made. Returns `undefined` for any other text. */
+/** Parses a name that `deliveryNames` has made. Returns `undefined` for any other text. */
 export function readDelivery(name: string): DeliveryOrigin | undefined {
   const [time = '', host = '', pid = '', last = ''] = name.split('/');
   const at = new Date(time);

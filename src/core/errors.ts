@@ -2,17 +2,17 @@
  * Machine-readable reason. Compare `code`, not the class: the package may be loaded twice, as ESM and as CommonJS.
  */
 export type TransferCallbackErrorCode =
-  /** An option does not fit; thrown while a receiver, router, listener, store or verifier is made. */
+  /** An option is invalid; thrown while a receiver, router, listener, store or verifier is made. */
   | 'INVALID_ARGUMENT'
   /** Another middleware has read the request's body and left it neither in `request.body` nor in `request.rawBody`. */
   | 'BODY_CONSUMED'
-  /** The store did not answer within `storeTimeoutMs`. */
+  /** The store did not reply within `storeTimeoutMs`. */
   | 'STORE_TIMEOUT'
-  /** The store holds something under the callback's key that it did not write. */
+  /** The store found a value under the callback's key that it did not write. */
   | 'STORE_RECORD_UNREADABLE'
-  /** The store, or its client, replied with something that it may not reply with. No handler was run for it. */
+  /** The store, or its client, replied with an unexpected value. No handler was run for it. */
   | 'STORE_REPLY_UNEXPECTED'
-  /** The store has no `read` or no `forget`, which it may leave out. */
+  /** The store does not implement `read` or `forget`, which are optional. */
   | 'STORE_UNSUPPORTED'
   /** The handler did not settle within `handlerTimeoutMs`. */
   | 'HANDLER_TIMEOUT'
@@ -20,11 +20,11 @@ export type TransferCallbackErrorCode =
   | 'VERIFY_TIMEOUT'
   /** `confirm` did not settle within `confirmTimeoutMs`. */
   | 'CONFIRM_TIMEOUT'
-  /** `confirm` did not return the callback it was asked about. */
+  /** `confirm` returned something other than the callback with the same id, event and facts. */
   | 'UNCONFIRMED'
   /** The lease passed to another delivery while the handler was running. */
   | 'LEASE_LOST'
-  /** The handler tried to end the transaction of a transactional store, or has ended it. */
+  /** The handler ended the transaction of a transactional store, or tried to. */
   | 'TRANSACTION_CONTROL'
   /** The receiver is closing. */
   | 'CLOSING'

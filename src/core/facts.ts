@@ -1,7 +1,7 @@
 import { shorten, type CallbackShape } from './callback.js';
 import { TransferCallbackError } from './errors.js';
 
-/** The facts on which two callbacks with one id must agree: a second one with other facts is a conflict. */
+/** The facts that callbacks with the same id must share. A callback with other facts is a conflict. */
 export interface TransferCallbackFacts {
   readonly status: 'SUCCESS' | 'FAILED';
   readonly amount: number | string;
@@ -10,12 +10,12 @@ export interface TransferCallbackFacts {
   readonly externalId: string;
 }
 
-/** Returns the facts as text, for the store. Plain JSON, so that a person who looks into the store can read it. */
+/** Returns the facts as text for the store. It is plain JSON, so that people can read it there. */
 export function toFingerprint({ data }: CallbackShape): string {
   return JSON.stringify([data.status, data.amount, data.currency, data.externalId]);
 }
 
-/** Reads a fingerprint. Returns `undefined` for a text that `toFingerprint` has not written. */
+/** Parses a fingerprint. Returns `undefined` for a text that `toFingerprint` has not made. */
 export function parseFingerprint(fingerprint: string): TransferCallbackFacts | undefined {
   try {
     const [status, amount, currency, externalId] = JSON.parse(fingerprint) as unknown[];
@@ -30,7 +30,7 @@ export function parseFingerprint(fingerprint: string): TransferCallbackFacts | u
   }
 }
 
-/** What identifies a callback. Taken before `confirm` runs, which may change the callback in place. */
+/** The identity of a callback. Read it before `confirm` runs, which may change the callback in place. */
 export interface CallbackIdentity {
   readonly id: string;
   readonly event: CallbackShape['event'];

@@ -5,7 +5,7 @@ import { requireId, unsupported, type Inspection } from './inspection.js';
 import type { SafeLogger } from './logger.js';
 import type { CallbackStore } from './store.js';
 
-/** What `forget` needs: what was seen, and an answer to who did it and why. */
+/** Options of `forget`: the record that was seen, who forgets it, and why. */
 export interface ForgetOptions {
   /** The fingerprint that `inspect` showed. A record with another one is kept. */
   settled: string;
@@ -15,9 +15,9 @@ export interface ForgetOptions {
   reason: string;
 }
 
-/** What is published on the diagnostics channel `transfer-callbacks:forgotten`. Frozen. */
+/** The message on the diagnostics channel `transfer-callbacks:forgotten`. Frozen. */
 export interface ForgottenCallback {
-  /** The delivery whose handler had succeeded, where the store knows it. */
+  /** The delivery whose handler had succeeded, if the store knows it. */
   readonly delivery?: string;
   readonly id: string;
   readonly settled: TransferCallbackFacts | undefined;
@@ -29,7 +29,7 @@ const forgottenChannel = channel('transfer-callbacks:forgotten');
 
 /**
  * Forgets a settled callback, so that its next delivery runs the handler again. Never forgets a claim, or a record other
- * than the one that was seen. Resolves with whether it did.
+ * than the one that was seen. Resolves with whether the callback was forgotten.
  */
 export async function forgetCallback<Tx>(
   id: string,
@@ -53,7 +53,7 @@ export async function forgetCallback<Tx>(
     by,
     reason,
   });
-  // Without this line nobody could tell later why a handler ran twice: if it cannot be written, nothing is forgotten.
+  // Without this line, no log would explain why a handler ran twice. If it cannot be written, forget nothing.
   await logger.warnOrReject(details, 'A settled transfer callback is about to be forgotten.');
   const isForgotten = await forgetAndLog(id, settled, details, inspection, logger);
   if (isForgotten && forgottenChannel.hasSubscribers) forgottenChannel.publish(details);

@@ -9,12 +9,12 @@ import { report } from './report.js';
 import type { TimerQueue } from './timers.js';
 import { handleChannel, traceHandler } from './trace.js';
 
-/** What a throw of the handler means. */
+/** How a delivery can end after its handler has thrown. */
 type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
 
 /**
- * Runs the handler under its lease, and settles or releases the lease afterwards. On timeout it resolves with `timed_out`,
- * and the lease is held until the handler settles; then the second ending is reported. Never rejects.
+ * Runs the handler under its lease, and settles or releases the lease afterwards. On timeout it resolves with
+ * `timed_out`, and holds the lease until the handler settles; then it reports the second ending. Never rejects.
  */
 export function handleCallback<C extends CallbackShape, Tx>(
   callback: C,

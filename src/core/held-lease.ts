@@ -17,7 +17,7 @@ export class HeldLease<Tx> implements Abortable {
   readonly #request: ClaimRequest;
   readonly #turn: Turn;
   readonly #controller = new AbortController();
-  /** The async context of this delivery. Timers are shared by all deliveries, and run outside of it. */
+  /** The async context of this delivery. All deliveries share the timers, which run outside it. */
   readonly #context = new AsyncResource('transfer-callbacks:lease', { requireManualDestroy: true });
   readonly #renewUntil: number;
   #lease: Lease<Tx>;
@@ -39,7 +39,7 @@ export class HeldLease<Tx> implements Abortable {
     terms.inFlight.add(this);
   }
 
-  /** What every log line carries. */
+  /** The fields of every log line. */
   get #names(): { delivery: string; id: string } {
     return { delivery: this.#request.token, id: this.id };
   }
@@ -59,7 +59,7 @@ export class HeldLease<Tx> implements Abortable {
     });
   }
 
-  /** Records the handler's success. Never rejects: what cannot be recorded now is tried again in the background. */
+  /** Records the handler's success, and retries in the background if that fails. Never rejects. */
   async settle(): Promise<Ending> {
     const { store } = this.#terms;
     // An abandoned lease stays finished: `close` has stopped waiting for it.
@@ -81,10 +81,10 @@ export class HeldLease<Tx> implements Abortable {
     }
   }
 
-  /** Frees the callback. Never rejects: what cannot be freed now expires. */
+  /** Releases the claim. If that fails, the lease expires. Never rejects. */
   async release(): Promise<void> {
     const { store, logger, heartbeats, times } = this.#terms;
-    // A renewal that is under way must not claim again now.
+    // A renewal that is running must not claim again after the release.
     if (this.#state !== 'finished') this.#state = 'releasing';
     heartbeats.clear(this.#heartbeat);
     try {
@@ -109,7 +109,7 @@ export class HeldLease<Tx> implements Abortable {
 
   readonly #beat = (): void => {
     this.#heartbeat = this.#terms.heartbeats.set(this.#beat);
-    // One renewal at a time: while one claims again, the next would be refused because of that claim.
+    // Run one renewal at a time: while one claims again, a second one would be refused because of that claim.
     this.#renewal = this.#context.runInAsyncScope(this.#renewAfter, this, this.#renewal);
   };
 
@@ -131,7 +131,7 @@ export class HeldLease<Tx> implements Abortable {
       const isHeld = (await store.renew(this.#lease)) || this.#state !== 'running' || (await this.#claimAgain());
       if (!isHeld && this.#state === 'running') this.#lose();
     } catch (error) {
-      // The next renewal comes while the lease still lasts.
+      // The next renewal runs before the lease expires.
       if (this.#renewalError === undefined && this.#state === 'running') {
         logger.warn(
           { ...this.#names, err: error },
@@ -143,9 +143,9 @@ export class HeldLease<Tx> implements Abortable {
   }
 
   /**
-   * The store no longer has this lease: it expired because renewals failed, or the store lost its memory. Unless another
-   * delivery has claimed or settled meanwhile, a new claim keeps the others out again. It has a token of its own, so that
-   * a late release of it cannot free the claim that the handler runs under.
+   * Claims again when the store no longer has this lease. Either renewals failed and it expired, or the store lost its
+   * data. Unless another delivery has claimed or settled since, the new claim excludes the others again. It has a
+   * new token: if it is granted too late and released, that release must not free the claim the handler runs under.
    */
   async #claimAgain(): Promise<boolean> {
     const { store, logger } = this.#terms;
@@ -201,7 +201,7 @@ export class HeldLease<Tx> implements Abortable {
   }
 }
 
-/** A store from JavaScript may resolve with anything: that it has resolved counts. */
+/** Returns whether the lease had passed on. A JavaScript store may resolve with any value: all others are successes. */
 function hasOverlapped(reply: { overlapped: boolean } | undefined): boolean {
   return reply?.overlapped === true;
 }

@@ -1,10 +1,10 @@
-/** What a closing receiver can end early. */
+/** Work that a closing receiver can end early. */
 export interface Abortable {
   /** The id of the callback. */
   readonly id: string;
-  /** For how long its handler has been running, if that is what runs. */
+  /** How long its handler has been running, in milliseconds. `undefined` if no handler runs. */
   readonly handlerMs?: number | undefined;
-  /** Aborts the signal that the running function was given. */
+  /** Aborts the signal of the running function. */
   abort(reason: Error): void;
   /** Stops all work on it. */
   finish(): void;
@@ -26,7 +26,7 @@ export class InFlight {
     if (this.#count === 0) this.#onIdle();
   }
 
-  /** Begins something that can be aborted; `remove` ends it. */
+  /** Adds work that can be aborted, until `remove`. */
   add(abortable: Abortable): void {
     this.#abortables.push(abortable);
     this.begin();
@@ -41,14 +41,14 @@ export class InFlight {
     for (const abortable of [...this.#abortables]) abortable.abort(reason);
   }
 
-  /** Finishes what is left, and returns the ids. */
+  /** Finishes the remaining work, and returns the ids of its callbacks. */
   finishAll(): string[] {
     const left = [...this.#abortables];
     for (const abortable of left) abortable.finish();
     return left.map(({ id }) => id);
   }
 
-  /** Returns for how long a handler of the callback has been running here; `undefined` if none is. */
+  /** Returns how long a handler of the callback has been running in this process, or `undefined` if none is. */
   handlerMs(id: string): number | undefined {
     return this.#abortables.find((running) => running.id === id && running.handlerMs !== undefined)?.handlerMs;
   }
@@ -59,7 +59,7 @@ export class InFlight {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
       this.#onIdle = () => {
-        clearTimeout(timer); // It would keep the process alive.
+        clearTimeout(timer); // A pending timer would keep the process alive.
         resolve();
       };
     });

@@ -8,16 +8,16 @@ import type { CallbackStore, StoreRecord } from './store.js';
 import { requireClaim, storeTimeout, type TimedStore } from './timed-store.js';
 import { settleWithin, TimerQueue } from './timers.js';
 
-/** What is known of a callback: the record in the store, and `here` while this process runs its handler. */
+/** The store's record of a callback, and `here` while this process runs its handler. */
 export type InspectedCallback = StoreRecord & {
   /** How long the handler has been running in this process, in milliseconds. */
   here?: { sinceMs: number };
 };
 
-/** Whether the store can be claimed from, and how long a claim and its release took, in milliseconds. */
+/** Whether the store grants a claim, and how long the claim and its release took, in milliseconds. */
 export type StoreCheck = { ok: true; storeMs: number } | { ok: false; error: unknown };
 
-/** What an inspection shares with the receiver. */
+/** The parts that an inspection shares with the receiver. */
 interface InspectionTerms<Tx> {
   readonly store: CallbackStore<Tx>;
   readonly timedStore: TimedStore<Tx>;
@@ -26,7 +26,7 @@ interface InspectionTerms<Tx> {
   readonly nameDelivery: () => string;
 }
 
-/** Looks at the store for people. Each look has one store deadline. */
+/** Reads, probes and corrects the store on behalf of people. Each call may take `storeTimeoutMs`. */
 export class Inspection<Tx> {
   readonly #terms: InspectionTerms<Tx>;
   readonly #deadlines: TimerQueue;
@@ -56,7 +56,7 @@ export class Inspection<Tx> {
     return (await this.#inTime(async () => store.forget?.(id, fingerprint))) === true;
   }
 
-  /** Claims a key that nobody else uses, and releases it. Never rejects. */
+  /** Claims a new key, and releases it. Never rejects. */
   async check(): Promise<StoreCheck> {
     const startedAt = performance.now();
     try {
@@ -98,7 +98,7 @@ export function requireId(id: unknown): void {
   if (!isCallbackId(id)) throw invalidArgument('id', idMessage.replace('Expected ', ''), id);
 }
 
-/** The error for a store that lacks an optional method. */
+/** Returns the error for a store that lacks an optional method. */
 export function unsupported(method: 'read' | 'forget'): TransferCallbackError {
   return new TransferCallbackError(
     'STORE_UNSUPPORTED',
@@ -106,13 +106,13 @@ export function unsupported(method: 'read' | 'forget'): TransferCallbackError {
   );
 }
 
-/** The store has the token of the claim. The token of a second claim would be found in no log line. */
+/** Replaces the token of the claim by the name of the delivery. No log line contains the token of a second claim. */
 function withDeliveryName(record: StoreRecord): StoreRecord {
   if (record.state === 'free' || typeof record.delivery !== 'string') return record;
   return { ...record, delivery: toDeliveryName(record.delivery) };
 }
 
-/** Callers from JavaScript may have a store that resolves with anything. */
+/** Throws STORE_REPLY_UNEXPECTED unless `record` is one. A store in JavaScript may resolve with any value. */
 function requireRecord(record: StoreRecord | undefined): StoreRecord {
   if (record?.state === 'free' || record?.state === 'claimed') return record;
   if (record?.state === 'settled' && typeof record.fingerprint === 'string') return record;

@@ -6,7 +6,7 @@ import type { ClaimRequest, Lease } from './store.js';
 import type { TimedStore } from './timed-store.js';
 import type { TimerQueue } from './timers.js';
 
-/** What all leases of a receiver share. */
+/** The parts that all leases of a receiver share. */
 export interface LeaseTerms<Tx> {
   readonly store: TimedStore<Tx>;
   readonly times: ResolvedTimes;
@@ -15,7 +15,7 @@ export interface LeaseTerms<Tx> {
   readonly inFlight: InFlight;
 }
 
-/** A claim, as it was granted. */
+/** A granted claim. */
 export interface Granted<Tx> {
   readonly lease: Lease<Tx>;
   readonly request: ClaimRequest;
@@ -23,9 +23,9 @@ export interface Granted<Tx> {
 }
 
 /**
- * How far a held lease is:
+ * The state of a held lease:
  * - `running`: the handler runs, and the lease is renewed.
- * - `lapsing`: the handler still runs, but the lease was lost, or the handler is so late that it is renewed no longer.
+ * - `lapsing`: the handler still runs, but the lease was lost, or is no longer renewed because the handler is too late.
  * - `recording`: the handler has succeeded, and the success is being recorded.
  * - `releasing`: the handler has failed, and the claim is being released.
  * - `finished`: nothing is left to do.

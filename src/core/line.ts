@@ -5,23 +5,23 @@ import type { ScheduledCall, TimerQueue } from './timers.js';
 export type Shared = Exclude<ClaimResult<never>, { state: 'claimed' }>;
 
 interface Waiter {
-  /** `undefined` makes the delivery the one that asks the store. */
+  /** Ends the wait. With `undefined` the delivery asks the store itself. */
   readonly resolve: (result: Shared | undefined) => void;
   readonly timer: ScheduledCall;
-  /** Its time is up. While the store is being asked, it still takes that reply. */
+  /** Whether its time is up. If the store is being asked, the delivery still waits for that reply. */
   expired: boolean;
 }
 
 export const firstPauseMs = 50;
 const longestPauseMs = 1_000;
 
-/** The deliveries of one callback in this process. The first asks the store or holds the claim, the others wait. */
+/** The deliveries of one callback in this process. The first asks the store or holds the claim; the others wait. */
 export class Line {
   readonly id: string;
   /** The next line in the same chain of the table. */
   next: Line | undefined;
   askedAt = -Infinity;
-  /** The store has been asked and has not replied. */
+  /** Whether the store has been asked and has not replied. */
   #isAsking = false;
   #askAgainAt = -Infinity;
   #pauseMs = firstPauseMs;
@@ -35,7 +35,7 @@ export class Line {
     this.#waits = waits;
   }
 
-  /** Resolves with what the line learns, or with `undefined` when it is this delivery's turn to ask the store. */
+  /** Waits in the line. Resolves with the shared result, or with `undefined` when this delivery must ask the store. */
   wait(): Promise<Shared | undefined> {
     if (this.#known !== undefined) return Promise.resolve(this.#known);
     return new Promise((resolve) => {
@@ -48,19 +48,19 @@ export class Line {
     });
   }
 
-  /** The store is asked. Who waits for its reply waits on when the time is up. */
+  /** Marks that the store is being asked. Until it replies, deliveries whose time is up keep waiting. */
   beginAsking(now: number): void {
     this.#isAsking = true;
     this.askedAt = now;
   }
 
-  /** The store has replied, and its reply was not for all. */
+  /** Marks that the store has replied with a result that the line does not share. */
   endAsking(): void {
     this.#isAsking = false;
     this.#dismissExpired();
   }
 
-  /** Ends the waits whose time is up. They came first: all waits are equally long. */
+  /** Ends the waits whose time is up. All waits are equally long, so those are the first ones. */
   #dismissExpired(): void {
     while (this.#waiters[0]?.expired) this.#waiters.shift()?.resolve({ state: 'in_progress' });
   }
@@ -74,7 +74,7 @@ export class Line {
     return true;
   }
 
-  /** Ends every wait with `result`, and those that are still to come. */
+  /** Ends every wait with `result`, and every later one too. */
   learn(result: Shared): void {
     this.#known = result;
     this.endAll(result);
@@ -89,19 +89,19 @@ export class Line {
     this.#wake?.();
   }
 
-  /** Another process holds the claim: the next question waits, longer each time. */
+  /** Delays the next request, longer each time, because another process holds the claim. */
   postpone(): void {
     this.#askAgainAt = performance.now() + this.#pauseMs;
     this.#pauseMs = Math.min(2 * this.#pauseMs, longestPauseMs);
   }
 
-  /** The claim is free: the store may be asked immediately. */
+  /** Lets the store be asked immediately, because the claim is free. */
   hurry(): void {
     this.askedAt = this.#askAgainAt = -Infinity;
     this.#pauseMs = firstPauseMs;
   }
 
-  /** Waits until the store is to be asked again, or until `waitUntil`. */
+  /** Waits until the store may be asked again, or until `waitUntil`. */
   async pauseUntilAsking(waitUntil: number): Promise<void> {
     const pauseMs = Math.min(this.#askAgainAt, waitUntil) - performance.now();
     if (pauseMs <= 0) return;
@@ -118,8 +118,8 @@ export class Line {
 const chains = 1_024;
 
 /**
- * The lines by their id: a hash table of fixed size. A Map is filled and emptied with every delivery, and V8 keeps each
- * table that it has outgrown, with the lines in it, until a major GC. Three times as many bytes survived a minor GC.
+ * Finds lines by their id, in a hash table of fixed size. A Map would grow and shrink with the deliveries, and V8
+ * keeps its outgrown tables, with their lines, until a major GC. Three times as many bytes then survived a minor GC.
  */
 export class LineTable {
   readonly #chains = new Array<Line | undefined>(chains).fill(undefined);

@@ -1,15 +1,15 @@
 import { invalidArgument } from './checks.js';
 import type { Issue } from './outcome.js';
 
-/** pino's shape: any logger that takes an object and then a message. */
+/** Any logger whose methods take an object and then a message, as pino's do. */
 export interface Logger {
-  /** A logger that has it gets one line for every delivery; without it `processed` and `duplicate` are not logged. */
+  /** Gets the lines of `processed` and `duplicate`, which are not logged without it. */
   info?(details: object, message: string): unknown;
   warn(details: object, message: string): unknown;
   error(details: object, message: string): unknown;
 }
 
-/** The logger that the receiver uses: a line that cannot be written fails no delivery. */
+/** The logger that the receiver uses. A logger that throws or rejects does not fail the delivery. */
 export interface SafeLogger extends Logger {
   /** Writes a warning. Rejects if it cannot be written, or if there is no logger. */
   warnOrReject(details: object, message: string): Promise<void>;
@@ -28,7 +28,7 @@ export function toLogger(logger: Logger | false | undefined): SafeLogger {
       // A logger may be async: a rejection must not end the process.
       if (logged instanceof Promise) logged.catch(() => undefined);
     } catch {
-      // A logger that fails must not fail a delivery, and there is nowhere left to report it.
+      // A failing logger must not fail a delivery, and there is no other place to report it.
     }
   };
   return {
@@ -67,7 +67,7 @@ function strings(fields: Record<string, unknown>): object {
 }
 
 /* eslint-disable no-console -- the default logger is the console. */
-/** Without `info`: a line for every delivery that went well would be chatter on a console. */
+/** The default logger. It has no `info`, because a line per successful delivery would flood a console. */
 const consoleLogger: Logger = {
   warn: (details, message) => {
     console.warn(...toConsole(details, message));
@@ -78,7 +78,7 @@ const consoleLogger: Logger = {
 };
 /* eslint-enable no-console */
 
-/** The message first, and no empty object behind it. Joins the paths of issues: the console prints them as `[Array]`. */
+/** Puts the message first, and omits an empty object. Joins issue paths: the console prints them as `[Array]`. */
 function toConsole(details: { issues?: readonly Issue[] }, message: string): unknown[] {
   if (Object.keys(details).length === 0) return [message];
   if (details.issues === undefined) return [message, details];

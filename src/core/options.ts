@@ -11,13 +11,13 @@ import type { TransferCallbackOutcome } from './outcome.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
 import type { CallbackStore } from './store.js';
 
-/** What a handler gets beside the callback. */
+/** The second argument of a handler. */
 export interface HandlerContext<Tx = undefined> {
   /** Names this delivery in log lines, outcomes and the store, for logs of your own. */
   delivery: string;
   /**
    * Aborts when the handler's deadline has passed, its lease was lost, or the receiver closes. JavaScript cannot
-   * stop the handler: pass the signal on to whatever can be cancelled.
+   * stop the handler: pass the signal to every call that can be cancelled.
    */
   signal: AbortSignal;
   /** Where the callback came from, as given to `receive`; `http` for the router and the listener. */
@@ -26,13 +26,13 @@ export interface HandlerContext<Tx = undefined> {
   tx: Tx;
 }
 
-/** What `confirm` gets beside the callback. */
+/** The second argument of `confirm`. */
 export interface ConfirmContext {
   /** Names this delivery in log lines, outcomes and the store, for logs of your own. */
   delivery: string;
   /** Aborts when `confirmTimeoutMs` has passed, or the receiver closes. */
   signal: AbortSignal;
-  /** Where the callback came from, as given to `receive`. It comes from code, never from the sender. */
+  /** Where the callback came from, as given to `receive`. The app sets it, never the sender. */
   source: string;
 }
 
@@ -40,13 +40,13 @@ export interface ConfirmContext {
 export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx = undefined> {
   /** Where claims are kept: `redisStore(client)`, `postgresStore(pool)`, `memoryStore()` or your own. */
   store: CallbackStore<Tx>;
-  /** Called for a transfer that has succeeded, and awaited. When it throws, the service sends the callback again. */
+  /** Called for a transfer that has succeeded, and awaited. If it throws, the service sends the callback again. */
   onSuccess: (callback: NoInfer<CallbackFor<C, 'transfer.success'>>, context: HandlerContext<Tx>) => unknown;
-  /** Called for a transfer that has failed, and awaited. When it throws, the service sends the callback again. */
+  /** Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. */
   onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
   /**
    * Verifies the callback before it is claimed, for example by reading the transfer back. Returns the callback for the
-   * handler, with the same id, event and facts; anything else, or a throw, is `unconfirmed`. Called for duplicates too.
+   * handler, with the same id, event and facts; another value, or a throw, is `unconfirmed`. Called for duplicates too.
    */
   confirm?:
     | ((callback: NoInfer<C>, context: ConfirmContext) => NoInfer<C> | undefined | Promise<NoInfer<C> | undefined>)
@@ -60,27 +60,27 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
   /** How long a delivery waits for another one that holds the claim, in milliseconds. Default 10 000. */
   inFlightWaitMs?: number | undefined;
   /**
-   * How long a claim outlives a process that died with it, in milliseconds. Default 15 000; under 30 000, so that
-   * the service's first retry (service §6.3) finds it free.
+   * How long a claim lasts after its process has died, in milliseconds. Default 15 000; under 30 000, so that the
+   * claim is free for the service's first retry (service §6.3).
    */
   leaseMs?: number | undefined;
-  /** When a delivery stops waiting for its handler and answers 503, in milliseconds. Default 20 000. */
+  /** How long a delivery waits for its handler, in milliseconds; then it is `timed_out`. Default 20 000. */
   handlerTimeoutMs?: number | undefined;
-  /** How long any one call of the store may take, in milliseconds. Default 2 000; under a third of `leaseMs`. */
+  /** How long a single call of the store may take, in milliseconds. Default 2 000; under a third of `leaseMs`. */
   storeTimeoutMs?: number | undefined;
   /**
-   * How long a settled callback is remembered, in milliseconds. Default 7 days; over 90 000, the soonest that the
-   * service's fourth attempt can come after the first (service §6.3).
+   * How long a settled callback is remembered, in milliseconds. Default 7 days; over 90 000, because the service's
+   * fourth attempt comes at least 90 s after the first (service §6.3).
    */
   retentionMs?: number | undefined;
   /**
-   * Called once per delivery, with its outcome; once more, with `late`, if its handler settles after `timed_out`. Not
-   * awaited; what it throws is logged.
+   * Called once per delivery, with its outcome, and again, with `late`, if its handler settles after `timed_out`. Not
+   * awaited. An error that it throws is logged.
    */
   onOutcome?: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
   /**
-   * Gets one line for every delivery: `info` if it was acknowledged, `warn` if the service mends it, `error` if a person
-   * must. Default `console`, for warnings and errors; `false` for none.
+   * Gets one line per delivery: `info` if it was acknowledged, `warn` if the service's retry resolves it, `error` if a
+   * person must act. Default `console`, for warnings and errors; `false` for none.
    */
   logger?: Logger | false | undefined;
 }
@@ -89,7 +89,7 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
 export type ResolvedOptions<C extends CallbackShape, Tx> = Omit<ReceiverOptions<C, Tx>, keyof ResolvedTimes> &
   ResolvedTimes & { schema: CallbackSchema<C>; logger: Logger };
 
-/** The default of every option in milliseconds. */
+/** The defaults of the options in milliseconds. */
 export const receiverDefaults = {
   verifyTimeoutMs: 5_000,
   confirmTimeoutMs: 10_000,
@@ -103,13 +103,13 @@ export const receiverDefaults = {
 /** The options in milliseconds. */
 export type ResolvedTimes = Readonly<typeof receiverDefaults>;
 
-/** How often a lease is renewed within its length. */
+/** How many times a lease is renewed within `leaseMs`. */
 export const renewalsPerLease = 3;
 
-/** For how many handler deadlines a lease is renewed at most, for a handler that is late but alive. */
+/** For how many times `handlerTimeoutMs` a lease is renewed while its handler has not settled. */
 export const deadlinesHeld = 6;
 
-/** Anything shorter would forget a callback before the service's last attempt, and run the handler again. */
+/** A shorter retention would forget a callback before the service's last attempt, and run the handler again. */
 export const leastRetentionMs = lastAttemptMs + 1;
 
 export const receiverOptionNames = [
@@ -141,7 +141,7 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
   }
   return {
     store,
-    // The options may be an instance of a class: its handlers need their `this`.
+    // Bind the handlers: if the options are an instance of a class, they need its `this`.
     onSuccess: onSuccess.bind(options),
     onFailed: onFailed.bind(options),
     confirm: confirm?.bind(options),
@@ -165,8 +165,8 @@ function resolveTimes(options: Partial<Record<keyof ResolvedTimes, number | unde
   } = options;
   wholeNumber('verifyTimeoutMs', verifyTimeoutMs, 1);
   wholeNumber('confirmTimeoutMs', confirmTimeoutMs, 1);
-  // Below three store deadlines one slow renewal would lose the lease; from 30 s on, a crash would outlast the
-  // service's first retry.
+  // With a shorter lease, one slow renewal would lose it. A lease of 30 s or more would outlast the service's first
+  // retry after a crash.
   wholeNumber('storeTimeoutMs', storeTimeoutMs, 1, Math.floor(firstRetryMs / renewalsPerLease) - 1);
   wholeNumber('inFlightWaitMs', inFlightWaitMs, 0, maxTimerMs - storeTimeoutMs);
   wholeNumber('leaseMs', leaseMs, renewalsPerLease * storeTimeoutMs + 1, firstRetryMs - 1);

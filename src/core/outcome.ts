@@ -1,7 +1,7 @@
 import type { CallbackShape } from './callback.js';
 import type { TransferCallbackFacts } from './facts.js';
 
-/** What is wrong with a callback: where, and why. Never a value of it. */
+/** A fault of a callback: where it is, and what was expected. Never contains a value of the callback. */
 export interface Issue {
   readonly path: readonly PropertyKey[];
   readonly message: string;
@@ -9,15 +9,15 @@ export interface Issue {
 
 /** How a delivery of a valid callback from a trusted sender can end. */
 export type Ending =
-  /** The handler has succeeded, now. `error` is set when recording that failed; it is retried until the receiver closes. */
+  /** The handler has succeeded. `error` is set when recording that failed; it is retried until the receiver closes. */
   | { outcome: 'processed'; overlapped: boolean; error?: unknown }
-  /** The handler had succeeded before, for the same facts. */
+  /** The handler had already succeeded for the same id and facts. */
   | { outcome: 'duplicate' }
   /** Another delivery holds the claim and did not finish within `inFlightWaitMs`. */
   | { outcome: 'in_progress' }
-  /** The id was settled with other facts. `settled` is missing when the store holds a text that it cannot read. */
+  /** The id was settled with other facts. `settled` is missing if the fingerprint in the store cannot be parsed. */
   | { outcome: 'conflict'; settled?: TransferCallbackFacts | undefined; received: TransferCallbackFacts | undefined }
-  /** `confirm` could not establish the callback. */
+  /** `confirm` threw, timed out or did not return the callback. */
   | { outcome: 'unconfirmed'; error: unknown }
   /** The handler threw `RetryLater`. */
   | { outcome: 'retry_later'; retryAfterMs: number; error: unknown }
@@ -30,11 +30,11 @@ export type Ending =
   /** `receiver.close()` had begun. */
   | { outcome: 'closing' };
 
-/** Not the documented payload. */
+/** The payload is not as documented. */
 export interface Invalid {
   outcome: 'invalid';
   issues: readonly Issue[];
-  /** Whether a verifier accepted the sender. Such a callback announces a real payout: look into it. */
+  /** Whether a verifier accepted the sender. If so, the callback announces a real payout: investigate it. */
   verified: boolean;
   /** The callback's id and externalId, where they could be read. */
   id?: string;
@@ -62,27 +62,27 @@ interface Identified {
   externalId: string;
   event: CallbackShape['event'];
   status: CallbackShape['data']['status'];
-  /** When the transfer became final, as the callback says. `undefined` if a custom `schema` produces no text for it. */
+  /** The callback's `timestamp`: when the transfer became final. `undefined` if a custom `schema` made no string. */
   timestamp: string | undefined;
-  /** How long the delivery waited for another one that held the claim, in milliseconds. 0 if it met none. */
+  /** How long the delivery waited for another one that held the claim, in milliseconds. 0 if no other one did. */
   waitedMs: number;
 }
 
 interface Measured {
-  /** Names the delivery: when it came in, host, process, number. It is the token of its claim, and so in the store. */
+  /** The delivery's name: time of arrival, host, process and number. Also the token of its claim in the store. */
   delivery: string;
   /** Where the callback came from: `http`, or what was given to `receive`. */
   source: string;
-  /** From the call of `receive` to this outcome, in milliseconds. */
+  /** The time from the call of `receive` to this outcome, in milliseconds. */
   durationMs: number;
   /** Set on the second outcome of a delivery: its handler has settled after the delivery was reported `timed_out`. */
   late?: true;
 }
 
-/** `T` as one object type, each case of a union apart, so that an editor shows its fields. */
+/** Flattens each member of the union `T` to one object type, so that an editor shows its fields. */
 type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
 
-/** How one delivery ended: what `receive` resolves with, and what `onOutcome` and the diagnostics channel get. Frozen. */
+/** How a delivery ended. `receive` resolves with it; `onOutcome` and the diagnostics channel get it. Frozen. */
 export type TransferCallbackOutcome = Flat<Measured & ((Identified & Ending) | Invalid | Unauthorized)>;
 
 /** The names of all outcomes. */

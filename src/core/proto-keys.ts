@@ -1,10 +1,9 @@
 /**
- * Deletes every own `__proto__` key inside `value`, in place. `JSON.parse` makes such keys, and code that copies an
- * object key by key would set the copy's prototype from them: zod before 4.4 does. Throws a TypeError if the key is in a
- * frozen object.
+ * Deletes every own `__proto__` key inside `value`, in place. `JSON.parse` makes such keys, and zod before 4.4 sets
+ * the prototype of its copy from them. Throws a TypeError if the key is in a frozen object.
  */
 export function deleteProtoKeys(value: unknown): void {
-  // A Set that grows while it is iterated: needs no recursion, so nesting of any depth and cycles are safe.
+  // A Set that grows during its iteration replaces recursion, so deep nesting and cycles are safe.
   const objects = new Set<object>();
   if (isObject(value)) objects.add(value);
   for (const object of objects) {

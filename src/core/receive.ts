@@ -23,7 +23,7 @@ import { receiveChannel, tracedStore } from './trace.js';
 import { validateCallback } from './validate.js';
 import { verifySender } from './verify.js';
 
-/** Takes each callback through its steps: validate, verify, confirm, claim, handle, report. */
+/** Runs the steps of each delivery: validate, verify, confirm, claim, handle, report. */
 export class Receiver<C extends CallbackShape, Tx> {
   readonly options: ResolvedOptions<C, Tx> & { readonly logger: SafeLogger };
   readonly inspection: Inspection<Tx>;

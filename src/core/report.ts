@@ -5,10 +5,10 @@ import type { OutcomeName, TransferCallbackOutcome } from './outcome.js';
 
 const outcomes = channel('transfer-callbacks:outcome');
 
-/** How an outcome is logged. Loggers without `info` get no line of that level. */
+/** The level and the message of an outcome's log line. Loggers without `info` get no line of that level. */
 type Line = readonly ['info' | 'warn' | 'error', string];
 
-/** The lines of all outcomes. `warn`: the service mends it by a retry. `error`: a person must look into it. */
+/** The log lines of all outcomes. `warn`: a retry of the service resolves it. `error`: a person must investigate. */
 const lines: Record<OutcomeName, Line> = {
   processed: ['info', 'A transfer callback was handled.'],
   duplicate: ['info', 'A transfer callback had been handled before.'],
@@ -42,8 +42,8 @@ const undocumented: Line = [
 type Field = TransferCallbackOutcome extends infer Each ? (Each extends unknown ? keyof Each : never) : never;
 
 /**
- * The fields of a log line, in their order; `err` follows. Not `timestamp`: log pipelines take a field of that name for
- * the time of the line.
+ * The fields of a log line in their order, before `err`. Without `timestamp`, because log pipelines read a field of
+ * that name as the time of the line.
  */
 const logged: Record<Exclude<Field, 'error' | 'timestamp'>, true> = {
   delivery: true,
@@ -65,7 +65,7 @@ const logged: Record<Exclude<Field, 'error' | 'timestamp'>, true> = {
 };
 export const logFields: readonly string[] = Object.keys(logged);
 
-/** Freezes the outcome, and reports it to the logger, `onOutcome` and the diagnostics channel. Never throws, never waits. */
+/** Freezes the outcome and reports it to the logger, `onOutcome` and the diagnostics channel. Never throws or waits. */
 export function report<C extends CallbackShape, Tx>(
   outcome: TransferCallbackOutcome,
   { logger, onOutcome }: ResolvedOptions<C, Tx>,
@@ -97,7 +97,7 @@ function findLine(outcome: TransferCallbackOutcome): Line {
   return lines[outcome.outcome];
 }
 
-/** Returns the fields of the log line that the outcome has. */
+/** Returns those fields of a log line that the outcome has. */
 function toDetails(outcome: TransferCallbackOutcome): object {
   const values = outcome as Readonly<Record<string, unknown>>;
   const details: Record<string, unknown> = {};

@@ -1,4 +1,4 @@
-/** What the service documents about its callbacks, as numbers. Whatever is not here is not documented. */
+/** The numbers that the service documents about its callbacks. No other number is documented. */
 
 /** The first retry comes about this long after the first attempt (service §6.3). Later pauses are longer. */
 export const firstRetryMs = 30_000;

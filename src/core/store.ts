@@ -1,4 +1,4 @@
-/** What a delivery asks of the store when it claims a callback. */
+/** A delivery's request to claim a callback. */
 export interface ClaimRequest {
   /** Names the delivery. Two claims with the same token are one claim, sent twice. */
   token: string;
@@ -6,11 +6,11 @@ export interface ClaimRequest {
   fingerprint: string;
   /** How long the claim lasts unless it is renewed, in milliseconds. */
   leaseMs: number;
-  /** How long the settled record lasts, counted from settling, in milliseconds. */
+  /** How long the record lasts after settling, in milliseconds. */
   retentionMs: number;
   /** How long the caller waits for the reply once the claim has begun, in milliseconds. */
   timeoutMs?: number;
-  /** How long the claim may queue before it begins, in milliseconds: for a connection, say. See `CallbackStore.queues`. */
+  /** How long the claim may queue, such as for a connection, in milliseconds. See `CallbackStore.queues`. */
   queueMs?: number;
   /** Stored for people; the package does not read it. */
   event?: string;
@@ -20,7 +20,7 @@ export interface ClaimRequest {
 
 /**
  * The store's reply to a claim:
- * - `claimed`: the caller, and nobody else, may run the handler while it holds the lease;
+ * - `claimed`: only the caller may run the handler while it holds the lease;
  * - `in_progress`: another delivery holds the lease;
  * - `settled`: the handler had succeeded, for a callback with this fingerprint.
  */
@@ -29,7 +29,7 @@ export type Claim<Tx = undefined> =
 
 /** The right to run the handler of one callback, for `leaseMs` at a time. */
 export interface Lease<Tx = undefined> {
-  /** What a transactional store hands to the handler as `context.tx`; `undefined` for the others. */
+  /** The handler's `context.tx`, set by a transactional store; `undefined` for the others. */
   readonly tx: Tx;
   /** Restarts the lease. Resolves with `false`, and changes nothing, if it has expired or another delivery holds it. */
   renew(): Promise<boolean>;
@@ -43,16 +43,16 @@ export interface Lease<Tx = undefined> {
   release(): Promise<void>;
 }
 
-/** What a store knows of a callback, for people. What it does not know is left out. It may be old when it arrives. */
+/** A store's record of a callback, for people. Omits unknown fields. It may be out of date when it arrives. */
 export type StoreRecord =
-  /** Nothing is recorded: never claimed, released, lapsed or expired. */
+  /** There is no record: the callback was never claimed, or its claim or record has ended. */
   | { state: 'free' }
   /** A delivery holds the claim. */
   | {
       state: 'claimed';
       /** The name of the delivery that holds it: the token of its claim. */
       delivery?: string;
-      /** Who holds it, in the store's own words: host and process, or the database's client. */
+      /** The holder, as the store knows it: host and process, or the database's client. */
       by?: string;
       since?: Date;
       leaseLeftMs?: number;
@@ -61,34 +61,33 @@ export type StoreRecord =
   | { state: 'settled'; fingerprint: string; delivery?: string; settledAt?: Date; expiresAt?: Date };
 
 /**
- * Where claims are kept. What an implementation must do is written down as data in `storeContract` of
- * `transfer-callbacks/testing`; in short:
- * - of all concurrent claims on a key exactly one is `claimed`, and the same token claiming again is `claimed`;
- * - success is absorbing: a settled record leaves only when its retention is over;
- * - failure is fenced: `release` and `renew` by a late holder change nothing;
+ * Keeps the claims. `storeContract` of `transfer-callbacks/testing` tests an implementation. In short:
+ * - of all concurrent claims on a key exactly one is `claimed`, and a repeated claim with its token is `claimed` too;
+ * - success is permanent: a settled record stays until its retention ends, unless `forget` removes it;
+ * - late holders are harmless: `release` and `renew` change nothing if the lease has expired or passed on;
  * - a released or lapsed claim is free.
  *
- * A call that cannot be carried out must reject. The receiver puts its own deadline on each.
+ * A call that fails must reject. The receiver sets its own deadline for each call.
  */
 export interface CallbackStore<Tx = undefined> {
-  /** `settle` commits the handler's own writes too: when it fails, nothing of the delivery has happened. */
+  /** Whether `settle` also commits the handler's own writes. If it fails, all of them are rolled back. */
   readonly transactional?: boolean;
   /**
-   * A claim may queue for up to `queueMs` before it begins, for a client of a pool, say. The receiver then waits
-   * `queueMs` and `timeoutMs` for it. The store must end its own queueing in time.
+   * Whether a claim may queue for up to `queueMs` before it begins, for a client of a pool for example. The receiver
+   * then waits for `queueMs` plus `timeoutMs`. The store must stop queueing after `queueMs`.
    */
   readonly queues?: boolean;
-  /** The claims are known to this process only. The receiver warns of it in production. */
+  /** Whether the claims exist in this process only. The receiver logs a warning about this in production. */
   readonly processLocal?: boolean;
   claim(key: string, request: ClaimRequest): Promise<Claim<Tx>>;
-  /** Looks without touching: no lease is lengthened, nothing is claimed. Without it, `receiver.inspect` is refused. */
+  /** Reads the record without changing it or any lease. Without this method `receiver.inspect` rejects. */
   read?(key: string): Promise<StoreRecord>;
   /**
-   * Forgets a settled record if its fingerprint is `fingerprint`; resolves with whether it did. Never forgets a claim.
-   * Without it, `receiver.forget` is refused.
+   * Forgets a settled record if its fingerprint is `fingerprint`. Resolves with whether it did. Never forgets a claim.
+   * Without this method `receiver.forget` rejects.
    */
   forget?(key: string, fingerprint: string): Promise<boolean>;
 }
 
-/** A store that can be looked into. */
+/** A store with `read` and `forget`. */
 export type InspectableStore<Tx = undefined> = CallbackStore<Tx> & Required<Pick<CallbackStore<Tx>, 'read' | 'forget'>>;

@@ -2,7 +2,7 @@ import { TransferCallbackError } from './errors.js';
 import type { CallbackStore, Claim, ClaimRequest, Lease } from './store.js';
 import { settleWithin, TimerQueue } from './timers.js';
 
-/** A store whose every call has a deadline. A claim that is granted after its deadline is released. */
+/** A store with a deadline for every call. Releases a claim that is granted after its deadline. */
 export class TimedStore<Tx> {
   readonly transactional: boolean;
   readonly #store: CallbackStore<Tx>;
@@ -17,7 +17,7 @@ export class TimedStore<Tx> {
   ) {
     this.transactional = store.transactional === true;
     this.#store = store;
-    // A claim may queue for a connection first, for at least as long as a call may take.
+    // A claim may first queue for a connection, for at least `storeTimeoutMs`.
     const queueMs = store.queues === true ? Math.max(inFlightWaitMs, storeTimeoutMs) : 0;
     const claimTimeoutMs = queueMs + storeTimeoutMs;
     this.#calls = new TimerQueue(storeTimeoutMs);
@@ -38,7 +38,7 @@ export class TimedStore<Tx> {
     );
   }
 
-  /** Resolves with whether the lease is still this delivery's. */
+  /** Renews the lease. Resolves with whether it is still this delivery's. */
   renew(lease: Lease<Tx>): Promise<boolean> {
     return settleWithin(this.#calls, () => lease.renew(), this.#lateError);
   }
@@ -57,8 +57,8 @@ export function storeTimeout(ms: number): TransferCallbackError {
 }
 
 /**
- * Returns `claim` if it is one, and throws STORE_REPLY_UNEXPECTED otherwise. A store from JavaScript may resolve with
- * anything: whatever is no claim must not run a handler.
+ * Returns `claim` if it is one, and throws STORE_REPLY_UNEXPECTED otherwise. A JavaScript store may resolve with any
+ * value, and only a claim may run a handler.
  */
 export function requireClaim<Tx>(claim: Claim<Tx>): Claim<Tx> {
   const given = claim as unknown as Record<string, unknown> | null | undefined;
@@ -82,6 +82,6 @@ async function releaseLateClaim(claim: Claim<unknown>): Promise<void> {
   try {
     if (claim.state === 'claimed') await claim.lease.release();
   } catch {
-    // Then it expires.
+    // If this fails, the lease expires.
   }
 }

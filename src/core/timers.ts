@@ -22,7 +22,7 @@ export class TimerQueue {
   readonly #sentinel: ScheduledCall;
   /** Left running, unref'd, when the queue is empty: the next call will need it. */
   #timer: NodeJS.Timeout | undefined;
-  /** The timer serves all deliveries: it must not keep the async context of the one that happened to start it. */
+  /** The timer serves all deliveries, so it must not keep the async context of the delivery that started it. */
   readonly #context = new AsyncResource('transfer-callbacks:timer');
 
   constructor(ms: number, { keepAlive = true } = {}) {
@@ -33,8 +33,8 @@ export class TimerQueue {
   }
 
   /**
-   * Calls `onDue` after the queue's duration, unless `clear` comes first. Pass `now` where it is known: reading the clock
-   * twelve times per delivery cost a tenth of `receive`.
+   * Calls `onDue` after the queue's duration, unless `clear` is called first. Pass `now` if it is known: reading the
+   * clock twelve times per delivery cost a tenth of the time of `receive`.
    */
   set(onDue: () => void, now = performance.now()): ScheduledCall {
     const sentinel = this.#sentinel;
@@ -60,8 +60,8 @@ export class TimerQueue {
   }
 
   readonly #onTimeout = (): void => {
-    // After a busy spell Node runs timers before it reads its sockets. Without this turn of the event loop, a store
-    // call whose reply lies in the socket would count as late.
+    // After a long task, Node runs timers before it reads sockets. Without this turn of the event loop, a store call
+    // whose reply has already reached the socket would count as late.
     setImmediate(this.#runDueCalls);
   };
 
@@ -78,9 +78,9 @@ export class TimerQueue {
 }
 
 /**
- * Settles as `call` does, or rejects with `lateError()` if that takes longer than the queue's duration. The call itself
- * goes on; `onLateValue` gets what it resolves with then, in the async context of the caller. A call that throws, or
- * returns a plain value, counts as one that rejects or resolves.
+ * Settles as `call` does, or rejects with `lateError()` if that takes longer than the queue's duration. The call then
+ * continues, and `onLateValue` gets the value that it resolves with, in the async context of the caller. `call` may
+ * also throw, or return a plain value.
  */
 export function settleWithin<T>(
   queue: TimerQueue,

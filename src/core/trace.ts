@@ -9,7 +9,7 @@ import { requireClaim } from './timed-store.js';
 // Contexts hold names only, never data of the transfer: what a handler, `confirm` or a claim resolves with is not published.
 // Ask `start.hasSubscribers` before: that costs 3 ns, and `hasSubscribers` of a TracingChannel is missing before Node 20.13.
 
-/** What subscribers of `tracing:transfer-callbacks:receive:*` get. At the end `result` is the outcome. */
+/** The message of `tracing:transfer-callbacks:receive:*`. At the end `result` is the outcome. */
 export interface ReceiveTrace {
   readonly delivery: string;
   readonly source: string;
@@ -17,8 +17,8 @@ export interface ReceiveTrace {
 }
 
 /**
- * What subscribers of `tracing:transfer-callbacks:store:*` get. At the end `result` is the state of a claim, or what the
- * lease's method resolved with; `error` is set instead if the call failed.
+ * The message of `tracing:transfer-callbacks:store:*`. At the end `result` is the state of a claim, or the value that
+ * the lease's method resolved with. If the call failed, `error` is set instead.
  */
 export interface StoreTrace {
   readonly delivery: string;
@@ -28,7 +28,7 @@ export interface StoreTrace {
   error?: unknown;
 }
 
-/** What subscribers of `tracing:transfer-callbacks:confirm:*` get. */
+/** The message of `tracing:transfer-callbacks:confirm:*`. */
 export interface ConfirmTrace {
   readonly delivery: string;
   readonly id: string;
@@ -37,7 +37,7 @@ export interface ConfirmTrace {
   error?: unknown;
 }
 
-/** What subscribers of `tracing:transfer-callbacks:handle:*` get. */
+/** The message of `tracing:transfer-callbacks:handle:*`. */
 export interface HandleTrace extends ConfirmTrace {
   readonly event: CallbackShape['event'];
 }
@@ -49,9 +49,9 @@ type Channel<Context extends object> = TracingChannel<unknown, Context>;
 export const receiveChannel: Channel<ReceiveTrace> = tracingChannel('transfer-callbacks:receive');
 /** Each call of the store. */
 export const storeChannel: Channel<StoreTrace> = tracingChannel('transfer-callbacks:store');
-/** `confirm`, to its real end. */
+/** `confirm`, until it settles, even after its deadline. */
 export const confirmChannel: Channel<ConfirmTrace> = tracingChannel('transfer-callbacks:confirm');
-/** `onSuccess` or `onFailed`, to its real end. */
+/** `onSuccess` or `onFailed`, until it settles, even after its deadline. */
 export const handleChannel: Channel<HandleTrace> = tracingChannel('transfer-callbacks:handle');
 
 /** Calls `confirm`, and publishes when it begins and ends. */
@@ -70,7 +70,7 @@ export function traceHandler<C extends CallbackShape>(
   return traceUnseen(handleChannel, { delivery: token, id, externalId: shorten(externalId), event }, work);
 }
 
-/** Publishes when `work` begins and ends, and not what it resolves with. */
+/** Publishes when `work` begins and ends, without the value that it resolves with. */
 async function traceUnseen<T, Context extends object>(
   channel: Channel<Context>,
   context: Context,
@@ -83,7 +83,7 @@ async function traceUnseen<T, Context extends object>(
   return seen.result;
 }
 
-/** Returns `store` with its calls published while somebody listens. */
+/** Returns `store`, with its calls published while the channel has subscribers. */
 export function tracedStore<Tx>(store: CallbackStore<Tx>): CallbackStore<Tx> {
   return {
     transactional: store.transactional === true,

@@ -12,14 +12,14 @@ import { TransferCallbackError } from './errors.js';
 import type { Invalid, Issue } from './outcome.js';
 import { deleteProtoKeys } from './proto-keys.js';
 
-/** What is called of a schema: every zod schema has it, zod/mini's too. */
+/** The method of a schema that the receiver calls. Every zod schema has it, also those of zod/mini. */
 interface SafeParser<C> {
   safeParse(
     input: unknown,
   ): { success: true; data: C } | { success: false; error: { readonly issues: readonly Issue[] } };
 }
 
-/** Returns the callback that the schema makes of `input`, or why it is invalid. Never throws. */
+/** Returns the callback that the schema makes from `input`, or the issues. Never throws. */
 export function validateCallback<C extends CallbackShape>(
   input: unknown,
   schema: CallbackSchema<C>,
@@ -42,7 +42,7 @@ export function validateCallback<C extends CallbackShape>(
   }
 }
 
-/** Whether a `__proto__` key of the input became the prototype of what the schema has made: zod before 4.4 does that. */
+/** Returns whether a `__proto__` key of the input became the output's prototype, as it does in zod before 4.4. */
 function hasForeignPrototype(callback: CallbackShape): boolean {
   const { getPrototypeOf, prototype } = Object;
   return getPrototypeOf(callback) !== prototype || getPrototypeOf(callback.data) !== prototype;
@@ -75,7 +75,7 @@ function checkCallback(produced: unknown): readonly Issue[] {
   return issues;
 }
 
-/** Returns `id` and `externalId` of an invalid callback where they can be read, so that a person can find the payout. */
+/** Returns `id` and `externalId` of an invalid callback, if they can be read, so that people can find the payout. */
 function readIds(input: unknown): { id?: string; externalId?: string } {
   try {
     const { id, externalId } = (input as { data: { id?: unknown; externalId?: unknown } }).data;
@@ -84,7 +84,7 @@ function readIds(input: unknown): { id?: string; externalId?: string } {
       ...(typeof externalId === 'string' ? { externalId: shorten(externalId) } : {}),
     };
   } catch {
-    return {}; // There is no `data`, or it cannot be read.
+    return {}; // `data` is missing, or reading it throws.
   }
 }
 

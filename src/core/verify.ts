@@ -3,7 +3,7 @@ import { TransferCallbackError } from './errors.js';
 import type { Unauthorized } from './outcome.js';
 import { settleWithin, type TimerQueue } from './timers.js';
 
-/** Resolves with `undefined` if the sender is trusted. Never rejects: a verifier that throws or is late trusts nobody. */
+/** Resolves with `undefined` if the sender is trusted. Never rejects: a verifier that throws or is late refuses. */
 export async function verifySender<C extends CallbackShape>(
   verify: (callback: C | undefined) => boolean | Promise<boolean>,
   callback: C | undefined,
@@ -13,7 +13,7 @@ export async function verifySender<C extends CallbackShape>(
   try {
     // Callers from JavaScript may return anything.
     const verdict: unknown = verify(callback);
-    // A verdict that is there already needs no deadline.
+    // A boolean verdict needs no deadline.
     const isTrusted =
       typeof verdict === 'boolean'
         ? verdict

@@ -2,7 +2,7 @@ import type { Issue, OutcomeName, TransferCallbackOutcome } from '../core/outcom
 
 interface Row {
   readonly status: number;
-  /** For people. Nothing of an error or of a value ever reaches the wire. */
+  /** Text for people. It must never contain an error's text or a value of the callback. */
   readonly message: string;
   readonly retryAfter?: number;
 }
@@ -10,7 +10,7 @@ interface Row {
 /** In seconds: the service's first retry pause (service §6.3). Nothing better is documented. */
 const retryAfter = 30;
 
-/** The response to each outcome. A new outcome does not compile until it has its row. */
+/** The response to each outcome. Without a row for a new outcome the package does not compile. */
 export const answers: Readonly<Record<OutcomeName, Row>> = {
   processed: { status: 200, message: 'The callback was handled.' },
   duplicate: { status: 200, message: 'The callback had been handled before.' },
@@ -26,13 +26,13 @@ export const answers: Readonly<Record<OutcomeName, Row>> = {
   closing: { status: 503, message: 'The server is closing.', retryAfter },
 };
 
-/** Why a request could not be read. Takes the place of the row of `invalid`. */
+/** The response to a request that could not be read. Replaces the row of `invalid`. */
 export interface Fault {
   readonly status: 400 | 405 | 413 | 415;
   readonly message: string;
 }
 
-/** A response, but for the headers that only concern the connection. */
+/** A response without the headers that concern only the connection. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | number>>;
@@ -42,7 +42,7 @@ export interface Answer {
 const processed = toSuccess('processed');
 const duplicate = toSuccess('duplicate');
 
-/** Returns the response to an outcome; for a failure its body has the service's own error shape (service §2.3). */
+/** Returns the response to an outcome. The body of a failure has the service's error shape (service §2.3). */
 export function toAnswer(outcome: TransferCallbackOutcome, fault?: Fault): Answer {
   if (outcome.outcome === 'processed') return processed;
   if (outcome.outcome === 'duplicate') return duplicate;
@@ -70,7 +70,7 @@ function toJsonAnswer(status: number, content: object, headers: Answer['headers'
 }
 
 function toInvalidRow({ issues, error }: { issues: readonly Issue[]; error?: unknown }, fault?: Fault): Row {
-  // Not the sender's fault: the app has consumed the body, or its schema threw.
+  // The app is at fault, not the sender: its middleware has consumed the body, or its schema threw.
   if (error !== undefined) return { status: 500, message: 'The callback could not be read.' };
   if (fault !== undefined) return fault;
   const { status, message } = answers.invalid;

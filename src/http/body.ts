@@ -5,26 +5,26 @@ import { TransferCallbackError } from '../core/errors.js';
 import { deleteProtoKeys } from '../core/proto-keys.js';
 import type { Fault } from './answers.js';
 
-/** What the receiver is given, and the response for a body that the sender should not have sent. */
+/** The input for the receiver. `fault` is the response to a body that the sender should not have sent. */
 export interface Body {
   readonly input: unknown;
   readonly fault?: Fault;
 }
 
-/** What an app's own middleware may have left in a request. */
+/** The properties that an app's middleware may have added to a request. */
 interface Parsed {
   body?: unknown;
   rawBody?: unknown;
 }
 
 /**
- * Reads the body in whatever form the app has left it: parsed, as bytes, as text, or as an unread stream. A stream resolves
- * with `undefined` if the client is gone.
+ * Reads the body, which the app may have left as a parsed value, bytes, text or an unread stream. Resolves with
+ * `undefined` if the client has disconnected before the stream was read.
  */
 export function readBody(request: IncomingMessage & Parsed, limitBytes: number): Body | Promise<Body | undefined> {
   const { body, rawBody } = request;
   const wasRead = request.readableDidRead || request.readableEnded;
-  // Express 4's parsers leave an empty object where they have not parsed anything.
+  // Express 4's parsers set `body` to an empty object if they have not parsed anything.
   if (body !== undefined && body !== null && !isEmptyObject(body)) return toBody(body);
   if (!wasRead) return findHeaderFault(request, limitBytes) ?? readStream(request, limitBytes);
   if (typeof rawBody === 'string' || rawBody instanceof Uint8Array) return toBody(rawBody);
@@ -47,9 +47,9 @@ function findHeaderFault({ headers }: IncomingMessage, limitBytes: number): Body
 }
 
 function findTypeFault(contentType: string): Body | undefined {
-  // What the service sends: taking it apart cost as much as parsing the body.
+  // The service sends exactly this. Splitting the header cost as much as parsing the body.
   if (contentType === 'application/json') return undefined;
-  // A quoted value may contain semicolons, which end no parameter.
+  // A semicolon inside a quoted value does not end the parameter.
   const header = contentType.replace(/"(?:\\.|[^"\\])*"/g, (text) => text.replaceAll(';', ' '));
   const [type = '', ...parameters] = header.split(';').map((part) => part.trim().toLowerCase());
   if (type !== 'application/json') return unreadable(415, 'Content-Type must be application/json.');
@@ -68,7 +68,7 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<Body 
       if (length <= limitBytes) {
         chunks.push(bytes);
       } else {
-        // `respond` reads some of the rest, so that the sender sees the response.
+        // `respond` drains part of the rest, so that the sender sees the response.
         request.off('data', keepChunk).pause();
         resolve(tooLarge(limitBytes));
       }
@@ -76,7 +76,7 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<Body 
     request.on('end', () => {
       if (length > limitBytes) return;
       const [first] = chunks;
-      // Most bodies come in one chunk, which needs no copy.
+      // Most bodies arrive in one chunk, which needs no copy.
       resolve(parseBytes(first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks, length)));
     });
     const aborted = (): void => {
@@ -84,7 +84,7 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<Body 
     };
     request.on('error', aborted);
     request.on('close', aborted);
-    // Destroyed before this call: neither event is emitted again.
+    // A stream that was destroyed before this call emits neither event again.
     if (request.destroyed) aborted();
     // Earlier middleware may have paused the stream.
     request.resume();
@@ -98,12 +98,12 @@ function parseBytes(bytes: Buffer): Body {
 function parse(text: string): Body {
   let input: unknown;
   try {
-    // Express's parsers drop a byte order mark too; JSON.parse refuses it.
+    // `JSON.parse` throws on a byte order mark. Express's parsers drop it too.
     input = JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text);
   } catch {
     return unreadable(400, 'The body is not JSON.');
   }
-  // The name of a `__proto__` key, in full or with escapes: other texts need no search.
+  // Only a text with one of these can have a `__proto__` key. All others skip the search.
   if (text.includes('__proto__') || text.includes('\\u')) deleteProtoKeys(input);
   return { input };
 }
@@ -119,7 +119,7 @@ function consumed(): Body {
   return { input: new UnreadableCallback(message, new TransferCallbackError('BODY_CONSUMED', message)) };
 }
 
-/** The body of a request that the sender should not have sent like this. */
+/** Returns the body for a request that the sender must send differently. */
 export function unreadable(status: Fault['status'], message: string): Body {
   return { input: new UnreadableCallback(message), fault: { status, message } };
 }

@@ -4,16 +4,16 @@ import { invalidArgument } from '../core/checks.js';
 import { TransferCallbackError } from '../core/errors.js';
 import type { Verifier } from './verifier.js';
 
-/** What Express adds to a request. */
+/** The properties that Express adds to a request. */
 interface ExpressRequest extends IncomingMessage {
   ip?: string;
   app?: { get(setting: string): unknown };
 }
 
 /**
- * Accepts senders whose address is on the list: addresses and CIDR ranges, IPv4 and IPv6. In Express the address is
- * `request.ip`, which follows the app's `trust proxy` setting; elsewhere it is the peer of the socket. Refuses everyone
- * while `trust proxy` trusts every address (`true`, or a function like it): a sender could then claim any address.
+ * Accepts senders whose address is on the list of IPv4 and IPv6 addresses and CIDR ranges. In Express the address is
+ * `request.ip`, which follows the app's `trust proxy` setting; elsewhere it is the socket's remote address. Refuses all
+ * senders while `trust proxy` trusts every address, because a sender could then claim any address.
  * Called before the body is read. Throws INVALID_ARGUMENT.
  */
 export function ipAllowList(addresses: readonly string[]): Verifier<unknown> {
@@ -47,12 +47,12 @@ function allow(list: BlockList, entry: unknown): void {
   list.addSubnet(address, length, bits === 128 ? 'ipv6' : 'ipv4');
 }
 
-/** An address for documentation (RFC 5737), which no proxy has. */
+/** An address that is reserved for documentation (RFC 5737), so no proxy has it. */
 const noProxy = '192.0.2.1';
 
 /**
- * Whether Express's compiled `trust proxy` setting trusts any address, at the first hop and far behind it. A number of
- * hops trusts any address too, but only so many.
+ * Returns whether Express's compiled `trust proxy` setting trusts any address, at the first hop and at a distant one. A
+ * setting that is a number of hops trusts any address at the first hops only.
  */
 function trustsEverybody(trust: unknown): boolean {
   if (typeof trust !== 'function') return false;

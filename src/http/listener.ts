@@ -14,20 +14,20 @@ export type TransferCallbackListener = (
 ) => void;
 
 /**
- * Makes a request listener that treats every request it is given as a delivery: for `http.createServer`, Connect, or in
- * front of an Express app on the same server. Throws INVALID_ARGUMENT.
+ * Makes a request listener that treats every request as a delivery. Use it with `http.createServer`, with Connect, or
+ * in front of an Express app on the same server. Throws INVALID_ARGUMENT.
  */
 export function transferCallbackListener<C extends CallbackShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx>,
 ): TransferCallbackListener {
-  // What is used of a request and a response, HTTP/2's compatibility API has too.
+  // The cast is safe: HTTP/2's compatibility API has every property that this package uses.
   return deliveryListener(resolveHttpOptions(options)) as TransferCallbackListener;
 }
 
 const refused: Body = { input: new UnreadableCallback('The sender was refused before the body was read.') };
 const wrongMethod = unreadable(405, 'A callback is a POST.');
 
-/** Makes the listener for requests of any server that are Node's own underneath. */
+/** Makes the listener for every server whose requests extend Node's own. */
 export function deliveryListener<C extends CallbackShape, Tx, Request extends IncomingMessage>({
   receiver,
   verifiers,

@@ -5,18 +5,18 @@ import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
 import type { Verifier } from './verifier.js';
 
-/** The options that HTTP adds to the receiver's. */
+/** Options of the router and the listener beside those of the receiver. */
 export interface HttpOptions<C = TransferCallback, Request = IncomingMessage> {
   /**
-   * Whom to believe, since callbacks carry no documented signature (service §6.7): `urlToken`, `transferToken`,
-   * `headerToken`, `basicAuth`, `ipAllowList` or a function of your own. All of a list must accept.
+   * Decides whether the sender is trusted: `urlToken`, `transferToken`, `headerToken`, `basicAuth`, `ipAllowList` or
+   * your own function. In a list, all must accept. Callbacks carry no documented signature (service §6.7).
    */
   verify?: NoInfer<Verifier<C, Request> | readonly Verifier<C, Request>[]> | undefined;
-  /** The longest body that is read, in bytes. Default 102 400. What a parser in front has read is not counted. */
+  /** The longest body that is read, in bytes. Default 102 400. A body that a parser has read before is not limited. */
   bodyLimitBytes?: number | undefined;
 }
 
-/** The receiver's options and HTTP's in one object, or HTTP's with a receiver made before. */
+/** The HTTP options, together with the options of the receiver or with an existing receiver. */
 export type TransferCallbackOptions<
   C extends CallbackShape = TransferCallback,
   Tx = undefined,

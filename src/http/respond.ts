@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Stream } from 'node:http2';
 import type { Answer } from './answers.js';
 
-/** How much more of a body is read and dropped after its response, as a multiple of `bodyLimitBytes`. */
+/** How much of a body is read and dropped after its response, as a multiple of `bodyLimitBytes`. */
 const drainedLimits = 10;
-/** How long a body is waited for after its response, in milliseconds. */
+/** How long to wait for the end of a body after its response, in milliseconds. */
 const drainMs = 2_000;
 
 interface Connection {
-  /** Whether the connection is to end with this response. */
+  /** Whether to close the connection after this response. */
   readonly closes: boolean;
   /** Whether the request's body may still be arriving. */
   readonly unread: boolean;
@@ -24,7 +24,7 @@ export function respond(
 ): void {
   // HTTP/2 has no such header: Node would warn and drop it.
   const connection = closes && request.httpVersionMajor < 2 ? { Connection: 'close' } : undefined;
-  // A copy: other middleware that wraps `writeHead` may add to it.
+  // Copy the headers: other middleware that wraps `writeHead` may add to them.
   response.writeHead(status, { ...headers, ...connection });
   if (unread) {
     response.write(body);
@@ -35,9 +35,9 @@ export function respond(
 }
 
 /**
- * Ends the response, whose content has been written, when the request's body has ended. After `maxBytes` or `drainMs` more
- * of the body cuts the connection instead. Cut immediately, it would be reset, and a sender that is still writing could
- * lose the response.
+ * Ends the response, whose content has been written, when the request's body has ended. Cuts the connection after
+ * `maxBytes` or `drainMs` more of the body. Cutting it immediately would reset it, and a sender that is still writing
+ * could lose the response.
  */
 function endAfterBody(request: IncomingMessage, response: ServerResponse, maxBytes: number): void {
   let length = 0;
@@ -48,7 +48,7 @@ function endAfterBody(request: IncomingMessage, response: ServerResponse, maxByt
   }
   function cut(): void {
     end();
-    // HTTP/2 resets the stream only: the connection carries others.
+    // In HTTP/2, reset only the stream: the connection carries other requests.
     const { stream } = response as { stream?: Http2Stream };
     if (stream !== undefined) stream.close();
     else response.once('finish', () => request.destroy());

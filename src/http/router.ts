@@ -3,15 +3,15 @@ import type { CallbackShape, TransferCallback } from '../core/callback.js';
 import { deliveryListener } from './listener.js';
 import { resolveHttpOptions, type TransferCallbackOptions } from './options.js';
 
-/** Express's own request: by this name the types that editors show stay short. */
-// eslint-disable-next-line @typescript-eslint/no-empty-object-type -- see above; a type alias would be shown in full.
+/** Express's request under a name of this package, so that editors show short types. */
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type -- editors would show a type alias in full.
 export interface ExpressRequest extends Request {}
 
 /**
- * Makes the router: mount it with `app.use(path, router)`, best before `express.json()` and other parsers. It takes
- * its mount path itself, and responds 405 there to everything but POST. One segment below, it takes POST only, and only if
- * a verifier reads that segment, as `urlToken` and `transferToken` do. All other requests are left to the app. It never
- * calls `next` with an error, because an app's error handler that responds 200 would acknowledge a failure. Throws
+ * Makes the router. Mount it with `app.use(path, router)`, best before `express.json()` and other parsers. It handles
+ * POST at its mount path, and responds 405 to other methods there. It also handles POST one segment below if a verifier
+ * reads that segment, as `urlToken` and `transferToken` do. It leaves all other requests to the app. It never calls
+ * `next` with an error, because an app's error handler that responds 200 would acknowledge a failure. Throws
  * INVALID_ARGUMENT.
  */
 export function transferCallbackRouter<C extends CallbackShape = TransferCallback, Tx = undefined>(

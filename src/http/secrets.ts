@@ -2,9 +2,9 @@ import { timingSafeEqual } from 'node:crypto';
 import { invalidSecret } from '../core/checks.js';
 
 /**
- * A secret of at least 16 characters, or several while one replaces another: the newest first. `undefined` is in the type
- * so that `process.env.SECRET` fits, and is refused when the verifier is made. Only after the first of a list it is
- * left out, so that `[process.env.SECRET, process.env.SECRET_PREVIOUS]` needs no condition.
+ * A secret of at least 16 characters, or a list of several during a rotation, the newest first. The type includes
+ * `undefined` so that `process.env.SECRET` compiles, but making a verifier without its first secret throws. A later
+ * `undefined` is skipped, so that `[process.env.SECRET, process.env.SECRET_PREVIOUS]` needs no condition.
  */
 export type Secret = string | undefined | readonly (string | undefined)[];
 
@@ -27,7 +27,7 @@ export function matcherOf(secrets: readonly string[]): (candidate: string) => bo
   return (candidate) => {
     const bytes = Buffer.from(candidate);
     return expected.reduce((found, secret) => {
-      // `timingSafeEqual` throws on unequal lengths. Compare the secret with itself then, which takes as long.
+      // `timingSafeEqual` throws on unequal lengths. Comparing the secret with itself takes the same time.
       const alike = bytes.length === secret.length;
       return (timingSafeEqual(alike ? bytes : secret, secret) && alike) || found;
     }, false);

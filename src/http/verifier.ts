@@ -4,24 +4,24 @@ import { TransferCallbackError } from '../core/errors.js';
 
 /**
  * Decides whether a request comes from the service. Only `true` accepts; a throw rejects. Also called for invalid
- * callbacks, with `undefined`. Give a function of your own its properties with `Object.assign(verify, { … })`; a function
- * that wraps a verifier needs them too.
+ * callbacks, with `undefined`. Set the properties of your own function with `Object.assign(verify, { … })`. A function
+ * that wraps a verifier needs the properties of that verifier.
  */
 export interface Verifier<C = TransferCallback, Request = IncomingMessage> {
   (request: Request, callback: C | undefined): boolean | Promise<boolean>;
   /**
-   * `true` if it reads the last segment of the URL's path: the router then also receives POST one segment below its
-   * mount path. Without it the router leaves such requests to the app. Default `false`.
+   * `true` if it reads the last segment of the URL's path. The router then also handles POST one segment below its
+   * mount path; otherwise it leaves such requests to the app. Default `false`.
    */
   readonly readsPath?: boolean | undefined;
   /**
-   * `false` if it needs no callback and is synchronous: it is then called before the body is read, and before verifiers
-   * that need the callback, so that the body of a refused sender is never read. Default `true`.
+   * `false` if it is synchronous and does not need the callback. It is then called before the body is read, so that the
+   * body of a refused sender is never read. Default `true`.
    */
   readonly readsCallback?: boolean | undefined;
 }
 
-/** Calls the verifiers one after the other, and resolves with whether all of them accept. */
+/** Calls the verifiers in order, and resolves with whether all of them accept. */
 export async function acceptsAll<C, Request>(
   verifiers: readonly Verifier<C, Request>[],
   request: Request,
@@ -58,7 +58,7 @@ export function findRefusal<C, Request>(
 }
 
 function notSynchronous(verdict: Promise<unknown>): TransferCallbackError {
-  // Nobody awaits it: a rejection would end the process.
+  // This promise is not awaited: an unhandled rejection would end the process.
   verdict.catch(() => undefined);
   return new TransferCallbackError(
     'INVALID_ARGUMENT',

@@ -6,7 +6,7 @@ import { matcherOf, toSecretList, type Secret } from './secrets.js';
 import type { Verifier } from './verifier.js';
 
 /**
- * Accepts requests whose last path segment is one of the secrets: give the service
+ * Accepts requests whose last path segment is one of the secrets. Give the service
  * `https://…/callbacks/transfers/<secret>` as `callbackUrl`. A slash at the end of the path is ignored. Cannot be
  * combined with `transferToken`, which uses the same segment. Called before the body is read. Throws INVALID_ARGUMENT.
  */
@@ -23,17 +23,17 @@ export function urlToken(secret: Secret): Verifier<unknown> {
   return Object.assign(verifyUrlToken, { readsPath: true, readsCallback: false });
 }
 
-/** A verifier, and the address that satisfies it. */
+/** A verifier, with a method that makes the URLs it accepts. */
 export interface TransferTokenVerifier {
   (request: IncomingMessage, callback: Pick<CallbackShape, 'data'> | undefined): boolean;
   readonly readsPath: boolean;
-  /** Returns the `callbackUrl` for one transfer: `base` with the token of `externalId` as its last path segment. */
+  /** Returns the `callbackUrl` of one transfer: `base`, with the token of `externalId` as its last path segment. */
   urlFor(base: string, externalId: string): string;
 }
 
 /**
- * Accepts requests whose last path segment is the transfer's own token, an HMAC of its `externalId`: a leaked address
- * forges no other transfer. Give the service `urlFor(base, externalId)` as `callbackUrl`. A slash at the end of the path
+ * Accepts requests whose last path segment is the transfer's own token, an HMAC of its `externalId`. A leaked URL does
+ * not let its reader forge the callback of another transfer. Give the service `urlFor(base, externalId)` as `callbackUrl`. A slash at the end of the path
  * is ignored. Throws INVALID_ARGUMENT.
  */
 export function transferToken(secret: Secret): TransferTokenVerifier {
@@ -71,7 +71,7 @@ export function headerToken(name: string, secret: Secret): Verifier<unknown> {
   }
   const secrets = toSecretList('secret', secret);
   for (const each of secrets) {
-    // Node reads headers as Latin-1, whatever the sender wrote them in, and strips spaces at their ends.
+    // Node decodes every header as Latin-1 and strips the spaces around it, so other secrets would never match.
     if (!/^[!-~]([ -~]*[!-~])?$/.test(each)) {
       throw invalidSecret('secret', 'made of ASCII characters, without a space at its ends', each);
     }
@@ -85,15 +85,15 @@ export function headerToken(name: string, secret: Secret): Verifier<unknown> {
   return Object.assign(verifyHeaderToken, { readsCallback: false });
 }
 
-/** `undefined` is in the types so that `process.env.PASSWORD` fits, and is refused when the verifier is made. */
+/** The types include `undefined` so that `process.env.PASSWORD` compiles. It is refused when the verifier is made. */
 export interface Credentials {
   username: string | undefined;
   password: string | undefined;
 }
 
 /**
- * Accepts HTTP Basic authentication, for a `callbackUrl` such as `https://user:password@…`, which the service may turn
- * into a header; it does not document that it does. Several pairs while one replaces another. Called before the body is
+ * Accepts HTTP Basic authentication, for a `callbackUrl` such as `https://user:password@…`. The service may send such
+ * credentials as a header, but does not document it. Takes several pairs during a rotation. Called before the body is
  * read. Throws INVALID_ARGUMENT.
  */
 export function basicAuth(credentials: Credentials | readonly [Credentials, ...Credentials[]]): Verifier<unknown> {

@@ -7,12 +7,12 @@ interface Options {
   unit: string;
 }
 
-/** What is used of the result that an OpenTelemetry SDK collects. */
+/** The part of an OpenTelemetry SDK's observable result that this package uses. */
 export interface OpenTelemetryResult {
   observe(value: number, attributes: Labels): void;
 }
 
-/** What is used of an OpenTelemetry meter. */
+/** The part of an OpenTelemetry meter that this package uses. */
 export interface OpenTelemetryMeter {
   createCounter(name: string, options: Options): { add(value: number, attributes: Labels): void };
   createHistogram(
@@ -30,8 +30,8 @@ export interface OpenTelemetryMeter {
 
 /**
  * Records the metrics of all receivers and reconciliation passes of this process with a meter. Returns a function that
- * ends the recording and removes the gauges; counters and histograms keep their last values, for OpenTelemetry cannot
- * remove them. Throws INVALID_ARGUMENT.
+ * ends the recording and removes the gauges. Counters and histograms keep their last values, because OpenTelemetry
+ * cannot remove them. Throws INVALID_ARGUMENT.
  */
 export function openTelemetryMetrics(meter: OpenTelemetryMeter): () => void {
   for (const method of ['createCounter', 'createHistogram', 'createObservableGauge'] as const) {
@@ -55,7 +55,7 @@ export function openTelemetryMetrics(meter: OpenTelemetryMeter): () => void {
         histogram.record(value, labels);
       };
     },
-    // Observable, because a gauge that was set once would be exported for ever.
+    // Use an observable gauge: the SDK would export the last value of another gauge until the process ends.
     gauge(metric) {
       const gauge = meter.createObservableGauge(metric.openTelemetry, toOptions(metric));
       const series = new Map<string, { value: number; labels: Labels }>();

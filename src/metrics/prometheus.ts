@@ -9,12 +9,12 @@ interface Configuration<Registry> {
   registers: Registry[];
 }
 
-/** What is used of a registry. */
+/** The part of a registry that this package uses. */
 export interface PrometheusRegistry {
   removeSingleMetric(name: string): void;
 }
 
-/** What is used of `prom-client`, or of `@prometheus-io/client`, its next name. */
+/** The part of `prom-client`, or of its successor `@prometheus-io/client`, that this package uses. */
 export interface PrometheusClient<Registry extends PrometheusRegistry> {
   Counter: new (configuration: Configuration<Registry>) => { inc(labels: Labels, value: number): void };
   Gauge: new (configuration: Configuration<Registry> & { aggregator: 'max' | 'min' }) => {
@@ -31,7 +31,7 @@ export interface PrometheusClient<Registry extends PrometheusRegistry> {
 
 /**
  * Registers the metrics of all receivers and reconciliation passes of this process. Returns a function that ends the
- * recording and removes the metrics. Throws INVALID_ARGUMENT, and the client's own error if a name is registered already.
+ * recording and removes the metrics. Throws INVALID_ARGUMENT, or the client's own error for a name already registered.
  */
 export function prometheusMetrics<Registry extends PrometheusRegistry>(client: PrometheusClient<Registry>): () => void {
   checkClient(client);
@@ -56,7 +56,7 @@ export function prometheusMetrics<Registry extends PrometheusRegistry>(client: P
     },
     gauge(metric) {
       const gauge = new Gauge({ ...toConfiguration(metric), aggregator: metric.aggregator });
-      // The client begins a gauge without labels at 0, which as a time is 1970.
+      // The client starts a gauge without labels at 0, which as a time means 1970.
       if (metric.labels.length === 0) gauge.remove({});
       return (value, labels) => {
         if (value === undefined) gauge.remove(labels);
@@ -66,7 +66,7 @@ export function prometheusMetrics<Registry extends PrometheusRegistry>(client: P
   });
   let isStopped = false;
   return () => {
-    // The names may belong to another call's metrics by now.
+    // A second call must not remove metrics that were registered under these names since.
     if (isStopped) return;
     isStopped = true;
     stopRecording();

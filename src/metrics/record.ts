@@ -18,8 +18,8 @@ export interface Instruments {
 type Writes = { readonly [Name in MetricName]: (typeof metrics)[Name]['kind'] extends 'gauge' ? WriteGauge : Write };
 
 /**
- * What is read of an outcome. Not the type of the receiver's outcomes: the message may come from another copy of this
- * package, perhaps of another version.
+ * The fields of an outcome that the metrics read. Not the receiver's own type: the message may come from another copy
+ * of this package, possibly of another version.
  */
 interface OutcomeMessage {
   readonly outcome: string;
@@ -31,7 +31,7 @@ interface OutcomeMessage {
   readonly error?: unknown;
 }
 
-/** What is read of a reconciliation pass. */
+/** The fields of a reconciliation pass that the metrics read. */
 interface PassMessage {
   readonly report: Readonly<Record<(typeof results)[number], number>> & { readonly stopped?: string | undefined };
   readonly oldestOpenAt?: Date | undefined;
@@ -41,8 +41,8 @@ const outcomeChannel = 'transfer-callbacks:outcome';
 const passChannel = 'transfer-callbacks:reconciled';
 
 /**
- * Makes all instruments and records what the receivers and the reconciliation passes of this process publish, ES modules
- * and CommonJS alike. Returns a function that ends it.
+ * Makes all instruments, and records what the receivers and the reconciliation passes of this process publish. Covers
+ * the ESM and the CommonJS copy of this package. Returns a function that ends the recording.
  */
 export function recordMetrics(instruments: Instruments): () => void {
   const recorder = new Recorder(instruments);
@@ -72,14 +72,14 @@ class Recorder {
   recordOutcome(message: OutcomeMessage): void {
     const { outcome, late, timestamp = '' } = message;
     const source = this.#boundedSource(message.source);
-    // A late outcome is the second one of a delivery, which was counted when its time was up.
+    // A late outcome is the second one of its delivery. The delivery was counted as `timed_out`.
     if (late !== true) {
       this.#write('deliveries', 1, { outcome, source });
       this.#write('deliveryDuration', message.durationMs / 1_000, { outcome });
       this.#write('lastDelivery', Date.now() / 1_000, { source });
     }
     if (outcome !== 'processed') return;
-    // Below zero when the service's clock is ahead of this one.
+    // The age is negative if the service's clock is ahead of this one.
     this.#write('outcomeAge', Math.max(0, Date.now() - Date.parse(timestamp)) / 1_000, { source });
     if (message.overlapped === true) this.#write('overlaps', 1);
     if (message.error !== undefined) this.#write('unrecorded', 1);
@@ -88,7 +88,7 @@ class Recorder {
   recordPass({ report, oldestOpenAt }: PassMessage): void {
     for (const result of results) this.#write('reconciled', report[result], { result });
     const { stopped } = report;
-    // A pass that was cut off by a failure, such as a revoked key, must not look like one that did its work.
+    // A pass that a failure ended, such as a revoked key, must not look like a complete one.
     if (stopped !== undefined && stopped !== 'limit' && stopped !== 'deadline') return;
     this.#write('reconciliationLastEnd', Date.now() / 1_000);
     if (stopped !== undefined) return;
@@ -98,7 +98,7 @@ class Recorder {
     else this.#writes.oldestOpenTransfer(undefined, {});
   }
 
-  /** The app chooses its sources: without a bound, one per request would fill the registry. */
+  /** Limits the sources, which the app chooses: a new source per request would fill the registry. */
   #boundedSource(source: string): string {
     if (this.#sources.has(source)) return source;
     if (this.#sources.size >= maxSources) return 'other';
@@ -107,7 +107,7 @@ class Recorder {
   }
 
   #write(name: MetricName, value: number, labels: Labels = {}): void {
-    // A library may throw for NaN, and an error in a subscriber ends the process.
+    // A metrics library may throw for NaN, and an error in a channel's subscriber ends the process.
     if (Number.isFinite(value)) this.#writes[name](value, labels);
   }
 }

@@ -3,9 +3,9 @@ import type { OutcomeName } from '../core/outcome.js';
 export type Labels = Readonly<Record<string, string>>;
 
 interface Named {
-  /** In the spelling that Prometheus asks for: with the unit, and `_total` for a counter. */
+  /** The name by the rules of Prometheus: with the unit, and with `_total` for a counter. */
   readonly prometheus: string;
-  /** Translated by OpenTelemetry's rules for Prometheus, this is the name above. */
+  /** The name in OpenTelemetry, which OpenTelemetry's rules translate into the Prometheus name. */
   readonly openTelemetry: string;
   readonly unit: string;
   readonly help: string;
@@ -14,7 +14,7 @@ interface Named {
 
 export interface CounterMetric extends Named {
   readonly kind: 'counter';
-  /** The series that exist from the start. `increase()` does not see the first event of a series that begins with it. */
+  /** The series that start at 0. Otherwise `increase()` misses the first event of a series. */
   readonly zeros: readonly Labels[];
 }
 
@@ -26,13 +26,13 @@ export interface HistogramMetric extends Named {
 
 export interface GaugeMetric extends Named {
   readonly kind: 'gauge';
-  /** Which of the values of several processes counts. */
+  /** Which value to keep if several processes report one. */
   readonly aggregator: 'max' | 'min';
 }
 
 export type Metric = CounterMetric | HistogramMetric | GaugeMetric;
 
-/** A record, so that a new outcome does not compile without its line. */
+/** A record, not a list: without a line for a new outcome the package does not compile. */
 const outcomes: Record<OutcomeName, true> = {
   processed: true,
   duplicate: true,
@@ -50,7 +50,7 @@ const outcomes: Record<OutcomeName, true> = {
 const outcomeLabels = Object.keys(outcomes).map((outcome) => ({ outcome }));
 const sourceLabels = [{ source: 'http' }, { source: 'reconciliation' }];
 
-/** What a reconciliation pass may have found out about a transfer. */
+/** The results that a reconciliation pass reports per transfer. */
 export const results = ['processed', 'duplicate', 'pending', 'unknown', 'failed'] as const;
 
 /** Every metric of this package. */

@@ -3,7 +3,7 @@ interface Due<T> {
   readonly entry: T;
 }
 
-/** Entries in the order in which they are due; entries due at the same time keep the order in which they were added. */
+/** Keeps entries in the order in which they are due. Entries with the same due time keep the order of `add`. */
 export class Agenda<T> {
   #list: Due<T>[] = [];
 
@@ -25,7 +25,7 @@ export class Agenda<T> {
     this.#list = [];
   }
 
-  /** By binary search: 20 000 transfers may be due. */
+  /** Counts the entries that are due by `ms`, by binary search: 20 000 transfers may be waiting. */
   #countUpTo(ms: number): number {
     let low = 0;
     let high = this.#list.length;

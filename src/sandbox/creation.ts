@@ -2,8 +2,8 @@ import type { BankPayout, MobileMoneyPayout } from '../core/callback.js';
 import { callbackUrlFault } from './options.js';
 
 /**
- * What a request asks for. Beside `callbackUrl` the fields of a creation are not documented (service §2.2). A guess:
- * they are named like those of the transaction. A field that is missing is made up.
+ * The fields of a request that creates a transfer. Only `callbackUrl` is documented (service §2.2). The other names are
+ * a guess: they are those of the transaction. The sandbox makes up every field that is missing.
  */
 export interface Creation {
   readonly callbackUrl: string | undefined;
@@ -15,10 +15,10 @@ export interface Creation {
   readonly payout: MobileMoneyPayout | BankPayout;
 }
 
-/** What the sandbox makes up for a request without details of the payout. */
+/** The destinations that the sandbox makes up for a request that names none. */
 const madeUp = { walletNumber: '237670000000', bankAccount: { accountNumber: '10005000010123456789' } };
 
-/** Why a creation is refused. A guess: neither the status nor the message is documented (service §7). */
+/** Refuses a creation. The status and the message are guesses, because neither is documented (service §7). */
 export class CreationFault extends Error {
   readonly status: 400 | 409;
 
@@ -29,8 +29,8 @@ export class CreationFault extends Error {
 }
 
 /**
- * Reads the body of a creation. Throws CreationFault for a known field of another type, which would otherwise be
- * replaced without a word. Ignores unknown fields: the service's own are not documented.
+ * Reads the body of a creation. Throws CreationFault for a known field of another type: making up a value for it
+ * would hide the mistake. Ignores unknown fields, because the fields of the service are not documented.
  */
 export function parseCreation(body: unknown, { allowOtherHosts }: { allowOtherHosts: boolean }): Creation {
   if (!isObject(body)) throw new CreationFault('Expected the body to be a JSON object.');
@@ -66,13 +66,13 @@ function textIn(body: Record<string, unknown>, name: string): string | undefined
   throw expected(name, 'a string of at least one character');
 }
 
-/** JSON can spell a number beyond what a number can hold: `1e999` is Infinity. */
+/** Returns the amount. `JSON.parse` reads `1e999` as Infinity, which JSON could not carry back. */
 function amountIn({ amount }: Record<string, unknown>): number | undefined {
   if (amount === undefined || (typeof amount === 'number' && Number.isFinite(amount))) return amount;
   throw expected('amount', 'a number');
 }
 
-/** A transaction has null there (service §2.1), so null is as good as nothing. */
+/** Throws if the field is set. Accepts null too, because a transaction has null there (service §2.1). */
 function absentIn(body: Record<string, unknown>, name: string, paymentMethod: string): void {
   if (body[name] === undefined || body[name] === null) return;
   throw expected(name, `absent or null, since \`paymentMethod\` is ${paymentMethod}`);

@@ -1,4 +1,4 @@
-/** Returns a function that runs work, of which at most `limit` is under way at one origin. The rest waits its turn. */
+/** Returns a function that runs at most `limit` calls of `work` per origin concurrently. The others wait. */
 export function limitPerOrigin(limit: number) {
   const origins = new Map<string, Origin>();
 

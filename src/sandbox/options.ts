@@ -8,7 +8,7 @@ import { isScenario, transferScenarios, type TransferScenario } from './scenario
 export interface TransferSandboxOptions {
   /** Where to listen; 0 for any free port. Default 0. */
   port?: number | undefined;
-  /** The address to listen at. Default `127.0.0.1`: nothing outside this machine reaches the sandbox. */
+  /** The address to listen at. Default `127.0.0.1`, which other machines cannot reach. */
   host?: string | undefined;
   /** The merchant's key. Default `sandbox-key`; the unusable keys of `keys` are made from it. */
   apiKey?: string | undefined;
@@ -16,37 +16,37 @@ export interface TransferSandboxOptions {
   apiSecret?: string | undefined;
   /**
    * Where callbacks go for transfers created without a `callbackUrl`; a function returns it for an externalId, as
-   * `transferToken(secret).urlFor` does. Default none: such a transfer has no callback, only a query tells its outcome.
+   * `transferToken(secret).urlFor` does. Default none: without a callback, only a query shows the outcome.
    */
   callbackUrl?: string | ((externalId: string) => string) | undefined;
   /** Sent with every callback, for endpoints behind `headerToken` or `basicAuth`. Default none. */
   callbackHeaders?: Readonly<Record<string, string>> | undefined;
-  /** From the creation of a transfer to its final status, in milliseconds of sandbox time. Default 1 000. A guess. */
+  /** From a transfer's creation to its final status, in milliseconds of sandbox time. Default 1 000, a guess. */
   finalAfterMs?: number | undefined;
-  /** How much faster than real time sandbox time runs, from real time on: 30 s take 30 ms at 1 000. Default 1. */
+  /** How many times faster than real time sandbox time runs: at 1 000, 30 s take 30 ms. Default 1. */
   speed?: number | undefined;
   /** `manual`: sandbox time starts at 2026-01-15T10:30:00.000Z and moves only by `advance(ms)`. Excludes `speed`. */
   clock?: 'manual' | undefined;
   /** How long one attempt waits for its response, in milliseconds of real time. Default 10 000. A guess. */
   attemptTimeoutMs?: number | undefined;
   /**
-   * What all ids are made from. Default 1. Two sandboxes with one seed give the same ids in the same order. Vary it
-   * when the receiver's store outlives the sandbox: the store would take new transfers for old ones.
+   * The seed of all ids. Default 1. Two sandboxes with the same seed make the same ids in the same order. Choose another
+   * seed for each run if the receiver's store outlives the sandbox: it would take new transfers for settled ones.
    */
   seed?: number | undefined;
-  /** For transfers whose externalId does not begin with the name of a scenario. Default `success`. */
+  /** The scenario of transfers whose externalId does not begin with the name of one. Default `success`. */
   scenario?: TransferScenario | undefined;
   /** Whether callbacks may go to hosts other than 127.0.0.0/8, ::1 and localhost. Default false. */
   allowOtherHosts?: boolean | undefined;
   /** Whether the sandbox serves its console, a page in the browser, at `consoleUrl`. Default true. */
   console?: boolean | undefined;
-  /** Called with each attempt when it has ended. Not awaited; what it throws becomes a warning of the process. */
+  /** Called with each attempt when it has ended, and not awaited. An error that it throws becomes a process warning. */
   onAttempt?: ((attempt: SandboxAttempt) => unknown) | undefined;
 }
 
 export type ResolvedSandboxOptions = ReturnType<typeof resolveSandboxOptions>;
 
-/** At a higher speed the pause before a retry is too short for a timer. */
+/** At a higher speed, the pause before a retry would be shorter than the shortest timer. */
 const maxSpeed = 1_000_000;
 
 const optionNames: readonly (keyof TransferSandboxOptions)[] = [
@@ -67,7 +67,7 @@ const optionNames: readonly (keyof TransferSandboxOptions)[] = [
   'onAttempt',
 ];
 
-/** Checks the options and fills in the defaults. Throws INVALID_ARGUMENT for the first that does not fit. */
+/** Checks the options and applies the defaults. Throws INVALID_ARGUMENT for the first invalid option. */
 export function resolveSandboxOptions(options: TransferSandboxOptions) {
   onlyKnownOptions(options, optionNames);
   const resolved = {
@@ -131,7 +131,7 @@ function checkCallbacks(resolved: ResolvedSandboxOptions): void {
   requireHeaders(callbackHeaders, 'callbackHeaders');
   if (callbackUrl === undefined || typeof callbackUrl === 'function') return;
   const fault = callbackUrlFault(callbackUrl, allowOtherHosts);
-  // Not shown: it may hold a token.
+  // The error must not show the URL: it may contain a token.
   if (fault !== undefined) throw invalidSecret('callbackUrl', fault, callbackUrl);
 }
 

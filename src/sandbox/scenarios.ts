@@ -1,4 +1,4 @@
-/** What happens to a transfer and its callback: a name of `transferScenarios`. */
+/** The name of a scenario, as listed in `transferScenarios`. */
 export type TransferScenario =
   | 'success'
   | 'failed'
@@ -16,33 +16,33 @@ export type TransferScenario =
   | 'query-lags'
   | 'query-fails';
 
-/** What a scenario changes about a transfer that succeeds and is announced immediately. */
+/** The differences between a scenario and a transfer that succeeds and is announced immediately. */
 export interface Conduct {
   readonly description: string;
   readonly outcome?: 'FAILED';
-  /** From final to the first attempt, in milliseconds of sandbox time. */
+  /** The time from the final status to the first attempt, in milliseconds of sandbox time. */
   readonly callbackAfterMs?: number;
   readonly silent?: true;
-  /** Becomes final, and is announced, before the creation is responded to. */
+  /** The transfer becomes final, and is announced, before the service responds to its creation. */
   readonly early?: true;
   readonly delivery?: DeliveryConduct;
-  /** From the attempt that was acknowledged to the other outcome, in milliseconds of sandbox time. */
+  /** The time from the acknowledged attempt to the other outcome, in milliseconds of sandbox time. */
   readonly flipAfterMs?: number;
-  /** For how long after the outcome a query still shows PENDING, in milliseconds of sandbox time. */
+  /** How long a query still shows PENDING after the outcome, in milliseconds of sandbox time. */
   readonly queryLagsMs?: number;
   readonly failingQueries?: number;
 }
 
-/** What a scenario changes about the attempts of a callback; without one they go as documented (service §6). */
+/** The differences between the attempts of a scenario and the documented ones (service §6). */
 export interface DeliveryConduct {
-  /** The first attempt is sent this many times, concurrently. */
+  /** How many copies of the first attempt are sent concurrently. */
   readonly copies?: number;
   /** How many attempts never reach the merchant. */
   readonly lost?: number;
   /** One more attempt follows the one that was acknowledged. */
   readonly repeated?: true;
   readonly pieces?: true;
-  /** What is wrong with the first attempt. */
+  /** The fault of the first attempt. */
   readonly firstAttempt?: 'answer dropped' | 'cut short' | 'text/plain';
 }
 
@@ -70,7 +70,7 @@ export const conducts: Readonly<Record<TransferScenario, Conduct>> = {
   },
   'slow-sender': { description: 'The body arrives in small pieces with pauses.', delivery: { pieces: true } },
   flip: {
-    // The documentation rules it out (service §3.2); real providers do it.
+    // The documentation excludes this (service §3.2), but real providers do it.
     description: 'FAILED is acknowledged; then SUCCESS for the same id.',
     outcome: 'FAILED',
     flipAfterMs: 10_000,
@@ -99,7 +99,7 @@ export function isScenario(value: unknown): value is TransferScenario {
 
 const longestFirst = names.toSorted((a, b) => b.length - a.length);
 
-/** The scenario that an externalId begins with, as in `lost-attempts-42`; the longest name that fits. */
+/** Returns the scenario with which an externalId begins, as in `lost-attempts-42`. The longest name wins. */
 export function scenarioOf(externalId: string): TransferScenario | undefined {
   return longestFirst.find((name) => externalId === name || externalId.startsWith(`${name}-`));
 }

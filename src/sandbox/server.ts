@@ -2,13 +2,13 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Result } from './transfers.js';
 import { bodyLimitBytes, isJson, parseJson, readText, sendError } from './wire.js';
 
-/** What a merchant authenticates with (service §5). */
+/** The credentials of a merchant (service §5). */
 export interface SandboxKey {
   readonly apiKey: string;
   readonly apiSecret: string;
 }
 
-/** One key that works, and one for each way in which a key that is known does not (service §5.4). */
+/** One valid key, and one known key for each reason of refusal (service §5.4). */
 export interface SandboxKeys {
   readonly valid: SandboxKey;
   readonly expired: SandboxKey;
@@ -16,15 +16,16 @@ export interface SandboxKeys {
   readonly merchantInactive: SandboxKey;
 }
 
-/** What the listener needs of `SandboxTransfers`. */
+/** The methods of `SandboxTransfers` that the listener calls. */
 export interface Transfers {
   create(request: unknown): Promise<Result>;
   query(idOrExternalId: string): Result;
 }
 
 /**
- * Responds as the service does (service §4.1, §4.2, §5.4). Guesses, since the documentation shows neither: success as
- * `{ error: false, statusCode, message, data }`, and every status but those of the authentication.
+ * Returns a listener that responds as the service does (service §4.1, §4.2, §5.4). Two things are guesses, because the
+ * documentation does not show them: the body of a success, `{ error: false, statusCode, message, data }`, and every
+ * status except those of authentication.
  */
 export function serviceListener(keys: SandboxKeys, transfers: Transfers): RequestListener {
   return function listenAsTheService(request, response) {
@@ -33,7 +34,7 @@ export function serviceListener(keys: SandboxKeys, transfers: Transfers): Reques
         respond(response, result);
       },
       (error: unknown) => {
-        // A function for `callbackUrl` threw, or the merchant has hung up and reads no response.
+        // A function for `callbackUrl` threw, or the merchant has closed the connection and reads no response.
         respond(response, { status: 500, message: String(error) });
       },
     );
@@ -60,7 +61,7 @@ async function findResult(keys: SandboxKeys, transfers: Transfers, request: Inco
   return body === undefined ? { status: 400, message: 'The body is not JSON' } : transfers.create(body);
 }
 
-/** The table of service §5.4, in its order. The messages are not documented. */
+/** Checks the key in the order of service §5.4, and returns the first refusal. The messages are not documented. */
 function findRefusal(keys: SandboxKeys, { headers }: IncomingMessage): Result | undefined {
   const { 'x-api-key': apiKey, 'x-api-secret': apiSecret } = headers;
   if (apiKey === undefined) return { status: 404, message: 'x-api-key is missing' };

@@ -1,13 +1,13 @@
 import type { TransferCallback, TransferFacts } from '../core/callback.js';
 import type { Creation } from './creation.js';
 
-/** What is known of a transfer from its creation on. */
+/** The fields of a transfer that are known when it is created. */
 export type SandboxFacts = Omit<TransferFacts, 'timestamp'> & Pick<Creation, 'payout'>;
 
 /** Draws the same amount for every creation, so that ids depend only on the seed and the order. */
 export type DrawFacts = (creation: Creation) => SandboxFacts;
 
-/** Makes the facts of one transfer after another from a seed; what the creation leaves open is made up. */
+/** Returns a function that makes the facts of transfers from a seed. It makes up what the creation leaves out. */
 export function seededFacts(seed: number): DrawFacts {
   const draw = mulberry32(seed);
   const hex = (): string => draw().toString(16).padStart(8, '0');
@@ -32,14 +32,15 @@ export function seededFacts(seed: number): DrawFacts {
 }
 
 /**
- * A transfer that is not final, as in the response to a creation or a query. A guess, `PENDING` included: no status
- * but the two final ones is documented (service §3.4). `timestamp` is null, since it is the time of becoming final.
+ * Returns a transfer that is not final, as in the response to a creation or a query. Everything here is a guess, even
+ * `PENDING`: only the two final statuses are documented (service §3.4). `timestamp` is null, because it is the time at
+ * which a transfer becomes final.
  */
 export function pendingTransaction(facts: SandboxFacts) {
   return transaction(facts, { status: 'PENDING', failureReason: null, timestamp: null });
 }
 
-/** The callback that announces a transfer's outcome, with every documented field (service §2.1) in its order. */
+/** Returns the callback for a transfer's outcome, with all documented fields in their order (service §2.1). */
 export function callbackOf(facts: SandboxFacts, outcome: 'SUCCESS' | 'FAILED', finalAtMs: number): TransferCallback {
   const timestamp = new Date(finalAtMs).toISOString();
   return outcome === 'SUCCESS'
@@ -70,7 +71,7 @@ function transaction<S extends string, R extends string | null, T extends string
   };
 }
 
-/** Generates 32-bit numbers that depend only on the seed; for identifiers, never for secrets. */
+/** Generates 32-bit numbers that depend only on the seed. They are predictable: never use them for secrets. */
 function mulberry32(seed: number): () => number {
   let state = seed;
   return () => {

@@ -6,10 +6,10 @@ import { scenarioOf, type DeliveryConduct, type TransferScenario } from './scena
 import { pendingTransaction, seededFacts } from './transactions.js';
 import { Transfer, type FinalOutcome, type SandboxTransfer } from './transfer.js';
 
-/** How the service responds: with data, or with an error body. */
+/** A response of the service: data, or the content of an error body. */
 export type Result = { status: 200 | 201; data: object } | { status: 400 | 404 | 409 | 500; message: string };
 
-/** The transfers of one sandbox: created, final after a while, and then announced as their scenarios want it. */
+/** Creates the transfers of one sandbox, makes them final on time, and announces them as their scenarios require. */
 export class SandboxTransfers {
   readonly #options: ResolvedSandboxOptions;
   readonly #terms: DeliveryTerms;
@@ -20,7 +20,7 @@ export class SandboxTransfers {
   readonly #byExternalId = new Map<string, Transfer>();
   readonly #chosen = new Map<string, TransferScenario>();
 
-  /** `onChange` is called with each transfer that has changed. */
+  /** Calls `onChange` with each transfer that has changed. */
   constructor(
     options: ResolvedSandboxOptions,
     terms: DeliveryTerms,
@@ -55,7 +55,7 @@ export class SandboxTransfers {
       const atMs = transfer.finalDueMs;
       clock.at(atMs, () => this.#finish(transfer, conduct.outcome ?? 'SUCCESS', atMs));
     }
-    // PENDING even if the callback was delivered before: the response of a real service was under way by then.
+    // PENDING even if the callback was delivered first: a real service would have sent this response before it.
     return { status: 201, data: pendingTransaction(facts) };
   }
 
@@ -67,7 +67,7 @@ export class SandboxTransfers {
     if (transfer.failingQueries > 0) {
       transfer.failingQueries -= 1;
       transfer.addQuery(nowMs, undefined);
-      return { status: 500, message: 'The scenario wants this query to fail.' };
+      return { status: 500, message: 'The scenario makes this query fail.' };
     }
     const isShown = final !== undefined && nowMs >= final.atMs + (conduct.queryLagsMs ?? 0);
     const data = isShown ? final.callback.data : pendingTransaction(facts);
@@ -102,7 +102,7 @@ export class SandboxTransfers {
     return this.#byId.size;
   }
 
-  /** The newest ones, in the order of creation. */
+  /** Returns the newest transfers, in the order of creation. */
   list(newest = Infinity): readonly SandboxTransfer[] {
     const all = [...this.#byId.values()];
     return all.slice(Math.max(0, all.length - newest)).map((transfer) => transfer.toPublic());
@@ -112,7 +112,7 @@ export class SandboxTransfers {
     return this.#byId.get(name) ?? this.#byExternalId.get(name);
   }
 
-  /** Returns a transfer that can be announced, and its outcome. Throws INVALID_ARGUMENT. */
+  /** Returns a transfer that can be announced, and its outcome. Throws INVALID_ARGUMENT if there is none. */
   #requireFinal(idOrExternalId: string): [Transfer, FinalOutcome] {
     const transfer = this.#find(idOrExternalId);
     if (transfer?.final === undefined || transfer.callbackUrl === undefined) {
@@ -123,7 +123,7 @@ export class SandboxTransfers {
 
   #add(creation: Creation): Transfer {
     const given = creation.externalId;
-    // It is documented to be unique (service §2.1), but not what happens to a second one.
+    // The documentation requires a unique externalId (service §2.1) and does not show the response to a second one.
     if (given !== undefined && this.#byExternalId.has(given)) {
       throw new CreationFault(`externalId ${given} exists already.`, 409);
     }
@@ -153,14 +153,14 @@ export class SandboxTransfers {
     return url;
   }
 
-  /** Resolves when the first attempt to announce it, if that is due now, has ended. */
+  /** Makes the transfer final. If its first attempt is due now, resolves when that attempt has ended. */
   async #finish(transfer: Transfer, outcome: 'SUCCESS' | 'FAILED', atMs: number): Promise<void> {
     const final = transfer.finish(outcome, atMs);
     const { silent, callbackAfterMs = 0, delivery = {} } = transfer.conduct;
     if (!silent) await this.#announce(transfer, final, delivery, atMs + callbackAfterMs);
   }
 
-  /** Delivers the callback at `atMs`, or leaves that to the clock. */
+  /** Delivers the callback if `atMs` has come, and otherwise schedules it. */
   async #announce(transfer: Transfer, final: FinalOutcome, conduct: DeliveryConduct, atMs: number): Promise<void> {
     const { facts, callbackUrl: url } = transfer;
     if (url === undefined) return;

@@ -8,7 +8,7 @@ import { requireHeaders } from '../../src/delivery/headers.js';
 import { selfSigned } from '../support/certificate.js';
 import { serve } from '../support/serve.js';
 
-test('headers of the caller are sent beside those of the attempt, which stay as they are', async () => {
+test('the headers of the caller are added to those of the attempt and do not replace them', async () => {
   const received: IncomingHttpHeaders[] = [];
   const { url, close } = await serve((request, response) => {
     received.push(request.headers);
@@ -38,13 +38,13 @@ describe('an https server that signed its certificate itself', () => {
   });
   afterAll(() => server.close());
 
-  test('is refused', async () => {
+  test('a self-signed certificate is refused', async () => {
     expect(await attemptCallback(url, '{}')).toEqual({
       error: expect.stringMatching(/^self-signed certificate/) as string,
     });
   });
 
-  test('is accepted where any certificate is', async () => {
+  test('a self-signed certificate is accepted if any certificate is', async () => {
     expect(await attemptCallback(url, '{}', { anyCertificate: true })).toMatchObject({ status: 200 });
   });
 });
@@ -52,7 +52,7 @@ describe('an https server that signed its certificate itself', () => {
 describe('requireHeaders', () => {
   const own = 'without Host, Connection, Content-Type, Content-Length, Transfer-Encoding, which the delivery sets';
 
-  test('accepts names and values that HTTP can carry', () => {
+  test('requireHeaders accepts names and values that HTTP can carry', () => {
     expect(() => {
       requireHeaders({ 'X-Token': 'a secret, é', authorization: '' });
     }).not.toThrow();
@@ -79,7 +79,7 @@ describe('requireHeaders', () => {
       'Expected `headers.X-Token` to be a string that a header can carry, got a string of 1 characters.',
     ],
     [{ 'X-Token': undefined }, 'Expected `headers.X-Token` to be a string that a header can carry, got undefined.'],
-  ])('refuses %j', (headers, message) => {
+  ])('requireHeaders refuses %j', (headers, message) => {
     expect(() => {
       requireHeaders(headers);
     }).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', message }) as Error);

@@ -58,7 +58,7 @@ describe('the store contract', () => {
   test.concurrent.each(storeContract)('$title', ({ check }) => check(sqliteStore(connect())), 60_000);
 });
 
-test('of claims through two connections to the same file exactly one wins', async () => {
+test('exactly one claim wins through two connections to the same file', async () => {
   const [one, other] = [sqliteStore(connect()), sqliteStore(connect())];
   for (let round = 0; round < 20; round += 1) {
     const key = crypto.randomUUID();
@@ -73,7 +73,7 @@ test('of claims through two connections to the same file exactly one wins', asyn
   }
 });
 
-test('of three processes that claim the same 100 callbacks through the same file one wins each', async () => {
+test('exactly one of three processes wins each of 100 callbacks in the same file', async () => {
   const run = crypto.randomUUID();
   const claimAll = `
     import { setTimeout } from 'node:timers/promises';
@@ -99,7 +99,7 @@ test('of three processes that claim the same 100 callbacks through the same file
   expect(won.sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, callback) => callback));
 });
 
-test('what was settled through one connection is settled for the other', async () => {
+test('a callback that was settled through one connection is settled for the other', async () => {
   const { lease } = await leaseOn(request('a'));
   await lease.settle();
   expect(await sqliteStore(connect()).claim(lease.key, request('b'))).toEqual({

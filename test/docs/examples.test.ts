@@ -87,7 +87,7 @@ const processed = { status: 200, body: '{"outcome":"processed"}' };
 const duplicate = { status: 200, body: '{"outcome":"duplicate"}' };
 
 describe('the examples', () => {
-  it('are all run by this file or those beside it, or by vitest itself', async () => {
+  it('every example is run by this file, by those beside it or by vitest', async () => {
     const files = await readdir(join(root, 'examples'));
     const tests = ['examples', 'postgres-examples', 'custom-store', 'tracing-example'].map((name) => `${name}.test.ts`);
     const text = (await Promise.all(tests.map((file) => readFile(join(root, 'test/docs', file), 'utf8')))).join('\n');
@@ -98,7 +98,7 @@ describe('the examples', () => {
 });
 
 describe('quick-start.ts', () => {
-  it('acts on a success and on a failure once each', async () => {
+  it('quick-start.ts handles a success and a failure once each', async () => {
     const { url, said, output } = await serve('quick-start.ts');
     const success = transferSucceeded({ externalId: 'payout-1', amount: 900 });
     const failure = transferFailed({ externalId: 'payout-2', failureReason: 'Wallet closed' });
@@ -111,7 +111,7 @@ describe('quick-start.ts', () => {
     expect(output().match(/Paid payout-1: 900/g)).toHaveLength(1);
   });
 
-  it('fails when its port is taken, and does not say that it listens', async () => {
+  it('quick-start.ts fails when its port is taken, and does not print that it listens', async () => {
     const server = createServer().listen(0);
     onTestFinished(() => void server.close());
     await once(server, 'listening');
@@ -126,7 +126,7 @@ describe('quick-start.ts', () => {
 });
 
 describe('redis.ts', () => {
-  it('knows in one process what another has handled', async () => {
+  it('redis.ts recognises in one process what another one has handled', async () => {
     const REDIS_URL = await redisUrl();
     const [one, other] = await Promise.all([serve('redis.ts', { REDIS_URL }), serve('redis.ts', { REDIS_URL })]);
     const callback = transferSucceeded();
@@ -136,7 +136,7 @@ describe('redis.ts', () => {
     expect(other.output()).not.toContain('Paid');
   });
 
-  it('finds its way back when Redis has vanished without closing the connection', async () => {
+  it('redis.ts recovers after Redis has vanished without closing the connection', async () => {
     const network = await startNetwork(new URL(await redisUrl()));
     const { url } = await serve('redis.ts', { REDIS_URL: network.url });
     expect(await post(url, transferSucceeded())).toMatchObject(processed);
@@ -152,7 +152,7 @@ describe('redis.ts', () => {
 });
 
 describe('node-redis.ts', () => {
-  it('knows after a restart of its process what it has handled', async () => {
+  it('node-redis.ts recognises after a restart what it has handled', async () => {
     const REDIS_URL = await redisUrl();
     const callback = transferSucceeded();
 
@@ -160,7 +160,7 @@ describe('node-redis.ts', () => {
     expect(await post((await serve('node-redis.ts', { REDIS_URL })).url, callback)).toMatchObject(duplicate);
   });
 
-  it('processes a callback at its third attempt when Redis has vanished without closing the connection', async () => {
+  it('node-redis.ts processes a callback at its third attempt after Redis has vanished without closing the connection', async () => {
     const network = await startNetwork(new URL(await redisUrl()));
     const { url } = await serve('node-redis.ts', { REDIS_URL: network.url });
     expect(await post(url, transferSucceeded())).toMatchObject(processed);
@@ -196,7 +196,7 @@ async function startNetwork({ port: redisPort, hostname }: URL): Promise<{ url: 
 }
 
 describe('metrics.ts', () => {
-  it('counts a callback where Prometheus finds it', async () => {
+  it('metrics.ts counts a callback in the metrics that Prometheus reads', async () => {
     const { url } = await serve('metrics.ts');
     const callbackUrl = url.replace(/,$/, '');
     expect(await post(callbackUrl, transferSucceeded())).toMatchObject(processed);
@@ -216,7 +216,7 @@ describe('secure.ts', () => {
     GATEWAY_SECRET: 'the-secret-of-the-gateway',
   };
 
-  it('believes the address of a transfer for this transfer only', async () => {
+  it('secure.ts accepts the URL of a transfer for this transfer only', async () => {
     const { url } = await serve('secure.ts');
 
     expect(await post(url, transferSucceeded({ externalId: 'payout-1' }))).toMatchObject(processed);
@@ -226,7 +226,7 @@ describe('secure.ts', () => {
     });
   });
 
-  it('still believes an address that was made with the secret before', async () => {
+  it('secure.ts still accepts a URL that was made with the previous secret', async () => {
     const { url } = await serve('secure.ts', secrets);
     const callback = transferSucceeded();
     const madeWith = (secret: string): string =>
@@ -237,7 +237,7 @@ describe('secure.ts', () => {
     expect(await post(madeWith('the-secret-before-those'), callback)).toMatchObject({ status: 401 });
   });
 
-  it('believes the shared address, and with it shares what was handled', async () => {
+  it('secure.ts accepts the shared URL, with the same record of handled callbacks', async () => {
     const { url } = await serve('secure.ts', secrets);
     const callback = transferSucceeded({ externalId: 'payout-1' });
 
@@ -246,7 +246,7 @@ describe('secure.ts', () => {
     expect(await post(new URL('/callbacks/shared/a-guess', url).href, callback)).toMatchObject({ status: 401 });
   });
 
-  it('believes the gateway by its address and its header together', async () => {
+  it('secure.ts accepts the gateway only by its address and its header together', async () => {
     const { url } = await serve('secure.ts', secrets);
     const gateway = new URL('/callbacks/gateway', url).href;
     const header = { 'X-Gateway-Token': secrets.GATEWAY_SECRET };
@@ -259,7 +259,7 @@ describe('secure.ts', () => {
 });
 
 describe('graceful-shutdown.ts', () => {
-  it('ends with 0 on SIGTERM, after the running handler has finished and was acknowledged', async () => {
+  it('graceful-shutdown.ts exits with 0 on SIGTERM, after the running handler was acknowledged', async () => {
     const REDIS_URL = await redisUrl();
     const { url, said, send, exitCode } = await serve('graceful-shutdown.ts', { REDIS_URL });
     const callback = transferSucceeded({ externalId: 'payout-1' });
@@ -277,7 +277,7 @@ describe('graceful-shutdown.ts', () => {
     expect(await post(next.url, callback)).toMatchObject(duplicate);
   });
 
-  it('ends with 0 on SIGTERM although a stranger has never finished a request', async () => {
+  it('graceful-shutdown.ts exits with 0 on SIGTERM although a client never finishes its request', async () => {
     const REDIS_URL = await redisUrl();
     const { url, said, send, exitCode } = await serve('graceful-shutdown.ts', { REDIS_URL });
     const stranger = connect(Number(new URL(url).port), '127.0.0.1');
@@ -300,7 +300,7 @@ describe('graceful-shutdown.ts', () => {
 });
 
 describe('queue-hand-off.ts', () => {
-  it('acknowledges what is in the queue, works on it once, and ends', async () => {
+  it('queue-hand-off.ts acknowledges a queued callback, works on it once, and exits', async () => {
     const REDIS_URL = await redisUrl();
 
     const { exitCode, output } = run('queue-hand-off.ts', { REDIS_URL });
@@ -313,7 +313,7 @@ describe('queue-hand-off.ts', () => {
 });
 
 describe('reconcile.ts', () => {
-  it('finds what no callback has told, acts on it once, and takes nothing unknown for a failure', async () => {
+  it('reconcile.ts finds outcomes without a callback, handles each once, and does not treat an unknown transfer as failed', async () => {
     const { exitCode, output } = run('reconcile.ts');
 
     expect(await exitCode).toBe(0);
@@ -329,7 +329,7 @@ describe('reconcile.ts', () => {
 });
 
 describe('sandbox.ts', () => {
-  it('acts on a transfer whose first two attempts are lost, and ends', async () => {
+  it('sandbox.ts handles a transfer whose first two attempts are lost, and exits', async () => {
     const { exitCode, output } = run('sandbox.ts');
 
     expect(await exitCode).toBe(0);
@@ -355,14 +355,14 @@ describe('demo.ts', () => {
   ];
   const rowsOf = (output: string): string[] => output.split('\n').filter((line) => /^[✓✗]/.test(line));
 
-  it('shows on the memory store that each delivery ends as designed', async () => {
+  it('demo.ts shows on the memory store that each delivery ends as designed', async () => {
     const { exitCode, output } = run('demo.ts');
 
     expect([await exitCode, rowsOf(output())]).toEqual([0, rows]);
     expect(output()).toContain('in memory');
   });
 
-  it('shows the same on Redis, again and again', async () => {
+  it('demo.ts shows the same on Redis in repeated runs', async () => {
     const REDIS_URL = await redisUrl();
     for (const time of ['first', 'second']) {
       const { exitCode, output } = run('demo.ts', { REDIS_URL });
@@ -372,7 +372,7 @@ describe('demo.ts', () => {
     }
   });
 
-  it('fits into 80 columns and is plain where there is no terminal', async () => {
+  it('the output of demo.ts fits into 80 columns and has no colours without a terminal', async () => {
     const { exitCode, output } = run('demo.ts');
 
     await exitCode;
@@ -384,7 +384,7 @@ describe('demo.ts', () => {
     expect(output()).not.toContain('\u001B');
   });
 
-  it('ends with 1 when there is no Redis at REDIS_URL', async () => {
+  it('demo.ts exits with 1 when REDIS_URL leads to no Redis', async () => {
     const { exitCode, output } = run('demo.ts', { REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
 
     expect(await exitCode).toBe(1);
@@ -421,7 +421,7 @@ describe('demo.ts', () => {
       row: 9,
       shown: '✗ A forgery            200            refunded 15,000  processed',
     },
-  ])('ends with 1 and says what was expected when $fault', async ({ file, plant, failures, row, shown }) => {
+  ])('demo.ts exits with 1 and prints what was expected when $fault', async ({ file, plant, failures, row, shown }) => {
     const copy = await mkdtemp(join(tmpdir(), 'transfer-callbacks-demo-'));
     onTestFinished(() => rm(copy, { recursive: true }));
     for (const part of ['package.json', 'tsconfig.json', 'src', 'examples']) {

@@ -13,13 +13,13 @@ const manifest = JSON.parse(readText('package.json')) as Package;
 const workflows = listFiles('.github/workflows', '.yml');
 
 describe('the workflows', () => {
-  test.each(workflows)('%s pins each action to a commit, and says which version that is', (path) => {
+  test.each(workflows)('%s pins each action to a commit, and names its version', (path) => {
     const actions = [...readText(path).matchAll(/uses: (.*)/g)].map(([, action = '']) => action);
     expect(actions.length).toBeGreaterThan(0);
     expect(actions.filter((action) => !/^[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action))).toEqual([]);
   });
 
-  test.each(workflows)('%s may read the repository, and not write to it', (path) => {
+  test.each(workflows)('%s may read the repository, but not write to it', (path) => {
     expect(readText(path)).toMatch(/^permissions:\n {2}contents: read$/m);
     expect(readText(path)).not.toMatch(/contents: write|secrets\./);
   });

@@ -74,13 +74,13 @@ describe.each([
     return rows;
   }
 
-  test('books a callback that comes twice once, and ends; and does so again', async () => {
+  test('the example books a callback that comes twice once, and exits, in repeated runs', async () => {
     const { stdout } = await run(example);
     expect(stdout).toMatch(/^The first delivery: processed\nThe second delivery: duplicate\n\[\n {2}\w*\s?\{\n/);
     expect(stdout.match(/status: 'SUCCESS'/g)).toHaveLength(1);
   });
 
-  test('a row is seen by others when the callback has been handled, and not before', async () => {
+  test('a row is visible to others only after the callback has been handled', async () => {
     const callback = transferSucceeded({ amount: 900.5 });
     const seenWithin: unknown[] = [];
     const receiver = receiverWith(async (given, context) => {
@@ -138,7 +138,7 @@ describe("an ORM's own transaction within that of the claim", () => {
           work((text) => manager.query(text)),
         ),
     ],
-  ])('%s: what it rolls back is undone, and nothing else', async (_orm, inTransaction) => {
+  ])('%s: a rollback undoes its own writes and no others', async (_orm, inTransaction) => {
     const callback = transferSucceeded();
     const { id } = callback.data;
     const write = (note: string): string => `INSERT INTO notes VALUES ('${id}', '${note}')`;
@@ -181,7 +181,7 @@ describe('postgres-queue.ts', () => {
     expect(stdout.match(/The job of/g)).toHaveLength(1);
   });
 
-  test('there is one job for each callback, and none for a handler that throws', async () => {
+  test('each callback has one job, and a handler that throws leaves none', async () => {
     const callback = transferSucceeded();
     const failing = receiverWith(async (...given) => {
       await handOff(...given);
@@ -198,7 +198,7 @@ describe('postgres-queue.ts', () => {
     expect(await jobsOf(callback)).toEqual([{ identifier: 'transfer.success' }]);
   });
 
-  test('pg-boss joins the transaction by its db option, as the example says', async () => {
+  test('pg-boss joins the transaction through its db option, as the example shows', async () => {
     const boss = new PgBoss({ connectionString: server.url, schedule: false, supervise: false });
     // `stop` does not wait until its connections are closed: those that the server then ends are errors to it.
     boss.on('error', () => undefined);

@@ -10,7 +10,7 @@ import { findBlocks, findPage, readText, root } from './pages.js';
 
 const readme = findPage('README.md');
 
-test('the two commands «From a clone» are there, and are scripts of the package', () => {
+test('the README shows the two commands «From a clone», which are scripts of the package', () => {
   const { scripts } = JSON.parse(readText('package.json')) as { scripts: object };
   const [, section = ''] = readme.text.split('\n## From a clone\n');
   const [, commands = ''] = /^\n```sh\n(.*?)^```$/ms.exec(section) ?? [];
@@ -29,11 +29,11 @@ test('the README is short enough to be read', () => {
 describe('the quick start', () => {
   const [{ code: quickStart } = expect.fail('The README shows no code.')] = findBlocks(readme, 'ts');
 
-  test('is examples/quick-start.ts', () => {
+  test('the quick start is examples/quick-start.ts', () => {
     expect(readText('examples/quick-start.ts')).toBe(quickStart);
   });
 
-  test('is JavaScript, as the name of its file says', () => {
+  test('the quick start is JavaScript, as the name of its file shows', () => {
     const diagnosticsOf = (code: string): number =>
       ts.transpileModule(code, { fileName: 'server.mjs', reportDiagnostics: true, compilerOptions: { allowJs: true } })
         .diagnostics?.length ?? 0;
@@ -41,7 +41,7 @@ describe('the quick start', () => {
     expect(diagnosticsOf(quickStart)).toBe(0);
   });
 
-  test('prints what the README says, and so does the command that sends it a callback', async () => {
+  test('the quick start and the command that sends it a callback print what the README shows', async () => {
     const [{ code: session } = expect.fail('The README shows no session.')] = findBlocks(readme, 'text');
     const [command = '', ...output] = session.trimEnd().split('\n');
     const args = command.replace('$ npx transfer-callbacks ', '').split(' ');

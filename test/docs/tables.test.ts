@@ -84,7 +84,7 @@ test('docs/handlers.md shows what the service gets when a handler fails', () => 
   );
 });
 
-test('what the README says of the stores is in docs/stores.md', () => {
+test('the store table of the README is also in docs/stores.md', () => {
   const [, section = ''] = findPage('README.md').text.split('\n## Stores\n');
   const rows = section.split('\n## ')[0]?.match(/^\| .*$/gm) ?? [];
   expect(rows.length).toBeGreaterThan(3);
@@ -172,7 +172,7 @@ describe('numbers in the text', () => {
     ['README.md', `${transferScenarios.length} scenarios`],
     ['README.md', `claim expires in ${receiverDefaults.leaseMs / 1_000} s`],
     ['docs/security.md', `${defaultBodyLimitBytes.toLocaleString('en').replace(',', ' ')} bytes`],
-  ])('%s says «%s»', (path, text) => {
+  ])('%s contains «%s»', (path, text) => {
     expect(findPage(path).text).toContain(text);
   });
 });

@@ -159,7 +159,7 @@ describe.each([
     [],
   ],
 ])('%s', (_title, filePath, forbidden, allowed) => {
-  test.each(forbidden)('%s is reported, however it is imported', async (module) => {
+  test.each(forbidden)('%s is reported for each kind of import', async (module) => {
     const ways = [
       `import { planted } from '${module}'; export const used = planted;`,
       `import type { planted } from '${module}'; export type Used = typeof planted;`,
@@ -173,7 +173,7 @@ describe.each([
   });
 
   if (allowed.length > 0) {
-    test.each(allowed)('%s is not', async (module) => {
+    test.each(allowed)('%s is not reported', async (module) => {
       const code = `import { planted } from '${module}'; export const used = planted;`;
       expect(await reportedIn(filePath, code)).toEqual([]);
     });
@@ -184,11 +184,11 @@ test.each([
   "export const later = import('ioredis');",
   "export type Client = import('ioredis').Redis;",
   "export const client = require('ioredis');",
-])('no import hides from the walls: %s', async (code) => {
+])('the import rules find every kind of import: %s', async (code) => {
   expect(await reportedIn('src/stores/planted.ts', code)).toEqual([gate]);
 });
 
-test('nothing in src goes through a wall, and no comment opens a gate', async () => {
+test('no import in src breaks a rule, and no comment disables one', async () => {
   const strict = new ESLint({ ...options, allowInlineConfig: false });
   const results = await strict.lintFiles('src/**/*.ts');
   expect(results.length).toBeGreaterThan(10);
@@ -196,7 +196,7 @@ test('nothing in src goes through a wall, and no comment opens a gate', async ()
   expect(reported).toEqual([]);
 });
 
-test('the walls are on for every file of src', async () => {
+test('the import rules apply to every file of src', async () => {
   const files = (await eslint.lintFiles('src/**/*.ts')).map(({ filePath }) => filePath);
   for (const file of files) {
     const config = (await eslint.calculateConfigForFile(file)) as { rules: Record<string, unknown[]> };

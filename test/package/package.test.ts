@@ -102,7 +102,7 @@ describe('the tarball', () => {
     manifest = await readJson(join(home, 'package.json'));
   });
 
-  test('holds what was built, and what a reader looks for, and nothing else', () => {
+  test('the tarball contains the built files and the documents, and nothing else', () => {
     const built = files.filter((file) =>
       /^dist\/([\w-]+\.(js|cjs|d\.ts|d\.cts)|console\/[a-z]+\.(html|css|js|svg))$/.test(file),
     );
@@ -117,13 +117,13 @@ describe('the tarball', () => {
     expect(built.map((file) => `./${file}`)).toEqual(expect.arrayContaining(targetsOf(manifest.exports)));
   });
 
-  test('is small', async () => {
+  test('the tarball is small', async () => {
     const { size } = await stat(tarball);
     console.info(`The tarball has ${size} bytes, in ${files.length} files.`);
     expect(size).toBeLessThan(tarballLimitBytes);
   });
 
-  test('brings no dependencies, and needs no peer but zod', () => {
+  test('the package has no dependencies, and no required peer except zod', () => {
     const { dependencies = {}, optionalDependencies = {}, bundleDependencies } = manifest;
     expect({ ...dependencies, ...optionalDependencies }).toEqual({});
     expect(bundleDependencies).toBeUndefined();
@@ -132,13 +132,13 @@ describe('the tarball', () => {
     expect(['@types/express', 'express', 'ioredis', 'pg', 'zod']).toEqual(expect.arrayContaining(Object.keys(peers)));
   });
 
-  test('runs nothing when it is installed', () => {
+  test('the package runs no script when it is installed', () => {
     expect(Object.keys(manifest.scripts)).not.toEqual(
       expect.arrayContaining([expect.stringMatching(/^(pre|post)?install$/)]),
     );
   });
 
-  test.each(['js', 'cjs'])('has one copy of each error class in its .%s files', async (ending) => {
+  test.each(['js', 'cjs'])('the tarball has one copy of each error class in its .%s files', async (ending) => {
     const texts = await Promise.all(
       files.filter((file) => file.endsWith(`.${ending}`)).map((file) => readFile(join(home, file), 'utf8')),
     );
@@ -150,13 +150,13 @@ describe('the tarball', () => {
 describe.each(roots)('a project on $title (express $express, zod $zod)', ({ folder, express }) => {
   const at = (...path: string[]): string => join(workshop, folder, ...path);
 
-  test('has got no driver of any store', async () => {
+  test('the project has no driver of any store', async () => {
     const packages = await readdir(at('node_modules'));
     expect(packages).toEqual(expect.arrayContaining([packageName, 'express', 'zod']));
     for (const driver of ['ioredis', 'iovalkey', 'redis', 'pg']) expect(packages).not.toContain(driver);
   });
 
-  test('imports and requires every subpath, with the same names', async () => {
+  test('the project imports and requires every subpath, with the same names', async () => {
     const { exports } = await readJson<Manifest>(at('node_modules', packageName, 'package.json'));
     const modules = Object.keys(exports)
       .filter((subpath) => subpath !== './package.json')
@@ -177,7 +177,7 @@ describe.each(roots)('a project on $title (express $express, zod $zod)', ({ fold
   test.each([
     ['import', 'module', (name: string) => `import '${name}';`],
     ['require', 'commonjs', (name: string) => `require('${name}');`],
-  ])('loads nothing with %s but Express, zod and the root entry itself', async (_, type, load) => {
+  ])('the project loads with %s only Express, zod and the root entry', async (_, type, load) => {
     const peers = await loadedBy(type, load('express') + load('zod') + load('zod/v4'));
     const all = await loadedBy(type, load(packageName));
     const added = [...all].filter((path) => !peers.has(path));
@@ -203,7 +203,7 @@ describe.each(roots)('a project on $title (express $express, zod $zod)', ({ fold
   test.each([
     ['module', `import { transferSandbox } from '${packageName}/sandbox';`],
     ['commonjs', `const { transferSandbox } = require('${packageName}/sandbox');`],
-  ])('serves the page of the sandbox, in a %s', async (type, imports) => {
+  ])('the sandbox serves its page, in a %s', async (type, imports) => {
     const program = `${imports} transferSandbox().then(async (sandbox) => {
       const files = ['', 'app.js', 'style.css', 'icon.svg'].map((name) => fetch(sandbox.consoleUrl + name));
       console.log(JSON.stringify((await Promise.all(files)).map(({ status }) => status)));
@@ -235,7 +235,7 @@ describe.each(roots)('a project on $title (express $express, zod $zod)', ({ fold
   test.each([
     ['ES modules', 'commonjs', (name: string) => `const { prometheusMetrics } = await import('${name}/metrics');`],
     ['CommonJS', 'module', (name: string) => `const { prometheusMetrics } = require('${name}/metrics');`],
-  ])('counts what a receiver of the other kind does with the metrics of %s', async (_, other, load) => {
+  ])('the metrics of %s count the deliveries of a receiver of the other kind', async (_, other, load) => {
     const program = `
       import { createRequire } from 'node:module';
       const require = createRequire(process.cwd() + '/');
@@ -320,7 +320,7 @@ describe('a project without Express', () => {
     await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--no-package-lock'], at());
   }, stepMs);
 
-  test('has got no Express', async () => {
+  test('the project has no Express', async () => {
     expect(await readdir(at('node_modules'))).not.toContain('express');
     expect(await readdir(at('node_modules', '@types'))).not.toContain('express');
   });
@@ -348,13 +348,13 @@ describe('a project without Express', () => {
       'commonjs',
       `const { createServer } = require('node:http'); const { memoryStore, transferCallbackListener } = require('${subpath}');`,
     ],
-  ])('receives callbacks with the listener in %s', async (_, type, imports) => {
+  ])('the listener receives callbacks in %s', async (_, type, imports) => {
     const BODY = JSON.stringify(transferSucceeded({ externalId: 'payout-1' }));
     const printed = await run(process.execPath, [`--input-type=${type}`, '--eval', imports + program], at(), { BODY });
     expect(JSON.parse(printed)).toEqual([200, ['payout-1']]);
   });
 
-  test('has everything there but the router', async () => {
+  test('the package has every export except the router', async () => {
     const names = `console.log(JSON.stringify(Object.keys(await import('${subpath}'))))`;
     const here = JSON.parse(await run(process.execPath, ['--input-type=module', '--eval', names], at())) as string[];
     const whole = Object.keys(await import('transfer-callbacks'));

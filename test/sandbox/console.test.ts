@@ -67,13 +67,13 @@ describe('the Host', () => {
     ['[::1]:4010', 404],
     ['LOCALHOST:4010', 404],
     ['sandbox.localhost', 404],
-  ])('%s is responded to with %d on a path of the service', async (host, status) => {
+  ])('the sandbox responds to the Host %s with %d on a path of the service', async (host, status) => {
     const sandbox = await startSandbox();
     expect((await get(`${sandbox.baseUrl}/transactions/x`, { Host: host })).status).toBe(status);
     expect((await get(String(sandbox.consoleUrl), { Host: host })).status).toBe(status === 404 ? 200 : status);
   });
 
-  test('of a stranger creates no transfer, so that none can have a local port called', async () => {
+  test('a request with a foreign Host creates no transfer, and so calls no local port', async () => {
     const { url, received } = await startMerchant();
     const sandbox = await startSandbox({ finalAfterMs: 0 });
     const headers = { Host: 'evil.example', 'x-api-key': 'sandbox-key', 'x-api-secret': 'sandbox-secret' };
@@ -82,19 +82,19 @@ describe('the Host', () => {
     expect([sandbox.transfers(), received]).toEqual([[], []]);
   });
 
-  test('is needed: HTTP/1.0 without it is refused', async () => {
+  test('an HTTP/1.0 request without a Host is refused', async () => {
     const { baseUrl } = await startSandbox();
     const text = await overSocket(baseUrl, (socket) => socket.write('GET /transactions/x HTTP/1.0\r\n\r\n'));
     expect(parseStatus(text)).toBe(421);
   });
 
-  test('may be the `host` of the sandbox', () => {
+  test('the Host may be the `host` of the sandbox', () => {
     const named = (host: string) => refuseHost({ headers: { host } }, 'Sandbox.internal');
     expect(named('sandbox.internal:4010')).toBeUndefined();
     expect(named('other.internal')).toMatchObject({ status: 421 });
   });
 
-  test('is free on the service of a sandbox that other machines reach, and not on its console', async () => {
+  test('a sandbox that other machines reach accepts any Host on its service, but not on its console', async () => {
     const sandbox = await startSandbox({ host: '0.0.0.0' });
     expect((await get(`${sandbox.baseUrl}/transactions/x`, { Host: 'sandbox' })).status).toBe(404);
     expect((await get(String(sandbox.consoleUrl), { Host: 'sandbox' })).status).toBe(421);
@@ -102,7 +102,7 @@ describe('the Host', () => {
 });
 
 describe('the page', () => {
-  test('is served with a policy that lets nothing but its own files run', async () => {
+  test('the page is served with a policy that allows only its own files', async () => {
     const { consoleUrl } = await startSandbox();
     const { status, headers, body } = await get(String(consoleUrl));
     expect([status, headers['content-type'], body.slice(0, 15)]).toEqual([
@@ -129,7 +129,7 @@ describe('the page', () => {
     expect(Object.keys(headers).filter((name) => name.startsWith('access-control-'))).toEqual([]);
   });
 
-  test('is where a browser is sent from the root, and a merchant is not', async () => {
+  test('the root redirects a browser to the page, and not a merchant', async () => {
     const { baseUrl } = await startSandbox();
     for (const url of [`${baseUrl}/`, `${baseUrl}/console`, `${baseUrl}/console?x`]) {
       const { status, headers } = await get(url, { Accept: 'text/html,*/*' });
@@ -139,7 +139,7 @@ describe('the page', () => {
   });
 
   test.each(['nothing.js', '..%2fconsole.ts', '../console.ts', 'tsconfig.json', 'a/b.js'])(
-    'has no file %s',
+    'the page has no file %s',
     async (name) => {
       const { baseUrl } = await startSandbox();
       const text = await overSocket(baseUrl, (socket) =>
@@ -155,12 +155,12 @@ describe('the page', () => {
     [{ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate' }, 200],
     [{ 'Sec-Fetch-Site': 'same-origin', 'Sec-Fetch-Mode': 'cors' }, 200],
     [{ 'Sec-Fetch-Site': 'none', 'Sec-Fetch-Mode': 'navigate' }, 200],
-  ] as [Record<string, string>, number][])('is responded to %j with %d', async (headers, status) => {
+  ] as [Record<string, string>, number][])('the page responds to %j with %d', async (headers, status) => {
     const { consoleUrl } = await startSandbox();
     expect((await get(String(consoleUrl), headers)).status).toBe(status);
   });
 
-  test('is not there with console: false, where the service has its paths', async () => {
+  test('with console: false there is no page, and the service keeps its paths', async () => {
     const sandbox = await startSandbox({ console: false });
     expect(sandbox.consoleUrl).toBeUndefined();
     for (const path of ['/console/', '/console/events', '/']) {
@@ -181,7 +181,7 @@ describe('a write', () => {
     ['of no browser', {}, 204],
     ['as a form sends it', { 'Content-Type': 'text/plain' }, 415],
     ['without a type', { 'Content-Type': undefined }, 415],
-  ])('%s (%j) is responded to with %d', async (_of, headers, status) => {
+  ])('a write %s (%j) gets %d', async (_of, headers, status) => {
     const sandbox = await startSandbox({ clock: 'manual' });
     const before = await timeOf(sandbox);
     const sent = await post(`${String(sandbox.consoleUrl)}advance`, { ms: 5_000 }, { headers });
@@ -189,7 +189,7 @@ describe('a write', () => {
     expect((await timeOf(sandbox)) - before).toBe(status === 204 ? 5_000 : 0);
   });
 
-  test('with the Origin of the console is accepted where the browser sends no Sec-Fetch-Site', async () => {
+  test('a write with the Origin of the console is accepted if the browser sends no Sec-Fetch-Site', async () => {
     const { baseUrl, consoleUrl } = await startSandbox({ clock: 'manual' });
     const sent = await post(`${String(consoleUrl)}advance`, { ms: 1 }, { headers: { Origin: baseUrl } });
     expect(sent.status).toBe(204);
@@ -203,7 +203,7 @@ describe('a write', () => {
     ['resend', { id: 'unknown' }, 409, 'of a transfer that is final'],
     ['contradict', { id: 'unknown' }, 409, 'of a transfer that is final'],
     ['advance', `{"x":"${'x'.repeat(102_400)}"}`, 413, 'longer than'],
-  ])('to %s that does not fit is refused with its reason (%#)', async (action, body, status, reason) => {
+  ])('an invalid write to %s is refused with the reason (%#)', async (action, body, status, reason) => {
     const { consoleUrl } = await startSandbox({ clock: 'manual' });
     const sent = await post(`${String(consoleUrl)}${action}`, body);
     expect([sent.status, JSON.parse(sent.body)]).toMatchObject([
@@ -212,7 +212,7 @@ describe('a write', () => {
     ]);
   });
 
-  test('that breaks off in its middle harms nothing', async () => {
+  test('an interrupted write has no effect on the sandbox', async () => {
     const { baseUrl, consoleUrl } = await startSandbox({ clock: 'manual' });
     const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1');
     await once(socket, 'connect');
@@ -226,13 +226,13 @@ describe('a write', () => {
     ['advance', 'GET', 'POST'],
     ['events', 'POST', 'GET'],
     ['', 'DELETE', 'GET'],
-  ])('to /console/%s with %s names the method that it takes', async (path, method, allow) => {
+  ])('the response of /console/%s to %s names the allowed method', async (path, method, allow) => {
     const { consoleUrl } = await startSandbox();
     const { status, headers } = await get(String(consoleUrl) + path, {}, method);
     expect([status, headers.allow]).toEqual([405, allow]);
   });
 
-  test('resends, contradicts, and moves time to what is due next', async () => {
+  test('writes resend, contradict, and move time to the next due attempt', async () => {
     const { url } = await startMerchant([500, 200, 200, 422]);
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     await create(sandbox, { externalId: 'one' });
@@ -261,7 +261,7 @@ async function timeOf(sandbox: TransferSandbox): Promise<number> {
 }
 
 describe('the stream', () => {
-  test('begins with the state, and tells each change of a transfer once per turn', async () => {
+  test('the stream begins with the state, and sends each changed transfer once per turn', async () => {
     const { url } = await startMerchant();
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, callbackHeaders: { 'X-Token': 'a' } });
     await create(sandbox, { externalId: 'burst-1' });
@@ -290,7 +290,7 @@ describe('the stream', () => {
     expect(sandbox.attempts).toHaveLength(10);
   });
 
-  test('tells the new time when nothing else has changed', async () => {
+  test('the stream sends the new time when nothing else has changed', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
     const { messages } = await readStream(sandbox);
     await sandbox.advance(60_000);
@@ -302,7 +302,7 @@ describe('the stream', () => {
     }, soon);
   });
 
-  test('begins with the newest 200 transfers, and how many there are', async () => {
+  test('the stream begins with the newest 200 transfers and their total number', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
     for (let made = 0; made < 210; made += 1) await create(sandbox, { externalId: `t-${made}` });
     const { messages } = await readStream(sandbox);
@@ -310,7 +310,7 @@ describe('the stream', () => {
     expect([messages[0]?.data.total, transfers.length, transfers[0]?.externalId]).toEqual([210, 200, 't-10']);
   });
 
-  test('takes 20 readers, and another when one has left', async () => {
+  test('the stream accepts 20 readers, and another one when one has left', async () => {
     const sandbox = await startSandbox();
     const readers = [];
     for (let count = 0; count < 20; count += 1) readers.push(await readStream(sandbox));
@@ -323,14 +323,14 @@ describe('the stream', () => {
     }, soon);
   });
 
-  test('ends with the sandbox', async () => {
+  test('the stream ends when the sandbox closes', async () => {
     const sandbox = await transferSandbox();
     const { ended } = await readStream(sandbox);
     await sandbox.close();
     await ended;
   });
 
-  test('cuts off a reader that has stopped reading', async () => {
+  test('the stream disconnects a reader that has stopped reading', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
     const { port } = new URL(sandbox.baseUrl);
     const socket = connect(Number(port), '127.0.0.1');
@@ -353,7 +353,7 @@ describe('the stream', () => {
     }, soon);
   });
 
-  test('sends a comment where nothing happens, until the last reader has left', async () => {
+  test('the stream sends comments while nothing happens, until the last reader has left', async () => {
     const stream = new ConsoleStream(manualClock(), { commentMs: 5 });
     const { url, close } = await serve((_request, response) => {
       stream.add(response.writeHead(200), {});
@@ -375,19 +375,19 @@ describe('what the page is shown of secrets', () => {
     return messages[0]?.data.settings;
   }
 
-  test('on this machine: those that were given, and that they were', async () => {
+  test('on this machine, the page shows the given secrets', async () => {
     expect(await settings({ apiSecret: 'given', callbackHeaders: { 'X-Token': 'a' } })).toMatchObject({
       ...{ apiSecret: 'given', isDefaultSecret: false, callbackHeaders: { 'X-Token': 'a' } },
     });
   });
 
-  test('where other machines reach it: none', async () => {
+  test('if other machines reach the sandbox, the page shows no secret', async () => {
     const given = { host: '0.0.0.0', apiSecret: 'given', callbackHeaders: { 'X-Token': 'a' } };
     expect(await settings(given)).toMatchObject({ apiSecret: null, callbackHeaders: { 'X-Token': '…' } });
     expect(await settings({ host: '0.0.0.0' })).toMatchObject({ apiSecret: 'sandbox-secret' });
   });
 
-  test('a function for callbackUrl is not called', async () => {
+  test('the page does not call a function for callbackUrl', async () => {
     const callbackUrl = () => expect.fail('called');
     expect(await settings({ callbackUrl })).toMatchObject({ callbackUrl: null, hasCallbackUrl: true });
   });

@@ -29,7 +29,7 @@ function events(sandbox: TransferSandbox): unknown[] {
 }
 
 describe('the events of a transfer', () => {
-  test('tell its life from the creation to the acknowledgement', async () => {
+  test('the events show a transfer from its creation to the acknowledgement', async () => {
     const { url } = await startMerchant([500]);
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     await create(sandbox, { externalId: 'lost-attempts-1' });
@@ -47,7 +47,7 @@ describe('the events of a transfer', () => {
     expect(attempts).toEqual(sandbox.attempts);
   });
 
-  test('name a resend, and not its acknowledgement, which changes nothing', async () => {
+  test('the events contain a resend, but not its acknowledgement, which changes nothing', async () => {
     const { url } = await startMerchant();
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     await create(sandbox, { externalId: 'one' });
@@ -61,7 +61,7 @@ describe('the events of a transfer', () => {
     ]);
   });
 
-  test('have one entry for queries in a row with the same response', async () => {
+  test('the events have one entry for consecutive queries with the same response', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
     await create(sandbox, { externalId: 'query-fails-1' });
     for (let asked = 0; asked < 5; asked += 1) await query(sandbox, 'query-fails-1');
@@ -76,7 +76,7 @@ describe('the events of a transfer', () => {
     ]);
   });
 
-  test('are a copy: a later event does not enter it', async () => {
+  test('the events are a copy that does not get later events', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
     await create(sandbox, {});
     const [before] = sandbox.transfers();
@@ -85,7 +85,7 @@ describe('the events of a transfer', () => {
   });
 });
 
-test('a transfer counts the attempts that are under way', async () => {
+test('a transfer counts its running attempts', async () => {
   let respond: (() => void) | undefined;
   const released = new Promise<void>((resolve) => (respond = resolve));
   const { url, received } = await startMerchant(async (_received, _count, response) => {
@@ -104,7 +104,7 @@ test('a transfer counts the attempts that are under way', async () => {
   expect(sandbox.transfers()).toMatchObject([{ underWay: 0, next: undefined }]);
 });
 
-test('of two deliveries of a transfer, the attempt that is planned first is its next', async () => {
+test('the next attempt of a transfer is the earliest one of its two deliveries', async () => {
   const { url } = await startMerchant([500, 500, 500]);
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
   await create(sandbox, { externalId: 'one' });
@@ -128,7 +128,7 @@ test('an attempt has the Content-Type that was sent and the Retry-After that was
 });
 
 describe('contradict', () => {
-  test('announces the other outcome under the same id, which a correct endpoint refuses', async () => {
+  test('contradict announces the other outcome under the same id, which a correct endpoint refuses', async () => {
     const handled: string[] = [];
     const note = ({ event }: { event: string }): void => void handled.push(event);
     const options = { store: memoryStore(), onSuccess: note, onFailed: note, logger: false } as const;
@@ -150,7 +150,7 @@ describe('contradict', () => {
     expect((await query(sandbox, 'one')).body.data).toMatchObject({ status: 'FAILED' });
   });
 
-  test('takes the place of the contradiction that the scenario flip has planned', async () => {
+  test('contradict replaces the contradiction that the scenario flip has planned', async () => {
     const { url } = await startMerchant();
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     await create(sandbox, { externalId: 'flip-1' });
@@ -160,7 +160,7 @@ describe('contradict', () => {
     expect(sandbox.attempts.map(({ body }) => /"status":"(\w+)"/.exec(body)?.[1])).toEqual(['FAILED', 'SUCCESS']);
   });
 
-  test('rejects for a transfer that is pending, unknown or announced to nobody', async () => {
+  test('contradict rejects for a transfer that is pending, unknown or without a callback URL', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
     const refused = expect.objectContaining({ code: 'INVALID_ARGUMENT' }) as Error;
     await create(sandbox, { externalId: 'pending', callbackUrl: 'http://127.0.0.1:1/' });

@@ -32,7 +32,7 @@ test('a transfer is PENDING until it is final, with a null timestamp', async () 
   ]);
 });
 
-test('what a creation leaves out is made up, so that the documented schema accepts the callback', async () => {
+test('the sandbox makes up the missing fields of a creation, so that the documented schema accepts the callback', async () => {
   const sandbox = await startSandbox({ clock: 'manual' });
   await create(sandbox, { paymentMethod: 'bank', walletNumber: null });
   await create(sandbox, { bankAccount: null });
@@ -47,21 +47,21 @@ test('a field that the sandbox does not know is ignored: the fields of a creatio
   expect((await create(sandbox, { externalId: 'one', beneficiaryName: 7 })).status).toBe(201);
 });
 
-describe('a creation that the sandbox does not understand is refused with 400, and creates nothing:', () => {
+describe('invalid creations', () => {
   test.each([
-    ['no JSON', '{"amount":', 'JSON'],
-    ['no object', '[]', 'object'],
-    ['null', 'null', 'object'],
-    ['too long', JSON.stringify({ reference: 'x'.repeat(110_000) }), 'longer'],
-    ['a callbackUrl that is no text', '{"callbackUrl":7}', '`callbackUrl`'],
-    ['a callbackUrl that is no URL', '{"callbackUrl":"nowhere"}', '`callbackUrl`'],
+    ['a body that is not JSON', '{"amount":', 'JSON'],
+    ['a list as its body', '[]', 'object'],
+    ['null as its body', 'null', 'object'],
+    ['a body that is too long', JSON.stringify({ reference: 'x'.repeat(110_000) }), 'longer'],
+    ['a callbackUrl that is not a string', '{"callbackUrl":7}', '`callbackUrl`'],
+    ['a callbackUrl that is not a URL', '{"callbackUrl":"nowhere"}', '`callbackUrl`'],
     ['a callbackUrl that is not of HTTP', '{"callbackUrl":"ftp://127.0.0.1/"}', '`callbackUrl`'],
-    ['a callbackUrl elsewhere', '{"callbackUrl":"http://203.0.113.7/"}', '`callbackUrl`'],
+    ['a callbackUrl on another host', '{"callbackUrl":"http://203.0.113.7/"}', '`callbackUrl`'],
     ['a callbackUrl at a name that looks local', '{"callbackUrl":"http://127.0.0.1.example.com/"}', '`callbackUrl`'],
     ['a number for externalId', '{"externalId":42}', '`externalId`'],
     ['an empty externalId', '{"externalId":""}', '`externalId`'],
     ['null for externalId', '{"externalId":null}', '`externalId`'],
-    ['text for amount', '{"amount":"250"}', '`amount`'],
+    ['a string for amount', '{"amount":"250"}', '`amount`'],
     ['an amount that no number holds', '{"amount":1e999}', '`amount`'],
     ['a number for currency', '{"currency":950}', '`currency`'],
     ['an object for reference', '{"reference":{}}', '`reference`'],
@@ -71,7 +71,7 @@ describe('a creation that the sandbox does not understand is refused with 400, a
     ['a list for bankAccount', '{"paymentMethod":"bank","bankAccount":[]}', '`bankAccount`'],
     ['a walletNumber for a bank payout', '{"paymentMethod":"bank","walletNumber":"237670000000"}', '`walletNumber`'],
     ['a bankAccount without paymentMethod', '{"bankAccount":{}}', '`bankAccount`'],
-  ])('%s', async (_what, body, named) => {
+  ])('a creation with %s is refused with 400 and creates nothing', async (_what, body, named) => {
     const sandbox = await startSandbox();
     const refused = await create(sandbox, body);
     expect(refused).toEqual({ status: 400, body: errorBody(400) });
@@ -129,7 +129,7 @@ test('with allowOtherHosts a callback URL may be anywhere', async () => {
   expect((await create(sandbox, { callbackUrl: 'https://merchant.example/' })).status).toBe(201);
 });
 
-test('a transfer without a callback URL becomes final and is announced to nobody', async () => {
+test('a transfer without a callback URL becomes final and is not announced', async () => {
   const sandbox = await startSandbox({ clock: 'manual' });
   await create(sandbox, {});
   await sandbox.advance(300_000);
@@ -137,7 +137,7 @@ test('a transfer without a callback URL becomes final and is announced to nobody
   expect(sandbox.transfers()).toMatchObject([{ state: 'SUCCESS', delivered: false, callbackUrl: undefined }]);
 });
 
-test('a merchant that hangs up in the middle of a creation creates nothing', async () => {
+test('a creation creates nothing if the merchant disconnects in the middle', async () => {
   const sandbox = await startSandbox();
   const { hostname, port } = new URL(sandbox.baseUrl);
   const socket = connect(Number(port), hostname);

@@ -19,11 +19,11 @@ test.each<[string, Parameters<typeof explainAnswer>]>([
   ['Nothing listens there', [{ error: 'connect ECONNREFUSED 127.0.0.1:1' }, undefined]],
   ['did not respond in time', [{ error: 'no answer within 10000 ms' }, undefined]],
   ['The connection ended before the response did', [{ error: 'socket hang up' }, undefined]],
-])('«%s» is what is said of an answer (%#)', (sentence, [answer, reason]) => {
+])('the hint «%s» explains its response (%#)', (sentence, [answer, reason]) => {
   expect(explainAnswer(answer, reason)).toContain(sentence);
 });
 
-test('an attempt has its hint', async () => {
+test('an attempt has a hint', async () => {
   const { url } = await startMerchant([404]);
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
   await create(sandbox, {});

@@ -28,7 +28,7 @@ async function createMany(sandbox: Awaited<ReturnType<typeof startSandbox>>, cou
   }
 }
 
-test('with a manual clock, attempts that are due at the same time are under way together', async () => {
+test('with a manual clock, attempts that are due at the same time run concurrently', async () => {
   const together = barrier(20);
   const { url } = await startMerchant(async (_received, _count, response) => {
     await together.arrive();
@@ -40,7 +40,7 @@ test('with a manual clock, attempts that are due at the same time are under way 
   expect(sandbox.attempts.map(({ answer }) => answer)).toEqual(Array(20).fill({ status: 200, body: '' }));
 });
 
-test('at most 100 attempts are under way at one merchant, and the others wait their turn', async () => {
+test('at most 100 attempts run at one merchant concurrently, and the others wait', async () => {
   let underWay = 0;
   let most = 0;
   const together = barrier(100);

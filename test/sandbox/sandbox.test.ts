@@ -30,7 +30,7 @@ describe('time', () => {
     expect(await run()).toEqual(first);
   });
 
-  test('a manual clock does not move by itself, and idle waits for no more than what is under way', async () => {
+  test('a manual clock does not move by itself, and idle waits only for attempts that are running', async () => {
     const { url, received } = await startMerchant();
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, finalAfterMs: 0 });
     await create(sandbox, {});
@@ -40,7 +40,7 @@ describe('time', () => {
     expect(received).toHaveLength(1);
   });
 
-  test('a transfer created while time is advanced is part of it', async () => {
+  test('advance includes a transfer that is created while it runs', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
     const { url } = await startMerchant(async (_received, count, response) => {
       if (count === 1) await create(sandbox, { externalId: 'second', callbackUrl: url });
@@ -66,7 +66,7 @@ describe('time', () => {
     }
   });
 
-  test('every attempt has the time that the schedule wants, whatever the speed and the machine make of it', async () => {
+  test('every attempt has its scheduled time, at any speed and on a busy machine', async () => {
     const { url } = await startMerchant([500, 500, 500, 500]);
     const sandbox = await startSandbox({ speed: 10_000, callbackUrl: url });
     await create(sandbox, {});
@@ -84,7 +84,7 @@ describe('time', () => {
     for (const { plannedAtMs, sentAtMs } of sandbox.attempts) expect(sentAtMs).toBeGreaterThanOrEqual(plannedAtMs);
   });
 
-  test('advance skips the pauses of a clock that runs by itself, and the clock runs on', async () => {
+  test('advance skips the pauses of a running clock, and the clock keeps running', async () => {
     const { url, received } = await startMerchant([500, 500, 500, 500]);
     const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 10 });
     await create(sandbox, {});
@@ -99,7 +99,7 @@ describe('time', () => {
   });
 
   test.each<['manual' | undefined]>([['manual'], [undefined]])(
-    'advance does not go back (clock: %s)',
+    'advance does not move time backwards (clock: %s)',
     async (clock) => {
       const sandbox = await startSandbox({ clock });
       await expect(sandbox.advance(-1)).rejects.toThrow('Expected `ms` to be a whole number from 0');
@@ -124,7 +124,7 @@ describe('time', () => {
   });
 });
 
-test('an attempt tells how long it took and what the response said', async () => {
+test('an attempt has its duration and the body of its response', async () => {
   const answers = [
     '{"outcome":"processed"}',
     '{"error":true,"statusCode":500,"message":"Broken","data":null}',
@@ -170,7 +170,7 @@ describe('secured endpoints', () => {
     expect(sandbox.attempts.map(({ reason }) => reason)).toEqual(['processed', 'processed', 'processed']);
   });
 
-  test('what a function for callbackUrl returns is checked, and what it throws is a 500', async () => {
+  test('the result of a function for callbackUrl is checked, and its error becomes a 500', async () => {
     const elsewhere = await startSandbox({ clock: 'manual', callbackUrl: () => 'http://203.0.113.7/' });
     expect((await create(elsewhere, {})).body).toMatchObject({
       statusCode: 400,
@@ -187,7 +187,7 @@ describe('secured endpoints', () => {
   });
 });
 
-test('a seed repeats its identifiers, and another gives others', async () => {
+test('the same seed makes the same ids, and another seed makes other ids', async () => {
   async function ids(seed?: number): Promise<string[]> {
     const sandbox = await startSandbox({ clock: 'manual', seed });
     for (const request of [{}, { externalId: 'x' }, {}]) await create(sandbox, request);
@@ -199,7 +199,7 @@ test('a seed repeats its identifiers, and another gives others', async () => {
   for (const each of first) expect(each).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12} /);
 });
 
-test('resend delivers the same bytes again, with attempts of its own', async () => {
+test('resend delivers the same bytes again, with new attempts', async () => {
   const { url, bodies } = await startMerchant([200, 500, 200]);
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, scenario: 'success' });
   await create(sandbox, { externalId: 'one' });
@@ -215,7 +215,7 @@ test('resend delivers the same bytes again, with attempts of its own', async () 
   expect(new Set(bodies()).size).toBe(1);
 });
 
-test('resend delivers what its scenario kept back', async () => {
+test('resend delivers a callback that the scenario withheld', async () => {
   const { url, received } = await startMerchant();
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, scenario: 'no-callback' });
   await create(sandbox, { externalId: 'one' });
@@ -225,7 +225,7 @@ test('resend delivers what its scenario kept back', async () => {
   expect(sandbox.transfers()).toMatchObject([{ delivered: true }]);
 });
 
-test('what transfers() hands out is a copy', async () => {
+test('transfers() returns a copy', async () => {
   const sandbox = await startSandbox({ clock: 'manual' });
   await create(sandbox, {});
   await sandbox.advance(1_000);
@@ -234,7 +234,7 @@ test('what transfers() hands out is a copy', async () => {
   expect(sandbox.transfers()[0]?.callback?.data.amount).toBe(15_000);
 });
 
-test('onAttempt hears of every attempt, and what it throws is a warning', async () => {
+test('onAttempt is called for every attempt, and an error that it throws becomes a warning', async () => {
   const warnings = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
   onTestFinished(() => {
     warnings.mockRestore();
@@ -257,7 +257,7 @@ test('onAttempt hears of every attempt, and what it throws is a warning', async 
 });
 
 describe('close', () => {
-  test('in the middle of an attempt, breaks it off, frees the port, and lets idle go', async () => {
+  test('close aborts a running attempt, frees the port, and ends the wait of idle', async () => {
     const { url, received } = await startMerchant(() => undefined);
     const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 0, port: await freePort() });
     await create(sandbox, {});
@@ -273,7 +273,7 @@ describe('close', () => {
     expect(again.baseUrl).toBe(sandbox.baseUrl);
   });
 
-  test('forgets what is due, and idle does not wait for it', async () => {
+  test('close cancels scheduled work, and idle does not wait for it', async () => {
     const { url } = await startMerchant();
     const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 2_000_000 });
     await create(sandbox, {});
@@ -283,7 +283,7 @@ describe('close', () => {
     expect(sandbox.attempts).toEqual([]);
   });
 
-  test('leaves a manual clock with nothing to do', async () => {
+  test('close leaves no work on a manual clock', async () => {
     const { url, received } = await startMerchant();
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     await create(sandbox, { externalId: 'one' });
@@ -328,7 +328,7 @@ describe('options', () => {
     await expect(starting).rejects.toThrow(message);
   });
 
-  test('setScenario wants a scenario, and a transfer that is yet to come', async () => {
+  test('setScenario accepts only a known scenario and a transfer that does not exist yet', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
     await create(sandbox, { externalId: 'there' });
     expect(() => {
@@ -339,7 +339,7 @@ describe('options', () => {
     }).toThrow('Expected `scenario` to be one of');
   });
 
-  test('a port that is taken is said to be', async () => {
+  test('starting rejects when the port is taken', async () => {
     const taken = await startSandbox();
     const starting = transferSandbox({ port: Number(new URL(taken.baseUrl).port) });
     await expect(starting).rejects.toMatchObject({ code: 'EADDRINUSE' });
@@ -366,14 +366,14 @@ function errorOf(answer: AttemptAnswer): string | undefined {
 }
 
 describe('an attempt', () => {
-  test('whose answer has no length ends with the connection', async () => {
+  test('an attempt whose response has no length ends with the connection', async () => {
     const { url } = await startMerchant((_received, _count, response) => {
       response.socket?.end('HTTP/1.1 202 Accepted\r\nConnection: close\r\n\r\nas long as it lasts');
     });
     expect(await attemptCallback(url, '{}')).toMatchObject({ status: 202 });
   });
 
-  test('that is answered with another protocol has no answer', async () => {
+  test('an attempt gets no response if the server switches to another protocol', async () => {
     const { url } = await startMerchant((_received, _count, response) => {
       response.socket?.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
     });
@@ -386,29 +386,29 @@ describe('an attempt', () => {
     ['http://127.0.0.1:1/', /ECONNREFUSED/],
     ['http://localhost:1/', /ECONNREFUSED/],
     ['https://127.0.0.1:1/', /ECONNREFUSED/],
-  ])('at %s ends with an error, not a rejection', async (url, error) => {
+  ])('an attempt at %s resolves with an error and does not reject', async (url, error) => {
     expect(errorOf(await attemptCallback(url, '{}'))).toMatch(error);
   });
 
-  test('that was aborted before it began is not sent', async () => {
+  test('an attempt that was aborted before it began is not sent', async () => {
     const { url, received } = await startMerchant();
     expect(await attemptCallback(url, '{}', { signal: AbortSignal.abort() })).toEqual({ error: 'aborted' });
     expect(received).toEqual([]);
   });
 
-  test('whose connection is cut without a word has no answer', async () => {
+  test('an attempt gets no response if the connection is cut', async () => {
     const { url } = await startMerchant((_received, _count, response) => response.destroy());
     expect(await attemptCallback(url, Buffer.from('{}'))).toEqual({ error: 'socket hang up' });
   });
 
-  test('whose answer breaks off in its middle has no answer', async () => {
+  test('an attempt gets no response if it is cut in the middle', async () => {
     const { url } = await startMerchant((_received, _count, response) => {
       response.writeHead(200, { 'Content-Length': 9 }).write('half', () => response.destroy());
     });
     expect(await attemptCallback(url, '{}')).toEqual({ error: 'answer cut short' });
   });
 
-  test('in pieces stops when the merchant cuts the connection', async () => {
+  test('an attempt that is sent in pieces stops when the merchant cuts the connection', async () => {
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
       socket.once('data', () => socket.destroy());

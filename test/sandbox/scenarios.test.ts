@@ -17,7 +17,7 @@ async function play(scenario: TransferScenario, answering?: Answering | readonly
 
 const statusOf = async (sandbox: Parameters<typeof query>[0]) => (await query(sandbox, 'one')).body.data?.status;
 
-test('success: the first 2xx, whichever, ends the delivery', async () => {
+test('success: any first 2xx ends the delivery', async () => {
   const { sandbox, bodies } = await play('success', [204]);
   await sandbox.advance(longEnoughMs);
   expect(course(sandbox)).toEqual([[0, 1, 204]]);
@@ -41,7 +41,7 @@ test('without 2xx there are exactly 4 attempts, 0, 30, 90 and 210 s after the fi
   expect(delivered).toBe(false);
 });
 
-test('failed: says why, and a query says the same', async () => {
+test('failed: the callback and a query show the same failureReason', async () => {
   const { sandbox, bodies } = await play('failed');
   await sandbox.advance(longEnoughMs);
   const { event, data } = JSON.parse(String(bodies()[0])) as TransferCallback;
@@ -49,14 +49,14 @@ test('failed: says why, and a query says the same', async () => {
   expect((await query(sandbox, 'one')).body.data).toEqual(data);
 });
 
-test('no-callback: only a query tells the outcome', async () => {
+test('no-callback: only a query shows the outcome', async () => {
   const { sandbox, received } = await play('no-callback');
   await sandbox.advance(longEnoughMs);
   expect(received).toEqual([]);
   expect(await statusOf(sandbox)).toBe('SUCCESS');
 });
 
-test('late-callback: comes 10 minutes after the outcome, which a query knows at once', async () => {
+test('late-callback: the callback comes 10 minutes after the outcome, which a query shows immediately', async () => {
   const { sandbox, received } = await play('late-callback');
   await sandbox.advance(1_000 + 599_999);
   expect(received).toEqual([]);
@@ -65,7 +65,7 @@ test('late-callback: comes 10 minutes after the outcome, which a query knows at 
   expect(received).toHaveLength(1);
 });
 
-test('early-callback: is answered before the creation is', async () => {
+test('early-callback: the callback is acknowledged before the service responds to the creation', async () => {
   const order: string[] = [];
   const { sandbox, created } = await play('early-callback', (_received, _count, response) => {
     order.push('callback');
@@ -77,14 +77,14 @@ test('early-callback: is answered before the creation is', async () => {
   expect(sandbox.transfers()).toMatchObject([{ state: 'SUCCESS', delivered: true }]);
 });
 
-test('early-callback: a merchant who waits for the creation first gets it after the attempt timeout', async () => {
+test('early-callback: a merchant that waits for the creation first gets its response after the attempt timeout', async () => {
   const { url } = await startMerchant(() => undefined);
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, attemptTimeoutMs: 50 });
   expect((await create(sandbox, { externalId: 'early-callback' })).status).toBe(201);
   expect(course(sandbox)).toEqual([[0, 1, 'no answer within 50 ms']]);
 });
 
-test('duplicate: is acknowledged, and comes once more', async () => {
+test('duplicate: the acknowledged callback is sent once more', async () => {
   const { sandbox, bodies } = await play('duplicate', [500]);
   await sandbox.advance(longEnoughMs);
   expect(course(sandbox)).toEqual([
@@ -95,7 +95,7 @@ test('duplicate: is acknowledged, and comes once more', async () => {
   expect(new Set(bodies()).size).toBe(1);
 });
 
-test('burst: ten copies are under way at once', async () => {
+test('burst: ten copies arrive concurrently', async () => {
   let release: () => void = () => undefined;
   const all = new Promise<void>((resolve) => (release = resolve));
   const { sandbox, bodies } = await play('burst', async (_received, count, response) => {
@@ -108,7 +108,7 @@ test('burst: ten copies are under way at once', async () => {
   expect(new Set(bodies()).size).toBe(1);
 });
 
-test('lost-attempts: the first two never arrive', async () => {
+test('lost-attempts: the first two attempts never arrive', async () => {
   const { sandbox, received } = await play('lost-attempts');
   await sandbox.advance(longEnoughMs);
   expect(course(sandbox)).toEqual([
@@ -119,7 +119,7 @@ test('lost-attempts: the first two never arrive', async () => {
   expect(received).toHaveLength(1);
 });
 
-test('answer-lost: what the merchant answered is not heard, and the callback comes again', async () => {
+test('answer-lost: the response of the merchant is lost, and the callback is sent again', async () => {
   const { sandbox, bodies } = await play('answer-lost');
   await sandbox.advance(longEnoughMs);
   expect(course(sandbox)).toEqual([
@@ -152,7 +152,7 @@ test('flip: FAILED is acknowledged, then SUCCESS comes for the same id, once', a
   expect(await statusOf(sandbox)).toBe('SUCCESS');
 });
 
-test('malformed: the first attempt is cut short, the next is right', async () => {
+test('malformed: the first attempt is cut short, and the next one is complete', async () => {
   const { sandbox, bodies } = await play('malformed', [400]);
   await sandbox.advance(longEnoughMs);
   const [cut = '', whole = ''] = bodies();
@@ -161,13 +161,13 @@ test('malformed: the first attempt is cut short, the next is right', async () =>
   expect(sandbox.attempts.map(({ body }) => body)).toEqual([cut, whole]);
 });
 
-test('wrong-content-type: the first attempt says text/plain, the next application/json', async () => {
+test('wrong-content-type: the first attempt has text/plain, and the next one has application/json', async () => {
   const { sandbox, received } = await play('wrong-content-type', [415]);
   await sandbox.advance(longEnoughMs);
   expect(received.map(({ headers }) => headers['content-type'])).toEqual(['text/plain', 'application/json']);
 });
 
-test('query-lags: a query says PENDING until a minute after the outcome', async () => {
+test('query-lags: a query shows PENDING until a minute after the outcome', async () => {
   const { sandbox, received } = await play('query-lags');
   await sandbox.advance(1_000 + 59_999);
   expect(received).toHaveLength(1);
@@ -176,7 +176,7 @@ test('query-lags: a query says PENDING until a minute after the outcome', async 
   expect(await statusOf(sandbox)).toBe('SUCCESS');
 });
 
-test('query-fails: two queries are answered 500, and the next is not', async () => {
+test('query-fails: the service responds 500 to two queries, and 200 to the next one', async () => {
   const { sandbox } = await play('query-fails');
   const statuses = [];
   for (let count = 0; count < 3; count += 1) statuses.push((await query(sandbox, 'one')).status);
@@ -194,7 +194,7 @@ test('a scenario is chosen by setScenario, else by the beginning of the external
   ]);
 });
 
-test('every scenario has a name of its own and a line that describes it', () => {
+test('every scenario has a unique name and a description of one line', () => {
   expect(new Set(transferScenarios.map(({ name }) => name)).size).toBe(15);
   for (const { description } of transferScenarios) expect(description).toMatch(/^[A-Z][^\n]+\.$/);
 });

@@ -54,7 +54,7 @@ describe('service §2.1, the transaction', () => {
     expect(sandbox.transfers()[0]?.finalAtMs).toBe(Date.parse('2026-01-15T10:30:01.000Z'));
   });
 
-  test('§2.1: every transfer has an id of its own', async () => {
+  test('§2.1: every transfer has a unique id', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
     for (let count = 0; count < 50; count += 1) await create(sandbox, {});
     expect(new Set(sandbox.transfers().map(({ id }) => id)).size).toBe(50);
@@ -231,7 +231,7 @@ describe('service §6, events', () => {
     expect(received).toHaveLength(4);
   });
 
-  test('§6.5: where no callback arrives, a query tells the outcome, in the fields of a callback', async () => {
+  test('§6.5: if no callback arrives, a query shows the outcome, in the fields of a callback', async () => {
     const { sandbox, received } = await announce({ externalId: 'no-callback-1' });
     expect(received).toEqual([]);
     const { body } = await query(sandbox, 'no-callback-1');

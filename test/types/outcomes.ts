@@ -1,4 +1,4 @@
-// What `receive` answers and `onOutcome` is told, narrowed by the name of the outcome.
+// `receive` resolves with an outcome and `onOutcome` gets it, narrowed by its name.
 import { expectTypeOf } from 'vitest';
 import {
   TransferCallbackError,

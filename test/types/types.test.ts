@@ -18,7 +18,7 @@ test.each([
   ['5', '@types/express'],
   ['4', '@types/express4'],
 ])(
-  'the types are as promised, and refuse what they must, with the types of Express %s',
+  'the types accept and refuse what test/types shows, with the types of Express %s',
   (major, types) => {
     const { compilerOptions } = config;
     const paths = { ...compilerOptions.paths, express: [`./node_modules/${types}/index.d.ts`] };
