@@ -70,7 +70,7 @@ export type StoreRecord =
  * A call that fails must reject. The receiver sets its own deadline for each call.
  */
 export interface CallbackStore<Tx = undefined> {
-  /** Whether `settle` also commits the handler's own writes. If it fails, all of them are rolled back. */
+  /** Whether `settle` also commits the handler's own writes. If it fails they are rolled back, unless only its reply was lost. */
   readonly transactional?: boolean;
   /**
    * Whether a claim may queue for up to `queueMs` before it begins, for a client of a pool for example. The receiver
