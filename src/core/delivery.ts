@@ -36,10 +36,16 @@ export function toDeliveryName(token: string): string {
   return token.replace(/(-\d+)\.\d+$/, '$1');
 }
 
-/** Parses a name that `deliveryNames` has made. Returns `undefined` for any other text. */
+/** Parses the name of a delivery. Returns `undefined` for a text of another form. */
 export function readDelivery(name: string): DeliveryOrigin | undefined {
   const [time = '', host = '', pid = '', last = ''] = name.split('/');
   const at = new Date(time);
   if (Number.isNaN(at.getTime()) || !/^\d+$/.test(pid) || host === '' || last === '') return undefined;
   return { at, host, pid: Number(pid) };
+}
+
+/** Returns who holds a claim and since when, for people, as far as its token tells. */
+export function describeHolder(token: string): { by?: string; since?: Date } {
+  const origin = readDelivery(token);
+  return origin === undefined ? {} : { by: `${origin.host}, process ${origin.pid}`, since: origin.at };
 }

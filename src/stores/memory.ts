@@ -1,5 +1,5 @@
 import { onlyKnownOptions, wholeNumber } from '../core/checks.js';
-import { readDelivery } from '../core/delivery.js';
+import { describeHolder } from '../core/delivery.js';
 import type { Claim, ClaimRequest, InspectableStore, Lease, StoreRecord } from '../core/store.js';
 
 /** Options of `memoryStore`. */
@@ -176,11 +176,6 @@ function toLease(table: Table, entry: Entry, leaseMs: number, retentionMs: numbe
       return Promise.resolve();
     },
   };
-}
-
-function describeHolder(token: string): { by?: string; since?: Date } {
-  const origin = readDelivery(token);
-  return origin === undefined ? {} : { by: `${origin.host}, process ${origin.pid}`, since: origin.at };
 }
 
 /** A monotonic clock in whole milliseconds; small integers are cheap to store. */

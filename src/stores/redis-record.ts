@@ -1,4 +1,4 @@
-import { readDelivery } from '../core/delivery.js';
+import { describeHolder } from '../core/delivery.js';
 import { TransferCallbackError } from '../core/errors.js';
 import type { StoreRecord } from '../core/store.js';
 import { toText } from './redis-commands.js';
@@ -42,12 +42,12 @@ export function toStoreRecord(key: string, reply: unknown): StoreRecord {
   const record = parseRecord(key, value);
   // A client can be set to reply with strings for numbers. Negative if the time is not known.
   const leftMs = Number(left);
-  const origin = readDelivery(record.token);
+  const holder = describeHolder(record.token);
   if (record.state === 'claimed') {
     return {
       state: 'claimed',
       delivery: record.token,
-      ...(origin && { by: `${origin.host}, process ${origin.pid}`, since: origin.at }),
+      ...holder,
       ...(leftMs >= 0 && { leaseLeftMs: leftMs }),
     };
   }
@@ -56,7 +56,7 @@ export function toStoreRecord(key: string, reply: unknown): StoreRecord {
     fingerprint: record.fingerprint,
     delivery: record.token,
     // The record has no time. The delivery came in before it was settled.
-    ...(origin && { settledAt: origin.at }),
+    ...(holder.since && { settledAt: holder.since }),
     ...(leftMs >= 0 && { expiresAt: new Date(Date.now() + leftMs) }),
   };
 }
