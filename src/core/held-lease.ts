@@ -131,7 +131,7 @@ export class HeldLease<Tx> implements Abortable {
       const isHeld = (await store.renew(this.#lease)) || this.#state !== 'running' || (await this.#claimAgain());
       if (!isHeld && this.#state === 'running') this.#lose();
     } catch (error) {
-      // The next renewal runs before the lease expires.
+      // The next renewal runs before the lease expires, unless the event loop is blocked.
       if (this.#renewalError === undefined && this.#state === 'running') {
         logger.warn(
           { ...this.#names, err: error },

@@ -33,7 +33,7 @@ export class Inspection<Tx> {
 
   constructor(terms: InspectionTerms<Tx>) {
     this.#terms = terms;
-    this.#deadlines = new TimerQueue(terms.times.storeTimeoutMs);
+    this.#deadlines = new TimerQueue(terms.times.storeTimeoutMs, { extendsWhenBlocked: true });
   }
 
   async inspect(id: string): Promise<InspectedCallback> {

@@ -53,9 +53,15 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
     | undefined;
   /** Replaces the documented schema, for when the service changes a field. Must be synchronous. */
   schema?: CallbackSchema<C> | undefined;
-  /** How long a verifier may take, in milliseconds; then the delivery is `unauthorized`. Default 5 000. */
+  /**
+   * How long a verifier may take, in milliseconds; then the delivery is `unauthorized`. Extended once, by
+   * its own length, if it passes while the event loop is blocked. Default 5 000.
+   */
   verifyTimeoutMs?: number | undefined;
-  /** How long `confirm` may take, in milliseconds; then the delivery is `unconfirmed`. Default 10 000. */
+  /**
+   * How long `confirm` may take, in milliseconds; then the delivery is `unconfirmed`. Extended like `verifyTimeoutMs`.
+   * Default 10 000.
+   */
   confirmTimeoutMs?: number | undefined;
   /** How long a delivery waits for another one that holds the claim, in milliseconds. Default 10 000. */
   inFlightWaitMs?: number | undefined;
@@ -66,7 +72,10 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
   leaseMs?: number | undefined;
   /** How long a delivery waits for its handler, in milliseconds; then it is `timed_out`. Default 20 000. */
   handlerTimeoutMs?: number | undefined;
-  /** How long a single call of the store may take, in milliseconds. Default 2 000; under a third of `leaseMs`. */
+  /**
+   * How long a single call of the store may take, in milliseconds. Extended like `verifyTimeoutMs`. Default 2 000; under
+   * a third of `leaseMs`.
+   */
   storeTimeoutMs?: number | undefined;
   /**
    * How long a settled callback is remembered, in milliseconds. Default 7 days; over 90 000, because the service's

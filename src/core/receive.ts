@@ -43,8 +43,8 @@ export class Receiver<C extends CallbackShape, Tx> {
     const { store, logger } = options;
     const timedStore = new TimedStore(tracedStore(store), options);
     this.#claims = new Claims(timedStore, options);
-    this.#verifyDeadlines = new TimerQueue(options.verifyTimeoutMs);
-    this.#confirmDeadlines = new TimerQueue(options.confirmTimeoutMs);
+    this.#verifyDeadlines = new TimerQueue(options.verifyTimeoutMs, { extendsWhenBlocked: true });
+    this.#confirmDeadlines = new TimerQueue(options.confirmTimeoutMs, { extendsWhenBlocked: true });
     this.#handlerDeadlines = new TimerQueue(options.handlerTimeoutMs);
     // Heartbeats must not keep the process alive.
     const heartbeats = new TimerQueue(options.leaseMs / renewalsPerLease, { keepAlive: false });

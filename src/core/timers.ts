@@ -8,26 +8,37 @@ export interface ScheduledCall {
   next: ScheduledCall;
 }
 
+/** Returns whether the event loop was blocked when a timer of `dueAt` should have run: it runs over 50 ms late. */
+export function wasBlocked(dueAt: number): boolean {
+  return performance.now() - dueAt > 50;
+}
+
 /**
  * A timer queue for one duration. Equal delays expire in the order they were set, so one Node timer serves all of
  * them: a timer per delivery cost as much as everything else in `receive` except validation. With `keepAlive: false`
  * the queue does not keep the process alive.
+ *
+ * With `extendsWhenBlocked: true`, calls whose time passes while the event loop is blocked wait for the duration once
+ * more. Meanwhile this process could neither send a command nor read its reply, so a healthy server would look silent.
  *
  * `onDue` must not throw. It runs in the async context of the queue: a caller that needs its own must restore it.
  */
 export class TimerQueue {
   readonly #ms: number;
   readonly #keepAlive: boolean;
+  readonly #extendsWhenBlocked: boolean;
   /** Sentinel of the circular list. */
   readonly #sentinel: ScheduledCall;
   /** Left running, unref'd, when the queue is empty: the next call will need it. */
   #timer: NodeJS.Timeout | undefined;
+  #timerDueAt = 0;
   /** The timer serves all deliveries, so it must not keep the async context of the delivery that started it. */
   readonly #context = new AsyncResource('transfer-callbacks:timer');
 
-  constructor(ms: number, { keepAlive = true } = {}) {
+  constructor(ms: number, { keepAlive = true, extendsWhenBlocked = false } = {}) {
     this.#ms = ms;
     this.#keepAlive = keepAlive;
+    this.#extendsWhenBlocked = extendsWhenBlocked;
     const sentinel = { dueAt: Infinity, onDue: () => undefined } as unknown as ScheduledCall;
     this.#sentinel = sentinel.previous = sentinel.next = sentinel;
   }
@@ -54,12 +65,22 @@ export class TimerQueue {
     if (this.#sentinel.next === this.#sentinel) this.#timer?.unref();
   }
 
-  #startTimer(afterMs: number): void {
-    this.#timer = this.#context.runInAsyncScope(() => setTimeout(this.#onTimeout, afterMs));
+  #startTimer(afterMs: number, onTimeout = this.#onTimeout): void {
+    this.#timerDueAt = performance.now() + afterMs;
+    this.#timer = this.#context.runInAsyncScope(() => setTimeout(onTimeout, afterMs));
     if (!this.#keepAlive) this.#timer.unref();
   }
 
   readonly #onTimeout = (): void => {
+    const isEmpty = this.#sentinel.next === this.#sentinel;
+    if (this.#extendsWhenBlocked && !isEmpty && wasBlocked(this.#timerDueAt)) {
+      this.#startTimer(this.#ms, this.#runNextTurn);
+    } else {
+      this.#runNextTurn();
+    }
+  };
+
+  readonly #runNextTurn = (): void => {
     // After a long task, Node runs timers before it reads sockets. Without this turn of the event loop, a store call
     // whose reply has already reached the socket would count as late.
     setImmediate(this.#runDueCalls);

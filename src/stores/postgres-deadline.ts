@@ -1,9 +1,10 @@
+import { wasBlocked } from '../core/timers.js';
+
 /**
- * Calls `onDue` after `ms`, and not before the event loop has read its sockets once more: while the loop was busy, the
- * reply may have come. Does nothing if `ms` is `undefined`. Returns the function that cancels it. Keeps no process alive.
+ * Calls `onDue` after `ms`, and not before the event loop has read its sockets once more: while it was blocked, the reply
+ * may have come. Returns the function that cancels it. Keeps no process alive.
  */
-export function setDeadline(ms: number | undefined, onDue: () => void): () => void {
-  if (ms === undefined) return () => undefined;
+export function setTimer(ms: number, onDue: () => void): () => void {
   let turn: NodeJS.Immediate | undefined;
   const timer = setTimeout(() => {
     turn = setImmediate(onDue);
@@ -11,6 +12,22 @@ export function setDeadline(ms: number | undefined, onDue: () => void): () => vo
   return () => {
     clearTimeout(timer);
     clearImmediate(turn);
+  };
+}
+
+/**
+ * Sets a timer for the reply of the server. Waits for `ms` once more if the event loop was blocked when the time passed.
+ * Does nothing if `ms` is `undefined`. Returns the function that cancels it.
+ */
+export function setDeadline(ms: number | undefined, onDue: () => void): () => void {
+  if (ms === undefined) return () => undefined;
+  const dueAt = performance.now() + ms;
+  let cancel = setTimer(ms, () => {
+    if (wasBlocked(dueAt)) cancel = setTimer(ms, onDue);
+    else onDue();
+  });
+  return () => {
+    cancel();
   };
 }
 

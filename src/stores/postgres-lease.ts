@@ -1,7 +1,7 @@
 import { TransferCallbackError } from '../core/errors.js';
 import type { Lease } from '../core/store.js';
 import { transactionEnded } from './postgres-control.js';
-import { nextTurn, setDeadline } from './postgres-deadline.js';
+import { nextTurn, setTimer } from './postgres-deadline.js';
 import { Fence } from './postgres-fence.js';
 import type { Checkout, PgClient } from './postgres-pool.js';
 
@@ -35,7 +35,7 @@ export class TransactionLease implements Lease<PgClient> {
     this.#terms = terms;
     this.#fence = new Fence(checkout.client);
     this.tx = this.#fence.tx;
-    this.#cancelLapse = setDeadline(terms.leaseMs, this.#lose);
+    this.#cancelLapse = setTimer(terms.leaseMs, this.#lose);
     checkout.onBroken = this.#lose;
   }
 
@@ -45,7 +45,7 @@ export class TransactionLease implements Lease<PgClient> {
     await nextTurn();
     if (this.#isOver()) return false;
     this.#cancelLapse();
-    this.#cancelLapse = setDeadline(this.#terms.leaseMs, this.#lose);
+    this.#cancelLapse = setTimer(this.#terms.leaseMs, this.#lose);
     return true;
   };
 

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { TimerQueue, type ScheduledCall } from '../../src/core/timers.js';
+import { blockEventLoop } from '../support/block.js';
 import { fakeClock } from './support.js';
 
 describe('deadlines of one length', () => {
   beforeEach(fakeClock);
   afterEach(() => {
+    vi.restoreAllMocks();
     vi.useRealTimers();
   });
 
@@ -63,6 +65,48 @@ describe('deadlines of one length', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  /** Returns a function that makes the next timers so much later than they should be. */
+  function blockable(): (ms: number) => void {
+    let blockedMs = 0;
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + blockedMs);
+    return (ms) => (blockedMs += ms);
+  }
+
+  test('deadlines that pass while the event loop is blocked are extended once, by their own length', async () => {
+    const block = blockable();
+    const queue = new TimerQueue(1_000, { extendsWhenBlocked: true });
+    const fallen: string[] = [];
+    queue.set(() => fallen.push('a'));
+    const b = queue.set(() => fallen.push('b'));
+    await vi.advanceTimersByTimeAsync(500);
+    queue.set(() => fallen.push('c'));
+    block(51);
+    await vi.advanceTimersByTimeAsync(600);
+    queue.set(() => fallen.push('d'));
+    queue.clear(b);
+    await vi.advanceTimersByTimeAsync(899);
+    expect(fallen).toEqual([]);
+    // Blocked again: there is no third time.
+    block(1_000);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(fallen).toEqual(['a', 'c', 'd']);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('a deadline that passes 50 ms late, or in a queue that does not extend it, is not extended', async () => {
+    const block = blockable();
+    const fallen: string[] = [];
+    new TimerQueue(1_000, { extendsWhenBlocked: true }).set(() => fallen.push('extends'));
+    block(50);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(fallen).toEqual(['extends']);
+    new TimerQueue(1_000).set(() => fallen.push('does not'));
+    block(5_000);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(fallen).toEqual(['extends', 'does not']);
+  });
+
   test('deadlines of one length share one timer', () => {
     const queue = new TimerQueue(1_000);
     for (let turn = 0; turn < 100; turn += 1) queue.clear(queue.set(() => undefined));
@@ -85,6 +129,20 @@ test('deadlines keep the process alive exactly while there are any', () => {
     queue.clear(b);
     expect(timers()).toBe(others);
   }
+});
+
+test('an extended deadline keeps the process alive until it is cleared', async () => {
+  const queue = new TimerQueue(1_000, { extendsWhenBlocked: true });
+  const first = queue.set(() => undefined);
+  blockEventLoop(1_100);
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  const before = timers();
+  queue.clear(first);
+  expect(timers()).toBe(before - 1);
+  const second = queue.set(() => undefined);
+  expect(timers()).toBe(before);
+  queue.clear(second);
+  expect(timers()).toBe(before - 1);
 });
 
 test('deadlines with keepAlive: false never keep the process alive', () => {

@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createClient } from 'redis';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
+import { blockEventLoop } from '../support/block.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 
 let server: RedisServer;
@@ -18,11 +20,6 @@ afterAll(async () => {
   redis.disconnect();
   await server.stop();
 });
-
-/** Holds up this whole process, as a long synchronous job does. */
-function holdUp(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-}
 
 test('a process that reads the reply to its claim too late runs no callback that another has settled', async () => {
   const onSuccess = vi.fn();
@@ -48,9 +45,23 @@ test('a reply of the store that came in time counts although the event loop was 
   const deliveries = Array.from({ length: 10 }, () => receiver.receive(transferSucceeded()));
   await new Promise((resolve) => setImmediate(resolve));
   // Time enough for Redis to reply on a busy machine.
-  holdUp(3_000);
+  blockEventLoop(3_000);
   const outcomes = await Promise.all(deliveries);
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(deliveries.map(() => 'processed'));
+});
+
+test('a command that the client could not send while the event loop was blocked is not late', async () => {
+  const client = await createClient({ url: server.url }).connect();
+  onTestFinished(() => {
+    client.destroy();
+  });
+  const receiver = receiverOf({ store: redisStore(client) });
+  const deliveries = Array.from({ length: 300 }, () => receiver.receive(transferSucceeded()));
+  // node-redis sends the commands at the end of this turn, some 100 at a time. The deadline of a call of
+  // the store, 2 s, has passed by then.
+  blockEventLoop(2_200);
+  const outcomes = await Promise.all(deliveries);
+  expect(outcomes.filter(({ outcome }) => outcome === 'processed')).toHaveLength(300);
 });
 
 test('2 000 copies of one callback cost Redis some dozens of commands', async () => {

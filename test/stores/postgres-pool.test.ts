@@ -5,6 +5,7 @@ import { Pool, type PoolClient } from 'pg';
 import { postgresStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { blockEventLoop } from '../support/block.js';
 import { forkApp, hasEnded, kill } from '../support/child.js';
 import type { PostgresAppOptions } from '../support/postgres-app.js';
 import { book, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
@@ -221,7 +222,7 @@ test('a claim is granted whose reply came in time while the event loop was busy'
   });
   await Promise.resolve();
   // Longer than timeoutMs, and long enough for PostgreSQL to reply on a busy machine.
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
+  blockEventLoop(2_000);
   const claim = await claiming;
   expect(claim.state).toBe('claimed');
   if (claim.state === 'claimed') expect(await claim.lease.settle()).toEqual({ overlapped: false });
