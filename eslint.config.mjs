@@ -7,6 +7,6 @@ const compat = new FlatCompat({ baseDirectory: fileURLToPath(new URL('.', import
 
 export default [
   // The scripts of the console are checked by tsc and in a browser; the rules are for TypeScript.
-  { ignores: ['dist/', 'coverage/', 'bench/', 'test/package/projects/', 'src/sandbox/console/'] },
+  { ignores: ['dist/', '.test/', 'coverage/', 'bench/', 'test/package/projects/', 'src/sandbox/console/'] },
   ...compat.config(createRequire(import.meta.url)('./.eslintrc.cjs')),
 ];

@@ -1,5 +1,5 @@
 import { cp } from 'node:fs/promises';
-import { extname } from 'node:path';
+import { extname, join } from 'node:path';
 import { defineConfig } from 'tsup';
 
 const libraries = {
@@ -11,7 +11,7 @@ const libraries = {
   testing: 'src/testing/index.ts',
 };
 
-export default defineConfig({
+export default defineConfig(({ outDir = 'dist' }) => ({
   entry: { ...libraries, cli: 'src/cli/index.ts' },
   format: ['esm', 'cjs'],
   target: 'node20',
@@ -26,6 +26,6 @@ export default defineConfig({
     // The browser runs these files as they are.
     const shipped = new Set(['', '.html', '.css', '.js', '.svg']);
     const filter = (path: string): boolean => shipped.has(extname(path));
-    await cp('src/sandbox/console', 'dist/console', { recursive: true, filter });
+    await cp('src/sandbox/console', join(outDir, 'console'), { recursive: true, filter });
   },
-});
+}));

@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -32,9 +31,8 @@ const unset = {
 
 /** Starts the command line as a process. */
 export function start(args: readonly string[], { env, terminal = false, stdin = '', cwd = root }: Surroundings = {}) {
-  const modules = [import.meta.resolve('tsx'), ...(terminal ? [import.meta.resolve('./as-terminal.ts')] : [])];
-  const imports = modules.flatMap((module) => ['--import', module]);
-  const child = spawn(process.execPath, [...imports, join(root, 'src/cli/index.ts'), ...args], {
+  const imports = terminal ? ['--import', import.meta.resolve('./as-terminal.mjs')] : [];
+  const child = spawn(process.execPath, [...imports, inject('cli'), ...args], {
     cwd,
     env: { ...process.env, ...unset, TERM: 'xterm-256color', ...env },
   });

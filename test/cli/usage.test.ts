@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, inject, test, vi } from 'vitest';
 import { transferScenarios } from 'transfer-callbacks/sandbox';
 import { longestLine, root, run, start } from './support.js';
 
@@ -122,7 +122,7 @@ describe('wrong arguments are named in one line, with exit code 2:', () => {
 });
 
 test('output that cannot be written is exit code 1, with the reason', async () => {
-  const command = `exec "${process.execPath}" --import tsx src/cli/index.ts --version >/dev/full`;
+  const command = `exec "${process.execPath}" "${inject('cli')}" --version >/dev/full`;
   const full = spawn('sh', ['-c', command], { cwd: root });
   const [code] = (await once(full, 'close')) as [number];
   expect(code).toBe(process.platform === 'linux' ? 1 : code);

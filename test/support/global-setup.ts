@@ -1,14 +1,55 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'tsup';
 import type { TestProject } from 'vitest/node';
 import { findBinary } from './redis.js';
 
-/** Runs once, before the first test, and provides what the files of this run need of the machine. */
-export default async function prepareMachine({ vitest }: TestProject): Promise<void> {
-  const files = vitest.state.getPaths().map((path) => readFileSync(path, 'utf8'));
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** The file of the command line, built for this run. */
+    cli: string;
+  }
+}
+
+/** Another run at the same time has another folder. */
+const cliFolder = fileURLToPath(new URL(`../../.test/${process.pid}`, import.meta.url));
+
+/** Runs once, before the first test, and provides what the files of this run need. Returns what runs after the last. */
+export default async function prepareRun(project: TestProject): Promise<() => void> {
+  const paths = project.vitest.state.getPaths();
+  const files = paths.map((path) => readFileSync(path, 'utf8'));
   const need = (support: string): boolean => files.some((file) => file.includes(`/support/${support}.js`));
   if (need('redis')) await requireRedis();
   if (need('postgres')) createPostgresUser();
+  const usesCli = paths.some((path) => /\/test\/(cli|ops)\//.test(path));
+  if (usesCli || files.some((file) => file.includes('/cli/support.js'))) {
+    await buildCli();
+    project.provide('cli', join(cliFolder, 'cli.js'));
+    project.onTestsRerun(buildCli);
+  }
+  return removeCli;
+}
+
+/** Builds the command line: a process that compiles it first takes three times as long to start. */
+async function buildCli(): Promise<void> {
+  try {
+    await build({ format: 'esm', dts: false, outDir: cliFolder, silent: true });
+  } catch (error) {
+    removeCli();
+    endRun(error);
+  }
+}
+
+function removeCli(): void {
+  rmSync(cliFolder, { recursive: true, force: true });
+}
+
+/** Ends the run with the message alone. If the setup threw, Vitest would also print that it found no test files. */
+function endRun(error: unknown): never {
+  console.error((error as Error).message);
+  process.exit(1);
 }
 
 /** Ends the run if this machine has no Redis. */
@@ -16,9 +57,7 @@ async function requireRedis(): Promise<void> {
   try {
     await findBinary();
   } catch (error) {
-    // If this function threw, Vitest would also print that it found no test files.
-    console.error((error as Error).message);
-    process.exit(1);
+    endRun(error);
   }
 }
 

@@ -2,7 +2,7 @@
 import { WriteStream } from 'node:tty';
 
 // Node's own methods: they look at the environment alone.
-const { getColorDepth, hasColors } = WriteStream.prototype as unknown as Record<string, unknown>;
+const { getColorDepth, hasColors } = WriteStream.prototype;
 for (const stream of [process.stdout, process.stderr]) {
   Object.assign(stream, { isTTY: true, columns: 80, getColorDepth, hasColors });
 }
