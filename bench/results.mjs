@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { testGuarantees } from './guarantees.mjs';
 import { measureInProcess } from './in-process.mjs';
+import { measureProfile } from './profile.mjs';
 import { measureScale, scaleParts } from './scale.mjs';
 import { drawChart, themes } from './support/chart.mjs';
 import { databaseVersions } from './support/databases.mjs';
@@ -32,6 +33,12 @@ const parts = {
       packages: [root],
       layers: true,
     }),
+  profile: (quick) =>
+    measureProfile({
+      rounds: quick ? 3 : 15,
+      requests: quick ? 3_200 : 6_400,
+      warmUpRequests: quick ? 9_600 : 64_000,
+    }),
   guarantees: (quick) => testGuarantees({ quick }),
   sockets: (quick) =>
     measureSockets({
@@ -41,24 +48,22 @@ const parts = {
       only: /(?:)/,
       by: 'throughput',
     }),
-  ...Object.fromEntries(
-    scaleParts.map((name) => [
-      name,
-      (quick) => measureScale({ names: [name], quick, redisIds: 1_000_000, postgresRows: 1_000_000 }),
-    ]),
-  ),
+  ...Object.fromEntries(scaleParts.map((name) => [name, (quick) => measureScale({ names: [name], quick, ...sizes })])),
 };
-/** No part takes half as long, even on a slow machine. */
-const mostMinutes = 10;
+/** No part takes half as long, even on a slow machine and with ten million records. */
+const mostMinutes = 20;
 
 const { values: options, positionals: names } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     render: { type: 'boolean', default: false },
     out: { type: 'string' },
+    'redis-ids': { type: 'string', default: '1000000' },
+    'postgres-rows': { type: 'string', default: '1000000' },
   },
   allowPositionals: true,
 });
+const sizes = { redisIds: Number(options['redis-ids']), postgresRows: Number(options['postgres-rows']) };
 const unknown = names.find((name) => !(name in parts));
 if (unknown !== undefined)
   throw new Error(`Expected a part to be one of ${Object.keys(parts).join(', ')}, got ${unknown}.`);

@@ -3,8 +3,9 @@ import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startPostgres, startRedis } from './support/databases.mjs';
-import { ask, canPin, moveToCore1, startNode, stop } from './support/processes.mjs';
-import { median } from './support/statistics.mjs';
+import { measureLoad, warmUp } from './support/load.mjs';
+import { canPin, moveToCore1, startNode, stop } from './support/processes.mjs';
+import { median, medianOf } from './support/statistics.mjs';
 import { columns, variants } from './variants.mjs';
 
 /**
@@ -30,13 +31,15 @@ export async function measureSockets({ rounds, seconds, connectionCounts, only, 
     for (const { name, file, args } of chosen) {
       servers.push({ name, server: await start(`servers/${file}`, args, { env, core: 0 }) });
     }
-    for (const { server } of servers) await warmUp(generator, server, seconds);
+    for (const { server } of servers) {
+      await warmUp(() => measureLoad(generator, [server], 32, 500 * seconds), 30_000, 5_000 * seconds);
+    }
     const tables = [];
     for (const connections of connectionCounts) {
       const results = new Map(servers.map(({ name }) => [name, []]));
       for (let round = 0; round < rounds; round += 1) {
         for (const { name, server } of servers) {
-          results.get(name).push(await measure(generator, server, connections, 1_000 * seconds));
+          results.get(name).push(await measureLoad(generator, [server], connections, 1_000 * seconds));
           await redis.command('FLUSHALL', 'SYNC');
         }
       }
@@ -50,29 +53,13 @@ export async function measureSockets({ rounds, seconds, connectionCounts, only, 
   }
 }
 
-async function measure(generator, server, connections, durationMs) {
-  const before = await ask(server, 'cpu');
-  const result = await ask(generator, { ports: [server.ready], connections, durationMs });
-  return { ...result, cpuMicros: ((await ask(server, 'cpu')) - before) / result.count };
-}
-
-/** Until V8 has compiled what it will: a server that is measured before may look half as fast as it is. */
-async function warmUp(generator, server, seconds) {
-  const giveUpAt = performance.now() + 5_000 * seconds;
-  for (let answered = 0; answered < 30_000 && performance.now() < giveUpAt;) {
-    const { count } = await measure(generator, server, 32, 500 * seconds);
-    answered += count;
-  }
-}
-
 function toRow(variant, results, by) {
   const own = results.get(variant.name);
-  const middle = (field) => median(own.map((result) => result[field]));
   const fields = ['perSecond', 'cpuMicros', 'p50Ms', 'p99Ms', 'generatorBusy'];
   return {
     name: variant.name,
     own: variant.own === true,
-    ...Object.fromEntries(fields.map((field) => [field, middle(field)])),
+    ...Object.fromEntries(fields.map((field) => [field, medianOf(own, field)])),
     ratios: columns.map(({ baseOf }) => toRatio(own, results.get(baseOf(variant)), by)),
   };
 }

@@ -1,5 +1,11 @@
 // Steady load over sockets on one server or several, and what it costs.
-import { ask, startNode, stop } from '../support/processes.mjs';
+import { measureLoad, warmUp } from '../support/load.mjs';
+import { startNode, stop } from '../support/processes.mjs';
+import { medianOf } from '../support/statistics.mjs';
+
+/** How many requests V8 needs to compile what it will, for each server. */
+const warmUpRequests = 30_000;
+const longestWarmUpMs = 30_000;
 
 /** Starts servers and a generator of load. `ownCore` keeps the servers on core 0; otherwise they may use both. */
 export async function startLoad({ file, args, env, workers = 1, ownCore = false }) {
@@ -17,18 +23,15 @@ export async function startLoad({ file, args, env, workers = 1, ownCore = false 
     throw error;
   }
   const [generator, ...servers] = processes;
-  const cpu = async () => {
-    let micros = 0;
-    for (const server of servers) micros += await ask(server, 'cpu');
-    return micros;
-  };
+  const measure = (connections, durationMs) => measureLoad(generator, servers, connections, durationMs);
   return {
     end,
-    /** Sends fresh callbacks for so long. Resolves with the figures of the generator, and the servers' processor time. */
-    async measure(connections, durationMs) {
-      const before = await cpu();
-      const result = await ask(generator, { ports: servers.map(({ ready }) => ready), connections, durationMs });
-      return { ...result, cpuMicros: ((await cpu()) - before) / result.count };
-    },
+    measure,
+    warmUp: (connections) => warmUp(() => measure(connections, 1_000), workers * warmUpRequests, longestWarmUpMs),
   };
+}
+
+/** The median of one field as text. */
+export function middle(results, field, digits = 2) {
+  return medianOf(results, field).toFixed(digits);
 }

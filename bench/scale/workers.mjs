@@ -1,39 +1,50 @@
 import { startRedis, startRedisCluster } from '../support/databases.mjs';
-import { startLoad } from './load.mjs';
+import { middle, startLoad } from './load.mjs';
 
-/** One worker and four, on one Redis and on a Cluster of three masters, all on this machine. */
+const connections = 64;
+
+/**
+ * One worker and four, on one Redis and on a Cluster of three masters, all on this machine. They run from the beginning
+ * to the end and take turns in each round, because the machine may be slower in one minute than in the next.
+ */
 export async function measureWorkers({ quick }) {
-  const durationMs = quick ? 500 : 4_000;
-  const rows = [];
-  const measure = async (name, args, env, workers) => {
-    const load = await startLoad({ file: 'package.mjs', args, env, workers });
-    try {
-      for (let warmUp = 0; warmUp < 2; warmUp += 1) await load.measure(64, durationMs / 2);
-      const { perSecond, cpuMicros, p50Ms, p99Ms } = await load.measure(64, durationMs);
-      rows.push([name, workers, perSecond.toFixed(0), cpuMicros.toFixed(1), p50Ms.toFixed(2), p99Ms.toFixed(2)]);
-    } finally {
-      await load.end();
+  const [rounds, durationMs] = quick ? [1, 500] : [9, 2_000];
+  const loads = [];
+  let redis;
+  let cluster;
+  const start = async (name, args, env) => {
+    for (const workers of [1, 4]) {
+      const load = await startLoad({ file: 'package.mjs', args, env, workers });
+      loads.push({ name, workers, load, results: [] });
     }
   };
-  const redis = await startRedis();
   try {
-    const env = { REDIS_PORT: String(redis.port) };
-    for (const workers of [1, 4]) await measure('one Redis', ['listener', 'ioredis'], env, workers);
+    redis = await startRedis();
+    cluster = await startRedisCluster();
+    await start('one', ['listener', 'ioredis'], { REDIS_PORT: String(redis.port) });
+    await start('Cluster, three masters', ['listener', 'cluster'], { REDIS_NODES: JSON.stringify(cluster.nodes) });
+    if (!quick) for (const { load } of loads) await load.warmUp(connections);
+    for (let round = 0; round < rounds; round += 1) {
+      for (const { load, results } of loads) results.push(await load.measure(connections, durationMs));
+    }
   } finally {
-    await redis.stop();
-  }
-  const cluster = await startRedisCluster();
-  try {
-    const env = { REDIS_NODES: JSON.stringify(cluster.nodes) };
-    for (const workers of [1, 4]) await measure('Cluster, three masters', ['listener', 'cluster'], env, workers);
-  } finally {
-    await cluster.stop();
+    for (const { load } of loads) await load.end();
+    await redis?.stop();
+    await cluster?.stop();
   }
   return [
     {
-      title: 'Workers: listener on ioredis, 64 connections; servers, Redis and load share the cores of one machine',
+      title: `Workers: listener on ioredis, ${connections} connections; servers, Redis and load share the cores of one machine`,
       columns: ['Redis', 'workers', 'per second', 'Node, µs', 'p50, ms', 'p99, ms'],
-      rows,
+      rows: loads.map(({ name, workers, results }) => [
+        name,
+        workers,
+        middle(results, 'perSecond', 0),
+        middle(results, 'cpuMicros', 1),
+        middle(results, 'p50Ms'),
+        middle(results, 'p99Ms'),
+      ]),
+      note: `Medians of ${rounds} rounds.`,
     },
   ];
 }

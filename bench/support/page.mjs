@@ -1,6 +1,7 @@
 // The page of the results, in Markdown.
 import { markOf } from '../guarantees.mjs';
 import { ownShares } from '../in-process.mjs';
+import { toTable } from '../profile.mjs';
 import { scaleParts } from '../scale.mjs';
 import { columns } from '../variants.mjs';
 import { toMarkdown } from './tables.mjs';
@@ -14,6 +15,7 @@ export function writePage(data) {
     data.sockets && socketsSection(data.sockets),
     data.guarantees && guaranteesSection(data.guarantees),
     data['in-process'] && inProcessSection(data['in-process']),
+    data.profile && profileSection(data.profile),
     scaleSection(data),
     versionsSection(data),
   ];
@@ -87,29 +89,36 @@ const situationsText = `- **copy after success**: a second delivery is acknowled
 
 function inProcessSection({ run, figures }) {
   const [{ cpuMicros }] = ownShares(figures);
+  const toRow = ({ name, cpuMicros: micros, ratio }) => [emphasize(name), micros.toFixed(1), ratio.toFixed(2)];
   return [
     '## Processor time',
     `${describe(run)} On memory, without sockets.`,
     toMarkdown({
       title: 'Processor time of a delivery',
       columns: ['', 'µs', '/ L1'],
-      rows: figures.map(({ name, cpuMicros: micros, ratio }) => [
-        /^(router|listener)/.test(name) ? `**${name}**` : name,
-        micros.toFixed(1),
-        ratio.toFixed(2),
-      ]),
+      rows: figures.map(toRow),
       note: `The package's own share, listener less floor: ${cpuMicros.toFixed(1)} µs.`,
     }),
   ].join('\n\n');
 }
 
+function profileSection({ run, figures }) {
+  return ['## Where the time goes', describe(run), toMarkdown(emphasizeRows(toTable(figures)))].join('\n\n');
+}
+
+const emphasize = (name) => (/^(router|listener)/.test(name) ? `**${name}**` : name);
+const emphasizeRows = (table) => ({
+  ...table,
+  rows: table.rows.map(([name, ...cells]) => [emphasize(name), ...cells]),
+});
+
 function scaleSection(data) {
   const measured = scaleParts.filter((name) => name in data);
   if (measured.length === 0) return undefined;
-  const tables = measured.flatMap((name) => data[name].figures);
-  return ['## Scale', `${describe(data[measured[0]].run)} All of it on one machine.`, ...tables.map(toMarkdown)].join(
-    '\n\n',
+  const parts = measured.map((name) =>
+    [describe(data[name].run), ...data[name].figures.map(emphasizeRows).map(toMarkdown)].join('\n\n'),
   );
+  return ['## Scale', 'Each part on one machine.', ...parts].join('\n\n');
 }
 
 function versionsSection(data) {

@@ -4,6 +4,11 @@ export function percentile(values, share) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 }
 
+/** The median of one field of many measurements. */
+export function medianOf(results, field) {
+  return median(results.map((result) => result[field]));
+}
+
 export function median(values) {
   const sorted = Float64Array.from(values).sort();
   const middle = Math.floor(sorted.length / 2);
