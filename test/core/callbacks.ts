@@ -1,0 +1,122 @@
+import { expect } from 'vitest';
+import { memoryStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { toAnswer } from '../../src/http/answers.js';
+import fc from '../support/fast-check.js';
+import { errorBody } from '../support/post.js';
+
+export type Json = Record<string, unknown>;
+export interface Loose {
+  event: unknown;
+  data: Json;
+}
+
+export const bankAccount = { accountNumber: '10005000010123456789', holder: { name: 'Élodie' } };
+export const bankPayout = { paymentMethod: 'bank', walletNumber: null, bankAccount } as const;
+export const shapes: [string, () => TransferCallback][] = [
+  ['a success to a wallet', () => transferSucceeded()],
+  ['a success to a bank account', () => transferSucceeded(bankPayout)],
+  ['a failure to a wallet', () => transferFailed()],
+  ['a failure to a bank account', () => transferFailed(bankPayout)],
+];
+
+export const textFields = [
+  'id',
+  'externalId',
+  'reference',
+  'currency',
+  'provider',
+  'timestamp',
+  'externalReference',
+  'vouchercode',
+];
+
+/** What a receiver makes of a body, what the wire says, and which callbacks have reached a handler. */
+export async function received(body: unknown) {
+  const handled: TransferCallback[] = [];
+  const note = (callback: TransferCallback): number => handled.push(callback);
+  const receiver = transferCallbackReceiver({ store: memoryStore(), onSuccess: note, onFailed: note, logger: false });
+  const outcome = await receiver.receive(body);
+  const { status, body: said } = toAnswer(outcome);
+  return { outcome, handled, status, body: said };
+}
+
+/** Expects a body to be refused, for exactly these places in it, the first of which the answer names. */
+export async function expectRefused(body: unknown, ...paths: string[]): Promise<void> {
+  const { outcome, handled, status, body: said } = await received(body);
+  const issues = outcome.outcome === 'invalid' ? outcome.issues : [];
+  expect(outcome.outcome).toBe('invalid');
+  // One place may have several faults: an empty list is no text, and too short a one.
+  expect([...new Set(issues.map(({ path }) => path.join('.')))]).toEqual(paths);
+  const where = paths[0] === '' ? '' : `: see ${paths[0] ?? ''}`;
+  expect([status, said]).toEqual([400, errorBody(400, `This is not a documented callback${where}.`)]);
+  expect(handled).toEqual([]);
+}
+
+export function changed(callback: TransferCallback, data: Json): Loose {
+  return { event: callback.event, data: { ...callback.data, ...data } };
+}
+
+/** Any text whatsoever, lone surrogates and control characters included. */
+export const text = fc.string({
+  unit: fc.oneof(
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+    fc.constantFrom('\ud800', '\udfff', '\u202e'),
+  ),
+});
+export const id = fc
+  .string({
+    unit: fc.oneof(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }), fc.constantFrom('"', ',', '😀', '付')),
+    minLength: 1,
+    maxLength: 60,
+  })
+  .filter((value) => /^[^\p{Cc}\p{Cf}\p{Cs}]+$/u.test(value) && Array.from(value).length <= 255);
+export const amount = fc
+  .oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }))
+  .filter((value) => !Number.isInteger(value) || Number.isSafeInteger(value));
+export const timestamp = fc
+  .date({ min: new Date('0000-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true })
+  .map((date) => date.toISOString());
+export const record = fc.dictionary(
+  text.filter((key) => key !== '__proto__'),
+  fc.jsonValue(),
+);
+const known = new Set([
+  ...textFields,
+  'amount',
+  'status',
+  'failureReason',
+  'walletNumber',
+  'bankAccount',
+  'paymentMethod',
+]);
+const extra = record.map((all) => Object.fromEntries(Object.entries(all).filter(([name]) => !known.has(name))));
+
+/** Any callback that is valid: of each shape, with any values and any further fields. */
+export const validCallback: fc.Arbitrary<Loose> = fc
+  .record({
+    facts: fc.record({
+      id,
+      externalId: text,
+      reference: text,
+      amount,
+      currency: text,
+      provider: text,
+      timestamp,
+      externalReference: text,
+      vouchercode: text,
+    }),
+    payout: fc.oneof(
+      fc.record({ paymentMethod: fc.constant('mobile_money'), walletNumber: text, bankAccount: fc.constant(null) }),
+      fc.record({ paymentMethod: fc.constant('bank'), walletNumber: fc.constant(null), bankAccount: record }),
+    ),
+    ending: fc.oneof(
+      fc.record({ status: fc.constant('SUCCESS'), failureReason: fc.constant(null) }),
+      fc.record({ status: fc.constant('FAILED'), failureReason: fc.option(text) }),
+    ),
+    extra,
+  })
+  .map(({ facts, payout, ending, extra }) => ({
+    event: ending.status === 'SUCCESS' ? 'transfer.success' : 'transfer.failed',
+    data: { ...extra, ...facts, ...payout, ...ending },
+  }));

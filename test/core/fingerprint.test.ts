@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest';
+import { transferCallbackSchema, type TransferCallback } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { toFingerprint } from '../../src/core/facts.js';
+import fc from '../support/fast-check.js';
+import { amount, record, text, validCallback } from './callbacks.js';
+
+describe('the fingerprint', () => {
+  const facts = fc.record({
+    status: fc.constantFrom('SUCCESS' as const, 'FAILED' as const),
+    amount,
+    currency: text,
+    externalId: text,
+  });
+  const quoting = fc.string({ unit: fc.constantFrom('"', ',', '\\', '[', ']', ' ', '1', 'X', '\u2028', '\ud800') });
+  const trickyFacts = fc.record({
+    status: fc.constantFrom('SUCCESS' as const, 'FAILED' as const),
+    amount,
+    currency: quoting,
+    externalId: quoting,
+  });
+  const of = (data: Record<string, unknown>): string =>
+    toFingerprint({ data: { id: 'x', ...data } } as unknown as TransferCallback);
+
+  test('the fingerprint is plain JSON of the four facts', () => {
+    const { data } = transferSucceeded({ externalId: 'payout "1", \\2', amount: 0.1 });
+    expect(of({ ...data })).toBe('["SUCCESS",0.1,"XAF","payout \\"1\\", \\\\2"]');
+  });
+
+  test('the fingerprint is the same for the same facts, whatever else differs', () => {
+    fc.assert(
+      fc.property(facts, record, record, (same, one, other) => {
+        expect(of({ ...one, ...same })).toBe(of({ ...other, ...same }));
+      }),
+    );
+  });
+
+  test('the fingerprint differs when one of the facts differs', () => {
+    const change = fc.oneof(
+      fc.record({ currency: text }),
+      fc.record({ externalId: text }),
+      fc.record({ amount }),
+      fc.constantFrom({ status: 'SUCCESS' }, { status: 'FAILED' }),
+    );
+    fc.assert(
+      fc.property(facts, change, (before, difference) => {
+        const after = { ...before, ...difference };
+        const equal = (Object.keys(before) as (keyof typeof before)[]).every((name) => before[name] === after[name]);
+        expect(of(before) === of(after)).toBe(equal);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('the fingerprint is unambiguous: no quote or comma in one fact makes it another', () => {
+    fc.assert(
+      fc.property(trickyFacts, trickyFacts, (one, other) => {
+        const equal = (Object.keys(one) as (keyof typeof one)[]).every((name) => one[name] === other[name]);
+        expect(of(one) === of(other)).toBe(equal);
+        const { amount, ...texts } = one;
+        // What was written can be read back.
+        expect(JSON.parse(of(one))).toEqual([texts.status, amount + 0, texts.currency, texts.externalId]);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('the fingerprint of an amount differs from that of its text', () => {
+    expect(of({ status: 'SUCCESS', amount: 1, currency: 'XAF', externalId: 'a' })).not.toBe(
+      of({ status: 'SUCCESS', amount: '1', currency: 'XAF', externalId: 'a' }),
+    );
+  });
+
+  test('every valid callback is the same, with the same fingerprint, after it was JSON', () => {
+    fc.assert(
+      fc.property(validCallback, (callback) => {
+        const parsed = transferCallbackSchema.parse(callback);
+        const again = transferCallbackSchema.parse(JSON.parse(JSON.stringify(callback)));
+        // JSON has no -0.
+        expect(JSON.stringify(again)).toBe(JSON.stringify(parsed));
+        expect(toFingerprint(again)).toBe(toFingerprint(parsed));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
