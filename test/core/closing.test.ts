@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type HandlerContext } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { recordingLogger } from '../support/logger.js';
 import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
 
-beforeEach(fakeClock);
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 describe('close', () => {
+  beforeEach(fakeClock);
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
   test('close lets running handlers finish and refuses new deliveries', async () => {
     const work = later();
     const receiver = receiverOf({ onSuccess: () => work.promise });
@@ -125,5 +126,33 @@ describe('close', () => {
       code: 'INVALID_ARGUMENT',
       message: 'Expected `timeoutMs` to be a whole number from 0 to 2147483647, got -1.',
     });
+  });
+});
+
+describe('what close leaves', () => {
+  test('resolves with the ids that it left, and logs them', async () => {
+    const logger = recordingLogger();
+    const onSuccess = vi.fn(never);
+    const receiver = receiverOf({ logger, storeTimeoutMs: 20, onSuccess });
+    const ids = ['first', 'second'];
+    for (const id of ids) void receiver.receive(transferSucceeded({ id }));
+    await vi.waitUntil(() => onSuccess.mock.calls.length === 2);
+    expect(await receiver.close({ timeoutMs: 0 })).toEqual({ unfinished: 2, ids });
+    expect(logger.lines).toEqual([
+      {
+        level: 'warn',
+        message:
+          'The receiver has closed, and 2 of its handlers or recordings still run; their leases expire within 15000 ms.',
+        details: { ids },
+      },
+    ]);
+  });
+
+  test('logs nothing if it left nothing', async () => {
+    const logger = recordingLogger();
+    const receiver = receiverOf({ logger });
+    await receiver.receive(transferSucceeded());
+    expect(await receiver.close()).toEqual({ unfinished: 0, ids: [] });
+    expect(logger.lines).toEqual([]);
   });
 });

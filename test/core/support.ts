@@ -1,10 +1,11 @@
-import { vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import {
   memoryStore,
   transferCallbackReceiver,
   type CallbackStore,
   type Lease,
   type ReceiverOptions,
+  type StoreRecord,
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
 
@@ -33,6 +34,51 @@ export function storeWith(
     },
   };
 }
+
+/** A memory store that knows its records, and can forget them. */
+export function knowingStore(): Required<Pick<CallbackStore, 'claim' | 'read' | 'forget'>> {
+  let memory = memoryStore();
+  const records = new Map<string, StoreRecord>();
+  return {
+    async claim(key, request) {
+      const claim = await memory.claim(key, request);
+      if (claim.state !== 'claimed') return claim;
+      const { token, fingerprint } = request;
+      records.set(key, { state: 'claimed', delivery: token });
+      const { lease } = claim;
+      return {
+        ...claim,
+        lease: {
+          ...lease,
+          async settle() {
+            const settled = await lease.settle();
+            records.set(key, { state: 'settled', fingerprint, delivery: token, settledAt: new Date() });
+            return settled;
+          },
+          async release() {
+            await lease.release();
+            records.delete(key);
+          },
+        },
+      };
+    },
+    read: (key) => Promise.resolve(records.get(key) ?? { state: 'free' }),
+    forget(key, fingerprint) {
+      const record = records.get(key);
+      if (record?.state !== 'settled' || record.fingerprint !== fingerprint) return Promise.resolve(false);
+      records.delete(key);
+      // The memory store itself cannot forget one: there is one key in each of these tests.
+      memory = memoryStore();
+      return Promise.resolve(true);
+    },
+  };
+}
+
+/** How `inspect` and `forget` refuse an id that is none. */
+export const invalidId = {
+  code: 'INVALID_ARGUMENT',
+  message: expect.stringMatching(/^Expected `id` to be 1 to 255/) as string,
+};
 
 /** A promise and its ends. */
 export function later<T = void>(): {

@@ -1,0 +1,142 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { ForgottenCallback, Logger, TransferCallbackReceiver } from 'transfer-callbacks';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { recordingLogger } from '../support/logger.js';
+import { invalidId, knowingStore, later, receiverOf } from './support.js';
+
+describe('forget', () => {
+  /** A callback that was handled, and the fingerprint that `inspect` shows of it. */
+  async function settle(
+    receiver: TransferCallbackReceiver,
+  ): Promise<{ id: string; settled: string; delivery: string }> {
+    const callback = transferSucceeded({ id: 'payout' });
+    const { delivery } = await receiver.receive(callback);
+    const record = await receiver.inspect(callback.data.id);
+    if (record.state !== 'settled') expect.fail();
+    return { id: callback.data.id, settled: record.fingerprint, delivery };
+  }
+
+  const why = { by: 'ana@example.com', reason: 'The ledger was restored from yesterday.' };
+
+  test('lets the next delivery run the handler again, with a line before and after, and tells its channel', async () => {
+    const published: unknown[] = [];
+    const note = (message: unknown): void => void published.push(message);
+    subscribe('transfer-callbacks:forgotten', note);
+    onTestFinished(() => void unsubscribe('transfer-callbacks:forgotten', note));
+    const logger = recordingLogger();
+    const onSuccess = vi.fn();
+    const receiver = receiverOf({ store: knowingStore(), logger, onSuccess });
+    const { id, settled, delivery } = await settle(receiver);
+
+    expect(await receiver.forget(id, { settled, ...why })).toBe(true);
+
+    const facts = { status: 'SUCCESS', amount: 15_000, currency: 'XAF', externalId: expect.any(String) as string };
+    const details: ForgottenCallback = { delivery, id, settled: facts as ForgottenCallback['settled'], ...why };
+    expect(logger.lines).toEqual([
+      { level: 'warn', message: 'A settled transfer callback is about to be forgotten.', details },
+      {
+        level: 'warn',
+        message: 'A settled transfer callback was forgotten; its next delivery runs the handler.',
+        details,
+      },
+    ]);
+    expect(published).toEqual([details]);
+    expect(await receiver.receive(transferSucceeded({ id }))).toMatchObject({ outcome: 'processed' });
+    expect(onSuccess).toHaveBeenCalledTimes(2);
+  });
+
+  test('keeps a record that differs from the one that was seen, a claim, and nothing', async () => {
+    const logger = recordingLogger();
+    const ends = later();
+    const receiver = receiverOf({ store: knowingStore(), logger, onFailed: () => ends.promise });
+    const { id } = await settle(receiver);
+    expect(await receiver.forget(id, { settled: '["FAILED",1,"XAF","x"]', ...why })).toBe(false);
+    expect(await receiver.forget('unknown', { settled: '[]', ...why })).toBe(false);
+    expect(await receiver.inspect(id)).toMatchObject({ state: 'settled' });
+
+    const running = receiver.receive(transferFailed({ id: 'running' }));
+    await vi.waitUntil(async () => (await receiver.inspect('running')).state === 'claimed');
+    expect(await receiver.forget('running', { settled: '[]', ...why })).toBe(false);
+    expect(await receiver.inspect('running')).toMatchObject({ state: 'claimed' });
+    ends.resolve();
+    await running;
+    expect(logger.lines).toEqual([]);
+  });
+
+  test('says so if the record has changed between its look and its deletion', async () => {
+    const logger = recordingLogger();
+    const receiver = receiverOf({ store: { ...knowingStore(), forget: () => Promise.resolve(false) }, logger });
+    const { id, settled } = await settle(receiver);
+    expect(await receiver.forget(id, { settled, ...why })).toBe(false);
+    expect(logger.lines.at(-1)?.message).toBe('A settled transfer callback was not forgotten: its record has changed.');
+  });
+
+  test('works with a store that has no `read`', async () => {
+    const { claim, read, forget } = knowingStore();
+    const { id, settled } = await settle(receiverOf({ store: { claim, read, forget } }));
+    const logger = recordingLogger();
+    expect(await receiverOf({ store: { claim, forget }, logger }).forget(id, { settled, ...why })).toBe(true);
+    expect(logger.lines[0]?.details).not.toHaveProperty('delivery');
+  });
+
+  test.each<[string, Logger | false, object]>([
+    [
+      'throws',
+      {
+        warn: () => {
+          throw new Error('disk full');
+        },
+        error: () => undefined,
+      },
+      { message: 'disk full' },
+    ],
+    [
+      'rejects',
+      { warn: () => Promise.reject(new Error('disk full')), error: () => undefined },
+      { message: 'disk full' },
+    ],
+    ['is missing', false, { code: 'INVALID_ARGUMENT' }],
+  ])('forgets nothing if the logger %s', async (_name, logger, error) => {
+    const receiver = receiverOf({ store: knowingStore(), logger });
+    const { id, settled } = await settle(receiver);
+    await expect(receiver.forget(id, { settled, ...why })).rejects.toMatchObject(error);
+    expect(await receiver.inspect(id)).toMatchObject({ state: 'settled' });
+  });
+
+  test('reports a store that fails: the record may be gone', async () => {
+    const logger = recordingLogger();
+    const forget = (): Promise<boolean> => Promise.reject(new Error('down'));
+    const receiver = receiverOf({ store: { ...knowingStore(), forget }, logger });
+    const { id, settled } = await settle(receiver);
+    await expect(receiver.forget(id, { settled, ...why })).rejects.toThrow('down');
+    expect(logger.lines.at(-1)).toMatchObject({
+      level: 'error',
+      message: 'A settled transfer callback may have been forgotten: the store failed.',
+      details: { id, ...why, err: { message: 'down' } },
+    });
+  });
+
+  test.each([
+    ['settled', { settled: '' }],
+    ['by', { by: ' ' }],
+    ['reason', { reason: undefined }],
+  ])('refuses an empty `%s`', async (name, wrong) => {
+    const receiver = receiverOf({ store: knowingStore() });
+    const options = { settled: '[]', ...why, ...wrong } as Parameters<typeof receiver.forget>[1];
+    await expect(receiver.forget('a', options)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(`Expected \`${name}\` to be a text that is not empty`) as string,
+    });
+  });
+
+  test('is refused for an id that is none, an unknown option, and a store without `forget`', async () => {
+    const { claim, read } = knowingStore();
+    const receiver = receiverOf({ store: { claim, read } });
+    const options = { settled: '[]', ...why };
+    await expect(receiver.forget('', options)).rejects.toMatchObject(invalidId);
+    const unknown = { ...options, force: true };
+    await expect(receiver.forget('a', unknown)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(receiver.forget('a', options)).rejects.toMatchObject({ code: 'STORE_UNSUPPORTED' });
+  });
+});
