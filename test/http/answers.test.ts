@@ -1,33 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import {
-  RetryLater,
-  transferCallbackReceiver,
-  type CallbackStore,
-  type ReceiverOptions,
-  type TransferCallbackOutcome,
-} from 'transfer-callbacks';
+import { RetryLater, transferCallbackReceiver, type CallbackStore, type ReceiverOptions } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { answers, toAnswer } from '../../src/http/answers.js';
+import { answers } from '../../src/http/answers.js';
 import { httpServers, type HttpServer } from '../support/http-servers.js';
-import { errorBody, post, type Answer } from '../support/post.js';
+import { errorBody, type Answer } from '../support/post.js';
 import { witness } from '../support/witness.js';
-import { start } from './support.js';
+import { deliver, open, start, told } from './support.js';
 
-/** Delivers without the `Connection: close` of a client that asks once: the server's own wish is to be seen. */
-function deliver(url: string, callback: unknown = transferSucceeded(), method = 'POST'): Promise<Answer> {
-  return post(url, callback, { method, headers: { Connection: 'keep-alive' } });
-}
-
-/** The headers that say something of the outcome, and those that the package has no business to set. */
-function told({ headers }: Answer): Record<string, unknown> {
-  const ours = Object.entries(headers).filter(
-    ([name]) => !['date', 'keep-alive', 'x-powered-by', 'content-length'].includes(name),
-  );
-  return Object.fromEntries(ours);
-}
-
-const type = { 'content-type': 'application/json; charset=utf-8' };
-const open = { ...type, connection: 'keep-alive' };
 const later = { ...open, 'retry-after': '30' };
 
 interface Row {
@@ -185,23 +164,6 @@ test('every outcome has a row here', () => {
   expect(rows.map(({ outcome }) => outcome)).toEqual(Object.keys(answers));
 });
 
-test('only processed and duplicate are 2xx', () => {
-  const acknowledged = Object.entries(answers).filter(([, { status }]) => status < 300);
-  expect(acknowledged.map(([outcome]) => outcome)).toEqual(['processed', 'duplicate']);
-});
-
-test('of all outcomes and faults only processed and duplicate make a 2xx', () => {
-  const details = { source: 'http', durationMs: 1, issues: [], retryAfterMs: 200, status: 200, statusCode: 200 };
-  for (const outcome of Object.keys(answers)) {
-    for (const error of [undefined, new Error('no'), { status: 200 }]) {
-      for (const fault of [undefined, { status: 413, message: 'too long' } as const]) {
-        const { status } = toAnswer({ ...details, outcome, error } as unknown as TransferCallbackOutcome, fault);
-        expect([outcome, status < 300]).toEqual([outcome, outcome === 'processed' || outcome === 'duplicate']);
-      }
-    }
-  }
-});
-
 describe.each(httpServers)('on $name', (server) => {
   test.each(rows)('the response to $outcome is $status', async ({ status, headers, body, bring }) => {
     const answer = await bring(server);
@@ -209,66 +171,5 @@ describe.each(httpServers)('on $name', (server) => {
     expect(answer.body).toBe(body);
     expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(body)));
     expect(told(answer)).toEqual(headers);
-  });
-
-  test.each([
-    ['a string', 'callback', 'This is not a documented callback.'],
-    ['no known event', { event: 'transfer.pending' }, 'This is not a documented callback: see event.'],
-    ['no data', { event: 'transfer.success' }, 'This is not a documented callback: see data.'],
-    [
-      'an empty data',
-      { event: 'transfer.success', data: {} },
-      'This is not a documented callback: see data.paymentMethod.',
-    ],
-  ])('the response to an invalid callback names the first wrong place: %s', async (_what, callback, message) => {
-    const { url } = await start(server, witness().options);
-    const answer = await deliver(url, JSON.stringify(callback));
-    expect(answer.status).toBe(400);
-    expect(answer.body).toBe(errorBody(400, message));
-  });
-
-  test('every response ends its connection once the receiver is closing, also for running deliveries', async () => {
-    let finish: () => void = () => undefined;
-    const running = new Promise<void>((resolve) => (finish = resolve));
-    let begin: () => void = () => undefined;
-    const begun = new Promise<void>((resolve) => (begin = resolve));
-    const onSuccess = (): Promise<void> => (begin(), running);
-    const receiver = transferCallbackReceiver({ ...witness().options, onSuccess });
-    const { url } = await start(server, { receiver });
-    const first = deliver(url);
-    await begun;
-    const closed = receiver.close();
-    const invalid = await deliver(url, {});
-    expect([invalid.status, invalid.headers.connection]).toEqual([400, 'close']);
-    finish();
-    const processed = await first;
-    expect([processed.status, processed.headers.connection]).toEqual([200, 'close']);
-    expect(await closed).toEqual({ unfinished: 0, ids: [] });
-  });
-
-  test.each([
-    [1, '1'],
-    [1_000, '1'],
-    [1_001, '2'],
-    [30_000, '30'],
-    [2_147_483_647, '2147484'],
-  ])('RetryLater of %i ms is Retry-After: %s', async (retryAfterMs, seconds) => {
-    const { url } = await start(server, {
-      ...witness().options,
-      onSuccess: () => Promise.reject(new RetryLater('later', { retryAfterMs })),
-    });
-    expect((await deliver(url)).headers['retry-after']).toBe(seconds);
-  });
-
-  test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('the response to %s is 405', async (method) => {
-    const { options, handled } = witness();
-    const { url } = await start(server, options);
-    const answer = await deliver(url, transferSucceeded(), method);
-    expect(answer.status).toBe(405);
-    expect(told(answer)).toEqual({ ...open, allow: 'POST' });
-    const body = errorBody(405, 'A callback is a POST.');
-    expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(body)));
-    expect(answer.body).toBe(method === 'HEAD' ? '' : body);
-    expect(handled).toEqual([]);
   });
 });

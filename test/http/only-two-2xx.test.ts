@@ -2,9 +2,27 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { answers, toAnswer } from '../../src/http/answers.js';
 import { httpServers } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
 import { witness } from '../support/witness.js';
+
+test('only processed and duplicate are 2xx', () => {
+  const acknowledged = Object.entries(answers).filter(([, { status }]) => status < 300);
+  expect(acknowledged.map(([outcome]) => outcome)).toEqual(['processed', 'duplicate']);
+});
+
+test('of all outcomes and faults only processed and duplicate make a 2xx', () => {
+  const details = { source: 'http', durationMs: 1, issues: [], retryAfterMs: 200, status: 200, statusCode: 200 };
+  for (const outcome of Object.keys(answers)) {
+    for (const error of [undefined, new Error('no'), { status: 200 }]) {
+      for (const fault of [undefined, { status: 413, message: 'too long' } as const]) {
+        const { status } = toAnswer({ ...details, outcome, error } as unknown as TransferCallbackOutcome, fault);
+        expect([outcome, status < 300]).toEqual([outcome, outcome === 'processed' || outcome === 'duplicate']);
+      }
+    }
+  }
+});
 
 const failed = errorBody(500, 'The callback could not be handled.');
 

@@ -2,7 +2,7 @@ import { expect, onTestFinished } from 'vitest';
 import { memoryStore, type CallbackStore, type TransferCallback, type Verifier } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import type { HttpServer, Started, Surroundings } from '../support/http-servers.js';
-import { errorBody, post, type Sent } from '../support/post.js';
+import { errorBody, post, type Answer, type Sent } from '../support/post.js';
 import { witness } from '../support/witness.js';
 
 /** Starts `server` for the running test. */
@@ -14,6 +14,23 @@ export async function start(server: HttpServer, ...args: Parameters<HttpServer['
 
 export const json = { 'Content-Type': 'application/json' };
 export const unauthorized = errorBody(401, 'The sender is not verified.');
+
+/** Delivers without the `Connection: close` of a client that asks once: the server's own wish is to be seen. */
+export function deliver(url: string, callback: unknown = transferSucceeded(), method = 'POST'): Promise<Answer> {
+  return post(url, callback, { method, headers: { Connection: 'keep-alive' } });
+}
+
+/** The headers that say something of the outcome, and those that the package has no business to set. */
+export function told({ headers }: Answer): Record<string, unknown> {
+  const ours = Object.entries(headers).filter(
+    ([name]) => !['date', 'keep-alive', 'x-powered-by', 'content-length'].includes(name),
+  );
+  return Object.fromEntries(ours);
+}
+
+const type = { 'content-type': 'application/json; charset=utf-8' };
+/** What every response to a kept connection tells. */
+export const open = { ...type, connection: 'keep-alive' };
 
 /** A callback with characters of one, two, three and four bytes. */
 export function manyScripts() {
