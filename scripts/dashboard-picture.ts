@@ -4,7 +4,8 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { drawDashboard, type Filled, type Panel, type Span } from './dashboard/draw.js';
+import { drawDashboard } from './dashboard/draw.js';
+import type { Filled, Panel, Span } from './dashboard/panel.js';
 import { startPrometheus, type Prometheus } from './dashboard/prometheus.js';
 import { startWorld } from './dashboard/run.js';
 import { themes } from './dashboard/theme.js';
