@@ -1,18 +1,14 @@
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { noBudget, type Budget, type Choice } from './choice.js';
-import { Deliveries, hasStarted, type PlannedDelivery } from './deliveries.js';
+import { Deliveries, type PlannedDelivery } from './deliveries.js';
+import { Handlers } from './handlers.js';
+import { Mishaps } from './mishaps.js';
 import { ModelRedis } from './model-redis.js';
 import type { Command } from './network.js';
 import { Process, type Fault, type Handler, type Histories, type Surroundings } from './process.js';
 import { claimToken, times, Watch } from './promises.js';
 import type { Situation } from './situations.js';
 import { VirtualClock } from './virtual-clock.js';
-
-interface RunningHandler {
-  readonly delivery: PlannedDelivery;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
 
 const callback = transferSucceeded({ id: 'x', externalId: 'e' });
 
@@ -24,11 +20,12 @@ export class World implements Surroundings {
   readonly histories: Histories;
   readonly inFlightWaitMs: number;
   readonly anyOrder: boolean;
-  readonly #holdsUpUnreadClaims: boolean;
+  readonly handle: Handler;
   readonly #redis = new ModelRedis();
   readonly #processes = new Map<string, Process>();
   readonly #deliveries = new Deliveries();
-  readonly #running = new Map<string, RunningHandler>();
+  readonly #handlers: Handlers;
+  readonly #mishaps: Mishaps;
   #budget: Budget;
   /** What has followed from the last choice, for people. */
   #remarks: string[] = [];
@@ -39,9 +36,17 @@ export class World implements Surroundings {
     this.histories = histories;
     this.inFlightWaitMs = inFlightWaitMs;
     this.anyOrder = anyOrder;
-    this.#holdsUpUnreadClaims = holdsUpUnreadClaims;
     this.#budget = { ...noBudget, ...budget };
     this.watch = new Watch(inFlightWaitMs);
+    this.#handlers = new Handlers({
+      clock: this.clock,
+      watch: this.watch,
+      redis: this.#redis,
+      deliveries: this.#deliveries,
+      remark: (text) => void this.#remarks.push(text),
+    });
+    this.handle = this.#handlers.handle;
+    this.#mishaps = new Mishaps(this.#deliveries, this.#handlers, this.watch, holdsUpUnreadClaims);
     for (const { process, notBeforeMs, isRetry } of deliveries) {
       this.#deliveries.plan(this.#process(process), notBeforeMs, isRetry);
     }
@@ -66,8 +71,8 @@ export class World implements Surroundings {
     const choices = [
       ...this.#deliveries.thatCanArrive(this.clock.now).map((delivery) => this.#arrive(delivery)),
       ...processes.flatMap(({ connection, isAwake }) => connection.choices(this.#budget, isAwake)),
-      ...[...this.#running.values()].flatMap((handler) => this.#endHandler(handler)),
-      ...processes.flatMap((process) => this.#mishaps(process)),
+      ...this.#handlers.choices(this.#budget),
+      ...processes.flatMap((process) => this.#mishaps.choices(process, this.#budget)),
     ];
     const dueAt = this.#nextDueAt();
     if (dueAt === Infinity) return choices;
@@ -112,7 +117,7 @@ export class World implements Surroundings {
   runCommand(command: Command): unknown {
     const before = this.#redis.record;
     const reply = this.#redis.run(command.words, this.clock.now);
-    this.watch.commandRan(command, before, this.#redis.record, [...this.#running.keys()]);
+    this.watch.commandRan(command, before, this.#redis.record, this.#handlers.names);
     return reply;
   }
 
@@ -130,21 +135,6 @@ export class World implements Surroundings {
   overlapIsReported(): void {
     this.watch.overlapIsReported();
   }
-
-  readonly handle: Handler = (_callback, { source, signal }) =>
-    new Promise((resolve, reject) => {
-      const delivery = this.#deliveries.find(source);
-      if (delivery === undefined) throw new Error(`A handler runs for ${source}, which is no delivery.`);
-      delivery.handlerBeganAt = this.clock.now;
-      this.watch.handlerBegins(delivery, this.#redis.record);
-      this.#remarks.push(`${source}'s handler begins`);
-      this.#running.set(source, { delivery, resolve, reject });
-      signal?.addEventListener('abort', () => {
-        const { code } = signal.reason as { code?: string };
-        if (code === 'LEASE_LOST') this.watch.leaseIsGivenUp(delivery, this.#redis.record);
-        this.#remarks.push(`the signal of ${source}'s handler aborts: ${String(code)}`);
-      });
-    });
 
   #process(name: string): Process {
     const process = this.#processes.get(name) ?? new Process(name, this);
@@ -175,76 +165,6 @@ export class World implements Surroundings {
     } catch (error) {
       this.watch.break('noRejection', `receive rejects for ${name}: ${String(error)}`);
     }
-  }
-
-  #endHandler({ delivery, resolve, reject }: RunningHandler): Choice[] {
-    const { name, process } = delivery;
-    if (!process.isAwake) return [];
-    const end = (how: string, settle: () => void) => ({
-      take: () => {
-        this.#running.delete(name);
-        process.see(`${how} ${name}`);
-        if (how === 'succeeds') this.watch.handlerSucceeds(delivery);
-        else this.#budget.failures -= 1;
-        return this.clock.run(process, settle);
-      },
-      describe: () => `${name}'s handler ${how}`,
-    });
-    const failing = () => {
-      reject(new Error('The handler has failed.'));
-    };
-    return [end('succeeds', resolve), ...(this.#budget.failures > 0 ? [end('fails', failing)] : [])];
-  }
-
-  #mishaps(process: Process): Choice[] {
-    const { state, connection } = process;
-    if (state === 'held up') return [this.#wake(process)];
-    const isBusy =
-      !connection.isIdle || [...this.#running.values()].some(({ delivery }) => delivery.process === process);
-    if (state === 'dead' || !isBusy) return [];
-    const choices: Choice[] = [];
-    if (this.#budget.crashes > 0) choices.push(this.#kill(process));
-    const isClaimUnread = connection.unread?.words.some((word) => word.toUpperCase() === 'NX') === true;
-    if (this.#budget.holdUps > 0 && (isClaimUnread || !this.#holdsUpUnreadClaims)) choices.push(this.#holdUp(process));
-    return choices;
-  }
-
-  #kill(process: Process): Choice {
-    return {
-      take: () => {
-        this.#budget.crashes -= 1;
-        process.state = 'dead';
-        process.connection.close();
-        const dying = this.#deliveries.all.filter((delivery) => delivery.process === process && hasStarted(delivery));
-        for (const delivery of dying) {
-          delivery.outcome ??= 'crashed';
-          this.#running.delete(delivery.name);
-        }
-        this.watch.processDies(dying.map(({ name }) => name));
-      },
-      describe: () => `process ${process.name} dies`,
-    };
-  }
-
-  #holdUp(process: Process): Choice {
-    return {
-      take: () => {
-        this.#budget.holdUps -= 1;
-        process.state = 'held up';
-        process.wasHeldUp = true;
-      },
-      describe: () => `process ${process.name} is held up`,
-    };
-  }
-
-  #wake(process: Process): Choice {
-    return {
-      take: () => {
-        process.state = 'awake';
-        process.see('wakes');
-      },
-      describe: () => `process ${process.name} goes on`,
-    };
   }
 
   /** The next time at which something happens by itself: a timer, a lease that lapses, a delivery that arrives. */

@@ -1,0 +1,72 @@
+import type { Budget, Choice } from './choice.js';
+import { hasStarted, type Deliveries } from './deliveries.js';
+import type { Handlers } from './handlers.js';
+import type { Process } from './process.js';
+import type { Watch } from './promises.js';
+
+/** What can befall a process: it dies, or it stands still for a while. */
+export class Mishaps {
+  readonly #deliveries: Deliveries;
+  readonly #handlers: Handlers;
+  readonly #watch: Watch;
+  readonly #holdsUpUnreadClaims: boolean;
+
+  constructor(deliveries: Deliveries, handlers: Handlers, watch: Watch, holdsUpUnreadClaims: boolean) {
+    this.#deliveries = deliveries;
+    this.#handlers = handlers;
+    this.#watch = watch;
+    this.#holdsUpUnreadClaims = holdsUpUnreadClaims;
+  }
+
+  /** What can befall this process now. */
+  choices(process: Process, budget: Budget): Choice[] {
+    const { state, connection } = process;
+    if (state === 'held up') return [this.#wake(process)];
+    const isBusy = !connection.isIdle || this.#handlers.runsIn(process);
+    if (state === 'dead' || !isBusy) return [];
+    const choices: Choice[] = [];
+    if (budget.crashes > 0) choices.push(this.#kill(process, budget));
+    const isClaimUnread = connection.unread?.words.some((word) => word.toUpperCase() === 'NX') === true;
+    const canBeHeldUp = budget.holdUps > 0 && (isClaimUnread || !this.#holdsUpUnreadClaims);
+    if (canBeHeldUp) choices.push(this.#holdUp(process, budget));
+    return choices;
+  }
+
+  #kill(process: Process, budget: Budget): Choice {
+    return {
+      take: () => {
+        budget.crashes -= 1;
+        process.state = 'dead';
+        process.connection.close();
+        const dying = this.#deliveries.all.filter((delivery) => delivery.process === process && hasStarted(delivery));
+        for (const delivery of dying) {
+          delivery.outcome ??= 'crashed';
+          this.#handlers.drop(delivery.name);
+        }
+        this.#watch.processDies(dying.map(({ name }) => name));
+      },
+      describe: () => `process ${process.name} dies`,
+    };
+  }
+
+  #holdUp(process: Process, budget: Budget): Choice {
+    return {
+      take: () => {
+        budget.holdUps -= 1;
+        process.state = 'held up';
+        process.wasHeldUp = true;
+      },
+      describe: () => `process ${process.name} is held up`,
+    };
+  }
+
+  #wake(process: Process): Choice {
+    return {
+      take: () => {
+        process.state = 'awake';
+        process.see('wakes');
+      },
+      describe: () => `process ${process.name} goes on`,
+    };
+  }
+}
