@@ -5,6 +5,8 @@ import { memoryStore, transferCallbackListener } from 'transfer-callbacks';
 import type { TransferSandbox } from 'transfer-callbacks/sandbox';
 import { serve } from '../support/serve.js';
 
+export const soon = { timeout: 30_000 };
+
 type Covered = Awaited<ReturnType<Page['coverage']['stopJSCoverage']>>;
 
 /** How often each function of the page's scripts was run, by its file, its place in it and its name. */
@@ -63,4 +65,13 @@ export async function startReceiver(isFailing: () => boolean = () => false): Pro
   const { url, close } = await serve(transferCallbackListener(options));
   onTestFinished(close);
   return `${url}/callbacks`;
+}
+
+/** The rows of the list, each as its text. */
+export const rows = (page: Page) => page.locator('#rows tr').allInnerTexts();
+
+export const shows = (page: Page, text: string | RegExp) => page.locator('#timeline').getByText(text).first().waitFor();
+
+export async function skip(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Skip to next' }).click();
 }

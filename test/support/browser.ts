@@ -6,9 +6,13 @@ import { chromium, type Browser } from 'playwright-core';
 const howToGetOne =
   'These tests need a Chromium: set CHROMIUM_BIN, or put a `chromium` on the PATH (apt install chromium).';
 
-/** Starts a browser: CHROMIUM_BIN, a `chromium` on the PATH, or the one that comes with `npm ci` on Linux. */
+/** Finds a browser: CHROMIUM_BIN, a `chromium` on the PATH, or the one that comes with `npm ci` on Linux. */
+export async function findBrowser(): Promise<string> {
+  return process.env.CHROMIUM_BIN ?? (await findOnPath('chromium')) ?? (await unpackBundled());
+}
+
 export async function startBrowser(): Promise<Browser> {
-  const executablePath = process.env.CHROMIUM_BIN ?? (await findOnPath('chromium')) ?? (await unpackBundled());
+  const executablePath = await findBrowser();
   // Chromium refuses to run as root with its own sandbox.
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   return chromium.launch({ executablePath, args, timeout: 60_000 }).catch((error: unknown) => {

@@ -23,6 +23,7 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
   const need = (support: string): boolean => files.some((file) => file.includes(`/support/${support}.js`));
   if (need('redis')) await requireRedis();
   if (need('postgres')) createPostgresUser();
+  if (need('browser')) await unpackBrowser();
   const usesCli = paths.some((path) => /\/test\/(cli|ops)\//.test(path));
   if (usesCli || files.some((file) => file.includes('/cli/support.js'))) {
     await buildCli();
@@ -73,4 +74,14 @@ function createPostgresUser(): void {
     execFileSync('groupadd', ['-f', 'postgres']);
     execFileSync('useradd', ['-g', 'postgres', 'postgres']);
   }
+}
+
+/**
+ * The browser that comes with `npm ci` is unpacked when it is first needed. If two test files do so at the same time, one
+ * of them starts a file that is still written.
+ */
+async function unpackBrowser(): Promise<void> {
+  const { findBrowser } = await import('./browser.js');
+  // Where there is none, the tests that need one fail with the reason.
+  await findBrowser().catch(() => undefined);
 }

@@ -1,0 +1,152 @@
+import { createRequire } from 'node:module';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { create, startMerchant, startSandbox } from '../sandbox/support.js';
+import { startBrowser } from '../support/browser.js';
+import { openConsole, rows, shows, skip, soon, startReceiver } from './support.js';
+
+// What the page shows of the transfers, whichever they are, how many they are, and how wide it is.
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
+
+describe('a transfer', () => {
+  test('of a merchant that fails has a hint, the body of the response and the next attempt, until it is given up', async () => {
+    const callbackUrl = await startReceiver(() => true);
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl });
+    const page = await openConsole(browser, sandbox);
+    await create(sandbox, { externalId: 'success-1' });
+    await shows(page, 'in 1 s');
+    await skip(page);
+    await shows(page, 'Your handler threw. See the log of your app.');
+    await shows(page, '"message":"The callback could not be handled."');
+    await shows(page, 'in 30 s');
+    for (const number of [2, 3, 4]) {
+      await skip(page);
+      await vi.waitFor(() => {
+        expect(sandbox.attempts).toHaveLength(number);
+      }, soon);
+    }
+    await shows(page, '500, gave up after attempt 4');
+    expect(await page.getByRole('button', { name: 'Skip to next' }).isDisabled()).toBe(true);
+    expect(await rows(page)).toEqual([expect.stringContaining('✗ 500, gave up after attempt 4')]);
+    await vi.waitFor(async () => {
+      expect(await page.getByRole('status').innerText()).toMatch(/^success-1: .*answered 500$/);
+    }, soon);
+  });
+
+  test('in each scenario stands in the list as it should', async () => {
+    const { url } = await startMerchant();
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    const page = await openConsole(browser, sandbox);
+    for (const name of ['no-callback', 'late-callback', 'duplicate', 'burst', 'lost-attempts', 'malformed']) {
+      await create(sandbox, { externalId: `${name}-1` });
+    }
+    await sandbox.advance(1_000);
+    await create(sandbox, { externalId: 'success-2' });
+    await vi.waitFor(async () => {
+      expect((await rows(page)).map((row) => row.replaceAll(/\s+/g, ' ').trim())).toEqual([
+        'success-2 pending ◌ final at 10:30:02 in 1 s',
+        'malformed-1 SUCCESS ✓ acknowledged, attempt 1',
+        'lost-attempts-1 SUCCESS ◌ lost on the way, attempt 2 at 10:30:31 in 30 s',
+        'burst-1 SUCCESS ✓ acknowledged, attempt 10',
+        'duplicate-1 SUCCESS ✓ acknowledged, attempt 2 at 10:30:31 in 30 s',
+        'late-callback-1 SUCCESS ◌ attempt 1 at 10:40:01 in 10 min',
+        'no-callback-1 SUCCESS – no callback is sent',
+      ]);
+    }, soon);
+    await page.getByRole('link', { name: 'burst-1' }).click();
+    await shows(page, 'attempt 10');
+    await page.getByRole('link', { name: 'no-callback-1' }).click();
+    await shows(page, 'A query still shows the outcome');
+  });
+
+  test('that the sandbox does not have is said to be missing', async () => {
+    const sandbox = await startSandbox();
+    const page = await openConsole(browser, sandbox);
+    await page.goto(`${String(sandbox.consoleUrl)}#/transfer/unknown`);
+    await page.getByText('No such transfer').waitFor();
+  });
+});
+
+describe('the stream', () => {
+  test('shows the newest 200 transfers of more', async () => {
+    const sandbox = await startSandbox({ clock: 'manual' });
+    for (let made = 1; made <= 200; made += 1) await create(sandbox, { externalId: `t-${made}` });
+    const page = await openConsole(browser, sandbox);
+    await create(sandbox, { externalId: 't-201' });
+    await page.getByRole('heading', { name: 'Transfers (200 of 201)' }).waitFor();
+    const shown = await rows(page);
+    expect(shown).toHaveLength(200);
+    expect([shown[0], shown.at(-1)].map((row) => row?.split(/\s/)[0])).toEqual(['t-201', 't-2']);
+  });
+});
+
+describe('by keyboard', () => {
+  test('letters in a field are letters, and the filter finds by name and by what became of it', async () => {
+    const { url } = await startMerchant();
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    for (const externalId of ['nrs-1', 'other-2']) await create(sandbox, { externalId });
+    const page = await openConsole(browser, sandbox);
+    await page.locator('#filter').pressSequentially('nrs');
+    expect(await page.locator('#filter').inputValue()).toBe('nrs');
+    expect(await page.locator('#rows tr:visible').allInnerTexts()).toEqual([expect.stringContaining('nrs-1')]);
+    await page.getByRole('heading', { name: 'Transfers (1 of 2)' }).waitFor();
+    await page.locator('#filter').fill('nothing like it');
+    await page.getByText('None to show.').waitFor();
+    expect(sandbox.attempts).toEqual([]);
+  });
+});
+
+describe('for everyone', () => {
+  const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+  test.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 320],
+    ['dark', 320],
+  ] as const)('axe-core finds nothing: %s, %d px wide', async (colorScheme, width) => {
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver() });
+    for (const externalId of ['flip-1', 'lost-attempts-2']) await create(sandbox, { externalId });
+    await sandbox.advance(12_000);
+    // The policy would bar the injection of axe-core itself.
+    const page = await openConsole(browser, sandbox, {
+      bypassCSP: true,
+      colorScheme,
+      viewport: { width, height: 800 },
+    });
+    await page.addScriptTag({ path: axe });
+    const check = async () => {
+      const found: { violations: { id: string; nodes: { html: string }[] }[] } = await page.evaluate('axe.run()');
+      expect(found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join()}`)).toEqual([]);
+      const overflow: number = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+      expect(overflow).toBeLessThanOrEqual(0);
+    };
+    await check();
+    await page.getByRole('link', { name: 'flip-1' }).click();
+    await shows(page, '422');
+    await check();
+    await page.getByRole('link', { name: 'New transfer' }).click();
+    await page.getByLabel('externalId').waitFor();
+    await check();
+  });
+
+  test('a narrow page shows the list or one transfer, with a way back', async () => {
+    const sandbox = await startSandbox({ clock: 'manual' });
+    await create(sandbox, { externalId: 'one' });
+    const page = await openConsole(browser, sandbox, { viewport: { width: 400, height: 700 } });
+    expect(await page.locator('#detail').isVisible()).toBe(false);
+    await page.getByRole('link', { name: 'one' }).click();
+    await page.locator('#name').getByText('one').waitFor();
+    expect(await page.locator('#list').isVisible()).toBe(false);
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('H2');
+    await page.getByRole('link', { name: 'Transfers' }).click();
+    await page.locator('#list').waitFor();
+  });
+});

@@ -1,0 +1,116 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { create, startMerchant, startSandbox } from '../sandbox/support.js';
+import { startBrowser } from '../support/browser.js';
+import { openConsole, shows } from './support.js';
+
+// The page does no harm: with text of strangers, for pages of strangers, with secrets, and in a shell.
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
+
+test('text of strangers is text: an externalId, a response, a reason', async () => {
+  const hostile = '<img src=x onerror="document.title=1"><script>alert(1)</script>';
+  const { url } = await startMerchant((_received, _count, response) => {
+    response.writeHead(500).end(JSON.stringify({ message: hostile, body: hostile }));
+  });
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  await create(sandbox, { externalId: hostile, currency: hostile, provider: hostile });
+  await sandbox.advance(1_000);
+  const page = await openConsole(browser, sandbox);
+  await shows(page, '500');
+  expect(await page.locator('#name').innerText()).toBe(hostile);
+  expect(await page.locator('img, #rows script, article script').count()).toBe(0);
+});
+
+test('a page of another origin can neither read the console nor write to it', async () => {
+  const { url, received } = await startMerchant((_received, _count, response) => {
+    response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>stranger</title>');
+  });
+  const sandbox = await startSandbox({ clock: 'manual' });
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(url);
+  const { consoleUrl } = sandbox;
+  const attempt = (path: string, init: object) =>
+    page.evaluate<string>(
+      `fetch('${String(consoleUrl)}${path}', ${JSON.stringify(init)}).then((r) => r.type, () => 'refused')`,
+    );
+  expect(await attempt('events', {})).toBe('refused');
+  expect(
+    await attempt('advance', { method: 'POST', body: '{}', headers: { 'Content-Type': 'application/json' } }),
+  ).toBe('refused');
+  expect(await attempt('advance', { method: 'POST', body: '{"ms":5000}', mode: 'no-cors' })).toBe('refused');
+  await context.close();
+  expect(received.length).toBeGreaterThan(0);
+  await create(sandbox, {});
+  expect(sandbox.transfers()[0]?.createdAtMs).toBe(Date.parse('2026-01-15T10:30:00.000Z'));
+});
+
+describe('the form', () => {
+  test('hides a secret that was given, and on other machines asks for it', async () => {
+    const own = await openConsole(browser, await startSandbox({ apiSecret: 'given-secret' }));
+    expect(await own.getByText('given-secret').first().isVisible()).toBe(false);
+    await own.getByText('show', { exact: true }).click();
+    await own.locator('#secret').getByText('given-secret').waitFor();
+
+    const sandbox = await startSandbox({ host: '0.0.0.0', apiSecret: 'given-secret', clock: 'manual' });
+    const page = await openConsole(browser, sandbox);
+    expect(await page.content()).not.toContain('given-secret');
+    await page.getByLabel('API secret').fill('given-secret');
+    await page.getByLabel('Callbacks go to').fill('');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.locator('#name').getByText('success-1').waitFor();
+    await shows(page, 'in 1 s');
+  });
+});
+
+describe('a transfer', () => {
+  test('gives the command and the test of an attempt, quoted for a shell', async () => {
+    const { url } = await startMerchant([500]);
+    const callbackHeaders = { 'X-Token': "it's" };
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: `${url}?a='b'`, callbackHeaders });
+    await create(sandbox, { externalId: "success-'; touch /tmp/x; '" });
+    await sandbox.advance(1_000);
+    const page = await openConsole(browser, sandbox, { permissions: ['clipboard-read', 'clipboard-write'] });
+    const copy = async (name: string): Promise<string> => {
+      await page.evaluate("document.getElementById('status').textContent = ''");
+      await page.getByRole('button', { name }).click();
+      await page.getByRole('status').getByText('Copied.').waitFor();
+      return page.evaluate('navigator.clipboard.readText()');
+    };
+    const [attempt] = sandbox.attempts;
+    const { stdout } = await promisify(execFile)('sh', [
+      '-c',
+      `curl() { printf '%s\\n' "$@"; }\n${await copy('copy curl')}`,
+    ]);
+    expect(stdout.trimEnd().split('\n')).toEqual([
+      ...['-i', `${url}?a='b'`, '-H', "X-Token: it's", '-H', 'Content-Type: application/json'],
+      ...['--data-binary', attempt?.body],
+    ]);
+    const code = await copy('copy test');
+    expect(code).toContain(
+      `await deliver(app, ${JSON.stringify(attempt?.body)}, { path: '/callbacks', retry: false })`,
+    );
+    expect(code).toContain('expect(acknowledged).toBe(true);');
+    expect(await copy('copy id')).toBe(attempt?.transferId);
+  });
+});
+
+const folder = new URL('../../src/sandbox/console/', import.meta.url);
+
+test('the files of the page have at most 36 kB, and are what the browser was given', async () => {
+  const shipped = (await readdir(folder)).filter((name) => !/\.(json|d\.ts)$/.test(name));
+  const sizes = await Promise.all(shipped.map(async (name) => (await stat(new URL(name, folder))).size));
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(36_000);
+  for (const name of shipped)
+    expect(await readFile(new URL(name, folder), 'utf8')).not.toMatch(/https?:\/\/(?!127\.0\.0\.1|www\.w3\.org)/);
+});
