@@ -1,5 +1,6 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { expect, onTestFinished } from 'vitest';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { expect, onTestFinished, vi } from 'vitest';
 import {
   transferSandbox,
   type SandboxKey,
@@ -7,6 +8,8 @@ import {
   type TransferSandboxOptions,
 } from 'transfer-callbacks/sandbox';
 import { serve } from '../support/serve.js';
+
+export const soon = { timeout: 20_000 };
 
 export async function startSandbox(options?: TransferSandboxOptions): Promise<TransferSandbox> {
   const sandbox = await transferSandbox(options);
@@ -84,4 +87,45 @@ export function course({ attempts }: TransferSandbox): unknown[] {
     number,
     'status' in answer ? answer.status : answer.error,
   ]);
+}
+
+/** Sends a request as a browser does, whose `Host` and Sec-Fetch headers `fetch` does not let through. */
+export async function get(url: string, headers: Record<string, string> = {}, method = 'GET') {
+  const request = httpRequest(url, { method, headers, agent: false }).end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const content = (await response.setEncoding('utf8').toArray()) as string[];
+  return { status: Number(response.statusCode), headers: response.headers, body: content.join('') };
+}
+
+interface Message {
+  readonly event: string;
+  readonly data: Record<string, unknown>;
+}
+
+/** Reads the stream as a test of a user would, message by message. */
+export async function readStream(sandbox: TransferSandbox) {
+  const leaving = new AbortController();
+  const leave = (): void => {
+    leaving.abort();
+  };
+  onTestFinished(leave);
+  const response = await fetch(`${String(sandbox.consoleUrl)}events`, { signal: leaving.signal });
+  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+  const messages: Message[] = [];
+  const received = { text: '' };
+  async function read(): Promise<void> {
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      received.text += chunk;
+      for (let end = received.text.indexOf('\n\n'); end !== -1; end = received.text.indexOf('\n\n')) {
+        const [, event, data] = /event: (.+)\ndata: (.+)/.exec(received.text.slice(0, end)) ?? [];
+        if (event !== undefined) messages.push({ event, data: JSON.parse(String(data)) as Message['data'] });
+        received.text = received.text.slice(end + 2);
+      }
+    }
+  }
+  const ended = read().catch(() => undefined);
+  await vi.waitFor(() => {
+    expect(messages[0]?.event).toBe('state');
+  }, soon);
+  return { messages, ended, leave };
 }
