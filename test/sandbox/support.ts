@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { expect, onTestFinished, vi } from 'vitest';
+import type { TransferCallback } from 'transfer-callbacks';
 import {
   transferSandbox,
   type SandboxKey,
@@ -65,6 +66,19 @@ export async function call(sandbox: TransferSandbox, path: string, init: Request
 export function create(sandbox: TransferSandbox, request: unknown) {
   const body = typeof request === 'string' ? request : JSON.stringify(request);
   return call(sandbox, '/transactions/transfer', { method: 'POST', body });
+}
+
+/** Longer than all four attempts take. */
+export const longEnoughMs = 1_000_000;
+
+/** One transfer, announced to a merchant that responds with `statuses`, then 200. */
+export async function announce(request: object, statuses: readonly number[] = []) {
+  const merchant = await startMerchant(statuses);
+  const sandbox = await startSandbox({ clock: 'manual' });
+  await create(sandbox, { callbackUrl: merchant.url, ...request });
+  await sandbox.advance(longEnoughMs);
+  const callbacks = merchant.bodies().map((body) => JSON.parse(body) as TransferCallback);
+  return { ...merchant, sandbox, callbacks, data: callbacks[0]?.data };
 }
 
 export function query(sandbox: TransferSandbox, name: string) {
