@@ -14,6 +14,17 @@ import { serve } from '../support/serve.js';
 
 export const credentials = { apiKey: 'key-1', apiSecret: 'a-secret-that-must-not-be-seen' };
 
+/** A transfer to create. The client takes any field, and knows two of these. */
+export const request = {
+  callbackUrl: 'https://merchant.example/callbacks',
+  externalId: 'payout-1',
+  amount: 5,
+  extra: [{}],
+};
+
+/** The same transfer, as the service responds with it. */
+export const { data: transaction } = transferSucceeded({ id: 'tr-1', externalId: 'payout-1' });
+
 export interface Received {
   readonly method: string | undefined;
   readonly url: string | undefined;
@@ -30,6 +41,9 @@ export interface Service {
   readonly received: Received[];
   readonly client: TransferClient;
 }
+
+/** A reply of a service that breaks the connection. */
+export const hangUp: Reply = (response) => response.destroy();
 
 /**
  * Starts a service for one test. It responds with `replies` in turn, the last one again and again, or with what the

@@ -1,0 +1,73 @@
+import { describe, expect, test, vi } from 'vitest';
+import { transferClient } from 'transfer-callbacks/client';
+import { catchError, credentials, hangUp, refusal, request, startService, type Reply } from './support.js';
+
+describe('createTransfer', () => {
+  test.each<[string, Reply, number | undefined]>([
+    ['the connection breaks', hangUp, undefined],
+    ['the service answers 500', refusal(500, 'Oops'), 500],
+    ['the service answers 503', [503, 'busy'], 503],
+    ['the service redirects', [307, '', { Location: 'http://127.0.0.1:9/' }], 307],
+    ['somebody on the way gives up', refusal(408, 'Timeout'), 408],
+    ['there seems to be such a transfer', refusal(409, 'Conflict'), 409],
+    ['the status is nobody’s', refusal(499, 'Closed'), 499],
+  ])('is sent once, and its outcome unknown, when %s', async (_title, reply, status) => {
+    const { client, received } = await startService([reply]);
+    const error = await catchError(client.createTransfer(request));
+    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', status });
+    expect(error.message).toContain('query it by its externalId, payout-1, before anything else');
+    expect(received).toHaveLength(1);
+  });
+
+  test('does not wait longer than timeoutMs, and its outcome is unknown then', async () => {
+    const { client } = await startService([() => undefined], { timeoutMs: 50 });
+    expect(await catchError(client.createTransfer(request))).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      cause: expect.objectContaining({ name: 'TimeoutError' }) as unknown,
+    });
+  });
+
+  test('reads the body of the response within timeoutMs, too', async () => {
+    const { client } = await startService([(response) => void response.writeHead(200).write('{')], { timeoutMs: 50 });
+    expect(await catchError(client.createTransfer(request))).toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+  });
+
+  test('is not sent at all under a signal that has aborted, and its outcome unknown when it aborts later', async () => {
+    const controller = new AbortController();
+    const { client, received } = await startService([
+      () => {
+        controller.abort(new Error('enough'));
+      },
+    ]);
+    expect(await catchError(client.createTransfer(request, { signal: controller.signal }))).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+    });
+    await expect(client.createTransfer(request, { signal: controller.signal })).rejects.toThrow('enough');
+    expect(received).toHaveLength(1);
+  });
+
+  test.each<[string, unknown, object]>([
+    ['an error with a cause', new TypeError('fetch failed', { cause: new Error('no route') }), { message: 'no route' }],
+    [
+      'an error without a message',
+      Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }),
+      { message: 'ECONNREFUSED' },
+    ],
+    ['the secret itself', new Error(`${credentials.apiSecret} is wrong`), { message: '[redacted] is wrong' }],
+    ['a text', 'no', { message: 'no' }],
+    ['nothing', undefined, { message: 'undefined' }],
+  ])('a fetch that rejects with %s is an outcome unknown', async (_title, reason, cause) => {
+    const fetch = vi.fn<typeof globalThis.fetch>().mockRejectedValue(reason);
+    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
+    expect(await catchError(client.createTransfer(request))).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause });
+  });
+
+  test('a fetch that heeds no signal does not hold up anybody', async () => {
+    const fetch: typeof globalThis.fetch = () => new Promise(() => undefined);
+    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch, timeoutMs: 50 });
+    expect(await catchError(client.createTransfer(request))).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      cause: expect.objectContaining({ name: 'TimeoutError' }) as unknown,
+    });
+  });
+});

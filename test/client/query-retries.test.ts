@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { describe, expect, test, vi } from 'vitest';
+import { transferClient } from 'transfer-callbacks/client';
+import { catchError, credentials, hangUp, refusal, startService, transaction, type Reply } from './support.js';
+
+describe('getTransaction', () => {
+  test.each<[string, Reply]>([
+    ['breaks the connection', hangUp],
+    ['answers 500', refusal(500, 'Oops')],
+    ['answers 429', [429, '']],
+  ])('retries a query while the service %s', async (_title, reply) => {
+    const { client, received } = await startService([reply, reply, [200, transaction]]);
+    expect(await client.getTransaction('tr-1')).toEqual(transaction);
+    expect(received).toHaveLength(3);
+  });
+
+  test('gives up after the third time', async () => {
+    const { client, received } = await startService([hangUp, refusal(502, 'Bad gateway')]);
+    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({
+      code: 'UNAVAILABLE',
+      status: 502,
+      message: 'The service responded with 502, «Bad gateway». The transfer could not be read.',
+    });
+    expect(received).toHaveLength(3);
+  });
+
+  test('a refusal is final at once', async () => {
+    const { client, received } = await startService([refusal(404, 'Not found')]);
+    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({ code: 'REFUSED', status: 404 });
+    expect(received).toHaveLength(1);
+  });
+
+  test('waits as long as Retry-After asks', async () => {
+    const at: number[] = [];
+    const { client } = await startService(() => {
+      at.push(performance.now());
+      return at.length === 1 ? [503, '', { 'Retry-After': '1' }] : [200, transaction];
+    });
+    await client.getTransaction('tr-1');
+    expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(999);
+  });
+
+  test.each([
+    ['60', 60_000],
+    [new Date(Date.now() + 3_600_000).toUTCString(), 3_600_000],
+  ])('rejects without waiting as long as Retry-After: %s', async (header, ms) => {
+    const { client, received } = await startService([[503, '', { 'Retry-After': header }]]);
+    const error = await catchError(client.getTransaction('tr-1'));
+    expect(received).toHaveLength(1);
+    expect(error.retryAfterMs).toBeGreaterThan(ms / 2);
+    expect(error.retryAfterMs).toBeLessThanOrEqual(ms);
+  });
+
+  test('a Retry-After that is in the past or unreadable is none', async () => {
+    const { client, received } = await startService([
+      [503, '', { 'Retry-After': 'Thu, 01 Jan 1970 00:00:00 GMT' }],
+      [503, '', { 'Retry-After': 'soon' }],
+      [200, transaction],
+    ]);
+    await client.getTransaction('tr-1');
+    expect(received).toHaveLength(3);
+  });
+
+  test('a signal ends it, before, during and between the calls', async () => {
+    const reason = new Error('enough');
+    const { client, received } = await startService([hangUp]);
+    await expect(client.getTransaction('tr-1', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(received).toHaveLength(0);
+
+    const during = new AbortController();
+    const silent = await startService([
+      () => {
+        during.abort(reason);
+      },
+    ]);
+    await expect(silent.client.getTransaction('tr-1', { signal: during.signal })).rejects.toBe(reason);
+    expect(silent.received).toHaveLength(1);
+
+    const between = new AbortController();
+    const busy = await startService([[503, '', { 'Retry-After': '9' }]]);
+    const call = busy.client.getTransaction('tr-1', { signal: between.signal });
+    await vi.waitFor(() => {
+      expect(busy.received).toHaveLength(1);
+    });
+    setTimeout(() => {
+      between.abort(reason);
+    }, 50);
+    await expect(call).rejects.toBe(reason);
+    expect(busy.received).toHaveLength(1);
+  });
+
+  test('a service that is not there is unavailable', async () => {
+    const nobody = createServer().listen(0, '127.0.0.1');
+    await once(nobody, 'listening');
+    const { port } = nobody.address() as AddressInfo;
+    nobody.close();
+    await once(nobody, 'close');
+    const client = transferClient({ ...credentials, baseUrl: `http://127.0.0.1:${port}` });
+    const error = await catchError(client.getTransaction('tr-1'));
+    expect(error).toMatchObject({ code: 'UNAVAILABLE', status: undefined, authenticationFaults: [] });
+  });
+});
