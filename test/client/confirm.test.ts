@@ -4,10 +4,10 @@ import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { memoryStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
 import type { TransferCallback, TransferCallbackOutcome } from 'transfer-callbacks';
-import { confirmWith, type ConfirmOptions, type Transaction } from 'transfer-callbacks/client';
+import { confirmWith, reconcileTransfers, type ConfirmOptions, type Transaction } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
-import { gatedClient, refusal, startQueries, type Reply } from './support.js';
+import { final, gatedClient, refusal, startQueries, transfers, type Reply } from './support.js';
 
 const replying =
   (callback: TransferCallback, changes: Partial<Record<string, unknown>> = {}) =>
@@ -150,4 +150,11 @@ describe('confirmWith', () => {
       expect.objectContaining({ code: 'INVALID_ARGUMENT', message }),
     );
   });
+});
+
+test('a receiver with confirmWith reads each transfer once', async () => {
+  const { client, received } = await startQueries(final);
+  const receiver = receiverOf({ confirm: confirmWith(client) });
+  expect(await reconcileTransfers({ client, receiver, pending: transfers(100) })).toMatchObject({ processed: 100 });
+  expect(received).toHaveLength(100);
 });

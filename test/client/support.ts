@@ -4,6 +4,7 @@ import { expect, onTestFinished } from 'vitest';
 import {
   transferClient,
   TransferClientError,
+  type PendingTransfer,
   type Transaction,
   type TransferClient,
   type TransferClientOptions,
@@ -86,6 +87,18 @@ export function startQueries(
 ): Promise<Service> {
   return startService(({ url = '' }) => reply(decodeURIComponent(url.slice('/transactions/'.length))), options);
 }
+
+/** A reply with the transfer of this id, which has succeeded. */
+export const final = (id: string): Reply => [200, { data: transferSucceeded({ id }).data }];
+
+const hourMs = 3_600_000;
+
+/** A pending transfer that a pass reads: the callback of a younger one may still come. */
+export const old = (id: string): PendingTransfer => ({ id, createdAt: new Date(Date.now() - hourMs) });
+
+/** So many of these, `tr-0` first. Their time is a number and not a Date: a pass takes both. */
+export const transfers = (count: number): PendingTransfer[] =>
+  Array.from({ length: count }, (_, index) => ({ id: `tr-${index}`, createdAt: Date.now() - hourMs }));
 
 /** The error that a call of the client rejects with. No part of it shows the secret. */
 export async function catchError(call: Promise<unknown>): Promise<TransferClientError> {
