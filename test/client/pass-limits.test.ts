@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { reconcileTransfers } from 'transfer-callbacks/client';
+import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
+import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
-import { final, startQueries, transfers } from './support.js';
+import { final, old, startQueries, transfers } from './support.js';
 
 describe('the limits of a pass', () => {
   test('`limit` ends it after so many transfers, and all of these are read', async () => {
@@ -40,5 +41,42 @@ describe('the limits of a pass', () => {
     });
     expect(report).toMatchObject({ processed: 6, pending: 100 });
     expect(report.durationMs).toBeGreaterThanOrEqual(249);
+  });
+});
+
+describe('reconcileTransfers', () => {
+  test('takes transfers from a stream as it needs them, `concurrency` at a time', async () => {
+    let taken = 0;
+    let running = 0;
+    let most = 0;
+    let ahead = 0;
+    async function* cursor(): AsyncGenerator<PendingTransfer> {
+      for (let index = 0; index < 50; index += 1) {
+        taken += 1;
+        ahead = Math.max(ahead, taken - done);
+        yield Promise.resolve(old(`payout-${index}`));
+      }
+    }
+    let done = 0;
+    const counted = await reconcileTransfers({
+      client: {
+        async getTransaction(id) {
+          running += 1;
+          most = Math.max(most, running);
+          await new Promise(setImmediate);
+          running -= 1;
+          return { ...transferSucceeded().data, externalId: id };
+        },
+      },
+      receiver: receiverOf(),
+      pending: cursor(),
+      concurrency: 3,
+      onProgress: () => {
+        done += 1;
+      },
+    });
+    expect(counted.processed).toBe(50);
+    expect(most).toBe(3);
+    expect(ahead).toBeLessThanOrEqual(4);
   });
 });

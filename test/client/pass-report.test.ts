@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { reconcileTransfers, type Reconciled } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
-import { final, old, startQueries, transfers } from './support.js';
+import { final, old, startKnowing, startQueries, transfers } from './support.js';
 
 describe('the report of a pass', () => {
   test('has a cursor: the last transfer up to which all were read, even if later ones are done', async () => {
@@ -109,5 +109,22 @@ describe('the report of a pass', () => {
     expect(unhandled.problems).toMatchObject([
       { error: { code: 'NOT_HANDLED', message: 'The receiver rejected: the queue is full' } },
     ]);
+  });
+});
+
+describe('reconcileTransfers', () => {
+  test('reports every transfer to onProgress, and keeps no more than 100 problems', async () => {
+    const { client } = await startKnowing();
+    const told: string[] = [];
+    const counted = await reconcileTransfers({
+      client,
+      receiver: receiverOf(),
+      pending: Array.from({ length: 130 }, (_, index) => old(`payout-${index}`)),
+      concurrency: 8,
+      onProgress: ({ id, result }, { unknown }) => told.push(`${id} ${result} ${unknown}`),
+    });
+    expect(counted).toMatchObject({ unknown: 130, problems: { length: 100 } });
+    expect(new Set(told).size).toBe(130);
+    expect(told.at(-1)).toMatch(/ unknown 130$/);
   });
 });

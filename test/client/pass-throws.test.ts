@@ -1,13 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   ReconciliationError,
   reconcileTransfers,
   type PendingTransfer,
   type ReconciliationReport,
 } from 'transfer-callbacks/client';
+import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
-import { final, startQueries, transfers } from './support.js';
+import { final, old, oneOf, startKnowing, startQueries, transfers } from './support.js';
 
 describe('code of yours that throws', () => {
   async function catchError(pass: Promise<unknown>): Promise<ReconciliationError<ReconciliationReport>> {
@@ -76,5 +77,35 @@ describe('code of yours that throws', () => {
       reconcileTransfers({ ...options, receiver: receiverOf(), pending: cursor(), limit: 2 }),
     );
     expect(one).toMatchObject({ message: '`pending` threw: cleanup', report: { processed: 2 } });
+  });
+});
+
+describe('reconcileTransfers', () => {
+  test('a stream that breaks rejects, once those under way have ended', async () => {
+    const success = transferSucceeded();
+    const { client } = await startKnowing({ ...success.data });
+    const onSuccess = vi.fn();
+    async function* cursor(): AsyncGenerator<PendingTransfer> {
+      yield* oneOf(success);
+      await Promise.reject(new Error('the cursor is gone'));
+    }
+    const pass = reconcileTransfers({ client, receiver: receiverOf({ onSuccess }), pending: cursor() });
+    await expect(pass).rejects.toThrow('the cursor is gone');
+    expect(onSuccess).toHaveBeenCalledOnce();
+  });
+
+  test('what onProgress throws ends the pass', async () => {
+    const { client, received } = await startKnowing();
+    const pass = reconcileTransfers({
+      client,
+      receiver: receiverOf(),
+      pending: Array.from({ length: 50 }, (_, index) => old(`payout-${index}`)),
+      concurrency: 1,
+      onProgress: () => {
+        throw new Error('no');
+      },
+    });
+    await expect(pass).rejects.toThrow('no');
+    expect(received.length).toBeLessThan(5);
   });
 });

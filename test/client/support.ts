@@ -9,6 +9,7 @@ import {
   type TransferClient,
   type TransferClientOptions,
 } from 'transfer-callbacks/client';
+import type { TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later } from '../core/support.js';
 import { serve } from '../support/serve.js';
@@ -91,6 +92,14 @@ export function startQueries(
 /** A reply with the transfer of this id, which has succeeded. */
 export const final = (id: string): Reply => [200, { data: transferSucceeded({ id }).data }];
 
+/** A service that knows these transactions by either id, and responds with 404 to the others. */
+export function startKnowing(...known: Transaction[]): Promise<Service> {
+  return startQueries((id) => {
+    const found = known.find((each) => [each.id, each.externalId].includes(id));
+    return found === undefined ? refusal(404, 'Unknown') : [200, { data: found }];
+  });
+}
+
 const hourMs = 3_600_000;
 
 /** A pending transfer that a pass reads: the callback of a younger one may still come. */
@@ -99,6 +108,16 @@ export const old = (id: string): PendingTransfer => ({ id, createdAt: new Date(D
 /** So many of these, `tr-0` first. Their time is a number and not a Date: a pass takes both. */
 export const transfers = (count: number): PendingTransfer[] =>
   Array.from({ length: count }, (_, index) => ({ id: `tr-${index}`, createdAt: Date.now() - hourMs }));
+
+/** The transfers of these callbacks. */
+export const oneOf = (...callbacks: TransferCallback[]): PendingTransfer[] =>
+  callbacks.map(({ data }) => old(data.externalId));
+
+/** The report of a pass that has read nothing. */
+export const emptyReport = {
+  ...{ processed: 0, duplicate: 0, pending: 0, unknown: 0, failed: 0 },
+  ...{ problems: [], stopped: undefined },
+};
 
 /** The error that a call of the client rejects with. No part of it shows the secret. */
 export async function catchError(call: Promise<unknown>): Promise<TransferClientError> {
