@@ -1,22 +1,13 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { z } from 'zod';
-import {
-  memoryStore,
-  postgresStore,
-  redisStore,
-  transferCallbackListener,
-  transferCallbackReceiver,
-  type CallbackStore,
-} from 'transfer-callbacks';
-import { transferClient, transferFate, type FateOptions, type TransferFate } from 'transfer-callbacks/client';
+import { postgresStore, redisStore, type CallbackStore } from 'transfer-callbacks';
+import { transferClient, type TransferFate } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { later, receiverOf } from '../core/support.js';
-import { startSandbox } from '../sandbox/support.js';
-import { serve } from '../support/serve.js';
+import { later } from '../core/support.js';
 import { freePort } from '../support/port.js';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
+import { startMerchant } from './fate-support.js';
 
 let redis: RedisServer;
 let postgres: PostgresServer;
@@ -52,31 +43,6 @@ const stores: Record<
     unreachable: async () => postgresStore(postgres.pool({ connectionString: undefined, port: await freePort() })),
   }),
 };
-
-/** The sandbox's service, and an endpoint that handles its callbacks with `handler`, on one store. */
-async function startMerchant(
-  store: CallbackStore<unknown>,
-  handler: () => unknown = () => undefined,
-  finalAfterMs = 0,
-) {
-  const receiver = transferCallbackReceiver({ store, onSuccess: handler, onFailed: handler, logger: false });
-  const { url, close } = await serve(transferCallbackListener({ receiver }));
-  onTestFinished(close);
-  // Other runs have other ids: the stores outlive a test.
-  const sandbox = await startSandbox({ finalAfterMs, seed: crypto.getRandomValues(new Uint32Array(1))[0] });
-  const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
-  return {
-    receiver,
-    client,
-    /** Creates a transfer, and resolves with its id once its callback was delivered, unless it stays open. */
-    transfer: async (externalId: string): Promise<string> => {
-      await client.createTransfer({ callbackUrl: url, externalId, amount: 250 });
-      if (finalAfterMs === 0) await sandbox.idle();
-      return String(sandbox.transfers().find((each) => each.externalId === externalId)?.id);
-    },
-    fate: (id: string, options: Partial<FateOptions> = {}) => transferFate({ client, store, id, ...options }),
-  };
-}
 
 /** Asks for both ids, and expects the same fate of both. */
 async function fateOfBoth(ids: readonly [string, string], fate: (id: string) => Promise<TransferFate>) {
@@ -221,180 +187,4 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
       advice: 'Inspect it again when both can be read.',
     });
   });
-});
-
-const callback = transferSucceeded({
-  id: 'tr-1',
-  externalId: 'payout-1',
-  amount: 5,
-  timestamp: new Date().toISOString(),
-});
-const record = '["SUCCESS",5,"XAF","payout-1"]';
-
-/** The fate of a transfer where the service responds with `data` and the store has this record. */
-function fateWith(data: object, found: Awaited<ReturnType<NonNullable<CallbackStore['read']>>>, options: object = {}) {
-  return transferFate({
-    id: 'tr-1',
-    client: { getTransaction: () => Promise.resolve({ ...callback.data, ...data }) },
-    store: { read: () => Promise.resolve(found) },
-    ...options,
-  });
-}
-
-describe('what is compared', () => {
-  test.each<[string, object, string, string]>([
-    ['the same facts', {}, record, 'handled'],
-    ['another amount', { amount: 6 }, record, 'conflict'],
-    ['another currency', { currency: 'XOF' }, record, 'conflict'],
-    ['another status', { status: 'FAILED' }, record, 'conflict'],
-    ['another externalId', { externalId: 'payout-2' }, record, 'conflict'],
-    ['facts that the service leaves out', { amount: undefined, currency: undefined }, record, 'handled'],
-    ['a record that cannot be read as facts', {}, 'facts of a store of your own', 'conflict'],
-  ])('%s: %j and %j is %s', async (_title, data, fingerprint, verdict) => {
-    expect((await fateWith(data, { state: 'settled', fingerprint })).verdict).toBe(verdict);
-  });
-
-  test('is what the schema of the receiver makes of the transfer', async () => {
-    const schema = z.discriminatedUnion('event', [
-      z.object({
-        event: z.literal('transfer.success'),
-        data: z.object({
-          ...{ id: z.string(), externalId: z.string(), currency: z.string(), status: z.literal('SUCCESS') },
-          amount: z.string().transform(Number),
-        }),
-      }),
-    ]);
-    const settled = { state: 'settled', fingerprint: record } as const;
-    expect((await fateWith({ amount: '5.00' }, settled)).verdict).toBe('conflict');
-    expect((await fateWith({ amount: '5.00' }, settled, { schema })).verdict).toBe('handled');
-    expect((await fateWith({ amount: 5 }, settled, { schema })).verdict).toBe('handled'); // It does not fit the schema.
-  });
-
-  test.each([undefined, 'soon', 5])('a transfer whose timestamp is %j may have been forgotten', async (timestamp) => {
-    const fate = await fateWith({ timestamp }, { state: 'free' });
-    expect(fate).toMatchObject({ verdict: 'missed_or_forgotten', service: { finalAt: undefined } });
-  });
-
-  test('the retention is 7 days, that of the receiver, or the one that is given', async () => {
-    const timestamp = new Date(Date.now() - 6 * 86_400_000).toISOString();
-    const inspect = () => Promise.resolve({ state: 'free' as const });
-    const receiver = { inspect, options: { retentionMs: 86_400_000 } };
-    const verdicts = await Promise.all(
-      [{}, { store: undefined, receiver }, { store: undefined, receiver, retentionMs: 8 * 86_400_000 }].map(
-        async (options) => (await fateWith({ timestamp }, { state: 'free' }, options)).verdict,
-      ),
-    );
-    expect(verdicts).toEqual(['missed', 'missed_or_forgotten', 'missed']);
-  });
-});
-
-describe('what is read', () => {
-  test('a claim that tells its holder and its lease is advised with both', async () => {
-    const claimed = { state: 'claimed', by: 'payouts-7f9c, process 41', leaseLeftMs: 11_500 } as const;
-    expect(await fateWith({ status: 'PENDING' }, claimed)).toMatchObject({
-      verdict: 'in_progress',
-      record: claimed,
-      meaning: 'A delivery is being handled by payouts-7f9c, process 41.',
-      advice: 'Wait 12 s, and inspect it again. If its holder has died, the claim is free by then.',
-    });
-  });
-
-  test('a transfer that becomes final between the two readings is not called unfounded', async () => {
-    const statuses = ['PENDING', 'SUCCESS'];
-    const getTransaction = vi.fn(() => Promise.resolve({ ...callback.data, status: statuses.shift() ?? '' }));
-    const settled = { state: 'settled', fingerprint: record } as const;
-    expect(await fateWith({}, settled, { client: { getTransaction } })).toMatchObject({
-      verdict: 'handled',
-      service: { state: 'final' },
-    });
-    expect(getTransaction).toHaveBeenCalledTimes(2);
-  });
-
-  test('one half is enough to ask, and not to conclude', async () => {
-    expect(await fateWith({}, { state: 'free' }, { store: undefined })).toMatchObject({
-      verdict: 'undecided',
-      service: { state: 'final' },
-      record: { state: 'unread', error: undefined },
-      meaning: 'Nothing can be concluded: the record was not read.',
-    });
-    expect(await fateWith({}, { state: 'free' }, { client: undefined })).toMatchObject({
-      verdict: 'undecided',
-      service: { state: 'unread', error: undefined },
-      record: { state: 'free' },
-      meaning: 'Nothing can be concluded: the service was not read.',
-    });
-  });
-
-  test('an id that the service cannot be asked about leaves the record', async () => {
-    const client = transferClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'k', apiSecret: 's' });
-    const settled = { state: 'settled', fingerprint: record } as const;
-    expect(await fateWith({}, settled, { client, id: 'a/b' })).toMatchObject({
-      verdict: 'undecided',
-      service: { state: 'unread', error: { code: 'INVALID_ID' } },
-      record: settled,
-    });
-  });
-
-  test('a store that does not reply is given up after storeTimeoutMs', async () => {
-    const store = { read: () => new Promise<never>(() => undefined) };
-    expect(await fateWith({}, { state: 'free' }, { store, storeTimeoutMs: 50 })).toMatchObject({
-      verdict: 'undecided',
-      record: { state: 'unread', error: { code: 'STORE_TIMEOUT', message: 'The store did not reply within 50 ms.' } },
-    });
-  });
-
-  test('a store from JavaScript that resolves with nothing has no record that could be read', async () => {
-    const store = { read: () => Promise.resolve(undefined as never) };
-    expect(await fateWith({}, { state: 'free' }, { store })).toMatchObject({
-      verdict: 'undecided',
-      record: { state: 'unread', error: { message: 'The store resolved with no record.' } },
-    });
-  });
-
-  test.each(['service', 'store'])('an abort while the %s is read rejects with its reason', async (half) => {
-    const controller = new AbortController();
-    const never = () => {
-      setImmediate(() => {
-        controller.abort(new Error('the pod is leaving'));
-      });
-      return new Promise<never>(() => undefined);
-    };
-    const client = {
-      getTransaction: (_id: string, { signal }: { signal?: AbortSignal } = {}) =>
-        Promise.race([never(), new Promise<never>((_, reject) => signal?.addEventListener('abort', reject))]),
-    };
-    const halves = half === 'service' ? { client } : { store: { read: never } };
-    const fate = fateWith({}, { state: 'free' }, { ...halves, signal: controller.signal });
-    await expect(fate).rejects.toThrow('the pod is leaving');
-  });
-});
-
-test('a receiver is asked through its inspect', async () => {
-  const inspect = vi.fn(() => Promise.resolve({ state: 'free' as const, here: { sinceMs: 5 } }));
-  const fate = await fateWith({}, { state: 'free' }, { store: undefined, receiver: { inspect } });
-  expect(fate).toMatchObject({ verdict: 'missed', record: { here: { sinceMs: 5 } } });
-  expect(inspect).toHaveBeenCalledWith('tr-1');
-});
-
-test('a memory store is read in its own process', async () => {
-  const store = memoryStore();
-  await receiverOf({ store }).receive(callback);
-  expect((await fateWith({}, { state: 'free' }, { store })).verdict).toBe('handled');
-});
-
-test.each<[object, string]>([
-  [{ id: '' }, 'Expected `id` to be the id or externalId of a transfer, got "".'],
-  [{ client: undefined, store: undefined }, 'Expected `client` to be given, or `store` or `receiver`, got undefined.'],
-  [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
-  [{ store: { claim: () => undefined } }, 'Expected `store` to be a store that has `read`, got an object.'],
-  [{ receiver: {} }, 'Expected `store` to be left out beside `receiver`, which has it, got an object.'],
-  [{ store: undefined, receiver: {} }, 'Expected `receiver` to be made by transferCallbackReceiver(), got an object.'],
-  [{ retentionMs: 0 }, 'Expected `retentionMs` to be a whole number from 1 to 9007199254740991, got 0.'],
-  [{ storeTimeoutMs: 0 }, 'Expected `storeTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
-  [
-    { pending: [] },
-    'Unknown option `pending`; known are id, client, store, receiver, retentionMs, storeTimeoutMs, schema, signal.',
-  ],
-])('the options %j are refused', async (changes, message) => {
-  await expect(fateWith({}, { state: 'free' }, changes)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
 });

@@ -1,0 +1,105 @@
+import { describe, expect, test, vi } from 'vitest';
+import { memoryStore } from 'transfer-callbacks';
+import { transferClient } from 'transfer-callbacks/client';
+import { receiverOf } from '../core/support.js';
+import { callback, fateWith, record } from './fate-support.js';
+
+describe('what is read', () => {
+  test('a claim that tells its holder and its lease is advised with both', async () => {
+    const claimed = { state: 'claimed', by: 'payouts-7f9c, process 41', leaseLeftMs: 11_500 } as const;
+    expect(await fateWith({ status: 'PENDING' }, claimed)).toMatchObject({
+      verdict: 'in_progress',
+      record: claimed,
+      meaning: 'A delivery is being handled by payouts-7f9c, process 41.',
+      advice: 'Wait 12 s, and inspect it again. If its holder has died, the claim is free by then.',
+    });
+  });
+
+  test('one half is enough to ask, and not to conclude', async () => {
+    expect(await fateWith({}, { state: 'free' }, { store: undefined })).toMatchObject({
+      verdict: 'undecided',
+      service: { state: 'final' },
+      record: { state: 'unread', error: undefined },
+      meaning: 'Nothing can be concluded: the record was not read.',
+    });
+    expect(await fateWith({}, { state: 'free' }, { client: undefined })).toMatchObject({
+      verdict: 'undecided',
+      service: { state: 'unread', error: undefined },
+      record: { state: 'free' },
+      meaning: 'Nothing can be concluded: the service was not read.',
+    });
+  });
+
+  test('an id that the service cannot be asked about leaves the record', async () => {
+    const client = transferClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'k', apiSecret: 's' });
+    const settled = { state: 'settled', fingerprint: record } as const;
+    expect(await fateWith({}, settled, { client, id: 'a/b' })).toMatchObject({
+      verdict: 'undecided',
+      service: { state: 'unread', error: { code: 'INVALID_ID' } },
+      record: settled,
+    });
+  });
+
+  test('a store that does not reply is given up after storeTimeoutMs', async () => {
+    const store = { read: () => new Promise<never>(() => undefined) };
+    expect(await fateWith({}, { state: 'free' }, { store, storeTimeoutMs: 50 })).toMatchObject({
+      verdict: 'undecided',
+      record: { state: 'unread', error: { code: 'STORE_TIMEOUT', message: 'The store did not reply within 50 ms.' } },
+    });
+  });
+
+  test('a store from JavaScript that resolves with nothing has no record that could be read', async () => {
+    const store = { read: () => Promise.resolve(undefined as never) };
+    expect(await fateWith({}, { state: 'free' }, { store })).toMatchObject({
+      verdict: 'undecided',
+      record: { state: 'unread', error: { message: 'The store resolved with no record.' } },
+    });
+  });
+
+  test.each(['service', 'store'])('an abort while the %s is read rejects with its reason', async (half) => {
+    const controller = new AbortController();
+    const never = () => {
+      setImmediate(() => {
+        controller.abort(new Error('the pod is leaving'));
+      });
+      return new Promise<never>(() => undefined);
+    };
+    const client = {
+      getTransaction: (_id: string, { signal }: { signal?: AbortSignal } = {}) =>
+        Promise.race([never(), new Promise<never>((_, reject) => signal?.addEventListener('abort', reject))]),
+    };
+    const halves = half === 'service' ? { client } : { store: { read: never } };
+    const fate = fateWith({}, { state: 'free' }, { ...halves, signal: controller.signal });
+    await expect(fate).rejects.toThrow('the pod is leaving');
+  });
+});
+
+test('a receiver is asked through its inspect', async () => {
+  const inspect = vi.fn(() => Promise.resolve({ state: 'free' as const, here: { sinceMs: 5 } }));
+  const fate = await fateWith({}, { state: 'free' }, { store: undefined, receiver: { inspect } });
+  expect(fate).toMatchObject({ verdict: 'missed', record: { here: { sinceMs: 5 } } });
+  expect(inspect).toHaveBeenCalledWith('tr-1');
+});
+
+test('a memory store is read in its own process', async () => {
+  const store = memoryStore();
+  await receiverOf({ store }).receive(callback);
+  expect((await fateWith({}, { state: 'free' }, { store })).verdict).toBe('handled');
+});
+
+test.each<[object, string]>([
+  [{ id: '' }, 'Expected `id` to be the id or externalId of a transfer, got "".'],
+  [{ client: undefined, store: undefined }, 'Expected `client` to be given, or `store` or `receiver`, got undefined.'],
+  [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
+  [{ store: { claim: () => undefined } }, 'Expected `store` to be a store that has `read`, got an object.'],
+  [{ receiver: {} }, 'Expected `store` to be left out beside `receiver`, which has it, got an object.'],
+  [{ store: undefined, receiver: {} }, 'Expected `receiver` to be made by transferCallbackReceiver(), got an object.'],
+  [{ retentionMs: 0 }, 'Expected `retentionMs` to be a whole number from 1 to 9007199254740991, got 0.'],
+  [{ storeTimeoutMs: 0 }, 'Expected `storeTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
+  [
+    { pending: [] },
+    'Unknown option `pending`; known are id, client, store, receiver, retentionMs, storeTimeoutMs, schema, signal.',
+  ],
+])('the options %j are refused', async (changes, message) => {
+  await expect(fateWith({}, { state: 'free' }, changes)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+});
