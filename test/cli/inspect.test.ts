@@ -1,23 +1,12 @@
-import { mkdtemp, mkdir, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import {
-  postgresStore,
-  redisStore,
-  transferCallbackListener,
-  transferCallbackReceiver,
-  type CallbackStore,
-} from 'transfer-callbacks';
-import { transferClient } from 'transfer-callbacks/client';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { postgresStore, redisStore, type CallbackStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { startMerchant, startSandbox } from '../sandbox/support.js';
-import { serve } from '../support/serve.js';
+import { startMerchant } from '../sandbox/support.js';
 import { freePort } from '../support/port.js';
-import { startPostgres, type PostgresServer } from '../support/postgres.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
-import { longestLine, objects, root, start, type Surroundings } from './support.js';
+import type { PostgresServer } from '../support/postgres.js';
+import type { RedisServer } from '../support/redis.js';
+import { connectRedis, inspect, startApp, startServers, type Pod } from './inspect-support.js';
+import { longestLine, objects } from './support.js';
 
 // Each command is a process of its own, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
@@ -26,52 +15,12 @@ let redis: RedisServer;
 let postgres: PostgresServer;
 
 beforeAll(async () => {
-  [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
-  await postgresStore(postgres.pool()).migrate();
+  [redis, postgres] = await startServers();
 });
 
 afterAll(async () => {
   await Promise.all([redis.stop(), postgres.stop()]);
 });
-
-function connectRedis(): Redis {
-  const client = new Redis(redis.url);
-  onTestFinished(() => {
-    client.disconnect();
-  });
-  return client;
-}
-
-/** The environment of a pod: a service with its keys, and a store. */
-type Pod = Record<string, string>;
-
-/** The sandbox's service, and an app whose receiver has `store`. */
-async function startApp(store: CallbackStore<unknown>) {
-  const done = (): void => undefined;
-  const receiver = transferCallbackReceiver({ store, onSuccess: done, onFailed: done, logger: false });
-  const { url, close } = await serve(transferCallbackListener({ receiver }));
-  onTestFinished(close);
-  const sandbox = await startSandbox({ finalAfterMs: 0, seed: crypto.getRandomValues(new Uint32Array(1))[0] });
-  const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
-  return {
-    receiver,
-    baseUrl: sandbox.baseUrl,
-    env: {
-      TRANSFER_SERVICE_URL: sandbox.baseUrl,
-      TRANSFER_API_KEY: 'sandbox-key',
-      TRANSFER_API_SECRET: 'sandbox-secret',
-    },
-    /** Creates a transfer, waits until its callback was delivered, and resolves with its id. */
-    transfer: async (externalId: string, callbackUrl = url): Promise<string> => {
-      await client.createTransfer({ callbackUrl, externalId, amount: 250 });
-      await sandbox.idle();
-      return String(sandbox.transfers().find((each) => each.externalId === externalId)?.id);
-    },
-  };
-}
-
-const inspect = (env: Pod, args: readonly string[], surroundings: Surroundings = {}) =>
-  start(['inspect', ...args], { ...surroundings, env: { NO_COLOR: '1', ...env } }).ended;
 
 /** Runs some commands at a time: each is a process of its own. */
 async function verdicts(env: Pod, asked: readonly (readonly string[])[]): Promise<unknown[]> {
@@ -87,7 +36,7 @@ async function verdicts(env: Pod, asked: readonly (readonly string[])[]): Promis
 }
 
 const stores: Record<string, () => { store: CallbackStore<unknown>; env: Pod }> = {
-  Redis: () => ({ store: redisStore(connectRedis()), env: { REDIS_URL: redis.url } }),
+  Redis: () => ({ store: redisStore(connectRedis(redis)), env: { REDIS_URL: redis.url } }),
   PostgreSQL: () => ({ store: postgresStore(postgres.pool()), env: { DATABASE_URL: postgres.url } }),
 };
 
@@ -140,7 +89,7 @@ describe('the output', () => {
       .split('\n');
 
   test('of a missed callback says what to do in 80 columns, with the command to copy', async () => {
-    const app = await startApp(redisStore(connectRedis()));
+    const app = await startApp(redisStore(connectRedis(redis)));
     await app.transfer('no-callback-1');
     const env = { ...app.env, REDIS_URL: redis.url };
     const { code, out, err } = await inspect(env, ['no-callback-1'], { terminal: true });
@@ -163,7 +112,7 @@ describe('the output', () => {
   });
 
   test('of a record shows its facts and its times, and no personal field of the transfer', async () => {
-    const app = await startApp(redisStore(connectRedis()));
+    const app = await startApp(redisStore(connectRedis(redis)));
     await app.transfer('success-1');
     for (const format of [[], ['--json']]) {
       const { code, out } = await inspect({ ...app.env, REDIS_URL: redis.url }, ['success-1', ...format]);
@@ -175,7 +124,7 @@ describe('the output', () => {
   });
 
   test('of a claim shows who holds it and for how long', async () => {
-    const store = redisStore(connectRedis());
+    const store = redisStore(connectRedis(redis));
     const token = `${new Date().toISOString()}/payouts-7f9c/41/k3x9q2h1-17`;
     await store.claim('held', { token, fingerprint: 'any', leaseMs: 60_000, retentionMs: 300_000 });
     const { code, out } = await inspect({ REDIS_URL: redis.url }, ['held']);
@@ -195,7 +144,7 @@ describe('the output', () => {
 
 describe('one half alone', () => {
   test('the service is shown without a store', async () => {
-    const app = await startApp(redisStore(connectRedis()));
+    const app = await startApp(redisStore(connectRedis(redis)));
     const id = await app.transfer('no-callback-1');
     const { code, out } = await inspect(app.env, ['no-callback-1', '--json']);
     expect(code).toBe(3);
@@ -208,7 +157,7 @@ describe('one half alone', () => {
     ['REDIS_URL', 'redis://127.0.0.1'],
     ['DATABASE_URL', 'postgres://postgres:hidden@127.0.0.1'],
   ])('the service is shown when %s is not reachable, and no password', async (variable, address) => {
-    const app = await startApp(redisStore(connectRedis()));
+    const app = await startApp(redisStore(connectRedis(redis)));
     await app.transfer('no-callback-1');
     const { code, out, err } = await inspect({ ...app.env, [variable]: `${address}:${await freePort()}` }, [
       'no-callback-1',
@@ -221,84 +170,11 @@ describe('one half alone', () => {
   });
 
   test('the record is shown when the service refuses the key', async () => {
-    const app = await startApp(redisStore(connectRedis()));
+    const app = await startApp(redisStore(connectRedis(redis)));
     const id = await app.transfer('success-1');
     const env = { ...app.env, TRANSFER_API_KEY: 'another-key', REDIS_URL: redis.url };
     const { code, out } = await inspect(env, [id]);
     expect(code).toBe(3);
     expect(out).toMatch(/\n {2}service {3}The service refused: 400.*\n {2}record {4}handled/);
-  });
-});
-
-describe('the store', () => {
-  test('of Redis is read with the prefix that is given', async () => {
-    const callback = transferSucceeded();
-    const app = await startApp(redisStore(connectRedis(), { prefix: 'merchant:' }));
-    await app.receiver.receive(callback);
-    const { id } = callback.data;
-    const results = [
-      await inspect({}, [id, '--json', '--redis', redis.url, '--prefix', 'merchant:']),
-      await inspect({}, [id, '--json', '--redis', redis.url]),
-    ].map(({ out }) => (objects(out)[0] as { record: { state: string } }).record.state);
-    expect(results).toEqual(['settled', 'free']);
-  });
-
-  test('of PostgreSQL is read from the table and schema that are given', async () => {
-    const pool = postgres.pool();
-    await pool.query('CREATE SCHEMA merchant');
-    const store = postgresStore(pool, { schema: 'merchant', table: 'handled' });
-    await store.migrate();
-    const callback = transferSucceeded();
-    const app = await startApp(store);
-    await app.receiver.receive(callback);
-    const names = ['--schema', 'merchant', '--table', 'handled'];
-    const { code, out } = await inspect({ DATABASE_URL: postgres.url }, [callback.data.id, '--json', ...names]);
-    expect(code).toBe(3);
-    expect(objects(out)).toMatchObject([{ verdict: 'undecided', record: { state: 'settled' } }]);
-  });
-
-  test('is chosen with --store where the environment has both, and a database of another kind is no store', async () => {
-    const both = { REDIS_URL: redis.url, DATABASE_URL: postgres.url };
-    const results = await Promise.all([
-      inspect(both, ['any']),
-      inspect(both, ['any', '--store', 'postgres']),
-      inspect(both, ['any', '--redis', redis.url]),
-      inspect({ ...both, DATABASE_URL: 'mysql://127.0.0.1/app' }, ['any']),
-    ]);
-    expect(results.map(({ code }) => code)).toEqual([2, 3, 3, 3]);
-    expect(results[0].err).toContain('Expected --store redis or --store postgres');
-    for (const { out } of results.slice(1)) expect(out).toContain('\n  record    none\n');
-  });
-
-  /** A folder that has only this package of all that this repository has. */
-  async function folderWith(name: string | undefined): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-inspect-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    await mkdir(join(folder, 'node_modules'));
-    if (name !== undefined) await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
-    return folder;
-  }
-
-  test.each(['ioredis', 'iovalkey', 'redis'])('is read with the %s of the working directory', async (name) => {
-    const cwd = await folderWith(name);
-    const callback = transferSucceeded();
-    const app = await startApp(redisStore(connectRedis()));
-    await app.receiver.receive(callback);
-    const { out } = await inspect({ REDIS_URL: redis.url }, [callback.data.id, '--json'], { cwd });
-    expect(objects(out)).toMatchObject([{ record: { state: 'settled' } }]);
-    const down = await inspect({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` }, ['any'], { cwd });
-    expect(down.code).toBe(3);
-    expect(down.out).toContain('ECONNREFUSED');
-  });
-
-  test('needs a driver, and says which', async () => {
-    const cwd = await folderWith(undefined);
-    const results = await Promise.all([
-      inspect({ REDIS_URL: redis.url }, ['any'], { cwd }),
-      inspect({ DATABASE_URL: postgres.url }, ['any'], { cwd }),
-    ]);
-    expect(results.map(({ code }) => code)).toEqual([2, 2]);
-    expect(results[0].err).toContain('Expected ioredis, iovalkey, redis to be installed in ');
-    expect(results[1].err).toContain('Expected pg to be installed in ');
   });
 });

@@ -1,0 +1,60 @@
+import { Redis } from 'ioredis';
+import { onTestFinished } from 'vitest';
+import {
+  postgresStore,
+  transferCallbackListener,
+  transferCallbackReceiver,
+  type CallbackStore,
+} from 'transfer-callbacks';
+import { transferClient } from 'transfer-callbacks/client';
+import { startSandbox } from '../sandbox/support.js';
+import { startPostgres, type PostgresServer } from '../support/postgres.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
+import { serve } from '../support/serve.js';
+import { start, type Surroundings } from './support.js';
+
+/** Starts both stores, for the tests of one file. */
+export async function startServers(): Promise<[RedisServer, PostgresServer]> {
+  const [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
+  await postgresStore(postgres.pool()).migrate();
+  return [redis, postgres];
+}
+
+export function connectRedis({ url }: RedisServer): Redis {
+  const client = new Redis(url);
+  onTestFinished(() => {
+    client.disconnect();
+  });
+  return client;
+}
+
+/** The environment of a pod: a service with its keys, and a store. */
+export type Pod = Record<string, string>;
+
+/** The sandbox's service, and an app whose receiver has `store`. */
+export async function startApp(store: CallbackStore<unknown>) {
+  const done = (): void => undefined;
+  const receiver = transferCallbackReceiver({ store, onSuccess: done, onFailed: done, logger: false });
+  const { url, close } = await serve(transferCallbackListener({ receiver }));
+  onTestFinished(close);
+  const sandbox = await startSandbox({ finalAfterMs: 0, seed: crypto.getRandomValues(new Uint32Array(1))[0] });
+  const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
+  return {
+    receiver,
+    baseUrl: sandbox.baseUrl,
+    env: {
+      TRANSFER_SERVICE_URL: sandbox.baseUrl,
+      TRANSFER_API_KEY: 'sandbox-key',
+      TRANSFER_API_SECRET: 'sandbox-secret',
+    },
+    /** Creates a transfer, waits until its callback was delivered, and resolves with its id. */
+    transfer: async (externalId: string, callbackUrl = url): Promise<string> => {
+      await client.createTransfer({ callbackUrl, externalId, amount: 250 });
+      await sandbox.idle();
+      return String(sandbox.transfers().find((each) => each.externalId === externalId)?.id);
+    },
+  };
+}
+
+export const inspect = (env: Pod, args: readonly string[], surroundings: Surroundings = {}) =>
+  start(['inspect', ...args], { ...surroundings, env: { NO_COLOR: '1', ...env } }).ended;
