@@ -13,7 +13,8 @@ responds with what your store has recorded. It only reads. Without one of the
 two it shows the other, and concludes nothing.
 
   --service URL              Where the service is, or TRANSFER_SERVICE_URL
-  --redis URL                The Redis of your store, or REDIS_URL
+  --redis URL                The Redis of your store, or any node of its
+                             Cluster; or REDIS_URL
   --prefix TEXT              The prefix of redisStore, if it is not the default
   --postgres URL             The PostgreSQL of your store, or DATABASE_URL
   --table NAME               The table of postgresStore, if not the default

@@ -1,5 +1,6 @@
 import { text, UsageError } from './arguments.js';
-import { openPostgres, openRedis, type OpenStore } from './drivers.js';
+import { openPostgres, type OpenStore } from './drivers.js';
+import { openRedis } from './redis-driver.js';
 
 /** Options for commands that read the store. */
 export const storeOptions = {
