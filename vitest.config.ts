@@ -51,7 +51,7 @@ export default defineConfig({
     coverage: {
       provider: 'v8',
       include: ['src/**'],
-      // It runs as a process of its own, whose coverage is not collected; test/sandbox/cli.test.ts tries it all.
+      // It runs as a process of its own, whose coverage is not collected; test/cli tries it all.
       // The files of the console run in a browser, which counts them: see test/console.
       exclude: ['src/cli/**', 'src/sandbox/console/**'],
       reporter: ['text', 'json-summary'],
