@@ -1,15 +1,13 @@
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Cluster } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
 import { startRedisCluster, type RedisCluster } from '../support/redis.js';
-import { objects, root, start } from './support.js';
+import { folderWith, inspect } from './inspect-support.js';
+import { objects } from './support.js';
 
 // Each command is a process of its own, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
@@ -20,17 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.stop());
 
-/** A folder whose only package is this client. */
-async function folderWith(client: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-inspect-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  await mkdir(join(folder, 'node_modules'));
-  await symlink(join(root, 'node_modules', client), join(folder, 'node_modules', client));
-  return folder;
-}
-
-const inspect = async (id: string, redisUrl: string, cwd: string): Promise<unknown> => {
-  const { out } = await start(['inspect', id, '--json'], { cwd, env: { REDIS_URL: redisUrl } }).ended;
+const readRecord = async (id: string, redisUrl: string, cwd: string): Promise<unknown> => {
+  const { out } = await inspect({ REDIS_URL: redisUrl }, [id, '--json'], { cwd });
   return (objects(out)[0] as { record: unknown }).record;
 };
 
@@ -46,11 +35,11 @@ describe.each(['ioredis', 'iovalkey', 'redis'])('with %s', (name) => {
       client.disconnect();
     });
     const receiver = receiverOf({ store: redisStore(client) });
-    const callbacks = Array.from({ length: 8 }, () => transferSucceeded());
+    const callbacks = Array.from({ length: 6 }, () => transferSucceeded());
     for (const callback of callbacks) await receiver.receive(callback);
     const url = cluster.servers[0]?.url.replace('//', '//payouts:pass%40word@') ?? expect.fail();
-    const folder = await folderWith(name);
-    const records = await Promise.all(callbacks.map(({ data }) => inspect(data.id, url, folder)));
+    const cwd = await folderWith(name);
+    const records = await Promise.all(callbacks.map(({ data }) => readRecord(data.id, url, cwd)));
     expect(records).toEqual(records.map(() => expect.objectContaining({ state: 'settled' }) as unknown));
   });
 
@@ -59,7 +48,7 @@ describe.each(['ioredis', 'iovalkey', 'redis'])('with %s', (name) => {
     onTestFinished(() => void silent.close());
     await once(silent, 'listening');
     const url = `redis://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-    expect(await inspect('any', url, await folderWith(name))).toEqual({
+    expect(await readRecord('any', url, await folderWith(name))).toEqual({
       state: 'unread',
       error: expect.stringContaining('did not reply within 5000 ms') as unknown,
     });

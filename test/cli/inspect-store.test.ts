@@ -1,14 +1,11 @@
-import { mkdtemp, mkdir, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { postgresStore, redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { freePort } from '../support/port.js';
 import type { PostgresServer } from '../support/postgres.js';
 import type { RedisServer } from '../support/redis.js';
-import { connectRedis, inspect, startApp, startServers } from './inspect-support.js';
-import { objects, root } from './support.js';
+import { connectRedis, folderWith, inspect, startApp, startServers } from './inspect-support.js';
+import { objects } from './support.js';
 
 // Each command is a process of its own, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
@@ -63,15 +60,6 @@ describe('the store', () => {
     expect(results[0].err).toContain('Expected --store redis or --store postgres');
     for (const { out } of results.slice(1)) expect(out).toContain('\n  record    none\n');
   });
-
-  /** A folder that has only this package of all that this repository has. */
-  async function folderWith(name: string | undefined): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-inspect-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    await mkdir(join(folder, 'node_modules'));
-    if (name !== undefined) await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
-    return folder;
-  }
 
   test.each(['ioredis', 'iovalkey', 'redis'])('is read with the %s of the working directory', async (name) => {
     const cwd = await folderWith(name);

@@ -1,3 +1,6 @@
+import { mkdtemp, mkdir, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
 import {
@@ -11,7 +14,7 @@ import { startSandbox } from '../sandbox/support.js';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { serve } from '../support/serve.js';
-import { start, type Surroundings } from './support.js';
+import { root, start, type Surroundings } from './support.js';
 
 /** Starts both stores, for the tests of one file. */
 export async function startServers(): Promise<[RedisServer, PostgresServer]> {
@@ -58,3 +61,12 @@ export async function startApp(store: CallbackStore<unknown>) {
 
 export const inspect = (env: Pod, args: readonly string[], surroundings: Surroundings = {}) =>
   start(['inspect', ...args], { ...surroundings, env: { NO_COLOR: '1', ...env } }).ended;
+
+/** Makes a folder that has only this package of all that this repository has. */
+export async function folderWith(name: string | undefined): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-inspect-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await mkdir(join(folder, 'node_modules'));
+  if (name !== undefined) await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+  return folder;
+}
