@@ -8,15 +8,7 @@ import {
   type StoreRecord,
 } from 'transfer-callbacks';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import {
-  poolBehindProxy,
-  postgresMajors,
-  startLedger,
-  type PostgresMajor,
-  type PostgresServer,
-} from '../support/postgres.js';
-
-const majors = Object.keys(postgresMajors).map(Number) as PostgresMajor[];
+import { majors, poolBehindProxy, startLedger, type PostgresServer } from '../support/postgres.js';
 
 async function hold(store: CallbackStore<unknown>, id: string): Promise<Lease<unknown>> {
   const request = { token: 'a', fingerprint: 'facts', leaseMs: 30_000, retentionMs: 100_000 };

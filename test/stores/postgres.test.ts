@@ -1,22 +1,17 @@
-import { randomUUID } from 'node:crypto';
 import { Client, type Pool } from 'pg';
-import { postgresStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { postgresStore } from 'transfer-callbacks';
 import { inspectionContract, storeContract, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { lookUpSql } from '../../src/stores/postgres-sql.js';
 import { later } from '../core/support.js';
 import {
   book,
+  majors,
   poolBehindProxy,
-  postgresMajors,
   receiverOn,
   startLedger,
   type Ledger,
-  type PostgresMajor,
   type PostgresServer,
 } from '../support/postgres.js';
-
-const majors = Object.keys(postgresMajors).map(Number) as PostgresMajor[];
 
 describe.each(majors)('on PostgreSQL %i', (major) => {
   let server: PostgresServer;
@@ -112,37 +107,6 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
   });
 
-  test('a claim returns its client to the pool although the database has stopped replying', async () => {
-    const { own, proxy } = await poolBehindProxy(server);
-    const receiver = receiverOn(own, { storeTimeoutMs: 1_500, leaseMs: 4_600 });
-    expect((await receiver.receive(transferSucceeded())).outcome).toBe('processed');
-    proxy.fallSilent();
-    const callback = transferFailed();
-    expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');
-    await vi.waitFor(() => {
-      expect(own.totalCount).toBe(0);
-    });
-    expect(await bookings(callback.data.id)).toEqual([]);
-  });
-
-  test('a commit returns its client to the pool although the database has stopped replying', async () => {
-    const { own, proxy } = await poolBehindProxy(server);
-    const callback = transferSucceeded();
-    const receiver = receiverOn(own, {
-      storeTimeoutMs: 1_500,
-      leaseMs: 20_000,
-      async onSuccess(...given) {
-        await book(...given);
-        proxy.fallSilent();
-      },
-    });
-    expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');
-    await vi.waitFor(() => {
-      expect(own.totalCount).toBe(0);
-    });
-    expect(await bookings(callback.data.id)).toEqual([]);
-  });
-
   test('a handler that runs beyond the longest lease can write nothing later, and its connection is destroyed', async () => {
     const callback = transferSucceeded();
     const own = server.pool({ max: 1 });
@@ -227,190 +191,5 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     });
     expect((await receiver.receive(transferSucceeded())).outcome).toBe('processed');
     expect(seen).toEqual([true, '"a""b"', 1]);
-  });
-
-  test('a connection that Postgres ends aborts the handler and writes nothing, and the next delivery is processed', async () => {
-    const callback = transferSucceeded();
-    const own = server.pool({ max: 1 });
-    const aborted = later<unknown>();
-    const receiver = receiverOn(own, {
-      storeTimeoutMs: 1_000,
-      leaseMs: 3_100,
-      async onSuccess(given, context) {
-        await book(given, context);
-        context.signal.addEventListener('abort', () => {
-          aborted.resolve(context.signal.reason);
-        });
-        const { rows } = await context.tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-        await pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
-        await aborted.promise;
-      },
-    });
-    expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');
-    expect(await aborted.promise).toMatchObject({ code: 'LEASE_LOST' });
-    expect(await bookings(callback.data.id)).toEqual([]);
-    expect((await receiverOn(own).receive(callback)).outcome).toBe('processed');
-    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
-  });
-
-  test('Postgres ends a transaction that is idle for longer than idleTimeoutMs, and a statement that exceeds statementTimeoutMs', async () => {
-    const own = server.pool();
-    const silent = transferSucceeded();
-    const idle = transferCallbackReceiver({
-      store: postgresStore(own, { idleTimeoutMs: 500 }),
-      logger: false,
-      onFailed: () => undefined,
-      async onSuccess() {
-        await vi.waitUntil(() => own.totalCount === 0);
-      },
-    });
-    expect((await idle.receive(silent)).outcome).toBe('store_unavailable');
-    const slow = transferCallbackReceiver({
-      store: postgresStore(own, { statementTimeoutMs: 2_000 }),
-      logger: false,
-      onFailed: () => undefined,
-      onSuccess: (_callback, { tx }) => tx.query('SELECT pg_sleep(60)'),
-    });
-    expect(await slow.receive(transferSucceeded())).toMatchObject({
-      outcome: 'handler_failed',
-      error: expect.objectContaining({ code: '57014' }) as unknown,
-    });
-  });
-
-  test('two hundred deliveries on a pool of two clients are all processed, and no client is lost', async () => {
-    const small = server.pool({ max: 2 });
-    const receiver = receiverOn(small, { storeTimeoutMs: 5_000, leaseMs: 20_000 });
-    const callbacks = Array.from({ length: 200 }, () => transferSucceeded());
-    const outcomes = await Promise.all(callbacks.map((callback) => receiver.receive(callback)));
-    expect(new Set(outcomes.map(({ outcome }) => outcome))).toEqual(new Set(['processed']));
-    expect([small.waitingCount, small.idleCount <= 2]).toEqual([0, true]);
-  });
-
-  test('of fifty copies of one callback one runs, and the others wait without a client of the pool', async () => {
-    const small = server.pool({ max: 2 });
-    const callback = transferSucceeded();
-    const goOn = later();
-    const receiver = receiverOn(small, {
-      async onSuccess(...given) {
-        await goOn.promise;
-        await book(...given);
-      },
-    });
-    const copies = Promise.all(Array.from({ length: 50 }, () => receiver.receive(callback)));
-    // Another callback gets through between them.
-    expect((await receiver.receive(transferFailed())).outcome).toBe('processed');
-    goOn.resolve();
-    const outcomes = (await copies).map(({ outcome }) => outcome);
-    expect(outcomes.filter((outcome) => outcome === 'processed')).toHaveLength(1);
-    expect(outcomes.filter((outcome) => outcome === 'duplicate')).toHaveLength(49);
-    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
-  });
-
-  test('deliveries end within inFlightWaitMs or storeTimeoutMs when the pool is exhausted, and the pool recovers', async () => {
-    const small = server.pool({ max: 2 });
-    const goOn = later();
-    const receiver = receiverOn(small, {
-      inFlightWaitMs: 200,
-      storeTimeoutMs: 1_000,
-      onSuccess: () => goOn.promise,
-    });
-    const holding = [receiver.receive(transferSucceeded()), receiver.receive(transferSucceeded())];
-    await vi.waitFor(() => {
-      expect(small.totalCount - small.idleCount).toBe(2);
-    });
-    const refused = await Promise.all(Array.from({ length: 50 }, () => receiver.receive(transferFailed())));
-    expect(new Set(refused.map(({ outcome }) => outcome))).toEqual(new Set(['store_unavailable']));
-    expect(Math.max(...refused.map(({ durationMs }) => durationMs))).toBeLessThan(9_000); // The default of inFlightWaitMs is 10 000.
-    goOn.resolve();
-    expect((await Promise.all(holding)).map(({ outcome }) => outcome)).toEqual(['processed', 'processed']);
-    await vi.waitFor(() => {
-      expect(small.waitingCount).toBe(0);
-    });
-    expect((await receiver.receive(transferFailed())).outcome).toBe('processed');
-  });
-
-  test('the texts of a callback cannot change the SQL', async () => {
-    const nasty = String.raw`'; DROP TABLE ledger; -- \' " $1 é 付款`;
-    const callback = transferSucceeded({ id: `${nasty} ${randomUUID()}`, externalId: `${nasty}\0` });
-    expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
-    expect((await receiverOn(pool).receive(callback)).outcome).toBe('duplicate');
-    const { rows } = await pool.query('SELECT external_id FROM transfer_callbacks WHERE id = $1', [callback.data.id]);
-    expect(rows).toEqual([{ external_id: `${nasty}\uFFFD` }]);
-  });
-
-  test('a callback is looked up by the index, however many there are', async () => {
-    const store = postgresStore(pool, { table: 'many' });
-    await store.migrate();
-    await pool.query("INSERT INTO many SELECT n, '', '', '', now(), now() FROM generate_series(1, 10000) AS n");
-    const [lookUp] = lookUpSql('many', '5').split(';');
-    const { rows } = await pool.query<Record<string, string>>(`EXPLAIN ${lookUp}`);
-    expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain('many_pkey');
-  });
-
-  test('the table can have any name in any schema, and concurrent calls of migrate create it once', async () => {
-    const schema = `of "${randomUUID().slice(0, 8)}"`;
-    await pool.query(`CREATE SCHEMA "${schema.replaceAll('"', '""')}"`);
-    const store = postgresStore(pool, { schema, table: "callbacks' table" });
-    await Promise.all([store.migrate(), store.migrate(), store.migrate()]);
-    expect(store.migrationSql).toContain(
-      `CREATE TABLE IF NOT EXISTS "${schema.replaceAll('"', '""')}"."callbacks' table"`,
-    );
-    const receiver = transferCallbackReceiver({ store, onSuccess: book, onFailed: book, logger: false });
-    const callback = transferSucceeded();
-    expect((await receiver.receive(callback)).outcome).toBe('processed');
-    expect((await receiver.receive(callback)).outcome).toBe('duplicate');
-    // Another table knows nothing of it.
-    expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
-  });
-
-  test('no callback is acknowledged while the table is missing', async () => {
-    const receiver = transferCallbackReceiver({
-      store: postgresStore(pool, { table: 'not_there' }),
-      onSuccess: book,
-      onFailed: book,
-      logger: false,
-    });
-    expect(await receiver.receive(transferSucceeded())).toMatchObject({
-      outcome: 'store_unavailable',
-      error: expect.objectContaining({ code: '42P01' }) as unknown,
-    });
-  });
-
-  test('prune deletes old records, in batches, and no others', async () => {
-    const store = postgresStore(pool, { table: 'pruned' });
-    await store.migrate();
-    await pool.query(`INSERT INTO pruned SELECT 'old-' || n, '', '', '', now() - interval '2 days', now() FROM generate_series(1, 2500) AS n;
-      INSERT INTO pruned SELECT 'new-' || n, '', '', '', now(), now() FROM generate_series(1, 10) AS n`);
-    expect(await store.prune({ olderThanMs: 86_400_000 })).toBe(2_500);
-    expect(await store.prune({ olderThanMs: 86_400_000 })).toBe(0);
-    expect((await pool.query('SELECT FROM pruned')).rowCount).toBe(10);
-    await expect(store.prune({ olderThanMs: 90_000 })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-    await expect(postgresStore(pool, { table: 'not_there' }).prune({ olderThanMs: 90_001 })).rejects.toMatchObject({
-      code: '42P01',
-    });
-  });
-});
-
-describe('the options of the PostgreSQL store', () => {
-  const pool = { connect: () => Promise.reject(new Error('not asked')) };
-
-  test.each<[unknown, unknown, string]>([
-    [undefined, {}, 'Expected `pool` to be a pool of pg, got undefined.'],
-    [{}, {}, 'Expected `pool` to be a pool of pg, got an object.'],
-    [pool, { table: '' }, 'Expected `table` to be a name of 1 to 52 bytes, got "".'],
-    [pool, { table: 'x'.repeat(53) }, `Expected \`table\` to be a name of 1 to 52 bytes, got "${'x'.repeat(53)}".`],
-    [pool, { schema: 5 }, 'Expected `schema` to be a name of 1 to 52 bytes, got 5.'],
-    [
-      pool,
-      { statementTimeoutMs: 0 },
-      'Expected `statementTimeoutMs` to be a whole number from 1 to 2147483647, got 0.',
-    ],
-    [pool, { idleTimeoutMs: 1.5 }, 'Expected `idleTimeoutMs` to be a whole number from 1 to 2147483647, got 1.5.'],
-    [pool, { prefix: 'x' }, 'Unknown option `prefix`; known are table, schema, statementTimeoutMs, idleTimeoutMs.'],
-    [pool, null, 'Expected `options` to be an object, got null.'],
-  ])('postgresStore(%o, %o) is refused', (given, options, message) => {
-    expect(() => postgresStore(given as Pool, options as object)).toThrow(
-      expect.objectContaining({ code: 'INVALID_ARGUMENT', message }),
-    );
   });
 });

@@ -16,9 +16,11 @@ import { startLossyProxy, type LossyProxy } from './lossy-proxy.js';
 import { freePort } from './port.js';
 
 /** The newest PostgreSQL, and the oldest that is supported still. */
-export const postgresMajors = { 18: EmbeddedPostgres, 15: EmbeddedPostgres15 } as const;
+const postgresMajors = { 18: EmbeddedPostgres, 15: EmbeddedPostgres15 } as const;
 
 export type PostgresMajor = keyof typeof postgresMajors;
+
+export const majors = Object.keys(postgresMajors).map(Number) as PostgresMajor[];
 
 export interface PostgresServer {
   readonly url: string;

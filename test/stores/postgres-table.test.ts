@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { postgresStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { lookUpSql } from '../../src/stores/postgres-sql.js';
+import { book, majors, receiverOn, startLedger, type PostgresServer } from '../support/postgres.js';
+describe.each(majors)('on PostgreSQL %i', (major) => {
+  let server: PostgresServer;
+  let pool: Pool;
+
+  beforeAll(async () => {
+    ({ server, pool } = await startLedger({ major, max: 100 }));
+  });
+  afterAll(() => server.stop());
+
+  test('the texts of a callback cannot change the SQL', async () => {
+    const nasty = String.raw`'; DROP TABLE ledger; -- \' " $1 é 付款`;
+    const callback = transferSucceeded({ id: `${nasty} ${randomUUID()}`, externalId: `${nasty}\0` });
+    expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
+    expect((await receiverOn(pool).receive(callback)).outcome).toBe('duplicate');
+    const { rows } = await pool.query('SELECT external_id FROM transfer_callbacks WHERE id = $1', [callback.data.id]);
+    expect(rows).toEqual([{ external_id: `${nasty}\uFFFD` }]);
+  });
+
+  test('a callback is looked up by the index, however many there are', async () => {
+    const store = postgresStore(pool, { table: 'many' });
+    await store.migrate();
+    await pool.query("INSERT INTO many SELECT n, '', '', '', now(), now() FROM generate_series(1, 10000) AS n");
+    const [lookUp] = lookUpSql('many', '5').split(';');
+    const { rows } = await pool.query<Record<string, string>>(`EXPLAIN ${lookUp}`);
+    expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain('many_pkey');
+  });
+
+  test('the table can have any name in any schema, and concurrent calls of migrate create it once', async () => {
+    const schema = `of "${randomUUID().slice(0, 8)}"`;
+    await pool.query(`CREATE SCHEMA "${schema.replaceAll('"', '""')}"`);
+    const store = postgresStore(pool, { schema, table: "callbacks' table" });
+    await Promise.all([store.migrate(), store.migrate(), store.migrate()]);
+    expect(store.migrationSql).toContain(
+      `CREATE TABLE IF NOT EXISTS "${schema.replaceAll('"', '""')}"."callbacks' table"`,
+    );
+    const receiver = transferCallbackReceiver({ store, onSuccess: book, onFailed: book, logger: false });
+    const callback = transferSucceeded();
+    expect((await receiver.receive(callback)).outcome).toBe('processed');
+    expect((await receiver.receive(callback)).outcome).toBe('duplicate');
+    // Another table knows nothing of it.
+    expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
+  });
+
+  test('no callback is acknowledged while the table is missing', async () => {
+    const receiver = transferCallbackReceiver({
+      store: postgresStore(pool, { table: 'not_there' }),
+      onSuccess: book,
+      onFailed: book,
+      logger: false,
+    });
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({
+      outcome: 'store_unavailable',
+      error: expect.objectContaining({ code: '42P01' }) as unknown,
+    });
+  });
+
+  test('prune deletes old records, in batches, and no others', async () => {
+    const store = postgresStore(pool, { table: 'pruned' });
+    await store.migrate();
+    await pool.query(`INSERT INTO pruned SELECT 'old-' || n, '', '', '', now() - interval '2 days', now() FROM generate_series(1, 2500) AS n;
+      INSERT INTO pruned SELECT 'new-' || n, '', '', '', now(), now() FROM generate_series(1, 10) AS n`);
+    expect(await store.prune({ olderThanMs: 86_400_000 })).toBe(2_500);
+    expect(await store.prune({ olderThanMs: 86_400_000 })).toBe(0);
+    expect((await pool.query('SELECT FROM pruned')).rowCount).toBe(10);
+    await expect(store.prune({ olderThanMs: 90_000 })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(postgresStore(pool, { table: 'not_there' }).prune({ olderThanMs: 90_001 })).rejects.toMatchObject({
+      code: '42P01',
+    });
+  });
+});
+
+describe('the options of the PostgreSQL store', () => {
+  const pool = { connect: () => Promise.reject(new Error('not asked')) };
+
+  test.each<[unknown, unknown, string]>([
+    [undefined, {}, 'Expected `pool` to be a pool of pg, got undefined.'],
+    [{}, {}, 'Expected `pool` to be a pool of pg, got an object.'],
+    [pool, { table: '' }, 'Expected `table` to be a name of 1 to 52 bytes, got "".'],
+    [pool, { table: 'x'.repeat(53) }, `Expected \`table\` to be a name of 1 to 52 bytes, got "${'x'.repeat(53)}".`],
+    [pool, { schema: 5 }, 'Expected `schema` to be a name of 1 to 52 bytes, got 5.'],
+    [
+      pool,
+      { statementTimeoutMs: 0 },
+      'Expected `statementTimeoutMs` to be a whole number from 1 to 2147483647, got 0.',
+    ],
+    [pool, { idleTimeoutMs: 1.5 }, 'Expected `idleTimeoutMs` to be a whole number from 1 to 2147483647, got 1.5.'],
+    [pool, { prefix: 'x' }, 'Unknown option `prefix`; known are table, schema, statementTimeoutMs, idleTimeoutMs.'],
+    [pool, null, 'Expected `options` to be an object, got null.'],
+  ])('postgresStore(%o, %o) is refused', (given, options, message) => {
+    expect(() => postgresStore(given as Pool, options as object)).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', message }),
+    );
+  });
+});
