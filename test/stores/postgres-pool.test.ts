@@ -1,97 +1,28 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { Pool, type PoolClient } from 'pg';
 import { postgresStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { blockEventLoop } from '../support/block.js';
-import { forkApp, hasEnded, kill } from '../support/child.js';
-import type { PostgresAppOptions } from '../support/postgres-app.js';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { book, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
+import { requestOf } from './support.js';
 
 let server: PostgresServer;
 let pool: Pool;
 let bookings: Ledger['bookings'];
-const children: ReturnType<typeof forkApp>[] = [];
 
 beforeAll(async () => {
   ({ server, pool, bookings } = await startLedger({ max: 20 }));
 });
-afterEach(async () => {
-  await Promise.all(children.splice(0).map(kill));
-});
 afterAll(() => server.stop());
-
-function startApp(options: Omit<PostgresAppOptions, 'url'>): ReturnType<typeof forkApp> {
-  const app = forkApp('postgres-app.ts', 'POSTGRES_APP', { url: server.url, ...options });
-  children.push(app);
-  return app;
-}
-
-/** What the app sends next, or `exit` if it ends instead. */
-function nextMessage(app: ReturnType<typeof forkApp>): Promise<unknown> {
-  return new Promise((resolve) => {
-    const ended = (): void => {
-      resolve('exit');
-    };
-    app.once('exit', ended);
-    app.once('message', (message) => {
-      app.off('exit', ended);
-      resolve(message);
-    });
-  });
-}
-
-function requestOf(token: string, leaseMs = 30_000) {
-  return { token, fingerprint: 'facts', leaseMs, retentionMs: 100_000 };
-}
 
 const clientOf = (lease: { tx: PoolClient }): Promise<number | undefined> =>
   lease.tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid').then(({ rows }) => rows[0]?.pid);
-
-test('a process with the lines of docs/stores.md survives a restart of the database, and processes callbacks after it', async () => {
-  const app = startApp({ id: randomUUID() });
-  expect(await nextMessage(app)).toBe('ready');
-  app.send('receive');
-  expect(await nextMessage(app)).toBe('processed');
-  await server.restart();
-  // An idle connection that has ended is noticed at the next use at the latest.
-  await vi.waitFor(async () => {
-    app.send('receive');
-    expect(await nextMessage(app)).toBe('duplicate');
-  });
-  expect(hasEnded(app)).toBe(false);
-});
 
 test('the store adds one listener for errors to a pool that has none', () => {
   const [heard, unheard] = [new Pool(), new Pool()];
   heard.on('error', () => undefined);
   for (const given of [heard, unheard, unheard]) postgresStore(given);
   expect([heard.listenerCount('error'), unheard.listenerCount('error')]).toEqual([1, 1]);
-});
-
-test('a connection that is ended in the packet that opens it rejects the claim, and does not end the process', async () => {
-  // The startup of PostgreSQL: authenticated, ready, and in the same packet a fatal error.
-  const message = (type: string, body: string): Buffer => {
-    const bytes = Buffer.from(`${type}\0\0\0\0${body}`, 'latin1');
-    bytes.writeInt32BE(bytes.length - 1, 1);
-    return bytes;
-  };
-  const opening = Buffer.concat([
-    message('R', '\0\0\0\0'),
-    message('Z', 'I'),
-    message('E', 'SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'),
-  ]);
-  const fake = createServer((socket) => {
-    socket.on('error', () => undefined);
-    socket.once('data', () => socket.end(opening));
-  }).listen(0, '127.0.0.1');
-  await once(fake, 'listening');
-  const own = new Pool({ host: '127.0.0.1', port: (fake.address() as AddressInfo).port, user: 'x', password: 'x' });
-  await expect(postgresStore(own).claim(randomUUID(), requestOf('a'))).rejects.toThrow();
-  fake.close();
-  await own.end();
 });
 
 test('a pool whose connect only returns a promise works', async () => {
@@ -210,63 +141,6 @@ describe('a callback that this process holds', () => {
   });
 });
 
-test('a claim is granted whose reply came in time while the event loop was busy', async () => {
-  const own = server.pool({ max: 1 });
-  const store = postgresStore(own);
-  const opened = await own.connect();
-  opened.release();
-  const claiming = store.claim(randomUUID(), { ...requestOf('a', 4_000), timeoutMs: 200 });
-  // The query has been sent once the pool has called back.
-  await new Promise<void>((resolve) => {
-    process.nextTick(resolve);
-  });
-  await Promise.resolve();
-  // Longer than timeoutMs, and long enough for PostgreSQL to reply on a busy machine.
-  blockEventLoop(2_000);
-  const claim = await claiming;
-  expect(claim.state).toBe('claimed');
-  if (claim.state === 'claimed') expect(await claim.lease.settle()).toEqual({ overlapped: false });
-});
-
-test('the callback of a process that freezes in its handler is free after idleTimeoutMs', async () => {
-  const id = randomUUID();
-  const app = startApp({ id, hang: true, idleTimeoutMs: 5_000 });
-  expect(await nextMessage(app)).toBe('ready');
-  app.send('receive');
-  expect(await nextMessage(app)).toBe('handling');
-  app.kill('SIGSTOP');
-  const store = postgresStore(pool);
-  expect((await store.claim(id, requestOf('before'))).state).toBe('in_progress');
-  await vi.waitFor(
-    async () => {
-      expect((await store.claim(id, requestOf('after'))).state).toBe('claimed');
-    },
-    { interval: 100 },
-  );
-});
-
-test.each([
-  ['by default is shorter than the pause before the first retry', {}, ['25s', '30s']],
-  ['is left to the connection if null', { idleTimeoutMs: null, statementTimeoutMs: null }, ['7s', '8s']],
-])('the limit of an idle transaction %s', async (_title, options, expected) => {
-  const own = server.pool({ max: 1, options: '-c idle_in_transaction_session_timeout=7s -c statement_timeout=8s' });
-  const seen: unknown[] = [];
-  const receiver = receiverOn(
-    own,
-    {
-      async onSuccess(_callback, { tx }) {
-        for (const name of ['idle_in_transaction_session_timeout', 'statement_timeout']) {
-          const { rows } = await tx.query<Record<string, string>>(`SHOW ${name}`);
-          seen.push(rows[0]?.[name]);
-        }
-      },
-    },
-    options,
-  );
-  expect((await receiver.receive(transferSucceeded())).outcome).toBe('processed');
-  expect(seen).toEqual(expected);
-});
-
 test('the store warns once of handlers that wait for the pool which their claims have exhausted', async () => {
   const own = server.pool({ max: 2 });
   const warnings: unknown[] = [];
@@ -317,93 +191,4 @@ test('a statement that a failed handler has left running delays neither its resp
     expect((await receiverOn(own).receive(callback)).outcome).toBe('processed');
   });
   expect(await bookings(callback.data.id)).toEqual(['FAILED']);
-});
-
-test('a connection with standard_conforming_strings off stores every text unchanged', async () => {
-  const own = server.pool({ max: 1, options: '-c standard_conforming_strings=off' });
-  const callback = transferSucceeded({ id: `'\\ é 付款 ${randomUUID()}` });
-  expect((await receiverOn(own).receive(callback)).outcome).toBe('processed');
-  expect((await receiverOn(pool).receive(callback)).outcome).toBe('duplicate');
-});
-
-test('a role without the right to create tables can call migrate if the table exists', async () => {
-  const role = `app_${randomUUID().slice(0, 8)}`;
-  await pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'app';
-    REVOKE CREATE ON SCHEMA public FROM PUBLIC;
-    GRANT SELECT, INSERT, UPDATE, DELETE ON transfer_callbacks, ledger TO ${role}`);
-  const url = new URL(server.url);
-  url.username = role;
-  url.password = 'app';
-  const own = server.pool({ connectionString: url.href });
-  const store = postgresStore(own);
-  await store.migrate();
-  expect((await receiverOn(own).receive(transferSucceeded())).outcome).toBe('processed');
-  expect(await store.prune({ olderThanMs: 90_001 })).toBe(0);
-  await expect(postgresStore(own, { table: 'not_there' }).migrate()).rejects.toMatchObject({ code: '42501' });
-});
-
-test('prune does not wait for a claim, and takes any age', async () => {
-  const table = 'prune_and_claim';
-  const store = postgresStore(pool, { table });
-  await store.migrate();
-  await pool.query(`INSERT INTO ${table} SELECT id, '', '', '', now() - interval '2 days', now()
-    FROM unnest(ARRAY['expired', 'other']) AS id`);
-  const claim = await store.claim('expired', requestOf('a'));
-  if (claim.state !== 'claimed') throw new Error(claim.state);
-  expect(await store.prune({ olderThanMs: 90_001 })).toBe(1);
-  expect(await store.prune({ olderThanMs: Number.MAX_SAFE_INTEGER })).toBe(0);
-  expect(await claim.lease.settle()).toEqual({ overlapped: false });
-  expect((await store.claim('expired', requestOf('b'))).state).toBe('settled');
-});
-
-test('of twenty concurrent claims on an expired record one is granted, and the others do not wait for it', async () => {
-  const table = 'expired';
-  const stores = Array.from({ length: 20 }, () => postgresStore(pool, { table }));
-  await stores[0]?.migrate();
-  await pool.query(`INSERT INTO ${table} VALUES ('x', '', '', '', now() - interval '2 days', now())`);
-  const claims = await Promise.all(stores.map((store, index) => store.claim('x', requestOf(String(index)))));
-  const [claimed, ...more] = claims.filter((claim) => claim.state === 'claimed');
-  expect([more.length, claims.filter(({ state }) => state === 'in_progress').length]).toEqual([0, 19]);
-  await claimed?.lease.settle();
-  expect((await postgresStore(pool, { table }).claim('x', requestOf('next'))).state).toBe('settled');
-});
-
-test('a rollback without a reply is reported, and its connection is not used again', async () => {
-  const impatient = server.pool({ max: 1, query_timeout: 2_000 });
-  const backends: number[] = [];
-  const warned: string[] = [];
-  const receiver = receiverOn(impatient, {
-    storeTimeoutMs: 9_000,
-    leaseMs: 29_000,
-    logger: { warn: (_details, message) => warned.push(message), error: () => undefined },
-    onSuccess: vi.fn(book).mockImplementationOnce(async (_callback, { tx }) => {
-      const { rows } = await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-      for (const { pid } of rows) backends.push(pid);
-      for (const pid of backends) process.kill(pid, 'SIGSTOP');
-      throw new Error('the handler fails');
-    }),
-  });
-  const callback = transferSucceeded();
-  try {
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'handler_failed' });
-  } finally {
-    for (const pid of backends) process.kill(pid, 'SIGCONT');
-  }
-  expect(warned[0]).toContain('could not be released');
-  await vi.waitUntil(async () => (await receiver.receive(callback)).outcome === 'processed');
-  expect(await bookings(callback.data.id)).toHaveLength(1);
-});
-
-test('a driver that throws when it is asked for its transaction status works', async () => {
-  const older = server.pool({ max: 1 });
-  older.on('connect', (client) => {
-    Object.assign(client, {
-      getTransactionStatus() {
-        throw new Error('not supported');
-      },
-    });
-  });
-  const callback = transferSucceeded();
-  expect(await receiverOn(older).receive(callback)).toMatchObject({ outcome: 'processed' });
-  expect(await bookings(callback.data.id)).toHaveLength(1);
 });

@@ -5,6 +5,8 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { lookUpSql } from '../../src/stores/postgres-sql.js';
 import { book, majors, receiverOn, startLedger, type PostgresServer } from '../support/postgres.js';
+import { requestOf } from './support.js';
+
 describe.each(majors)('on PostgreSQL %i', (major) => {
   let server: PostgresServer;
   let pool: Pool;
@@ -73,6 +75,65 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     await expect(postgresStore(pool, { table: 'not_there' }).prune({ olderThanMs: 90_001 })).rejects.toMatchObject({
       code: '42P01',
     });
+  });
+});
+
+describe('on the newest PostgreSQL', () => {
+  let server: PostgresServer;
+  let pool: Pool;
+
+  beforeAll(async () => {
+    ({ server, pool } = await startLedger({ max: 20 }));
+  });
+  afterAll(() => server.stop());
+
+  test('a connection with standard_conforming_strings off stores every text unchanged', async () => {
+    const own = server.pool({ max: 1, options: '-c standard_conforming_strings=off' });
+    const callback = transferSucceeded({ id: `'\\ é 付款 ${randomUUID()}` });
+    expect((await receiverOn(own).receive(callback)).outcome).toBe('processed');
+    expect((await receiverOn(pool).receive(callback)).outcome).toBe('duplicate');
+  });
+
+  test('a role without the right to create tables can call migrate if the table exists', async () => {
+    const role = `app_${randomUUID().slice(0, 8)}`;
+    await pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'app';
+      REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+      GRANT SELECT, INSERT, UPDATE, DELETE ON transfer_callbacks, ledger TO ${role}`);
+    const url = new URL(server.url);
+    url.username = role;
+    url.password = 'app';
+    const own = server.pool({ connectionString: url.href });
+    const store = postgresStore(own);
+    await store.migrate();
+    expect((await receiverOn(own).receive(transferSucceeded())).outcome).toBe('processed');
+    expect(await store.prune({ olderThanMs: 90_001 })).toBe(0);
+    await expect(postgresStore(own, { table: 'not_there' }).migrate()).rejects.toMatchObject({ code: '42501' });
+  });
+
+  test('prune does not wait for a claim, and takes any age', async () => {
+    const table = 'prune_and_claim';
+    const store = postgresStore(pool, { table });
+    await store.migrate();
+    await pool.query(`INSERT INTO ${table} SELECT id, '', '', '', now() - interval '2 days', now()
+      FROM unnest(ARRAY['expired', 'other']) AS id`);
+    const claim = await store.claim('expired', requestOf('a'));
+    if (claim.state !== 'claimed') throw new Error(claim.state);
+    expect(await store.prune({ olderThanMs: 90_001 })).toBe(1);
+    expect(await store.prune({ olderThanMs: Number.MAX_SAFE_INTEGER })).toBe(0);
+    expect(await claim.lease.settle()).toEqual({ overlapped: false });
+    expect((await store.claim('expired', requestOf('b'))).state).toBe('settled');
+  });
+
+  test('of twenty concurrent claims on an expired record one is granted, and the others do not wait for it', async () => {
+    const table = 'expired';
+    const stores = Array.from({ length: 20 }, () => postgresStore(pool, { table }));
+    await stores[0]?.migrate();
+    await pool.query(`INSERT INTO ${table} VALUES ('x', '', '', '', now() - interval '2 days', now())`);
+    const claims = await Promise.all(stores.map((store, index) => store.claim('x', requestOf(String(index)))));
+    const [claimed, ...more] = claims.filter((claim) => claim.state === 'claimed');
+    expect([more.length, claims.filter(({ state }) => state === 'in_progress').length]).toEqual([0, 19]);
+    await claimed?.lease.settle();
+    expect((await postgresStore(pool, { table }).claim('x', requestOf('next'))).state).toBe('settled');
   });
 });
 
