@@ -1,4 +1,22 @@
+import type { CallbackStore, Lease } from 'transfer-callbacks';
+import { expect } from 'vitest';
+
 /** What a claim of the PostgreSQL store asks for. */
 export function requestOf(token: string, leaseMs = 30_000) {
   return { token, fingerprint: 'facts', leaseMs, retentionMs: 100_000 };
+}
+
+export const fingerprint = '["SUCCESS",15000,"XAF","payout 1"]';
+
+/** What a claim of the Redis store asks for. */
+export const request = { token: 'the-token', fingerprint, leaseMs: 10_000, retentionMs: 60_000 };
+
+/** Claims an id that is free. */
+export async function claimFree(
+  store: CallbackStore,
+  changes: Partial<typeof request> = {},
+  id: string = crypto.randomUUID(),
+): Promise<Lease> {
+  const claim = await store.claim(id, { ...request, ...changes });
+  return claim.state === 'claimed' ? claim.lease : expect.fail(claim.state);
 }

@@ -1,0 +1,133 @@
+import { Redis } from 'ioredis';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { redisStore, type IoredisClient } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { receiverOf } from '../core/support.js';
+import { ioredisFamily } from '../support/redis-clients.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
+import { claimFree, fingerprint, request } from './support.js';
+
+let server: RedisServer;
+beforeAll(async () => {
+  const started = (server = await startRedis());
+  return () => started.stop();
+});
+
+describe('the Redis store', () => {
+  let redis: Redis;
+  beforeAll(() => {
+    redis = new Redis(server.url);
+    return () => {
+      redis.disconnect();
+    };
+  });
+
+  test('the Redis store keeps one readable key per callback, which Redis expires', async () => {
+    const id = crypto.randomUUID();
+    const lease = await claimFree(redisStore(redis), {}, id);
+    const key = `transfer-callbacks:${id}`;
+    expect(await redis.get(key)).toBe('claimed the-token');
+    expect(await redis.pttl(key)).toSatisfy((ms: number) => ms > 5_000 && ms <= 10_000);
+    await lease.settle();
+    expect(await redis.get(key)).toBe(`settled the-token ${fingerprint}`);
+    expect(await redis.pttl(key)).toSatisfy((ms: number) => ms > 50_000 && ms <= 60_000);
+    expect(await redis.keys(`*${id}*`)).toEqual([key]);
+  });
+
+  test('an overlap is reported again when the settling is repeated after a late reply', async () => {
+    const store = redisStore(redis);
+    const id = crypto.randomUUID();
+    const late = await claimFree(store, { token: 'late', leaseMs: 1 }, id);
+    await vi.waitUntil(async () => (await redis.exists(`transfer-callbacks:${id}`)) === 0);
+    await (await claimFree(store, { token: 'next' }, id)).settle();
+    expect(await late.settle()).toEqual({ overlapped: true });
+    expect(await late.settle()).toEqual({ overlapped: true });
+  });
+
+  test('the Redis store takes another prefix', async () => {
+    const id = crypto.randomUUID();
+    await claimFree(redisStore(redis, { prefix: 'paid/' }), {}, id);
+    expect(await redis.keys(`*${id}*`)).toEqual([`paid/${id}`]);
+  });
+
+  test.each(Object.entries(ioredisFamily))(
+    'the keyPrefix of %s precedes the key of every command',
+    async (_, connect) => {
+      const client = connect(server.port, { keyPrefix: 'merchant:' });
+      onTestFinished(() => {
+        client.disconnect();
+      });
+      const store = redisStore(client);
+      const id = crypto.randomUUID();
+      const key = `merchant:transfer-callbacks:${id}`;
+      const lease = await claimFree(store, {}, id);
+      expect(await redis.keys(`*${id}*`)).toEqual([key]);
+      await redis.pexpire(key, 1_000_000);
+      expect(await lease.renew()).toBe(true);
+      expect(await redis.pttl(key)).toBeLessThanOrEqual(request.leaseMs);
+      expect((await store.claim(id, { ...request, token: 'another' })).state).toBe('in_progress');
+      await lease.release();
+      expect(await redis.keys(`*${id}*`)).toEqual([]);
+      await (await claimFree(store, {}, id)).settle();
+      expect(await redis.keys(`*${id}*`)).toEqual([key]);
+    },
+  );
+
+  test('a fresh callback costs two commands in two round trips, and a duplicate costs two', async () => {
+    const own = await startRedis();
+    onTestFinished(() => own.stop());
+    const [client, monitoring] = [new Redis(own.url), new Redis(own.url)];
+    const monitor = await monitoring.monitor();
+    onTestFinished(() => {
+      for (const each of [client, monitoring, monitor]) each.disconnect();
+    });
+    const seen: string[] = [];
+    monitor.on('monitor', (_time: unknown, args: string[]) =>
+      seen.push(args.map((arg) => arg.toUpperCase()).join(' ')),
+    );
+    const receiver = receiverOf({ store: redisStore(client) });
+    const callback = transferSucceeded();
+    const key = `TRANSFER-CALLBACKS:${callback.data.id.toUpperCase()}`;
+    const seenUntil = async (marker: string): Promise<string[]> => {
+      await client.echo(marker);
+      await vi.waitUntil(() => seen.at(-1) === `ECHO ${marker}`, { interval: 5 });
+      return seen.splice(0).slice(0, -1);
+    };
+    await seenUntil('START');
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+    expect(await seenUntil('FRESH')).toEqual([
+      expect.stringMatching(`^SET ${key} CLAIMED \\S+ PX 15000 NX$`),
+      expect.stringMatching(`^SET ${key} SETTLED .* PX 604800000 GET$`),
+    ]);
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
+    expect(await seenUntil('DUPLICATE')).toEqual([expect.stringMatching(`^SET ${key} .* NX$`), `GET ${key}`]);
+  });
+
+  test.each<[string, unknown, unknown, string]>([
+    ['no client', undefined, {}, 'Expected `client` to be an ioredis, iovalkey or node-redis client, got undefined.'],
+    ['null', null, {}, 'Expected `client` to be an ioredis, iovalkey or node-redis client, got null.'],
+    [
+      'a URL',
+      'redis://localhost',
+      {},
+      'Expected `client` to be an ioredis, iovalkey or node-redis client, got a string of 17 characters.',
+    ],
+    ['a Map', new Map(), {}, 'Expected `client` to be an ioredis, iovalkey or node-redis client, got an object.'],
+    [
+      "a client whose methods differ, as Upstash's do",
+      { get: quiet, set: quiet, eval: quiet, evalsha: quiet },
+      {},
+      'Expected `client` to be an ioredis, iovalkey or node-redis client, got an object.',
+    ],
+    ['a prefix that is none', { call: quiet }, { prefix: 5 }, 'Expected `prefix` to be a string, got 5.'],
+    ['an unknown option', { call: quiet }, { ttl: 5 }, 'Unknown option `ttl`; known are prefix.'],
+  ])('the Redis store refuses %s', (_what, client, options, message) => {
+    expect(() => redisStore(client as IoredisClient, options as object)).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', message }),
+    );
+  });
+});
+
+function quiet(): undefined {
+  return undefined;
+}
