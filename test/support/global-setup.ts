@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'tsup';
 import type { TestProject } from 'vitest/node';
-import { findBinary } from './redis.js';
+import { findBinary } from './redis-launch.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {
