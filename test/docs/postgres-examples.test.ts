@@ -1,30 +1,19 @@
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import type { Pool, PoolClient } from 'pg';
-import {
-  postgresStore,
-  transferCallbackReceiver,
-  type HandlerContext,
-  type TransferCallback,
-} from 'transfer-callbacks';
+import type { TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
-import { runMigrations } from 'graphile-worker';
 import knexFactory from 'knex';
 import { Kysely, PostgresDialect, sql as kyselySql } from 'kysely';
-import PgBoss from 'pg-boss';
 import { DataSource } from 'typeorm';
 import { book as bookWithDrizzle } from '../../examples/drizzle.js';
 import { book as bookWithKnex } from '../../examples/knex.js';
 import { book as bookWithKysely } from '../../examples/kysely.js';
-import { handOff } from '../../examples/postgres-queue.js';
 import type * as TypeormExample from '../../examples/typeorm.js';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
+import { handlingWith, runOn, type Handler } from './postgres-example.js';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 let server: PostgresServer;
 let pool: Pool;
 let bookWithTypeorm: (typeof TypeormExample)['book'];
@@ -38,24 +27,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-type Handler = (callback: TransferCallback, context: HandlerContext<PoolClient>) => Promise<void>;
-
-/** Runs an example as a user would; it also creates its table. */
-function run(example: string): Promise<{ stdout: string; stderr: string }> {
-  return promisify(execFile)(process.execPath, ['--import', 'tsx', `examples/${example}`], {
-    cwd: root,
-    env: { ...process.env, DATABASE_URL: server.url },
-  });
-}
-
-function receiverWith(handler: Handler) {
-  return transferCallbackReceiver({
-    store: postgresStore(pool),
-    onSuccess: handler,
-    onFailed: handler,
-    logger: false,
-  });
-}
+const run = (example: string) => runOn(server, example);
+const receiverWith = (handler: Handler) => handlingWith(pool, handler);
 
 describe.each([
   { example: 'drizzle.ts', book: bookWithDrizzle, table: 'payouts_drizzle' },
@@ -157,68 +130,5 @@ describe("an ORM's own transaction within that of the claim", () => {
       { note: 'committed' },
     ]);
     expect((await receiver.receive(callback)).outcome).toBe('duplicate');
-  });
-});
-
-describe('postgres-queue.ts', () => {
-  beforeAll(async () => {
-    await postgresStore(pool).migrate();
-    await runMigrations({ pgPool: pool });
-  });
-
-  async function jobsOf({ data }: TransferCallback): Promise<unknown[]> {
-    const { rows } = await pool.query<object>(
-      `SELECT identifier FROM graphile_worker._private_jobs AS jobs
-        JOIN graphile_worker._private_tasks AS tasks ON tasks.id = jobs.task_id WHERE payload->>'externalId' = $1`,
-      [data.externalId],
-    );
-    return rows;
-  }
-
-  test('runs the job of a callback that comes twice once', async () => {
-    const { stdout } = await run('postgres-queue.ts');
-    expect(stdout).toMatch(/^The first delivery: processed\nThe second delivery: duplicate\nThe job of \S+ runs\.\n/);
-    expect(stdout.match(/The job of/g)).toHaveLength(1);
-  });
-
-  test('each callback has one job, and a handler that throws leaves none', async () => {
-    const callback = transferSucceeded();
-    const failing = receiverWith(async (...given) => {
-      await handOff(...given);
-      throw new Error('after handing off');
-    });
-    expect((await failing.receive(callback)).outcome).toBe('handler_failed');
-    expect(await jobsOf(callback)).toEqual([]);
-    const receiver = receiverWith(handOff);
-    const copies = Array.from({ length: 5 }, () => receiver.receive(callback));
-    expect((await Promise.all(copies)).map(({ outcome }) => outcome).sort()).toEqual([
-      ...Array<string>(4).fill('duplicate'),
-      'processed',
-    ]);
-    expect(await jobsOf(callback)).toEqual([{ identifier: 'transfer.success' }]);
-  });
-
-  test('pg-boss joins the transaction through its db option, as the example shows', async () => {
-    const boss = new PgBoss({ connectionString: server.url, schedule: false, supervise: false });
-    // `stop` does not wait until its connections are closed: those that the server then ends are errors to it.
-    boss.on('error', () => undefined);
-    await boss.start();
-    await boss.createQueue('payouts');
-    const send: Handler = async ({ data }, { tx }) => {
-      const db = { executeSql: (text: string, values: unknown[]) => tx.query(text, values) };
-      await boss.send('payouts', { id: data.id }, { db });
-    };
-    const callback = transferSucceeded();
-    const failing = receiverWith(async (...given) => {
-      await send(...given);
-      throw new Error('after sending');
-    });
-    expect((await failing.receive(callback)).outcome).toBe('handler_failed');
-    expect(await boss.fetch('payouts')).toEqual([]);
-    for (const outcome of ['processed', 'duplicate']) {
-      expect((await receiverWith(send).receive(callback)).outcome).toBe(outcome);
-    }
-    expect(await boss.fetch('payouts', { batchSize: 5 })).toMatchObject([{ data: { id: callback.data.id } }]);
-    await boss.stop({ graceful: false });
   });
 });
