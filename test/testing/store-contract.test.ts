@@ -3,10 +3,15 @@ import { memoryStore, redisStore, type CallbackStore } from 'transfer-callbacks'
 import { storeContract } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRedis, type RedisServer } from '../support/redis.js';
+import { brokenClaims } from './broken-claims.js';
+import { brokenLeases } from './broken-leases.js';
 import { brokenRedisStores, changedRedisStore } from './broken-redis-stores.js';
-import { brokenMemoryStores, changedStore } from './broken-stores.js';
+import { brokenSettling } from './broken-settling.js';
+import { changedStore } from './broken-stores.js';
 import { besideBusyLoop } from './busy-loop.js';
 import { lasts } from './check-titles.js';
+
+const brokenMemoryStores = [...brokenLeases, ...brokenClaims, ...brokenSettling];
 
 let server: RedisServer;
 let redis: Redis;

@@ -1,0 +1,108 @@
+import { memoryStore } from 'transfer-callbacks';
+import { changedStore, memory, onHolder, type BrokenStore } from './broken-stores.js';
+import { lasts, renewedLasts, fiftyLapsed, ownRenewal, lateRenewal, goneRenewal } from './check-titles.js';
+
+/** Stores that hold a lease for another time than they are told, or renew it wrongly. */
+export const brokenLeases: readonly BrokenStore[] = [
+  {
+    fault: 'holds a lease for half its length',
+    make: memory(() => ({ request: (request) => ({ ...request, leaseMs: request.leaseMs / 2 }) })),
+    caughtBy: [lasts, renewedLasts],
+    says: /lasted only|refused within its length/,
+  },
+  {
+    fault: 'holds a lease for a second at most',
+    make: memory(() => ({ request: (request) => ({ ...request, leaseMs: Math.min(request.leaseMs, 1_000) }) })),
+    caughtBy: [lasts],
+    says: /a lease of \d+ ms lasted only/,
+  },
+  {
+    fault: 'holds a lease twice as long',
+    make: memory(() => ({ request: (request) => ({ ...request, leaseMs: request.leaseMs * 2 }) })),
+    caughtBy: [lasts],
+    says: /a lease of \d+ ms never ended/,
+  },
+  {
+    fault: 'never lets a lease lapse',
+    make: memory(() => ({ request: (request) => ({ ...request, leaseMs: 1e9 }) })),
+    caughtBy: [lasts, renewedLasts, fiftyLapsed, lateRenewal],
+    says: /never ended: the callback was still taken/,
+  },
+  {
+    fault: 'prolongs a lease with each claim that it refuses',
+    make: memory(() =>
+      onHolder((holder) => ({
+        async claim(claim, key) {
+          if (claim.state === 'in_progress') await holder(key)?.renew();
+          return claim;
+        },
+      })),
+    ),
+    caughtBy: [lasts],
+    says: /a lease of \d+ ms never ended/,
+  },
+  {
+    fault: 'never lets a renewed lease lapse',
+    make: () => {
+      const store = memoryStore();
+      return changedStore(store, {
+        lease: (lease, key, request) => ({
+          async renew() {
+            const renewed = await lease.renew();
+            if (renewed) await store.claim(key, { ...request, leaseMs: 1e9 });
+            return renewed;
+          },
+        }),
+      });
+    },
+    caughtBy: [renewedLasts],
+    says: /a renewed lease of \d+ ms never ended/,
+  },
+  {
+    fault: 'says that it has renewed a lease, and does nothing',
+    make: memory(() => ({ lease: () => ({ renew: () => Promise.resolve(true) }) })),
+    caughtBy: [renewedLasts],
+    says: /a renewed lease of \d+ ms lasted only/,
+  },
+  {
+    fault: 'renews a lease once only',
+    make: memory(() => ({
+      lease(lease) {
+        let renewed: Promise<boolean> | undefined;
+        return { renew: () => (renewed ??= lease.renew()) };
+      },
+    })),
+    caughtBy: [renewedLasts],
+    says: /a renewed lease of \d+ ms lasted only/,
+  },
+  {
+    fault: 'renews a lease that is gone by claiming anew',
+    make: () => {
+      const store = memoryStore();
+      return changedStore(store, {
+        lease: (lease, key, request) => ({
+          renew: async () => (await lease.renew()) || (await store.claim(key, request)).state === 'claimed',
+        }),
+      });
+    },
+    caughtBy: [ownRenewal, goneRenewal],
+    says: /a lease was renewed that had lapsed|a released lease was renewed/,
+  },
+  {
+    fault: 'refuses to renew a lease that is gone, and claims anew',
+    make: () => {
+      const store = memoryStore();
+      return changedStore(store, {
+        lease: (lease, key, request) => ({
+          async renew() {
+            if (await lease.renew()) return true;
+            await store.claim(key, request);
+            return false;
+          },
+        }),
+      });
+    },
+    caughtBy: [ownRenewal, goneRenewal],
+    says: /took the callback/,
+  },
+];

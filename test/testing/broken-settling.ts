@@ -1,0 +1,91 @@
+import { memory, type BrokenStore } from './broken-stores.js';
+import { fingerprint, outlasts, ownToken, everyToken, settledTwice, lateSuccess, lostSuccess } from './check-titles.js';
+
+/** Stores that record a success wrongly, or report it wrongly. */
+export const brokenSettling: readonly BrokenStore[] = [
+  {
+    fault: 'cuts fingerprints at 64 characters',
+    make: memory(() => ({ request: (request) => ({ ...request, fingerprint: request.fingerprint.slice(0, 64) }) })),
+    caughtBy: [fingerprint],
+    says: /付/,
+  },
+  {
+    fault: 'loses what is not ASCII in a fingerprint',
+    make: memory(() => ({
+      request: (request) => ({ ...request, fingerprint: request.fingerprint.replace(/[^\0-\x7f]/gu, '?') }),
+    })),
+    caughtBy: [fingerprint],
+    says: /付/,
+  },
+  {
+    fault: 'answers with the fingerprint of the claim',
+    make: memory(() => ({
+      claim: (claim, _key, request) =>
+        claim.state === 'settled' ? { ...claim, fingerprint: request.fingerprint } : claim,
+    })),
+    caughtBy: [everyToken],
+    says: /other facts/,
+  },
+  {
+    fault: 'forgets a settled record after a second',
+    make: memory(() => ({ request: (request) => ({ ...request, retentionMs: Math.min(request.retentionMs, 1_000) }) })),
+    caughtBy: [outlasts],
+    says: /a settled record was forgotten before its retention had passed/,
+  },
+  {
+    fault: 'drops a success that comes late',
+    make: memory(() => ({
+      lease: (lease) => ({
+        settle: async () => ((await lease.renew()) ? lease.settle() : { overlapped: true }),
+      }),
+    })),
+    caughtBy: [lateSuccess, lostSuccess],
+    says: /the late success was not recorded/,
+  },
+  {
+    fault: 'rejects a success that comes late',
+    make: memory(() => ({
+      lease: (lease) => ({
+        async settle() {
+          if (!(await lease.renew())) throw new Error('The lease has lapsed.');
+          return lease.settle();
+        },
+      }),
+    })),
+    caughtBy: [lateSuccess, lostSuccess],
+    says: /The lease has lapsed./,
+  },
+  {
+    fault: 'reports no overlap',
+    make: memory(() => ({
+      lease: (lease) => ({ settle: async () => ({ ...(await lease.settle()), overlapped: false }) }),
+    })),
+    caughtBy: [lateSuccess, lostSuccess],
+    says: /overlapped: true/,
+  },
+  {
+    fault: 'reports an overlap always',
+    make: memory(() => ({
+      lease: (lease) => ({ settle: async () => ({ ...(await lease.settle()), overlapped: true }) }),
+    })),
+    caughtBy: [everyToken, settledTwice, ownToken],
+    says: /overlapped: false/,
+  },
+  {
+    fault: 'reports an overlap when it settles again',
+    make: memory(() => ({
+      lease(lease) {
+        let settled = false;
+        return {
+          async settle() {
+            const again = settled;
+            settled = true;
+            return { overlapped: (await lease.settle()).overlapped || again };
+          },
+        };
+      },
+    })),
+    caughtBy: [settledTwice],
+    says: /overlapped: false/,
+  },
+];
