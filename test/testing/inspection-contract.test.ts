@@ -3,8 +3,11 @@ import { redisStore, type CallbackStore, type InspectableStore } from 'transfer-
 import { inspectionContract, type InspectionCheck } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import { startRedis, type RedisServer } from '../support/redis.js';
-import { brokenInspections } from './broken-inspection.js';
+import { brokenForgets } from './broken-forgets.js';
+import { brokenReads } from './broken-reads.js';
 import { besideBusyLoop } from './busy-loop.js';
+
+const brokenInspections = [...brokenReads, ...brokenForgets];
 
 let server: RedisServer;
 let redis: Redis;
