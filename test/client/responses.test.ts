@@ -1,11 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { transferSucceeded } from 'transfer-callbacks/testing';
 import { transferClient } from 'transfer-callbacks/client';
-import { catchError, credentials, startService } from './support.js';
+import { catchError, credentials, startService, transaction } from './support.js';
 
-const { data: transaction } = transferSucceeded({ id: 'tr-1', externalId: 'payout-1' });
 const request = { callbackUrl: 'https://merchant.example/callbacks', externalId: 'payout-1' };
 const mebibyte = 1_048_576;
 

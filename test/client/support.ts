@@ -27,7 +27,7 @@ export const request = {
 /** The same transfer, as the service responds with it. */
 export const { data: transaction } = transferSucceeded({ id: 'tr-1', externalId: 'payout-1' });
 
-export interface Received {
+interface Received {
   readonly method: string | undefined;
   readonly url: string | undefined;
   readonly headers: IncomingHttpHeaders;
@@ -38,7 +38,7 @@ export interface Received {
 export type Reply =
   readonly [status: number, body: unknown, headers?: Record<string, string>] | ((response: ServerResponse) => void);
 
-export interface Service {
+interface Service {
   readonly baseUrl: string;
   readonly received: Received[];
   readonly client: TransferClient;

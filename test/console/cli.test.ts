@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { objects, start } from '../cli/support.js';
+import { soon } from '../sandbox/support.js';
 
 vi.setConfig({ testTimeout: 90_000 });
-const soon = { timeout: 30_000 };
 
 /** A folder with a program in place of `xdg-open`, and the addresses that it was given. */
 async function fakeOpener() {

@@ -1,9 +1,9 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { transferSandbox } from 'transfer-callbacks/sandbox';
-import { create, startMerchant, startSandbox } from '../sandbox/support.js';
+import { create, soon, startMerchant, startSandbox } from '../sandbox/support.js';
 import { startBrowser } from '../support/browser.js';
-import { functionRuns, openConsole, rows, shows, skip, soon, startReceiver } from './support.js';
+import { functionRuns, openConsole, rows, shows, skip, startReceiver } from './support.js';
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 

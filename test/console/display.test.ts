@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { create, startMerchant, startSandbox } from '../sandbox/support.js';
+import { create, soon, startMerchant, startSandbox } from '../sandbox/support.js';
 import { startBrowser } from '../support/browser.js';
-import { openConsole, rows, shows, skip, soon, startReceiver } from './support.js';
+import { openConsole, rows, shows, skip, startReceiver } from './support.js';
 
 // What the page shows of the transfers, whichever they are, how many they are, and how wide it is.
 

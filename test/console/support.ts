@@ -5,8 +5,6 @@ import { memoryStore, transferCallbackListener } from 'transfer-callbacks';
 import type { TransferSandbox } from 'transfer-callbacks/sandbox';
 import { serve } from '../support/serve.js';
 
-export const soon = { timeout: 30_000 };
-
 type Covered = Awaited<ReturnType<Page['coverage']['stopJSCoverage']>>;
 
 /** How often each function of the page's scripts was run, by its file, its place in it and its name. */

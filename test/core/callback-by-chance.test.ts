@@ -1,7 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import fc from '../support/fast-check.js';
 import { errorBody } from '../support/post.js';
-import { amount, id, received, record, text, textFields, timestamp, validCallback, type Loose } from './callbacks.js';
+import {
+  amount,
+  id,
+  received,
+  record,
+  text,
+  textFields,
+  timestamp,
+  validCallback,
+  type Loose,
+} from './callback-support.js';
 
 describe('callbacks made by chance', () => {
   test('every valid callback is accepted and reaches the handler unchanged', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { errorBody } from '../support/post.js';
-import { changed, expectRefused, received, shapes } from './callbacks.js';
+import { changed, expectRefused, received, shapes } from './callback-support.js';
 
 describe('data.id', () => {
   const grapheme = 'e\u0301';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { bankPayout, changed, expectRefused, received } from './callbacks.js';
+import { bankPayout, changed, expectRefused, received } from './callback-support.js';
 
 test('several faults are named one by one, in the order of the fields, and the answer names the first', async () => {
   await expectRefused(

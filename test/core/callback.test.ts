@@ -11,7 +11,7 @@ import {
   textFields,
   type Json,
   type Loose,
-} from './callbacks.js';
+} from './callback-support.js';
 
 function without(callback: TransferCallback, field: string): Loose {
   return {

@@ -3,7 +3,7 @@ import { transferCallbackSchema, type TransferCallback } from 'transfer-callback
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { toFingerprint } from '../../src/core/facts.js';
 import fc from '../support/fast-check.js';
-import { amount, record, text, validCallback } from './callbacks.js';
+import { amount, record, text, validCallback } from './callback-support.js';
 
 describe('the fingerprint', () => {
   const facts = fc.record({

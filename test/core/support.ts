@@ -67,7 +67,7 @@ export function knowingStore(): Required<Pick<CallbackStore, 'claim' | 'read' | 
       const record = records.get(key);
       if (record?.state !== 'settled' || record.fingerprint !== fingerprint) return Promise.resolve(false);
       records.delete(key);
-      // The memory store itself cannot forget one: there is one key in each of these tests.
+      // The memory store itself cannot forget one record, so it forgets all: use one key per test.
       memory = memoryStore();
       return Promise.resolve(true);
     },

@@ -3,15 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import Database from 'libsql';
 import type { ClaimRequest } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sqliteStore } from '../../examples/custom-store.js';
+import { root } from './pages.js';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 let directory: string;
 let file: string;
 const databases: Database.Database[] = [];

@@ -12,7 +12,7 @@ import { book as bookWithKnex } from '../../examples/knex.js';
 import { book as bookWithKysely } from '../../examples/kysely.js';
 import type * as TypeormExample from '../../examples/typeorm.js';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
-import { handlingWith, runOn, type Handler } from './postgres-example.js';
+import { handlingWith, runOn, type Handler } from './run-postgres-example.js';
 
 let server: PostgresServer;
 let pool: Pool;

@@ -6,7 +6,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { handOff } from '../../examples/postgres-queue.js';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
-import { handlingWith, runOn, type Handler } from './postgres-example.js';
+import { handlingWith, runOn, type Handler } from './run-postgres-example.js';
 
 let server: PostgresServer;
 let pool: Pool;

@@ -7,7 +7,7 @@ import { root } from './pages.js';
 
 type Environment = Record<string, string | undefined>;
 
-export interface Run {
+interface Run {
   /** What it has printed until now, on both streams. */
   readonly output: () => string;
   /** Answers the first match in what it prints; rejects if it ends without. */

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { trace, context } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
@@ -8,8 +7,8 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { kill, tied } from '../support/child.js';
 import { freePort } from '../support/port.js';
+import { root } from './pages.js';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const patience = { timeout: 25_000, interval: 20 };
 
 interface Printed {

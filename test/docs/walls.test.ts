@@ -1,9 +1,7 @@
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { ESLint } from 'eslint';
 import { describe, expect, test } from 'vitest';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
+import { root } from './pages.js';
 
 // The walls look at imports alone: without types, a planted file need not be on disk.
 const wall = '@typescript-eslint/no-restricted-imports';

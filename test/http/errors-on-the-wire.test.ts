@@ -2,14 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { transferCallbackSchema } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { httpServers } from '../support/http-servers.js';
-import { errorBody, post, type Answer } from '../support/post.js';
+import { errorBody } from '../support/post.js';
 import { witness } from '../support/witness.js';
-import { start } from './support.js';
-
-/** Delivers without the `Connection: close` of a client that asks once: the server's own wish is to be seen. */
-function deliver(url: string, callback: unknown = transferSucceeded(), method = 'POST'): Promise<Answer> {
-  return post(url, callback, { method, headers: { Connection: 'keep-alive' } });
-}
+import { deliver, start } from './support.js';
 
 /** Everything that others have sent over the wire from an error: nothing of it may show. */
 const tale = 'tale of postgres://admin:hunter2@db';

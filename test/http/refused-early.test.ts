@@ -12,13 +12,12 @@ import {
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { httpServers, type HttpServer } from '../support/http-servers.js';
-import { errorBody, post } from '../support/post.js';
+import { post } from '../support/post.js';
 import { head, overSocket, parseStatus } from '../support/sockets.js';
 import { witness } from '../support/witness.js';
+import { json, unauthorized } from './support.js';
 
 const secret = 'a-secret-long-enough';
-const unauthorized = errorBody(401, 'The sender is not verified.');
-const json = { 'Content-Type': 'application/json' };
 
 /** The package behind a middleware that keeps the requests, to see what has been read of them. */
 async function start(server: HttpServer, verify: Verifier | readonly Verifier[]) {

@@ -52,7 +52,7 @@ export const makeWorkshop = (): Promise<string> => mkdtemp(join(tmpdir(), 'trans
 /** Packs a copy into the workshop, so that building it leaves the `dist` of the working tree alone. */
 export async function pack(workshop: string): Promise<string> {
   const copy = join(workshop, 'repository');
-  const leftOut = new Set(['node_modules', '.git', 'dist', 'coverage']);
+  const leftOut = new Set(['node_modules', '.git', '.test', 'dist', 'coverage']);
   await cp(repository, copy, { recursive: true, filter: (path) => !leftOut.has(basename(path)) });
   await symlink(join(repository, 'node_modules'), join(copy, 'node_modules'));
   await run('npm', ['pack', '--pack-destination', workshop], copy);

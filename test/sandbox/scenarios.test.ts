@@ -1,10 +1,7 @@
 import { expect, test } from 'vitest';
 import type { TransferCallback } from 'transfer-callbacks';
 import type { TransferScenario } from 'transfer-callbacks/sandbox';
-import { course, create, query, startMerchant, startSandbox, type Answering } from './support.js';
-
-/** Longer than any scenario takes, in sandbox time. */
-const longEnoughMs = 2_000_000;
+import { course, create, longEnoughMs, query, startMerchant, startSandbox, type Answering } from './support.js';
 
 /** One transfer of a scenario, from its creation on, with a manual clock. */
 async function play(scenario: TransferScenario, answering?: Answering | readonly number[]) {

@@ -10,7 +10,7 @@ import {
 } from 'transfer-callbacks/sandbox';
 import { serve } from '../support/serve.js';
 
-export const soon = { timeout: 20_000 };
+export const soon = { timeout: 30_000 };
 
 export async function startSandbox(options?: TransferSandboxOptions): Promise<TransferSandbox> {
   const sandbox = await transferSandbox(options);
@@ -68,8 +68,8 @@ export function create(sandbox: TransferSandbox, request: unknown) {
   return call(sandbox, '/transactions/transfer', { method: 'POST', body });
 }
 
-/** Longer than all four attempts take. */
-export const longEnoughMs = 1_000_000;
+/** Longer than any scenario takes, in sandbox time. */
+export const longEnoughMs = 2_000_000;
 
 /** One transfer, announced to a merchant that responds with `statuses`, then 200. */
 export async function announce(request: object, statuses: readonly number[] = []) {

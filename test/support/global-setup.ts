@@ -16,7 +16,10 @@ declare module 'vitest' {
 /** Another run at the same time has another folder. */
 const cliFolder = fileURLToPath(new URL(`../../.test/${process.pid}`, import.meta.url));
 
-/** Runs once, before the first test, and provides what the files of this run need. Returns what runs after the last. */
+/**
+ * Runs once, before the first test, and provides what the test files of this run need. A test file names what it needs by
+ * an import of its own, even if only of a type. Returns what runs after the last test.
+ */
 export default async function prepareRun(project: TestProject): Promise<() => void> {
   const paths = project.vitest.state.getPaths();
   const files = paths.map((path) => readFileSync(path, 'utf8'));
@@ -81,6 +84,7 @@ function createPostgresUser(): void {
  * of them starts a file that is still written.
  */
 async function unpackBrowser(): Promise<void> {
+  // A run without a browser does not load its driver.
   const { findBrowser } = await import('./browser.js');
   // Where there is none, the tests that need one fail with the reason.
   await findBrowser().catch(() => undefined);

@@ -18,7 +18,7 @@ import { freePort } from './port.js';
 /** The newest PostgreSQL, and the oldest that is supported still. */
 const postgresMajors = { 18: EmbeddedPostgres, 15: EmbeddedPostgres15 } as const;
 
-export type PostgresMajor = keyof typeof postgresMajors;
+type PostgresMajor = keyof typeof postgresMajors;
 
 export const majors = Object.keys(postgresMajors).map(Number) as PostgresMajor[];
 

@@ -1,5 +1,5 @@
 import type { Claim, Lease } from 'transfer-callbacks';
-import { memory, onHolder, type BrokenStore, type Changes } from './broken-stores.js';
+import { memory, onHolder, type BrokenStore, type Changes } from './changed-stores.js';
 import {
   keysApart,
   fiftyFree,

@@ -1,6 +1,6 @@
 import { redisStore } from 'transfer-callbacks';
-import { changed, keyFor, type BrokenInspection } from './broken-inspection.js';
-import { changedStore } from './broken-stores.js';
+import { changed, keyFor, type BrokenInspection } from './changed-inspections.js';
+import { changedStore } from './changed-stores.js';
 
 // The titles of the checks of `inspectionContract`, by a short name.
 const refused = 'forget changes nothing if the callback is unknown, claimed, or settled with another fingerprint';

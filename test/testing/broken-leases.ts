@@ -1,5 +1,5 @@
 import { memoryStore } from 'transfer-callbacks';
-import { changedStore, memory, onHolder, type BrokenStore } from './broken-stores.js';
+import { changedStore, memory, onHolder, type BrokenStore } from './changed-stores.js';
 import { lasts, renewedLasts, fiftyLapsed, ownRenewal, lateRenewal, goneRenewal } from './check-titles.js';
 
 /** Stores that hold a lease for another time than they are told, or renew it wrongly. */

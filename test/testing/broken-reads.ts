@@ -1,5 +1,5 @@
 import type { StoreRecord } from 'transfer-callbacks';
-import { changed, keyFor, type BrokenInspection } from './broken-inspection.js';
+import { changed, keyFor, type BrokenInspection } from './changed-inspections.js';
 
 // The titles of the checks of `inspectionContract`, by a short name.
 const free = 'a callback that is unknown, released, lapsed or expired is read as free';

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { redisStore, type CallbackStore } from 'transfer-callbacks';
-import type { BrokenStore } from './broken-stores.js';
+import type { BrokenStore } from './changed-stores.js';
 import {
   lasts,
   renewedLasts,

@@ -1,4 +1,4 @@
-import { memory, type BrokenStore } from './broken-stores.js';
+import { memory, type BrokenStore } from './changed-stores.js';
 import { fingerprint, outlasts, ownToken, everyToken, settledTwice, lateSuccess, lostSuccess } from './check-titles.js';
 
 /** Stores that record a success wrongly, or report it wrongly. */

@@ -7,7 +7,7 @@ import { brokenClaims } from './broken-claims.js';
 import { brokenLeases } from './broken-leases.js';
 import { brokenRedisStores, changedRedisStore } from './broken-redis-stores.js';
 import { brokenSettling } from './broken-settling.js';
-import { changedStore } from './broken-stores.js';
+import { changedStore } from './changed-stores.js';
 import { besideBusyLoop } from './busy-loop.js';
 import { lasts } from './check-titles.js';
 
