@@ -26,7 +26,10 @@ interface InspectionTerms<Tx> {
   readonly nameDelivery: () => string;
 }
 
-/** Reads, probes and corrects the store on behalf of people. Each call may take `storeTimeoutMs`. */
+/**
+ * Reads, probes and corrects the store on behalf of people. Each call may take `storeTimeoutMs`, and as long again if the
+ * event loop is blocked.
+ */
 export class Inspection<Tx> {
   readonly #terms: InspectionTerms<Tx>;
   readonly #deadlines: TimerQueue;

@@ -2,15 +2,20 @@ import { AsyncResource } from 'node:async_hooks';
 
 /** A scheduled call, and its place in the queue's linked list. */
 export interface ScheduledCall {
-  readonly dueAt: number;
+  dueAt: number;
+  /** Whether `dueAt` moves once if it passes while the event loop is blocked. */
+  mayExtend: boolean;
   readonly onDue: () => void;
   previous: ScheduledCall;
   next: ScheduledCall;
 }
 
-/** Returns whether the event loop was blocked when a timer of `dueAt` should have run: it runs over 50 ms late. */
-export function wasBlocked(dueAt: number): boolean {
-  return performance.now() - dueAt > 50;
+/**
+ * Returns whether a call that was due at `dueAt` is over 50 ms late, because the event loop was blocked. A loop that is
+ * only busy runs it some milliseconds late.
+ */
+export function wasBlocked(dueAt: number, now = performance.now()): boolean {
+  return now - dueAt > 50;
 }
 
 /**
@@ -18,7 +23,7 @@ export function wasBlocked(dueAt: number): boolean {
  * them: a timer per delivery cost as much as everything else in `receive` except validation. With `keepAlive: false`
  * the queue does not keep the process alive.
  *
- * With `extendsWhenBlocked: true`, calls whose time passes while the event loop is blocked wait for the duration once
+ * With `extendsWhenBlocked: true`, a call whose time passes while the event loop is blocked waits for the duration once
  * more. Meanwhile this process could neither send a command nor read its reply, so a healthy server would look silent.
  *
  * `onDue` must not throw. It runs in the async context of the queue: a caller that needs its own must restore it.
@@ -31,7 +36,6 @@ export class TimerQueue {
   readonly #sentinel: ScheduledCall;
   /** Left running, unref'd, when the queue is empty: the next call will need it. */
   #timer: NodeJS.Timeout | undefined;
-  #timerDueAt = 0;
   /** The timer serves all deliveries, so it must not keep the async context of the delivery that started it. */
   readonly #context = new AsyncResource('transfer-callbacks:timer');
 
@@ -51,7 +55,13 @@ export class TimerQueue {
     const sentinel = this.#sentinel;
     if (this.#timer === undefined) this.#startTimer(this.#ms);
     else if (this.#keepAlive && sentinel.next === sentinel) this.#timer.ref();
-    const call = { dueAt: now + this.#ms, onDue, previous: sentinel.previous, next: sentinel };
+    const call = {
+      dueAt: now + this.#ms,
+      mayExtend: this.#extendsWhenBlocked,
+      onDue,
+      previous: sentinel.previous,
+      next: sentinel,
+    };
     sentinel.previous = sentinel.previous.next = call;
     return call;
   }
@@ -65,22 +75,12 @@ export class TimerQueue {
     if (this.#sentinel.next === this.#sentinel) this.#timer?.unref();
   }
 
-  #startTimer(afterMs: number, onTimeout = this.#onTimeout): void {
-    this.#timerDueAt = performance.now() + afterMs;
-    this.#timer = this.#context.runInAsyncScope(() => setTimeout(onTimeout, afterMs));
+  #startTimer(afterMs: number): void {
+    this.#timer = this.#context.runInAsyncScope(() => setTimeout(this.#onTimeout, afterMs));
     if (!this.#keepAlive) this.#timer.unref();
   }
 
   readonly #onTimeout = (): void => {
-    const isEmpty = this.#sentinel.next === this.#sentinel;
-    if (this.#extendsWhenBlocked && !isEmpty && wasBlocked(this.#timerDueAt)) {
-      this.#startTimer(this.#ms, this.#runNextTurn);
-    } else {
-      this.#runNextTurn();
-    }
-  };
-
-  readonly #runNextTurn = (): void => {
     // After a long task, Node runs timers before it reads sockets. Without this turn of the event loop, a store call
     // whose reply has already reached the socket would count as late.
     setImmediate(this.#runDueCalls);
@@ -89,13 +89,25 @@ export class TimerQueue {
   readonly #runDueCalls = (): void => {
     const now = performance.now();
     const sentinel = this.#sentinel;
+    const isLate = wasBlocked(sentinel.next.dueAt, now);
     for (let first = sentinel.next; first.dueAt <= now; first = sentinel.next) {
       this.clear(first);
-      first.onDue();
+      if (isLate && first.mayExtend) this.#extend(first, now);
+      else first.onDue();
     }
     this.#timer = undefined;
     if (sentinel.next !== sentinel) this.#startTimer(Math.ceil(sentinel.next.dueAt - now));
   };
+
+  /** Sets a call again. No call of the queue is due later. */
+  #extend(call: ScheduledCall, now: number): void {
+    const sentinel = this.#sentinel;
+    call.dueAt = now + this.#ms;
+    call.mayExtend = false;
+    call.previous = sentinel.previous;
+    call.next = sentinel;
+    sentinel.previous = sentinel.previous.next = call;
+  }
 }
 
 /**

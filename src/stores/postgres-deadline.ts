@@ -17,7 +17,7 @@ export function setTimer(ms: number, onDue: () => void): () => void {
 
 /**
  * Sets a timer for the reply of the server. Waits for `ms` once more if the event loop was blocked when the time passed.
- * Does nothing if `ms` is `undefined`. Returns the function that cancels it.
+ * Does nothing if `ms` is `undefined`. Returns the function that cancels it. Keeps no process alive.
  */
 export function setDeadline(ms: number | undefined, onDue: () => void): () => void {
   if (ms === undefined) return () => undefined;

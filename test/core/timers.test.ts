@@ -80,17 +80,23 @@ describe('deadlines of one length', () => {
     queue.set(() => fallen.push('a'));
     const b = queue.set(() => fallen.push('b'));
     await vi.advanceTimersByTimeAsync(500);
+    // Its own time passes when the event loop is free again.
     queue.set(() => fallen.push('c'));
     block(51);
     await vi.advanceTimersByTimeAsync(600);
-    queue.set(() => fallen.push('d'));
     queue.clear(b);
-    await vi.advanceTimersByTimeAsync(899);
+    queue.set(() => fallen.push('d'));
     expect(fallen).toEqual([]);
-    // Blocked again: there is no third time.
+    await vi.advanceTimersByTimeAsync(899);
+    expect(fallen).toEqual(['c']);
+    // Blocked again: `a` has been extended, and `d` has not.
     block(1_000);
     await vi.advanceTimersByTimeAsync(1);
-    expect(fallen).toEqual(['a', 'c', 'd']);
+    expect(fallen).toEqual(['c', 'a']);
+    await vi.advanceTimersByTimeAsync(999);
+    expect(fallen).toEqual(['c', 'a']);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(fallen).toEqual(['c', 'a', 'd']);
     expect(vi.getTimerCount()).toBe(0);
   });
 
