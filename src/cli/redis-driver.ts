@@ -44,21 +44,27 @@ interface NodeConnection extends Connection {
 export function openRedis(url: string, options: RedisStoreOptions): () => Promise<OpenStore> {
   const { name, driver } = loadDriver(['ioredis', 'iovalkey', 'redis']);
   return async () => {
-    const node = name === 'redis' ? nodeRedis(driver as NodeRedisDriver, url) : ioredis(driver as IoredisDriver, url);
+    const node =
+      name === 'redis' ? makeNodeRedis(driver as NodeRedisDriver, url) : makeIoredis(driver as IoredisDriver, url);
+    // Only a node of a Cluster replies to CLUSTER INFO, and only to a user who may ask.
     const isOfCluster = async (): Promise<boolean> => {
       await connect(node);
-      return succeeds(node.clusterInfo());
+      return node.clusterInfo().then(
+        () => true,
+        () => false,
+      );
     };
-    if (!(await inTime(isOfCluster(), node))) return { store: redisStore(node.client, options), close: node.close };
+    if (!(await settleOrClose(isOfCluster(), node)))
+      return { store: redisStore(node.client, options), close: node.close };
     // A single client would be redirected for the keys of other nodes, and does not follow.
     node.close();
     const cluster = node.toCluster();
-    await inTime(connect(cluster), cluster);
+    await settleOrClose(connect(cluster), cluster);
     return { store: redisStore(cluster.client, options), close: cluster.close };
   };
 }
 
-function ioredis({ Redis, Cluster }: IoredisDriver, url: string): NodeConnection {
+function makeIoredis({ Redis, Cluster }: IoredisDriver, url: string): NodeConnection {
   const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null });
   const connection = (of: Ioredis): Connection => ({
     client: of,
@@ -71,19 +77,32 @@ function ioredis({ Redis, Cluster }: IoredisDriver, url: string): NodeConnection
     clusterInfo: () => client.call('cluster', 'info'),
     toCluster: () => {
       const { host, port, username, password, tls } = client.options as Record<string, unknown>;
-      const redisOptions = { username, password, tls };
-      const limits = { clusterRetryStrategy: () => null, slotsRefreshTimeout: driverTimeoutMs };
-      return connection(new Cluster([{ host, port }], { lazyConnect: true, ...limits, redisOptions }));
+      const cluster = new Cluster([{ host, port }], {
+        lazyConnect: true,
+        clusterRetryStrategy: () => null,
+        slotsRefreshTimeout: driverTimeoutMs,
+        // By default the client connects to addresses, and a certificate may hold names only.
+        dnsLookup: (name: string, done: (error: null, address: string) => void) => {
+          done(null, name);
+        },
+        redisOptions: { username, password, tls },
+      });
+      return connection(cluster);
     },
   };
 }
 
-function nodeRedis({ createClient, createCluster }: NodeRedisDriver, url: string): NodeConnection {
-  const client = createClient({ url, socket: { reconnectStrategy: false } });
+function makeNodeRedis({ createClient, createCluster }: NodeRedisDriver, url: string): NodeConnection {
+  // Without `socketTimeout` a connection that only the Cluster client knows of would keep the process alive.
+  const client = createClient({ url, socket: { reconnectStrategy: false, socketTimeout: driverTimeoutMs } });
   const connection = (of: NodeRedis): Connection => ({
     client: of,
     close: () => {
-      of.destroy();
+      try {
+        of.destroy();
+      } catch {
+        // It is closed already.
+      }
     },
   });
   return {
@@ -100,7 +119,7 @@ async function connect({ client }: Connection): Promise<void> {
   let reason: unknown;
   // `connect` of ioredis rejects with «Connection is closed», and the listener gets the reason.
   client.on('error', (error) => {
-    reason ??= error;
+    reason ??= (error as { lastNodeError?: unknown }).lastNodeError ?? error;
   });
   try {
     await client.connect();
@@ -109,25 +128,19 @@ async function connect({ client }: Connection): Promise<void> {
   }
 }
 
-/** Only a node of a Cluster replies to CLUSTER INFO, and only to a user who may ask. */
-async function succeeds(reply: Promise<unknown>): Promise<boolean> {
-  return reply.then(
-    () => true,
-    () => false,
-  );
-}
-
-/** Resolves with the reply. Closes the connection and rejects if there is none within `driverTimeoutMs`. */
-async function inTime<T>(reply: Promise<T>, { close }: Connection): Promise<T> {
+/** Settles as `reply` does, or rejects if that takes longer than `driverTimeoutMs`. Closes the connection if it rejects. */
+async function settleOrClose<T>(reply: Promise<T>, { close }: Connection): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
-      close();
       reject(new Error(`Redis did not reply within ${driverTimeoutMs} ms.`));
     }, driverTimeoutMs);
   });
   try {
     return await Promise.race([reply, late]);
+  } catch (error) {
+    close();
+    throw error;
   } finally {
     clearTimeout(timer);
   }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { Cluster } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
@@ -23,6 +23,26 @@ const readRecord = async (id: string, redisUrl: string, cwd: string): Promise<un
   return (objects(out)[0] as { record: unknown }).record;
 };
 
+/** Starts a server that passes on the first connections to a node of the Cluster, and never replies to the others. */
+async function startSilent({ after = 0 } = {}): Promise<string> {
+  let connections = 0;
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket.on('error', () => undefined));
+    connections += 1;
+    if (connections > after) return;
+    const node = connect(cluster.servers[0]?.port ?? expect.fail(), '127.0.0.1');
+    sockets.push(node.on('error', () => undefined));
+    socket.pipe(node).pipe(socket);
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  await once(server, 'listening');
+  return `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
 describe.each(['ioredis', 'iovalkey', 'redis'])('with %s', (name) => {
   test('inspect reads the records of every node of a Cluster', async () => {
     // The rights that docs/stores.md lists.
@@ -44,13 +64,24 @@ describe.each(['ioredis', 'iovalkey', 'redis'])('with %s', (name) => {
   });
 
   test('inspect does not wait for a Redis that never replies', async () => {
-    const silent = createServer().listen(0, '127.0.0.1');
-    onTestFinished(() => void silent.close());
-    await once(silent, 'listening');
-    const url = `redis://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const url = await startSilent();
     expect(await readRecord('any', url, await folderWith(name))).toEqual({
       state: 'unread',
       error: expect.stringContaining('did not reply within 5000 ms') as unknown,
     });
   });
+
+  test('inspect does not wait for a Cluster that stops replying', async () => {
+    const url = await startSilent({ after: 1 });
+    expect(await readRecord('any', url, await folderWith(name))).toMatchObject({ state: 'unread' });
+  });
+});
+
+test('inspect ends although a node of the Cluster is down', async () => {
+  await cluster.servers[2]?.kill();
+  const url = cluster.servers[0]?.url ?? expect.fail();
+  const folders = await Promise.all(['ioredis', 'iovalkey', 'redis'].map(folderWith));
+  const results = await Promise.all(folders.map((cwd) => inspect({ REDIS_URL: url }, ['any', '--json'], { cwd })));
+  // There is no service: nothing can be concluded.
+  expect(results.map(({ code }) => code)).toEqual([3, 3, 3]);
 });
