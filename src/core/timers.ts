@@ -55,14 +55,9 @@ export class TimerQueue {
     const sentinel = this.#sentinel;
     if (this.#timer === undefined) this.#startTimer(this.#ms);
     else if (this.#keepAlive && sentinel.next === sentinel) this.#timer.ref();
-    const call = {
-      dueAt: now + this.#ms,
-      mayExtend: this.#extendsWhenBlocked,
-      onDue,
-      previous: sentinel.previous,
-      next: sentinel,
-    };
-    sentinel.previous = sentinel.previous.next = call;
+    const dueAt = now + this.#ms;
+    const call = { dueAt, mayExtend: this.#extendsWhenBlocked, onDue, previous: sentinel, next: sentinel };
+    this.#append(call);
     return call;
   }
 
@@ -92,18 +87,19 @@ export class TimerQueue {
     const isLate = wasBlocked(sentinel.next.dueAt, now);
     for (let first = sentinel.next; first.dueAt <= now; first = sentinel.next) {
       this.clear(first);
-      if (isLate && first.mayExtend) this.#extend(first, now);
-      else first.onDue();
+      if (isLate && first.mayExtend) {
+        first.dueAt = now + this.#ms;
+        first.mayExtend = false;
+        this.#append(first);
+      } else first.onDue();
     }
     this.#timer = undefined;
     if (sentinel.next !== sentinel) this.#startTimer(Math.ceil(sentinel.next.dueAt - now));
   };
 
-  /** Sets a call again. No call of the queue is due later. */
-  #extend(call: ScheduledCall, now: number): void {
+  /** Adds a call at the end: one that is set now is due after all others. */
+  #append(call: ScheduledCall): void {
     const sentinel = this.#sentinel;
-    call.dueAt = now + this.#ms;
-    call.mayExtend = false;
     call.previous = sentinel.previous;
     call.next = sentinel;
     sentinel.previous = sentinel.previous.next = call;
