@@ -54,13 +54,14 @@ export function openRedis(url: string, options: RedisStoreOptions): () => Promis
         () => false,
       );
     };
-    if (!(await settleOrClose(isOfCluster(), node)))
-      return { store: redisStore(node.client, options), close: node.close };
-    // A single client would be redirected for the keys of other nodes, and does not follow.
-    node.close();
-    const cluster = node.toCluster();
-    await settleOrClose(connect(cluster), cluster);
-    return { store: redisStore(cluster.client, options), close: cluster.close };
+    let connection: Connection = node;
+    if (await settleOrClose(isOfCluster(), node)) {
+      // A single client would be redirected for the keys of other nodes, and does not follow.
+      node.close();
+      connection = node.toCluster();
+      await settleOrClose(connect(connection), connection);
+    }
+    return { store: redisStore(connection.client, options), close: connection.close };
   };
 }
 

@@ -1,10 +1,9 @@
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { Cluster } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
+import { startLossyProxy } from '../support/lossy-proxy.js';
 import { startRedisCluster, type RedisCluster } from '../support/redis.js';
 import { folderWith, inspect } from './inspect-support.js';
 import { objects } from './support.js';
@@ -23,24 +22,12 @@ const readRecord = async (id: string, redisUrl: string, cwd: string): Promise<un
   return (objects(out)[0] as { record: unknown }).record;
 };
 
-/** Starts a server that passes on the first connections to a node of the Cluster, and never replies to the others. */
-async function startSilent({ after = 0 } = {}): Promise<string> {
-  let connections = 0;
-  const sockets: Socket[] = [];
-  const server = createServer((socket) => {
-    sockets.push(socket.on('error', () => undefined));
-    connections += 1;
-    if (connections > after) return;
-    const node = connect(cluster.servers[0]?.port ?? expect.fail(), '127.0.0.1');
-    sockets.push(node.on('error', () => undefined));
-    socket.pipe(node).pipe(socket);
-  }).listen(0, '127.0.0.1');
-  onTestFinished(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  await once(server, 'listening');
-  return `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
+/** The URL of a proxy before a node of the Cluster. It serves this many connections, and never replies to the others. */
+async function startSilent({ served }: { served: number }): Promise<string> {
+  const proxy = await startLossyProxy(cluster.servers[0]?.port ?? expect.fail());
+  onTestFinished(() => proxy.close());
+  proxy.fallSilent(served);
+  return `redis://127.0.0.1:${proxy.port}`;
 }
 
 describe.each(['ioredis', 'iovalkey', 'redis'])('with %s', (name) => {
@@ -64,7 +51,7 @@ describe.each(['ioredis', 'iovalkey', 'redis'])('with %s', (name) => {
   });
 
   test('inspect does not wait for a Redis that never replies', async () => {
-    const url = await startSilent();
+    const url = await startSilent({ served: 0 });
     expect(await readRecord('any', url, await folderWith(name))).toEqual({
       state: 'unread',
       error: expect.stringContaining('did not reply within 5000 ms') as unknown,
@@ -72,7 +59,7 @@ describe.each(['ioredis', 'iovalkey', 'redis'])('with %s', (name) => {
   });
 
   test('inspect does not wait for a Cluster that stops replying', async () => {
-    const url = await startSilent({ after: 1 });
+    const url = await startSilent({ served: 1 });
     expect(await readRecord('any', url, await folderWith(name))).toMatchObject({ state: 'unread' });
   });
 });

@@ -6,8 +6,8 @@ export interface LossyProxy {
   readonly port: number;
   /** Drops the reply to the next request that contains `text`, and cuts its connection. */
   loseReplyTo(text: string): void;
-  /** Reads everything from now on and passes on nothing. Leaves every connection open. */
-  fallSilent(): void;
+  /** Reads everything from now on and passes on nothing, except on its first `served` connections. Leaves all of them open. */
+  fallSilent(served?: number): void;
   /** Connects new clients to the server on this port. Open connections stay where they are. */
   pointTo(port: number): void;
   /** The number of replies that were lost. */
@@ -19,13 +19,16 @@ export async function startLossyProxy(port: number): Promise<LossyProxy> {
   let targetPort = port;
   let doomed: string | undefined;
   let lost = 0;
-  let silent = false;
+  let connections = 0;
+  let served = Infinity;
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
     const upstream = connect(targetPort, '127.0.0.1');
     let swallow = false;
+    const index = connections;
+    connections += 1;
     client.on('data', (bytes) => {
-      if (silent) return;
+      if (index >= served) return;
       if (doomed !== undefined && bytes.includes(doomed)) {
         doomed = undefined;
         swallow = true;
@@ -60,8 +63,8 @@ export async function startLossyProxy(port: number): Promise<LossyProxy> {
     loseReplyTo: (text) => {
       doomed = text;
     },
-    fallSilent: () => {
-      silent = true;
+    fallSilent: (count = 0) => {
+      served = count;
     },
     pointTo: (otherPort) => {
       targetPort = otherPort;
