@@ -37,7 +37,15 @@ export {
   type TransferSucceeded,
 } from './core/callback.js';
 export { readDelivery, type DeliveryOrigin } from './core/delivery.js';
-export type { CallbackStore, Claim, ClaimRequest, InspectableStore, Lease, StoreRecord } from './core/store.js';
+export type {
+  CallbackStore,
+  Claim,
+  ClaimRequest,
+  InspectableStore,
+  Lease,
+  RecordsKept,
+  StoreRecord,
+} from './core/store.js';
 export { TransferCallbackError, type TransferCallbackErrorCode } from './core/errors.js';
 export { RetryLater, type RetryLaterOptions } from './core/retry-later.js';
 export { memoryStore, type MemoryStoreOptions } from './stores/memory.js';

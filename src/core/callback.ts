@@ -71,12 +71,12 @@ export type CallbackFor<C, E extends CallbackShape['event']> = [Extract<C, { eve
 export type CallbackSchema<C> = z.core.$ZodType<C>;
 
 /** 1 to 255 characters. */
-const idPattern = /^[^\p{Cc}\p{Cf}\p{Cs}]{1,255}$/u;
+const idPattern = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,255}$/u;
 
 /**
  * Returns whether `value` can be a callback's id. The id becomes a store key and a field of log lines. A lone surrogate
- * would be stored as U+FFFD, like other such ids. A control or format character could change how a log line is
- * displayed.
+ * would be stored as U+FFFD, like other such ids. A control, format or separator character could change how a log line
+ * is displayed.
  */
 export function isCallbackId(value: unknown): value is string {
   return typeof value === 'string' && idPattern.test(value);
@@ -87,7 +87,8 @@ export function isExact(amount: number): boolean {
   return !Number.isInteger(amount) || Number.isSafeInteger(amount);
 }
 
-export const idMessage = 'Expected 1 to 255 characters, none of them a control, format or surrogate character';
+export const idMessage =
+  'Expected 1 to 255 characters, none of them a control, format or surrogate character, or a line or paragraph separator';
 export const amountMessage = 'Expected a whole number of at most 2^53 - 1, which JSON carries exactly';
 
 const facts = {
@@ -152,9 +153,4 @@ export class UnreadableCallback {
 
 export function isUnreadable(input: unknown): input is UnreadableCallback {
   return typeof input === 'object' && input !== null && unreadable in input;
-}
-
-/** Shortens an `externalId`, whose length the schema does not limit, for log lines. */
-export function shorten(externalId: string): string {
-  return externalId.length > 255 ? externalId.slice(0, 255) : externalId;
 }

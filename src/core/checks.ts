@@ -3,19 +3,18 @@ import { TransferCallbackError } from './errors.js';
 /** The longest delay of a Node timer, in milliseconds. A timer with a longer delay fires immediately. */
 export const maxTimerMs = 2_147_483_647;
 
-/** Returns the error for an invalid argument. Names the option, what was expected and what was given. */
+/** Returns the error for an invalid argument. Names the option, what was expected and, as `describeGiven`, what was given. */
 export function invalidArgument(option: string, wish: string, value: unknown): TransferCallbackError {
-  return new TransferCallbackError('INVALID_ARGUMENT', `Expected \`${option}\` to be ${wish}, got ${shown(value)}.`);
+  return new TransferCallbackError(
+    'INVALID_ARGUMENT',
+    `Expected \`${option}\` to be ${wish}, got ${describeGiven(value)}.`,
+  );
 }
 
-/** Returns the error for a value that may be a secret. Describes its kind, never its content. */
+/** Returns the error for an option that is a secret. Describes the kind of the value, never its content. */
 export function invalidSecret(option: string, wish: string, value: unknown): TransferCallbackError {
   const got =
-    typeof value === 'string'
-      ? `a string of ${value.length} characters`
-      : typeof value === 'number'
-        ? 'a number'
-        : shown(value);
+    typeof value === 'string' ? describeLength(value) : typeof value === 'number' ? 'a number' : describeGiven(value);
   return new TransferCallbackError('INVALID_ARGUMENT', `Expected \`${option}\` to be ${wish}, got ${got}.`);
 }
 
@@ -30,13 +29,28 @@ export function onlyKnownOptions(options: unknown, known: readonly string[]): vo
   if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
-    throw new TransferCallbackError('INVALID_ARGUMENT', `Unknown option \`${name}\`; known are ${known.join(', ')}.`);
+    const shown = /^[\w$]{1,40}$/.test(name) ? `\`${name}\`` : `with a name of ${name.length} characters`;
+    throw new TransferCallbackError('INVALID_ARGUMENT', `Unknown option ${shown}; known are ${known.join(', ')}.`);
   }
 }
 
-function shown(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value);
+/**
+ * Words, numbers and IPv4 addresses. A connection string has one of `:`, `@` and `=`. A generated password or an API key
+ * is mostly longer.
+ */
+const harmless = /^[\w ./-]{0,19}$/;
+
+/**
+ * Describes a value for an error message: by its kind, and by its content if that is certainly no secret. A caller may
+ * pass a URL with a password to any option.
+ */
+export function describeGiven(value: unknown): string {
+  if (typeof value === 'string') return harmless.test(value) ? `"${value}"` : describeLength(value);
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'object' && value !== null) return 'an object';
-  return typeof value === 'function' ? 'a function' : String(value);
+  return typeof value === 'function' || typeof value === 'symbol' ? `a ${typeof value}` : String(value);
+}
+
+function describeLength(text: string): string {
+  return `a string of ${text.length} characters`;
 }

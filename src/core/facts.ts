@@ -1,12 +1,12 @@
-import { shorten, type CallbackShape } from './callback.js';
+import type { CallbackShape } from './callback.js';
 import { TransferCallbackError } from './errors.js';
+import { toPrintable } from './printable.js';
 
 /** The facts that callbacks with the same id must share. A callback with other facts is a conflict. */
 export interface TransferCallbackFacts {
   readonly status: 'SUCCESS' | 'FAILED';
   readonly amount: number | string;
   readonly currency: string;
-  /** Cut at 255 characters. */
   readonly externalId: string;
 }
 
@@ -17,14 +17,18 @@ export function toFingerprint({ data }: CallbackShape): string {
 
 /** Parses a fingerprint. Returns `undefined` for a text that `toFingerprint` has not made. */
 export function parseFingerprint(fingerprint: string): TransferCallbackFacts | undefined {
+  return parseFacts(fingerprint, (fact) => fact);
+}
+
+/** Returns the facts of a fingerprint for people: frozen, with printable texts. Otherwise as `parseFingerprint`. */
+export function showFingerprint(fingerprint: string): TransferCallbackFacts | undefined {
+  return parseFacts(fingerprint, (fact) => (typeof fact === 'string' ? toPrintable(fact) : fact));
+}
+
+function parseFacts(fingerprint: string, read: (fact: unknown) => unknown): TransferCallbackFacts | undefined {
   try {
-    const [status, amount, currency, externalId] = JSON.parse(fingerprint) as unknown[];
-    return Object.freeze({
-      status,
-      amount,
-      currency,
-      externalId: shorten(String(externalId)),
-    }) as TransferCallbackFacts;
+    const [status, amount, currency, externalId] = (JSON.parse(fingerprint) as unknown[]).map(read);
+    return Object.freeze({ status, amount, currency, externalId }) as TransferCallbackFacts;
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { invalidArgument, onlyKnownOptions } from './checks.js';
-import { parseFingerprint, type TransferCallbackFacts } from './facts.js';
+import { showFingerprint, type TransferCallbackFacts } from './facts.js';
 import { requireId, unsupported, type Inspection } from './inspection.js';
 import type { SafeLogger } from './logger.js';
 import type { CallbackStore } from './store.js';
@@ -49,7 +49,7 @@ export async function forgetCallback<Tx>(
   const details: ForgottenCallback = Object.freeze({
     ...(delivery === undefined ? {} : { delivery }),
     id,
-    settled: parseFingerprint(settled),
+    settled: showFingerprint(settled),
     by,
     reason,
   });

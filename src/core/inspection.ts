@@ -27,8 +27,8 @@ interface InspectionTerms<Tx> {
 }
 
 /**
- * Reads, probes and corrects the store on behalf of people. Each call may take `storeTimeoutMs`, and as long again if the
- * event loop is blocked.
+ * Reads, probes and corrects the store on behalf of people. Each call may take `storeTimeoutMs`, which is
+ * extended once as for every call of the store.
  */
 export class Inspection<Tx> {
   readonly #terms: InspectionTerms<Tx>;
@@ -36,7 +36,7 @@ export class Inspection<Tx> {
 
   constructor(terms: InspectionTerms<Tx>) {
     this.#terms = terms;
-    this.#deadlines = new TimerQueue(terms.times.storeTimeoutMs, { extendsWhenBlocked: true });
+    this.#deadlines = new TimerQueue(terms.times.storeTimeoutMs, { extendsOnce: true });
   }
 
   async inspect(id: string): Promise<InspectedCallback> {

@@ -54,8 +54,8 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
   /** Replaces the documented schema, for when the service changes a field. Must be synchronous. */
   schema?: CallbackSchema<C> | undefined;
   /**
-   * How long a verifier may take, in milliseconds; then the delivery is `unauthorized`. Extended once, by
-   * its own length, if it passes while the event loop is blocked. Default 5 000.
+   * How long a verifier may take, in milliseconds; then the delivery is `unauthorized`. Extended once when it passes: by
+   * its own length if the event loop was blocked then, and by 50 ms otherwise. Default 5 000.
    */
   verifyTimeoutMs?: number | undefined;
   /**

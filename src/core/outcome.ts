@@ -1,7 +1,10 @@
 import type { CallbackShape } from './callback.js';
 import type { TransferCallbackFacts } from './facts.js';
 
-/** A fault of a callback: where it is, and what was expected. Never contains a value of the callback. */
+/**
+ * A fault of a callback: where it is, and what was expected. Never contains a value of the callback. Texts are printable:
+ * see `TransferCallbackOutcome`.
+ */
 export interface Issue {
   readonly path: readonly PropertyKey[];
   readonly message: string;
@@ -58,7 +61,6 @@ export interface Unauthorized {
 
 interface Identified {
   id: string;
-  /** Cut at 255 characters. */
   externalId: string;
   event: CallbackShape['event'];
   status: CallbackShape['data']['status'];
@@ -82,7 +84,10 @@ interface Measured {
 /** Flattens each member of the union `T` to one object type, so that an editor shows its fields. */
 type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
 
-/** How a delivery ended. `receive` resolves with it; `onOutcome` and the diagnostics channel get it. Frozen. */
+/**
+ * How a delivery ended. `receive` resolves with it; `onOutcome` and the diagnostics channel get it. Frozen. Of each text of
+ * the callback it has the first 255 characters, with characters that change how a line is displayed as `\u{202e}`.
+ */
 export type TransferCallbackOutcome = Flat<Measured & ((Identified & Ending) | Invalid | Unauthorized)>;
 
 /** The names of all outcomes. */

@@ -4,7 +4,7 @@ import { confirmCallback } from './confirm.js';
 import { deliveryNames } from './delivery.js';
 import { wholeNumber } from './checks.js';
 import { TransferCallbackError } from './errors.js';
-import { parseFingerprint } from './facts.js';
+import { showFingerprint } from './facts.js';
 import { forgetCallback, type ForgetOptions } from './forget.js';
 import { handleCallback } from './handle.js';
 import { HeldLease } from './held-lease.js';
@@ -43,8 +43,8 @@ export class Receiver<C extends CallbackShape, Tx> {
     const { store, logger } = options;
     const timedStore = new TimedStore(tracedStore(store), options);
     this.#claims = new Claims(timedStore, options);
-    this.#verifyDeadlines = new TimerQueue(options.verifyTimeoutMs, { extendsWhenBlocked: true });
-    this.#confirmDeadlines = new TimerQueue(options.confirmTimeoutMs, { extendsWhenBlocked: true });
+    this.#verifyDeadlines = new TimerQueue(options.verifyTimeoutMs, { extendsOnce: true });
+    this.#confirmDeadlines = new TimerQueue(options.confirmTimeoutMs, { extendsOnce: true });
     this.#handlerDeadlines = new TimerQueue(options.handlerTimeoutMs);
     // Heartbeats must not keep the process alive.
     const heartbeats = new TimerQueue(options.leaseMs / renewalsPerLease, { keepAlive: false });
@@ -180,5 +180,5 @@ function isClosing(error: unknown): boolean {
 }
 
 function conflict(settled: string, received: string): Ending {
-  return { outcome: 'conflict', settled: parseFingerprint(settled), received: parseFingerprint(received) };
+  return { outcome: 'conflict', settled: showFingerprint(settled), received: showFingerprint(received) };
 }

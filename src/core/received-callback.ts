@@ -1,7 +1,8 @@
-import { shorten, type CallbackShape } from './callback.js';
+import type { CallbackShape } from './callback.js';
 import type { ClaimTerms } from './claim.js';
 import { toFingerprint } from './facts.js';
 import type { Ending, TransferCallbackOutcome } from './outcome.js';
+import { toPrintable } from './printable.js';
 
 /**
  * A delivery of a valid callback. The facts are read before `confirm` and the handler run, because both may change the
@@ -33,7 +34,7 @@ export class ReceivedCallback<C extends CallbackShape> implements ClaimTerms {
     this.event = event;
     this.status = data.status;
     const { timestamp } = data as { timestamp?: unknown };
-    this.timestamp = typeof timestamp === 'string' ? timestamp : undefined;
+    this.timestamp = typeof timestamp === 'string' ? toPrintable(timestamp) : undefined;
     this.fingerprint = toFingerprint(callback);
   }
 
@@ -48,7 +49,7 @@ export class ReceivedCallback<C extends CallbackShape> implements ClaimTerms {
     return {
       delivery: this.token,
       id: this.id,
-      externalId: shorten(this.externalId),
+      externalId: toPrintable(this.externalId),
       event: this.event,
       status: this.status,
       timestamp: this.timestamp,

@@ -40,7 +40,8 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
   inspect(id: string): Promise<InspectedCallback>;
   /**
    * Claims a new key in the store and releases it. Unlike a ping, this finds a full or read-only server, a missing
-   * table and a missing permission. Takes at most `storeTimeoutMs`. Never rejects. Call it at startup or by hand.
+   * table and a missing permission. Takes at most `storeTimeoutMs`, extended once. Never rejects. Call it at
+   * startup or by hand.
    */
   check(): Promise<StoreCheck>;
   /**

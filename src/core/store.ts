@@ -1,8 +1,12 @@
 /** A delivery's request to claim a callback. */
 export interface ClaimRequest {
-  /** Names the delivery. Two claims with the same token are one claim, sent twice. */
+  /**
+   * Names the delivery, in up to 330 characters of ASCII without a space. Compare all of it: the tokens of two
+   * deliveries may differ in the last character only. Two claims of one process with the same token are one claim, sent
+   * twice.
+   */
   token: string;
-  /** The facts of the callback, remembered with the settled record. */
+  /** The facts of the callback, remembered with the settled record. They contain `externalId`, whole. */
   fingerprint: string;
   /** How long the claim lasts unless it is renewed, in milliseconds. */
   leaseMs: number;
@@ -12,9 +16,9 @@ export interface ClaimRequest {
   timeoutMs?: number;
   /** How long the claim may queue, such as for a connection, in milliseconds. See `CallbackStore.queues`. */
   queueMs?: number;
-  /** Stored for people; the package does not read it. */
+  /** Stored for people; the package does not read it. The receiver always passes it. */
   event?: string;
-  /** Stored for people; the package does not read it. */
+  /** As `event`. Of any length and with any character, NUL too: as it is in the callback. */
   externalId?: string;
 }
 
@@ -43,10 +47,21 @@ export interface Lease<Tx = undefined> {
   release(): Promise<void>;
 }
 
+/** Since when a store keeps records, and for how long each. */
+export interface RecordsKept {
+  /** A success before this time may have left no record: the store was empty, or kept records for another time. */
+  since: Date;
+  /** How long a record lasts after settling, in milliseconds. */
+  retentionMs: number;
+}
+
 /** A store's record of a callback, for people. Omits unknown fields. It may be out of date when it arrives. */
 export type StoreRecord =
-  /** There is no record: the callback was never claimed, or its claim or record has ended. */
-  | { state: 'free' }
+  /**
+   * There is no record: the callback was never claimed, or its claim or record has ended. Without `kept` it is not
+   * known whether the store would have one.
+   */
+  | { state: 'free'; kept?: RecordsKept }
   /** A delivery holds the claim. */
   | {
       state: 'claimed';
@@ -80,7 +95,10 @@ export interface CallbackStore<Tx = undefined> {
   /** Whether the claims exist in this process only. The receiver logs a warning about this in production. */
   readonly processLocal?: boolean;
   claim(key: string, request: ClaimRequest): Promise<Claim<Tx>>;
-  /** Reads the record without changing it or any lease. Without this method `receiver.inspect` rejects. */
+  /**
+   * Reads the record without changing it or any lease. Rejects with STORE_NOT_PRIMARY instead of `free` if the server is
+   * a replica, which may lack records. Without this method `receiver.inspect` rejects.
+   */
   read?(key: string): Promise<StoreRecord>;
   /**
    * Forgets a settled record if its fingerprint is `fingerprint`. Resolves with whether it did. Never forgets a claim.

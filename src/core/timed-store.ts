@@ -20,8 +20,8 @@ export class TimedStore<Tx> {
     // A claim may first queue for a connection, for at least `storeTimeoutMs`.
     const queueMs = store.queues === true ? Math.max(inFlightWaitMs, storeTimeoutMs) : 0;
     const claimTimeoutMs = queueMs + storeTimeoutMs;
-    this.#calls = new TimerQueue(storeTimeoutMs, { extendsWhenBlocked: true });
-    this.#claims = new TimerQueue(claimTimeoutMs, { extendsWhenBlocked: true });
+    this.#calls = new TimerQueue(storeTimeoutMs, { extendsOnce: true });
+    this.#claims = new TimerQueue(claimTimeoutMs, { extendsOnce: true });
     this.#lateError = () => storeTimeout(storeTimeoutMs);
     this.#lateClaimError = () => storeTimeout(claimTimeoutMs);
   }

@@ -3,19 +3,20 @@ import { AsyncResource } from 'node:async_hooks';
 /** A scheduled call, and its place in the queue's linked list. */
 export interface ScheduledCall {
   dueAt: number;
-  /** Whether `dueAt` moves once if it passes while the event loop is blocked. */
-  mayExtend: boolean;
   readonly onDue: () => void;
   previous: ScheduledCall;
   next: ScheduledCall;
 }
+
+/** How long a call may wait for its reply after the event loop was blocked, at least, in milliseconds. */
+export const graceMs = 50;
 
 /**
  * Returns whether a call that was due at `dueAt` is over 50 ms late, because the event loop was blocked. A loop that is
  * only busy runs it some milliseconds late.
  */
 export function wasBlocked(dueAt: number, now = performance.now()): boolean {
-  return now - dueAt > 50;
+  return now - dueAt > graceMs;
 }
 
 /**
@@ -23,15 +24,17 @@ export function wasBlocked(dueAt: number, now = performance.now()): boolean {
  * them: a timer per delivery cost as much as everything else in `receive` except validation. With `keepAlive: false`
  * the queue does not keep the process alive.
  *
- * With `extendsWhenBlocked: true`, a call whose time passes while the event loop is blocked waits for the duration once
- * more. Meanwhile this process could neither send a command nor read its reply, so a healthy server would look silent.
+ * With `extendsOnce: true`, a call that is due waits once more: for the duration if the event loop was blocked when its
+ * time passed, and for `graceMs` otherwise. While the loop is blocked, this process can neither send a command nor read
+ * its reply. So a healthy server would look silent, even if the block ended shortly before that time.
  *
  * `onDue` must not throw. It runs in the async context of the queue: a caller that needs its own must restore it.
  */
 export class TimerQueue {
   readonly #ms: number;
   readonly #keepAlive: boolean;
-  readonly #extendsWhenBlocked: boolean;
+  /** The queues of extended calls. A list stays in order only if all of its delays are equal. */
+  readonly #extended: { readonly byDuration: TimerQueue; readonly byGrace: TimerQueue } | undefined;
   /** Sentinel of the circular list. */
   readonly #sentinel: ScheduledCall;
   /** Left running, unref'd, when the queue is empty: the next call will need it. */
@@ -39,10 +42,10 @@ export class TimerQueue {
   /** The timer serves all deliveries, so it must not keep the async context of the delivery that started it. */
   readonly #context = new AsyncResource('transfer-callbacks:timer');
 
-  constructor(ms: number, { keepAlive = true, extendsWhenBlocked = false } = {}) {
+  constructor(ms: number, { keepAlive = true, extendsOnce = false } = {}) {
     this.#ms = ms;
     this.#keepAlive = keepAlive;
-    this.#extendsWhenBlocked = extendsWhenBlocked;
+    if (extendsOnce) this.#extended = { byDuration: new TimerQueue(ms), byGrace: new TimerQueue(graceMs) };
     const sentinel = { dueAt: Infinity, onDue: () => undefined } as unknown as ScheduledCall;
     this.#sentinel = sentinel.previous = sentinel.next = sentinel;
   }
@@ -53,10 +56,7 @@ export class TimerQueue {
    */
   set(onDue: () => void, now = performance.now()): ScheduledCall {
     const sentinel = this.#sentinel;
-    if (this.#timer === undefined) this.#startTimer(this.#ms);
-    else if (this.#keepAlive && sentinel.next === sentinel) this.#timer.ref();
-    const dueAt = now + this.#ms;
-    const call = { dueAt, mayExtend: this.#extendsWhenBlocked, onDue, previous: sentinel, next: sentinel };
+    const call = { dueAt: now + this.#ms, onDue, previous: sentinel, next: sentinel };
     this.#append(call);
     return call;
   }
@@ -67,7 +67,26 @@ export class TimerQueue {
     call.next.previous = call.previous;
     // Makes a second `clear` a no-op.
     call.previous = call.next = call;
-    if (this.#sentinel.next === this.#sentinel) this.#timer?.unref();
+    this.#unrefIfEmpty();
+  }
+
+  /** Adds a call at the end: one that is set now is due after all others. */
+  #append(call: ScheduledCall): void {
+    const sentinel = this.#sentinel;
+    if (this.#timer === undefined) this.#startTimer(this.#ms);
+    else if (this.#keepAlive && sentinel.next === sentinel) this.#timer.ref();
+    call.previous = sentinel.previous;
+    call.next = sentinel;
+    sentinel.previous = sentinel.previous.next = call;
+  }
+
+  /** Lets the process end if no call is left. The last one may have been in a queue of extended calls. */
+  #unrefIfEmpty(): void {
+    if (this.#sentinel.next !== this.#sentinel) return;
+    this.#timer?.unref();
+    if (this.#extended === undefined) return;
+    this.#extended.byDuration.#unrefIfEmpty();
+    this.#extended.byGrace.#unrefIfEmpty();
   }
 
   #startTimer(afterMs: number): void {
@@ -84,25 +103,19 @@ export class TimerQueue {
   readonly #runDueCalls = (): void => {
     const now = performance.now();
     const sentinel = this.#sentinel;
-    const isLate = wasBlocked(sentinel.next.dueAt, now);
+    const later = wasBlocked(sentinel.next.dueAt, now) ? this.#extended?.byDuration : this.#extended?.byGrace;
     for (let first = sentinel.next; first.dueAt <= now; first = sentinel.next) {
       this.clear(first);
-      if (isLate && first.mayExtend) {
-        first.dueAt = now + this.#ms;
-        first.mayExtend = false;
-        this.#append(first);
-      } else first.onDue();
+      if (later === undefined) first.onDue();
+      else later.#extend(first, now);
     }
     this.#timer = undefined;
     if (sentinel.next !== sentinel) this.#startTimer(Math.ceil(sentinel.next.dueAt - now));
   };
 
-  /** Adds a call at the end: one that is set now is due after all others. */
-  #append(call: ScheduledCall): void {
-    const sentinel = this.#sentinel;
-    call.previous = sentinel.previous;
-    call.next = sentinel;
-    sentinel.previous = sentinel.previous.next = call;
+  #extend(call: ScheduledCall, now: number): void {
+    call.dueAt = now + this.#ms;
+    this.#append(call);
   }
 }
 

@@ -1,7 +1,8 @@
 import { tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
-import { shorten, type CallbackShape } from './callback.js';
+import type { CallbackShape } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import type { TransferCallbackOutcome } from './outcome.js';
+import { toPrintable } from './printable.js';
 import type { ReceivedCallback } from './received-callback.js';
 import type { CallbackStore, Claim, ClaimRequest } from './store.js';
 import { requireClaim } from './timed-store.js';
@@ -32,7 +33,7 @@ export interface StoreTrace {
 export interface ConfirmTrace {
   readonly delivery: string;
   readonly id: string;
-  /** Cut at 255 characters. */
+  /** As in outcomes: printable, at most its first 255 characters. */
   readonly externalId: string;
   error?: unknown;
 }
@@ -59,7 +60,7 @@ export function traceConfirm<C extends CallbackShape, T>(
   { token, id, externalId }: ReceivedCallback<C>,
   work: () => T | PromiseLike<T>,
 ): Promise<T> {
-  return traceUnseen(confirmChannel, { delivery: token, id, externalId: shorten(externalId) }, work);
+  return traceUnseen(confirmChannel, { delivery: token, id, externalId: toPrintable(externalId) }, work);
 }
 
 /** Calls the handler, and publishes when it begins and ends. */
@@ -67,7 +68,7 @@ export function traceHandler<C extends CallbackShape>(
   { token, id, externalId, event }: ReceivedCallback<C>,
   work: () => unknown,
 ): Promise<unknown> {
-  return traceUnseen(handleChannel, { delivery: token, id, externalId: shorten(externalId), event }, work);
+  return traceUnseen(handleChannel, { delivery: token, id, externalId: toPrintable(externalId), event }, work);
 }
 
 /** Publishes when `work` begins and ends, without the value that it resolves with. */

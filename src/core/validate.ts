@@ -4,12 +4,12 @@ import {
   isCallbackId,
   isExact,
   isUnreadable,
-  shorten,
   type CallbackSchema,
   type CallbackShape,
 } from './callback.js';
 import { TransferCallbackError } from './errors.js';
 import type { Invalid, Issue } from './outcome.js';
+import { toPrintable } from './printable.js';
 import { deleteProtoKeys } from './proto-keys.js';
 
 /** The method of a schema that the receiver calls. Every zod schema has it, also those of zod/mini. */
@@ -81,7 +81,7 @@ function readIds(input: unknown): { id?: string; externalId?: string } {
     const { id, externalId } = (input as { data: { id?: unknown; externalId?: unknown } }).data;
     return {
       ...(isCallbackId(id) ? { id } : {}),
-      ...(typeof externalId === 'string' ? { externalId: shorten(externalId) } : {}),
+      ...(typeof externalId === 'string' ? { externalId: toPrintable(externalId) } : {}),
     };
   } catch {
     return {}; // `data` is missing, or reading it throws.
@@ -91,9 +91,12 @@ function readIds(input: unknown): { id?: string; externalId?: string } {
 function invalid(input: unknown, issues: readonly Issue[], error?: unknown): Invalid {
   return {
     outcome: 'invalid',
-    // A zod issue may contain the offending value, such as a phone number.
+    // A zod issue may contain the offending value, such as a phone number. Its path and message may name keys of the sender.
     issues: Object.freeze(
-      issues.map(({ path, message }) => Object.freeze({ path: Object.freeze([...path]), message })),
+      issues.map(({ path, message }) => {
+        const keys = path.map((key) => (typeof key === 'string' ? toPrintable(key) : key));
+        return Object.freeze({ path: Object.freeze(keys), message: toPrintable(message) });
+      }),
     ),
     verified: false,
     ...readIds(input),

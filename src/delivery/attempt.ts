@@ -90,7 +90,7 @@ export function attemptCallback(
 
 function requestFor(url: string, length: number, options: AttemptOptions): ClientRequest {
   const { contentType = 'application/json', headers, anyCertificate = false } = options;
-  return (url.startsWith('https:') ? httpsRequest : httpRequest)(url, {
+  return (new URL(url).protocol === 'https:' ? httpsRequest : httpRequest)(url, {
     method: 'POST',
     headers: { ...headers, 'Content-Type': contentType, 'Content-Length': length },
     // An explicit `true` would overrule NODE_TLS_REJECT_UNAUTHORIZED.

@@ -21,7 +21,7 @@ export function ipAllowList(addresses: readonly string[]): Verifier<unknown> {
     throw invalidArgument('addresses', 'a list of at least one address or range', addresses);
   }
   const list = new BlockList();
-  for (const entry of addresses) allow(list, entry);
+  for (const [index, entry] of addresses.entries()) allow(list, `addresses[${index}]`, entry);
 
   function verifyIpAddress(request: ExpressRequest): boolean {
     if (trustsEverybody(request.app?.get('trust proxy fn'))) {
@@ -37,12 +37,12 @@ export function ipAllowList(addresses: readonly string[]): Verifier<unknown> {
   return Object.assign(verifyIpAddress, { readsCallback: false });
 }
 
-function allow(list: BlockList, entry: unknown): void {
+function allow(list: BlockList, option: string, entry: unknown): void {
   const [address = '', prefix, ...rest] = typeof entry === 'string' ? entry.split('/') : [];
   const bits = isIPv6(address) ? 128 : 32;
   const length = prefix === undefined ? bits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : NaN;
   if (isIP(address) === 0 || !(length <= bits) || rest.length > 0) {
-    throw invalidArgument('addresses', 'a list of IP addresses and CIDR ranges', entry);
+    throw invalidArgument(option, 'an IP address or a CIDR range', entry);
   }
   list.addSubnet(address, length, bits === 128 ? 'ipv6' : 'ipv4');
 }

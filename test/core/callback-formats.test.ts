@@ -36,6 +36,8 @@ describe('data.id', () => {
     ['a lone high surrogate', 'id\ud83d'],
     ['a lone low surrogate', '\ude00id'],
     ['surrogates the wrong way round', '\ude00\ud83d'],
+    ['a line separator', 'id\u2028'],
+    ['a paragraph separator', '\u2029id'],
     ['a right-to-left mark', 'id\u200f'],
     ['a right-to-left override', 'id\u202egnp'],
     ['a right-to-left isolate', '\u2067id\u2069'],

@@ -70,7 +70,7 @@ export const id = fc
     minLength: 1,
     maxLength: 60,
   })
-  .filter((value) => /^[^\p{Cc}\p{Cf}\p{Cs}]+$/u.test(value) && Array.from(value).length <= 255);
+  .filter((value) => /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+$/u.test(value) && Array.from(value).length <= 255);
 export const amount = fc
   .oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }))
   .filter((value) => !Number.isInteger(value) || Number.isSafeInteger(value));

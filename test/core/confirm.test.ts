@@ -49,7 +49,7 @@ describe('confirm', () => {
     const receiver = receiverOf({ confirm, onSuccess });
     const callback = transferSucceeded();
     const delivery = receiver.receive(callback);
-    await vi.advanceTimersByTimeAsync(10_000);
+    await vi.advanceTimersByTimeAsync(10_050);
     expect(await delivery).toMatchObject({ outcome: 'unconfirmed', error: { code: 'CONFIRM_TIMEOUT' } });
     answer.resolve(callback);
     await vi.advanceTimersByTimeAsync(0);
@@ -129,7 +129,7 @@ describe('confirm', () => {
       },
     });
     const late = receiver.receive(transferSucceeded());
-    await vi.advanceTimersByTimeAsync(10_000);
+    await vi.advanceTimersByTimeAsync(10_050);
     expect(await late).toMatchObject({ outcome: 'unconfirmed', error: { code: 'CONFIRM_TIMEOUT' } });
     const closing = receiver.receive(transferSucceeded());
     const closed = receiver.close({ timeoutMs: 100 });

@@ -31,7 +31,7 @@ describe('a store that fails', () => {
     });
   });
 
-  test('a claim without a reply is given up after storeTimeoutMs, and released if it is granted later', async () => {
+  test('a claim without a reply is given up 50 ms after storeTimeoutMs, and released if it is granted later', async () => {
     const arrival = later();
     const records = memoryStore();
     const slow: CallbackStore['claim'] = async (key, request) => {
@@ -40,11 +40,11 @@ describe('a store that fails', () => {
     };
     const callback = transferSucceeded();
     const delivery = receiverOf({ store: { claim: slow } }).receive(callback);
-    await vi.advanceTimersByTimeAsync(2_000);
+    await vi.advanceTimersByTimeAsync(2_050);
     expect(await delivery).toMatchObject({
       outcome: 'store_unavailable',
       error: { code: 'STORE_TIMEOUT', message: 'The store did not reply within 2000 ms.' },
-      durationMs: 2_000,
+      durationMs: 2_050,
     });
     arrival.resolve();
     await vi.advanceTimersByTimeAsync(0);
@@ -54,7 +54,7 @@ describe('a store that fails', () => {
   test('a late reply that the callback is settled releases nothing', async () => {
     const answer = later<Awaited<ReturnType<CallbackStore['claim']>>>();
     const delivery = receiverOf({ store: { claim: () => answer.promise } }).receive(transferSucceeded());
-    await vi.advanceTimersByTimeAsync(2_000);
+    await vi.advanceTimersByTimeAsync(2_050);
     expect(await delivery).toMatchObject({ outcome: 'store_unavailable' });
     answer.resolve({ state: 'settled', fingerprint: '' });
     await vi.advanceTimersByTimeAsync(0);

@@ -75,7 +75,7 @@ describe('deadlines of one length', () => {
 
   test('deadlines that pass while the event loop is blocked are extended once, by their own length', async () => {
     const block = blockable();
-    const queue = new TimerQueue(1_000, { extendsWhenBlocked: true });
+    const queue = new TimerQueue(1_000, { extendsOnce: true });
     const fallen: string[] = [];
     queue.set(() => fallen.push('a'));
     const b = queue.set(() => fallen.push('b'));
@@ -93,24 +93,49 @@ describe('deadlines of one length', () => {
     block(1_000);
     await vi.advanceTimersByTimeAsync(1);
     expect(fallen).toEqual(['c', 'a']);
-    await vi.advanceTimersByTimeAsync(999);
+    // The timer of `d` runs 100 ms after that of `a`.
+    await vi.advanceTimersByTimeAsync(1_099);
     expect(fallen).toEqual(['c', 'a']);
     await vi.advanceTimersByTimeAsync(1);
     expect(fallen).toEqual(['c', 'a', 'd']);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('a deadline that passes 50 ms late, or in a queue that does not extend it, is not extended', async () => {
+  test('deadlines that pass up to 50 ms late are extended once, by 50 ms', async () => {
+    const block = blockable();
+    const queue = new TimerQueue(1_000, { extendsOnce: true });
+    const fallen: string[] = [];
+    queue.set(() => fallen.push('a'));
+    const b = queue.set(() => fallen.push('b'));
+    await vi.advanceTimersByTimeAsync(20);
+    queue.set(() => fallen.push('c'));
+    await vi.advanceTimersByTimeAsync(970);
+    queue.set(() => fallen.push('d'));
+    block(50);
+    await vi.advanceTimersByTimeAsync(10 + 49);
+    expect(fallen).toEqual([]);
+    queue.clear(b);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(fallen).toEqual(['a', 'c']);
+    await vi.advanceTimersByTimeAsync(929);
+    expect(fallen).toEqual(['a', 'c']);
+    // `d` passes on time, and its extension does not, because the event loop is blocked.
+    await vi.advanceTimersByTimeAsync(1);
+    block(5_000);
+    await vi.advanceTimersByTimeAsync(50);
+    expect(fallen).toEqual(['a', 'c', 'd']);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('deadlines of other queues are not extended, whatever they are late', async () => {
     const block = blockable();
     const fallen: string[] = [];
-    new TimerQueue(1_000, { extendsWhenBlocked: true }).set(() => fallen.push('extends'));
-    block(50);
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(fallen).toEqual(['extends']);
-    new TimerQueue(1_000).set(() => fallen.push('does not'));
-    block(5_000);
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(fallen).toEqual(['extends', 'does not']);
+    for (const lateMs of [0, 50, 5_000]) {
+      new TimerQueue(1_000).set(() => fallen.push(`${lateMs} ms late`));
+      block(lateMs);
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+    expect(fallen).toEqual(['0 ms late', '50 ms late', '5000 ms late']);
   });
 
   test('deadlines of one length share one timer', () => {
@@ -138,7 +163,7 @@ test('deadlines keep the process alive exactly while there are any', () => {
 });
 
 test('an extended deadline keeps the process alive until it is cleared', async () => {
-  const queue = new TimerQueue(1_000, { extendsWhenBlocked: true });
+  const queue = new TimerQueue(1_000, { extendsOnce: true });
   const first = queue.set(() => undefined);
   blockEventLoop(1_100);
   await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));

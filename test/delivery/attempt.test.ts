@@ -59,7 +59,7 @@ describe('requireHeaders', () => {
   });
 
   test.each<[unknown, string]>([
-    ['X-Token: a', 'Expected `headers` to be an object of names and values, got "X-Token: a".'],
+    ['X-Token: a', 'Expected `headers` to be an object of names and values, got a string of 10 characters.'],
     [null, 'Expected `headers` to be an object of names and values, got null.'],
     [['X-Token', 'a'], 'Expected `headers` to be an object of names and values, got an array.'],
     [new Headers({ 'X-Token': 'a' }), 'Expected `headers` to be an object of names and values, got an object.'],

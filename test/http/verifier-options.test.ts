@@ -10,7 +10,7 @@ describe('a verifier that cannot be made', () => {
   const short = 'hunter2hunter2h';
   const spaced = 'hunter2 hunter2 hunter2';
   const list = 'a list of at least one address or range';
-  const ranges = 'a list of IP addresses and CIDR ranges';
+  const range = 'an IP address or a CIDR range';
 
   const wrong: [string, () => unknown, string][] = [
     ['urlToken of nothing', () => urlToken(undefined), `Expected \`secret\` to be ${long}, got undefined.`],
@@ -155,15 +155,19 @@ describe('a verifier that cannot be made', () => {
       '1.2.3.4/-1',
       '1.2.3.4/8/8',
       '1.2.3.4/x',
-      '::1/129',
       '1.2.3.4 ',
       '1.2.3.4/255.0.0.0',
     ].map((entry): [string, () => unknown, string] => [
       `ipAllowList of ${JSON.stringify(entry)}`,
       () => ipAllowList(['127.0.0.1', entry]),
-      `Expected \`addresses\` to be ${ranges}, got ${JSON.stringify(entry)}.`,
+      `Expected \`addresses[1]\` to be ${range}, got ${JSON.stringify(entry)}.`,
     ]),
-    ['ipAllowList of a number', () => ipAllowList([1 as never]), `Expected \`addresses\` to be ${ranges}, got 1.`],
+    [
+      'ipAllowList of an IPv6 range that is none',
+      () => ipAllowList(['127.0.0.1', '::1/129']),
+      `Expected \`addresses[1]\` to be ${range}, got a string of 7 characters.`,
+    ],
+    ['ipAllowList of a number', () => ipAllowList([1 as never]), `Expected \`addresses[0]\` to be ${range}, got 1.`],
   ];
 
   test.each(wrong)('the error for %s names what was expected', (_what, make, message) => {

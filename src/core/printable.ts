@@ -1,0 +1,28 @@
+/** How many characters of a text are shown. */
+const longest = 255;
+
+/** One search for this ends most texts: they are plain ASCII. */
+const unusual = /[^ -~]/;
+
+/** Characters that end a line, reverse its direction, or are invisible. */
+const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/**
+ * Returns a text of a sender as people see it in log lines, outcomes and errors: its first 255 characters, with every
+ * control, format, surrogate and separator character as its number, such as `\u{202e}`. Such a character could change how
+ * a line is displayed.
+ */
+export function toPrintable(text: string): string {
+  if (text.length <= longest && !unusual.test(text)) return text;
+  const start = Array.from(text.slice(0, 2 * longest)).slice(0, longest);
+  return escapeUnprintable(start.join(''));
+}
+
+/** Returns the whole text, with the same characters as their numbers. */
+export function escapeUnprintable(text: string): string {
+  return text.replace(unprintable, toEscape);
+}
+
+function toEscape(character: string): string {
+  return `\\u{${String(character.codePointAt(0)?.toString(16))}}`;
+}

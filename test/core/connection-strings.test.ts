@@ -1,0 +1,126 @@
+import type { ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
+import {
+  basicAuth,
+  headerToken,
+  ipAllowList,
+  memoryStore,
+  postgresStore,
+  redisStore,
+  RetryLater,
+  transferCallbackListener,
+  transferCallbackReceiver,
+  transferCallbackRouter,
+  transferToken,
+  urlToken,
+} from 'transfer-callbacks';
+import {
+  confirmWith,
+  readTransfers,
+  reconcileTransfers,
+  transferClient,
+  transferFate,
+} from 'transfer-callbacks/client';
+import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
+import { transferSandbox } from 'transfer-callbacks/sandbox';
+import { deliver } from 'transfer-callbacks/testing';
+import { receiverOf } from './support.js';
+
+const password = 'hunter2';
+const secrets = [
+  `postgres://payouts:${password}@db/payouts`,
+  `redis://:${password}@cache`,
+  // As read from a file.
+  `redis://:${password}@cache\n`,
+  `https://ada:${password}@127.0.0.1:9`,
+  `host=db password=${password}`,
+  `ada:${password}`,
+  // A generated secret, such as an API key.
+  `${password}-9f8e7d6c5b4a39`,
+];
+
+const fitting = (): unknown => () => ({});
+const receiverOptions = { store: memoryStore(), onSuccess: fitting(), onFailed: fitting(), logger: false };
+const client = { getTransaction: fitting() };
+const names = 'id client store receiver retentionMs storeTimeoutMs schema signal';
+const times = 'verifyTimeoutMs confirmTimeoutMs inFlightWaitMs leaseMs handlerTimeoutMs storeTimeoutMs retentionMs';
+const receiver = `store onSuccess onFailed confirm schema onOutcome logger ${times}`;
+const pass =
+  'client receiver pending minAgeMs concurrency queriesPerSecond limit cursor deadlineMs signal onProgress schema';
+// Without `host`, for which the system is asked: see test/sandbox.
+const sandbox =
+  'port apiKey apiSecret seed finalAfterMs speed clock scenario callbackUrl callbackHeaders console onAttempt';
+
+/** A function, arguments that it accepts, and the options that its last argument may have. */
+const functions: [name: string, call: (...given: never[]) => unknown, args: unknown[], options: string][] = [
+  ['transferCallbackReceiver', transferCallbackReceiver, [receiverOptions], receiver],
+  ['transferCallbackRouter', transferCallbackRouter, [receiverOptions], `${receiver} verify bodyLimitBytes receiver`],
+  ['transferCallbackListener', transferCallbackListener, [receiverOptions], `${receiver} verify bodyLimitBytes receiver`],
+  ['receiver.inspect', (id) => receiverOf().inspect(id), ['id'], ''],
+  ['receiver.forget', (id, given) => receiverOf().forget(id, given), ['id', { settled: '[]', by: 'ada', reason: 'why' }], 'settled by reason'],
+  ['receiver.close', (given) => receiverOf().close(given), [{}], 'timeoutMs'],
+  ['memoryStore', memoryStore, [{}], 'maxEntries'],
+  ['redisStore', redisStore, [{ evalSha: 1 }, {}], 'prefix'],
+  ['postgresStore', postgresStore, [{ connect: fitting() }, {}], 'table schema statementTimeoutMs idleTimeoutMs'],
+  ['urlToken', urlToken, ['a-secret-of-16-characters'], ''],
+  ['transferToken', transferToken, ['a-secret-of-16-characters'], ''],
+  ['urlFor', (base, id) => transferToken('a-secret-of-16-characters').urlFor(base, id), ['https://example.com', 'payout-1'], ''],
+  ['headerToken', headerToken, ['X-Token', 'a-secret-of-16-characters'], ''],
+  ['basicAuth', basicAuth, [{ username: 'ada', password: 'secret' }], 'username password'],
+  ['ipAllowList', ipAllowList, [['127.0.0.1']], ''],
+  ['an entry of ipAllowList', (entry) => ipAllowList([entry]), ['127.0.0.1'], ''],
+  ['RetryLater', (...given) => new RetryLater(...given), ['why', {}], 'retryAfterMs'],
+  ['transferClient', transferClient, [{ baseUrl: 'https://example.com', apiKey: 'a', apiSecret: 'b' }], 'baseUrl apiKey apiSecret timeoutMs fetch readTransaction'],
+  ['confirmWith', confirmWith, [client, {}], 'concurrency timeoutMs schema'],
+  ['reconcileTransfers', reconcileTransfers, [{ client, receiver: receiverOf(), pending: [] }], pass],
+  ['readTransfers', readTransfers, [{ client, ids: [], onProgress: fitting() }], `${pass} ids`],
+  ['transferFate', transferFate, [{ id: 'a', store: { read: () => ({ state: 'free' }) } }], names],
+  ['prometheusMetrics', prometheusMetrics, [{}], 'Counter Gauge Histogram registers'],
+  ['openTelemetryMetrics', openTelemetryMetrics, [{}], 'createCounter'],
+  ['transferSandbox', async (...given) => (await transferSandbox(...given)).close(), [{}], sandbox],
+  ['deliver', deliver, [(_request: unknown, response: ServerResponse) => response.end(), {}, {}], 'path headers copies concurrent retry retryPauseMs attemptTimeoutMs'],
+]; // prettier-ignore
+
+/** The arguments with `secret` in the place of each one, of each option, and of the name of an option. */
+function* misuses(args: unknown[], options: string, secret: string): Generator<unknown[]> {
+  for (const index of args.keys()) yield args.with(index, secret);
+  const last = args.at(-1);
+  if (typeof last !== 'object' || last === null) return;
+  for (const name of [...options.split(' '), secret]) yield args.with(-1, { ...last, [name]: secret });
+  yield args.with(-1, Object.assign({}, secret));
+}
+
+test.each(functions)('no error of %s shows a secret, wherever it is passed', async (_name, call, args, options) => {
+  let refused = 0;
+  for (const secret of secrets) {
+    for (const given of misuses(args, options, secret)) {
+      try {
+        await call(...(given as never[]));
+      } catch (error) {
+        refused += 1;
+        expect((error as Error).stack).not.toContain(password);
+      }
+    }
+  }
+  expect(refused).toBeGreaterThan(0);
+});
+
+test('an error shows short words, numbers and IPv4 addresses, and of any other text its length', () => {
+  const refuse = (leaseMs: unknown) => () => receiverOf({ leaseMs: leaseMs as number });
+  for (const shown of ['', '15 s', 'ten', '-1', '1.2.3.4/255.0.0.0', 'a_b', 'x'.repeat(19)]) {
+    expect(refuse(shown)).toThrow(`got "${shown}".`);
+  }
+  for (const hidden of ['x'.repeat(20), 'a:b', 'a@b', 'a=b', '"', '\u202e', '\n', 'é']) {
+    expect(refuse(hidden)).toThrow(`got a string of ${hidden.length} characters.`);
+  }
+  expect(refuse(Symbol(password))).toThrow('got a symbol.');
+});
+
+test('an unknown option is named if it looks like a name', () => {
+  const refuse = (name: string) => () => receiverOf({ [name]: 1 });
+  for (const shown of ['a', 'on_success', '$', '0', 'x'.repeat(40)])
+    expect(refuse(shown)).toThrow(`option \`${shown}\`;`);
+  for (const hidden of ['', 'x'.repeat(41), 'a:b', '\u202e']) {
+    expect(refuse(hidden)).toThrow(`Unknown option with a name of ${hidden.length} characters; known are store, `);
+  }
+});

@@ -1,0 +1,117 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { CallbackSchema, Logger, TransferCallback, TransferCallbackOutcome } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { z } from 'zod/v4';
+import { toAnswer } from '../../src/http/answers.js';
+import { toPrintable } from '../../src/core/printable.js';
+import fc from '../support/fast-check.js';
+import { text } from './callback-support.js';
+import { invalidId, knowingStore, receiverOf } from './support.js';
+
+const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
+
+test.each([
+  ['a newline', 'a\nb', 'a\\u{a}b'],
+  ['NUL and a C1 control', '\0\u009b', '\\u{0}\\u{9b}'],
+  ['a right-to-left override', 'a\u202eb', 'a\\u{202e}b'],
+  ['a line and a paragraph separator', '\u2028\u2029', '\\u{2028}\\u{2029}'],
+  ['a lone surrogate', 'a\ud83d', 'a\\u{d83d}'],
+  ['an invisible tag', '\u{e0041}', '\\u{e0041}'],
+  ['plain text', 'payout "1", \\2', 'payout "1", \\2'],
+  ['text of any language', 'é付😀', 'é付😀'],
+  ['256 characters', 'x'.repeat(256), 'x'.repeat(255)],
+  ['256 characters of four bytes', '😀'.repeat(256), '😀'.repeat(255)],
+  ['a character of four bytes at the cut', `${'x'.repeat(254)}😀😀`, `${'x'.repeat(254)}😀`],
+  ['a megabyte of newlines', '\n'.repeat(1_000_000), '\\u{a}'.repeat(255)],
+])('a text with %s is printable', (_what, given, printable) => {
+  expect(toPrintable(given)).toBe(printable);
+});
+
+test('every text is printable, and the same if it was before', () => {
+  fc.assert(
+    fc.property(text, (given) => {
+      expect(toPrintable(given)).not.toMatch(unprintable);
+      if (!unprintable.test(given)) expect(toPrintable(given)).toBe(given);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+/** Each changes how a line is displayed, or is longer than a line should be. */
+const strange = [
+  ['a right-to-left override', '\u202e'],
+  ['a line separator', '\u2028'],
+  ['a paragraph separator', '\u2029'],
+  ['a C1 control', '\u009b2J'],
+  ['NUL', '\0'],
+  ['a newline', '\n'],
+  ['a lone surrogate', '\ud800'],
+  ['90 000 characters', 'x'.repeat(90_000)],
+] as const;
+
+/** Takes any amount, and names every key that it does not know. */
+const schema = z.object({
+  event: z.enum(['transfer.success', 'transfer.failed']),
+  data: z.strictObject({
+    ...Object.fromEntries(Object.keys(transferSucceeded().data).map((name) => [name, z.unknown()])),
+    extra: z.record(z.string(), z.number()).optional(),
+  }),
+}) as unknown as CallbackSchema<TransferCallback>;
+
+/** Returns every key and every text in `value`. */
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, each]) => [key, ...textsIn(each)]);
+}
+
+/** Subscribes to a diagnostics channel until the test has finished. */
+function listen(channel: string, onMessage: (message: unknown) => void): void {
+  subscribe(channel, onMessage);
+  onTestFinished(() => void unsubscribe(channel, onMessage));
+}
+
+test.each(strange)('%s in a text of a sender is printable wherever it is shown', async (_what, given) => {
+  const shown: unknown[] = [];
+  const show = (what: unknown): void => void shown.push(structuredClone(what));
+  const logger: Logger = { info: show, warn: show, error: show };
+  const onOutcome = (outcome: TransferCallbackOutcome): void => {
+    show(outcome);
+    show(toAnswer(outcome));
+  };
+  for (const name of ['outcome', 'forgotten']) listen(`transfer-callbacks:${name}`, show);
+  for (const name of ['confirm', 'handle']) listen(`tracing:transfer-callbacks:${name}:start`, show);
+  const confirm = vi.fn((callback: TransferCallback) => callback);
+  const onSuccess = vi.fn();
+  const receiver = receiverOf({ store: knowingStore(), logger, onOutcome, schema, confirm, onSuccess });
+
+  const callback = transferSucceeded({ externalId: given, currency: given, amount: given as never });
+  Object.assign(callback.data, { timestamp: given });
+  const { id } = callback.data;
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+  const other = transferSucceeded({ ...callback.data, provider: given, currency: `${given}2` });
+  const changed = transferSucceeded({ ...callback.data, amount: 1 });
+  expect(await receiver.receive(changed)).toMatchObject({ outcome: 'conflict' });
+  const invalid = { ...other, data: { ...other.data, [given]: 1, extra: { [given]: given } } };
+  expect(await receiver.receive(invalid)).toMatchObject({ outcome: 'invalid' });
+  expect(await receiver.receive(invalid, { verify: () => false })).toMatchObject({ outcome: 'unauthorized' });
+  const record = await receiver.inspect(id);
+  if (record.state !== 'settled') expect.fail();
+  expect(await receiver.forget(id, { settled: record.fingerprint, by: 'ada', reason: 'why' })).toBe(true);
+
+  // Each outcome, its response and its two reports, the contexts of two channels twice, two lines and a message of `forget`.
+  expect(shown).toHaveLength(4 * 4 + 3 + 3);
+  for (const each of shown) {
+    expect(textsIn(each).filter((found) => unprintable.test(found))).toEqual([]);
+    expect(textsIn(each).join('').length).toBeLessThan(3_000);
+  }
+  // The app and the store have the callback as it came.
+  expect(confirm.mock.calls[0]?.[0].data).toEqual(callback.data);
+  expect(onSuccess.mock.calls).toEqual([[callback, expect.anything()]]);
+  expect(JSON.parse(record.fingerprint)).toEqual(['SUCCESS', given, given, given]);
+});
+
+test.each(['\u2028', 'id\u2029'])('inspect refuses an id with a line or paragraph separator', async (id) => {
+  await expect(receiverOf({ store: knowingStore() }).inspect(id)).rejects.toMatchObject(invalidId);
+});
