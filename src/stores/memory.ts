@@ -1,6 +1,6 @@
 import { onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { describeHolder } from '../core/delivery.js';
-import type { Claim, ClaimRequest, InspectableStore, Lease, StoreRecord } from '../core/store.js';
+import type { Claim, ClaimRequest, InspectableStore, Lease, RecordsKept, StoreRecord } from '../core/store.js';
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
@@ -55,6 +55,10 @@ class Table {
   #youngest: Entry | undefined;
   #chained = 0;
   #hasWarned = false;
+  /** The shortest retention of all claims. */
+  #retentionMs = Infinity;
+  /** When the last record was forgotten early, or the store was made. In milliseconds since 1970. */
+  #keptSinceMs = Date.now();
 
   constructor(maxEntries: number) {
     this.#maxEntries = maxEntries;
@@ -74,6 +78,7 @@ class Table {
       if (entry !== undefined) entry.expiresAt = gone;
       entry = { key, fingerprint, token, expiresAt: at + leaseMs, next: undefined };
       this.#entries.set(key, entry);
+      if (retentionMs < this.#retentionMs) this.#retentionMs = retentionMs;
     }
     return { state: 'claimed', lease: toLease(this, entry, leaseMs, retentionMs) };
   }
@@ -108,7 +113,7 @@ class Table {
   read(key: string): StoreRecord {
     const at = now();
     const entry = this.#entries.get(key);
-    if (entry === undefined || entry.expiresAt <= at) return { state: 'free' };
+    if (entry === undefined || entry.expiresAt <= at) return { state: 'free', ...this.#kept() };
     const leftMs = entry.expiresAt - at;
     const { token, fingerprint } = entry;
     if (token === undefined) return { state: 'settled', fingerprint, expiresAt: new Date(Date.now() + leftMs) };
@@ -143,12 +148,18 @@ class Table {
     for (let steps = 0; this.#oldest !== undefined && steps < mostForgotten; steps += 1) {
       if (this.#oldest.expiresAt > at) {
         if (this.#chained <= this.#maxEntries) return;
+        this.#keptSinceMs = Date.now();
         this.#warnOnce();
       }
       this.#remove(this.#oldest);
       this.#oldest = this.#oldest.next;
       this.#chained -= 1;
     }
+  }
+
+  #kept(): { kept?: RecordsKept } {
+    const retentionMs = this.#retentionMs;
+    return retentionMs === Infinity ? {} : { kept: { since: new Date(this.#keptSinceMs), retentionMs } };
   }
 
   #warnOnce(): void {

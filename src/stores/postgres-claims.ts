@@ -1,11 +1,14 @@
+import { TransferCallbackError } from '../core/errors.js';
 import type { Claim, ClaimRequest } from '../core/store.js';
+import { KeptNote } from './kept-note.js';
 import { nextTurn, setDeadline } from './postgres-deadline.js';
 import { TransactionLease } from './postgres-lease.js';
-import { checkOut, type Checkout, type PgClient, type PgPool } from './postgres-pool.js';
+import { checkOut, runOnce, type Checkout, type PgClient, type PgPool } from './postgres-pool.js';
 import {
   claimExpiredSql,
   claimSql,
   lookUpSql,
+  noteSql,
   settleLateSql,
   settleSql,
   slackMs,
@@ -13,8 +16,26 @@ import {
   type SessionSettings,
 } from './postgres-sql.js';
 
+/** How long the note may wait for a client of the pool, and then for the reply. In milliseconds. */
+const noteTimeoutMs = 2_000;
+
 interface Rows {
   readonly rows: readonly unknown[];
+}
+
+/** What a claim replies with: only texts, because an app may have changed how its driver parses all else. */
+interface ClaimedRow extends SessionSettings {
+  /** The schema in which the `search_path` finds the table. */
+  readonly schema: string;
+  /** `open`: other code had begun a transaction on the client, and the claim is a part of it. */
+  readonly transaction: 'own' | 'open';
+}
+
+/** The record that a claim has found, in texts too. */
+interface FoundRow {
+  readonly schema: string;
+  readonly fingerprint: string;
+  readonly state: 'live' | 'expired';
 }
 
 /** Claims callbacks in one table, each on a client of the pool, and knows the leases that this process holds. */
@@ -23,12 +44,19 @@ export class Claims {
   readonly #table: string;
   readonly #limits: Limits;
   readonly #leases = new Map<string, { token: string; lease: TransactionLease }>();
+  readonly #note: KeptNote;
+  #schema: string | undefined;
   #hasWarned = false;
 
   constructor(pool: PgPool, table: string, limits: Limits) {
     this.#pool = pool;
     this.#table = table;
     this.#limits = limits;
+    this.#note = new KeptNote(async (retentionMs) => {
+      // The client of the lease that is over goes back first. Otherwise the note could wait for a handler.
+      await nextTurn();
+      return runOnce(pool, noteSql(table, retentionMs), noteTimeoutMs);
+    });
   }
 
   async claim(id: string, request: ClaimRequest): Promise<Claim<PgClient>> {
@@ -50,7 +78,7 @@ export class Claims {
       return await this.#claimOn(checkout, id, request);
     } catch (error) {
       checkout.destroy();
-      throw error;
+      throw isOpenAlready(error) ? clientUnusable(leftOpen, error) : error;
     } finally {
       cancel();
     }
@@ -62,14 +90,16 @@ export class Claims {
     const lease = await this.#insert(checkout, id, request, claimSql(this.#table, row, this.#limits));
     if (lease !== undefined) return { state: 'claimed', lease };
     const [found] = (await client.query(lookUpSql(this.#table, id))) as readonly Rows[];
-    const record = found?.rows[0] as { fingerprint: string; live: boolean } | undefined;
-    if (record?.live === false) {
+    const record = found?.rows[0] as FoundRow | undefined;
+    // A record of another table acknowledges nothing.
+    if (record !== undefined) this.#requireSameSchema(record.schema);
+    if (record?.state === 'expired') {
       const late = await this.#insert(checkout, id, request, claimExpiredSql(this.#table, row, this.#limits));
       if (late !== undefined) return { state: 'claimed', lease: late };
       await client.query('ROLLBACK');
     }
     checkout.giveBack();
-    return record?.live === true ? { state: 'settled', fingerprint: record.fingerprint } : { state: 'in_progress' };
+    return record?.state === 'live' ? { state: 'settled', fingerprint: record.fingerprint } : { state: 'in_progress' };
   }
 
   /** Runs the SQL of a claim. Resolves with the lease if the record was inserted. */
@@ -81,8 +111,10 @@ export class Claims {
   ): Promise<TransactionLease | undefined> {
     const sentAt = performance.now();
     const { rows } = ((await checkout.client.query(sql)) as readonly Rows[]).at(-2) ?? { rows: [] };
-    const settings = rows[0] as SessionSettings | undefined;
+    const settings = rows[0] as ClaimedRow | undefined;
     if (settings === undefined) return undefined;
+    if (settings.transaction === 'open') throw clientUnusable(leftOpen);
+    this.#requireSameSchema(settings.schema);
     const isLate = (): boolean => performance.now() - sentAt > slackMs;
     const lease = new TransactionLease(checkout, {
       leaseMs: request.leaseMs,
@@ -92,10 +124,20 @@ export class Claims {
       },
       onOver: () => {
         if (this.#leases.get(id)?.lease === lease) this.#leases.delete(id);
+        this.#note.renew(request.retentionMs);
       },
     });
     this.#leases.set(id, { token: request.token, lease });
     return lease;
+  }
+
+  /**
+   * Throws if the table is another one than that of the first claim: code has changed the `search_path` of a client and
+   * not restored it. The handler would run again for what is recorded in the other table.
+   */
+  #requireSameSchema(schema: string): void {
+    this.#schema ??= schema;
+    if (this.#schema !== schema) throw clientUnusable(movedTo(schema, this.#schema));
   }
 
   /** Called while a handler has been running for a while: it may be waiting for a client that its own claim holds. */
@@ -109,4 +151,25 @@ export class Claims {
       { code: 'TRANSFER_CALLBACKS_POSTGRES_POOL_EXHAUSTED' },
     );
   }
+}
+
+const leftOpen =
+  'a transaction was open on it, which other code had begun and not ended before it released the client. That transaction is rolled back.';
+
+function movedTo(schema: string, first: string): string {
+  return (
+    `its search_path finds the table in schema ${schema}, and that of the first claim was in ${first}. ` +
+    'Set the `schema` option, and change settings with SET LOCAL only.'
+  );
+}
+
+/** Whether Postgres has refused the BEGIN of a claim within an older transaction: one that failed, or is no READ COMMITTED. */
+function isOpenAlready(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return code === '25P02' || code === '25001';
+}
+
+/** Makes the error for a client that the app has left in a state in which no claim may run on it. It is destroyed. */
+function clientUnusable(why: string, cause?: unknown): TransferCallbackError {
+  return new TransferCallbackError('STORE_REPLY_UNEXPECTED', `A client of the pool was not usable: ${why}`, { cause });
 }

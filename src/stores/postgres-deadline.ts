@@ -1,4 +1,4 @@
-import { wasBlocked } from '../core/timers.js';
+import { graceMs, wasBlocked } from '../core/timers.js';
 
 /**
  * Calls `onDue` after `ms`, and not before the event loop has read its sockets once more: while it was blocked, the reply
@@ -16,15 +16,15 @@ export function setTimer(ms: number, onDue: () => void): () => void {
 }
 
 /**
- * Sets a timer for the reply of the server. Waits for `ms` once more if the event loop was blocked when the time passed.
- * Does nothing if `ms` is `undefined`. Returns the function that cancels it. Keeps no process alive.
+ * Sets a timer for the reply of the server. When the time has passed, waits once more: for `ms` if the event loop was
+ * blocked, and for `graceMs` otherwise. Does nothing if `ms` is `undefined`. Returns the function that cancels it. Keeps no
+ * process alive.
  */
 export function setDeadline(ms: number | undefined, onDue: () => void): () => void {
   if (ms === undefined) return () => undefined;
   const dueAt = performance.now() + ms;
   let cancel = setTimer(ms, () => {
-    if (wasBlocked(dueAt)) cancel = setTimer(ms, onDue);
-    else onDue();
+    cancel = setTimer(wasBlocked(dueAt) ? ms : graceMs, onDue);
   });
   return () => {
     cancel();

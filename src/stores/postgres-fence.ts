@@ -9,10 +9,14 @@ interface Submittable {
   readonly submit: () => void;
   readonly text?: unknown;
   readonly handleError: (error: unknown) => void;
+  readonly on?: (event: 'error', listener: () => void) => unknown;
 }
 
-/** `transaction`: the handler has begun a transaction within the store's and not ended it. `closed`: no query may run. */
-type State = 'open' | 'transaction' | 'closed';
+/**
+ * `transaction`: the handler has begun a transaction within the store's and not ended it. `closed`: the handler has
+ * settled, and no query may run. `abandoned`: so too, and the transaction will not be committed.
+ */
+type State = 'open' | 'transaction' | 'closed' | 'abandoned';
 
 /**
  * Wraps the client for the handler, as `tx`. The transaction stays the store's to end: a transaction that the handler or
@@ -23,13 +27,14 @@ export class Fence {
   readonly tx: PgClient;
   readonly #client: PgClient;
   readonly #run: (...args: unknown[]) => Promise<unknown>;
+  readonly #running = new Set<Promise<unknown>>();
+  readonly #submitted: Submittable[] = [];
   #state: State = 'open';
-  #running = 0;
 
   constructor(client: PgClient) {
     this.#client = client;
     this.#run = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
-    this.tx = new Proxy(client, { get: (_client, name) => this.#property(name) });
+    this.tx = this.#wrap(client);
   }
 
   /** Whether the handler has begun a transaction within the store's and not ended it. */
@@ -37,21 +42,45 @@ export class Fence {
     return this.#state === 'transaction';
   }
 
-  /** Whether a statement of the handler may still be running. */
-  get isBusy(): boolean {
-    return this.#running > 0;
+  /** Whether the handler has submitted a cursor, a stream or a query object, whose end cannot be seen from here. */
+  get hasSubmitted(): boolean {
+    return this.#submitted.length > 0;
   }
 
   /** Refuses every further query: the connection may serve another delivery by then. */
   close(): void {
-    this.#state = 'closed';
+    if (this.#state !== 'abandoned') this.#state = 'closed';
   }
 
-  #property(name: PropertyKey): unknown {
-    if (name === 'query') return this.#query;
-    if (name === 'end') return refuseEnd;
-    if (name === 'release') return ignoreRelease;
-    return Reflect.get(this.#client, name);
+  /**
+   * Closes, because the transaction will not be committed. From now on a query that the handler has left running may
+   * fail without ending the process. Resolves when no such query runs any more.
+   */
+  async abandon(): Promise<void> {
+    if (this.#state !== 'abandoned') {
+      this.#state = 'abandoned';
+      for (const query of this.#submitted) query.on?.('error', () => undefined);
+    }
+    await Promise.allSettled(this.#running);
+  }
+
+  /**
+   * Wraps the client. What a handler assigns to the methods of the fence, such as a `query` that logs, stays in this
+   * wrapper: on the pooled client it would outlive the handler, and get the store's own COMMIT. All else reaches the
+   * client, because `tx.on` keeps its listeners there.
+   */
+  #wrap(client: PgClient): PgClient {
+    const methods: Record<PropertyKey, unknown> = { query: this.#query, end: refuseEnd, release: ignoreRelease };
+    const own = { ...methods };
+    const holder = (name: PropertyKey): object => (Object.hasOwn(own, name) ? own : client);
+    return new Proxy(client, {
+      get: (_client, name): unknown => Reflect.get(holder(name), name),
+      set: (_client, name, value) => Reflect.set(holder(name), name, value),
+      defineProperty: (_client, name, property) => Reflect.defineProperty(holder(name), name, property),
+      getOwnPropertyDescriptor: (_client, name) => Reflect.getOwnPropertyDescriptor(holder(name), name),
+      deleteProperty: (_client, name) =>
+        Object.hasOwn(own, name) ? Reflect.set(own, name, methods[name]) : Reflect.deleteProperty(client, name),
+    });
   }
 
   /** Takes every form of `pg`'s `query`: a text, a config object or a query object, with a callback or without. */
@@ -65,16 +94,23 @@ export class Fence {
     return deliver(this.#send({ ...(statement as object), callback: undefined }, values), callback);
   };
 
-  async #send(statement: unknown, values: unknown[]): Promise<unknown> {
-    const control = this.#translate(typeof statement === 'string' ? statement : (statement as { text?: unknown }).text);
-    if (control === undefined) return this.#track(this.#run(statement, ...values));
+  #send(statement: unknown, values: unknown[]): Promise<unknown> {
+    try {
+      const text = typeof statement === 'string' ? statement : (statement as { text?: unknown }).text;
+      const control = this.#translate(text);
+      return control === undefined ? this.#track(this.#run(statement, ...values)) : this.#control(control);
+    } catch (error) {
+      const refusal = error as Error;
+      return Promise.reject(refusal);
+    }
+  }
+
+  #control({ sql, opens }: Control): Promise<unknown> {
     const before = this.#state;
-    this.#state = control.opens ? 'transaction' : 'open';
-    const reply = this.#track(this.#run(control.sql));
-    reply.catch(() => {
-      if (this.#state !== 'closed') this.#state = before;
+    this.#state = opens ? 'transaction' : 'open';
+    return this.#track(this.#run(sql), () => {
+      if (!this.#isClosed()) this.#state = before;
     });
-    return reply;
   }
 
   #submit(query: Submittable, callback: Callback | undefined): unknown {
@@ -87,14 +123,13 @@ export class Fence {
       });
       return query;
     }
-    // Never counted down: the end of a query object cannot be seen from here.
-    this.#running += 1;
+    this.#submitted.push(query);
     return this.#run(query, callback);
   }
 
   /** Returns what runs in place of the statement, if anything does. Throws if the statement must not run. */
   #translate(text: unknown): Control | undefined {
-    if (this.#state === 'closed') {
+    if (this.#isClosed()) {
       throw new TransferCallbackError('LEASE_LOST', 'The transaction of this handler is over.');
     }
     // Postgres would commit the statement by itself, and the next delivery would repeat it.
@@ -102,18 +137,36 @@ export class Fence {
     return translateControl(text, this.isTransactionOpen);
   }
 
-  #track(reply: Promise<unknown>): Promise<unknown> {
-    this.#running += 1;
-    const finish = (): void => {
-      this.#running -= 1;
-    };
-    reply.then(finish, finish);
+  #isClosed(): boolean {
+    return this.#state === 'closed' || this.#state === 'abandoned';
+  }
+
+  /**
+   * Counts a query as running until it has ended. A handler may leave its promise without a listener, and as an
+   * unhandled rejection it would end the process with all its other deliveries. So it is handled here if the delivery
+   * fails anyway: it was abandoned, or Postgres has failed the statement and with it the transaction. The failure of a
+   * statement that Postgres never saw stays as loud as `pg` makes it, because the transaction may still be committed.
+   */
+  #track(running: Promise<unknown>, onError?: () => void): Promise<unknown> {
+    this.#running.add(running);
+    const reply = running.finally(() => this.#running.delete(running));
+    running.catch((error: unknown) => {
+      onError?.();
+      if (this.#state === 'abandoned' || isFromPostgres(error)) reply.catch(() => undefined);
+    });
     return reply;
   }
 }
 
+function isFromPostgres(error: unknown): boolean {
+  return typeof (error as { severity?: unknown } | undefined)?.severity === 'string';
+}
+
 function refuseEnd(callback?: Callback): unknown {
-  return deliver(Promise.reject(refuse('end()')), callback);
+  const refused = Promise.reject(refuse('end()'));
+  // Apps do not expect end() to fail and may not await it: as an unhandled rejection it would end the process.
+  refused.catch(() => undefined);
+  return deliver(refused, callback);
 }
 
 function ignoreRelease(): void {

@@ -1,4 +1,5 @@
-import type { StoreRecord } from '../core/store.js';
+import { TransferCallbackError } from '../core/errors.js';
+import type { RecordsKept, StoreRecord } from '../core/store.js';
 import { runOnce, type PgPool } from './postgres-pool.js';
 import { forgetSql, readSql, type Limits } from './postgres-sql.js';
 
@@ -16,6 +17,13 @@ interface SettledRow {
   readonly expires_ms: Milliseconds;
 }
 
+/** Since when records are kept, and whether this server has all of them. The first two are null before the first claim. */
+interface Note {
+  readonly retention_ms: string | null;
+  readonly since_ms: Milliseconds | null;
+  readonly server: 'primary' | 'replica';
+}
+
 /** A text if the app has its driver return numbers as text. */
 type Milliseconds = number | string;
 
@@ -24,7 +32,7 @@ const defaultTimeoutMs = 30_000;
 
 /** Reads what the table and the locks of the database tell about a callback. */
 export async function readRecord(pool: PgPool, table: string, id: string, limits: Limits): Promise<StoreRecord> {
-  const [, locks, records] = (await run(pool, readSql(table, id), limits)) as { rows: readonly unknown[] }[];
+  const [, locks, records, notes] = (await run(pool, readSql(table, id), limits)) as { rows: readonly unknown[] }[];
   const settled = records?.rows[0] as SettledRow | undefined;
   // A duplicate that is asking at the moment holds the lock beside the record.
   if (settled !== undefined) {
@@ -36,8 +44,21 @@ export async function readRecord(pool: PgPool, table: string, id: string, limits
     };
   }
   const holder = locks?.rows[0] as Holder | undefined;
-  if (holder === undefined) return { state: 'free' };
-  return { state: 'claimed', by: describeHolder(holder), ...toTime('since', holder.since_ms) };
+  if (holder !== undefined)
+    return { state: 'claimed', by: describeHolder(holder), ...toTime('since', holder.since_ms) };
+  return { state: 'free', ...toKept(notes?.rows[0] as Note) };
+}
+
+/** Throws STORE_NOT_PRIMARY. */
+function toKept({ server, retention_ms: retentionMs, since_ms: sinceMs }: Note): { kept?: RecordsKept } {
+  if (server === 'replica') {
+    throw new TransferCallbackError(
+      'STORE_NOT_PRIMARY',
+      'This PostgreSQL is a replica: it shows no claims and may lack records of its primary. Read that one.',
+    );
+  }
+  const { since } = toTime('since', sinceMs);
+  return since === undefined ? {} : { kept: { since, retentionMs: Number(retentionMs) } };
 }
 
 /** Deletes the settled record of a callback if it has this fingerprint. Resolves with whether it did. */

@@ -15,6 +15,9 @@ export interface LeaseTerms {
   readonly onOver: () => void;
 }
 
+/** How long a failed handler's last queries may take before their connection is destroyed, in milliseconds. */
+const graceMs = 500;
+
 /** `settling` and `releasing`: the transaction's end was sent. `gone`: it was rolled back, or its end is unknown. */
 type State = 'held' | 'settling' | 'releasing' | 'settled' | 'gone';
 
@@ -72,11 +75,12 @@ export class TransactionLease implements Lease<PgClient> {
   };
 
   readonly release = async (): Promise<void> => {
-    // A commit or a statement of the handler may still be running: ROLLBACK would wait for it.
-    if (this.#state === 'settling' || (this.#state === 'held' && this.#fence.isBusy)) this.#lose();
+    // A commit or a cursor may still be running: ROLLBACK would wait for it.
+    if (this.#state === 'settling' || (this.#state === 'held' && this.#fence.hasSubmitted)) this.#lose();
     if (this.#state !== 'held') return;
     this.#state = 'releasing';
-    this.#fence.close();
+    await this.#endQueries();
+    if (this.#isOver()) return;
     try {
       await this.#checkout.client.query('ROLLBACK');
     } catch (error) {
@@ -86,7 +90,18 @@ export class TransactionLease implements Lease<PgClient> {
     if (this.#end('gone')) this.#checkout.giveBack();
   };
 
+  /**
+   * Waits for the queries that the handler has left running. Destroys the connection if they take longer: not earlier,
+   * because their promises would reject, and a function of the handler that awaits one would end the process with it.
+   */
+  async #endQueries(): Promise<void> {
+    const cancel = setTimer(graceMs, this.#lose);
+    await this.#fence.abandon();
+    cancel();
+  }
+
   readonly #lose = (): void => {
+    void this.#fence.abandon();
     if (this.#end('gone')) this.#checkout.destroy();
   };
 

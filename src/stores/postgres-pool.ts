@@ -79,7 +79,9 @@ export function checkOut(pool: PgPool, waitMs?: number): Promise<Checkout> {
     let waiting = true;
     const cancel = setDeadline(waitMs, () => {
       waiting = false;
-      reject(new TransferCallbackError('STORE_TIMEOUT', `The pool had no client within ${waitMs} ms.`));
+      reject(
+        new TransferCallbackError('STORE_TIMEOUT', `The pool had no client within ${Math.round(waitMs ?? 0)} ms.`),
+      );
     });
     const take = (client: PgClient): void => {
       cancel();

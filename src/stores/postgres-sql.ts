@@ -65,9 +65,20 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${table} USING brin (settled_at);
 `;
 }
 
-/** Reads whether the table exists, as `exists`. */
+/**
+ * Notes in the row with the empty id, which is no callback's, since when records are kept (`settled_at`) and for how many
+ * milliseconds (`fingerprint`). Keeps an earlier note of the same length: records of another length may be missing.
+ */
+export function noteSql(table: string, retentionMs: number): string {
+  return `INSERT INTO ${table} AS note (id, event, external_id, fingerprint, settled_at, expires_at)
+VALUES ('', 'records are kept', '', '${retentionMs}', clock_timestamp(), 'infinity')
+ON CONFLICT (id) DO UPDATE SET fingerprint = excluded.fingerprint, settled_at = excluded.settled_at
+WHERE note.fingerprint <> excluded.fingerprint`;
+}
+
+/** Reads the table's name as `found`, or NULL if there is no such table. */
 export function existsSql(table: string): string {
-  return `SELECT to_regclass(${toLiteral(table)}) IS NOT NULL AS exists`;
+  return `SELECT to_regclass(${toLiteral(table)})::text AS found`;
 }
 
 /** Creates the table once. The lock is needed because IF NOT EXISTS is not atomic: two processes could both create. */
@@ -97,7 +108,8 @@ SAVEPOINT transfer_callbacks`;
 
 /** Reads the record that has kept a claim from inserting its own, and ends that claim's transaction. */
 export function lookUpSql(table: string, id: string): string {
-  return `SELECT fingerprint, expires_at > clock_timestamp() AS live FROM ${table} WHERE id = ${toLiteral(id)};
+  return `SELECT fingerprint, CASE WHEN expires_at > clock_timestamp() THEN 'live' ELSE 'expired' END AS state,
+  ${schemaSql(table)} AS schema FROM ${table} WHERE id = ${toLiteral(id)};
 ROLLBACK`;
 }
 
@@ -122,7 +134,7 @@ COMMIT`;
 }
 
 /**
- * Reads who holds the lock of an id, and then its record. In this order, and READ COMMITTED, because a holder's record
+ * Reads who holds the lock of an id, then its record, then the note. In this order, and READ COMMITTED, because a holder's record
  * becomes visible before its lock is released: a callback that is settled meanwhile never looks free. The lock's number
  * is split into `classid` and `objid`, as `pg_locks` documents it. Columns of `pg_stat_activity` are null for a role that
  * may not see them. Times are in milliseconds since 1970, because an app may have changed how its driver parses dates.
@@ -136,6 +148,9 @@ WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
   AND (l.classid::bigint << 32 | l.objid::bigint) = ${lockKeySql(table, id)};
 SELECT fingerprint, ${toMs('settled_at')} AS settled_ms, ${toMs('expires_at')} AS expires_ms
 FROM ${table} WHERE id = ${toLiteral(id)} AND expires_at > clock_timestamp();
+SELECT fingerprint AS retention_ms, ${toMs('settled_at')} AS since_ms,
+  CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'primary' END AS server
+FROM (VALUES ('')) AS note (id) LEFT JOIN ${table} USING (id);
 COMMIT`;
 }
 
@@ -152,10 +167,15 @@ DELETE FROM ${table} WHERE id IN (
 COMMIT`;
 }
 
-/** Deletes up to `batch` rows settled more than `olderThanMs` ago, except those that a claim is replacing. */
+/**
+ * Deletes up to `batch` rows settled more than `olderThanMs` ago, except those that a claim is replacing. If they could
+ * have been kept for longer, the note begins anew. CASE, because Postgres may cast before it compares the id.
+ */
 export function pruneSql(table: string, olderThanMs: number, batch: number): string {
-  return `DELETE FROM ${table} WHERE id IN (
-  SELECT id FROM ${table} WHERE settled_at < clock_timestamp() - interval '${olderThanMs} milliseconds'
+  return `UPDATE ${table} SET settled_at = clock_timestamp() 
+WHERE id = '' AND CASE id WHEN '' THEN fingerprint::numeric END > ${olderThanMs};
+DELETE FROM ${table} WHERE id IN (
+  SELECT id FROM ${table} WHERE settled_at < clock_timestamp() - interval '${olderThanMs} milliseconds' AND id <> ''
   LIMIT ${batch} FOR UPDATE SKIP LOCKED
 )`;
 }
@@ -173,7 +193,12 @@ function insertSql(table: string, { id, event = '', externalId = '', fingerprint
   return `INSERT INTO ${table} (id, event, external_id, fingerprint, settled_at, expires_at)
 SELECT ${texts}, statement_timestamp(), statement_timestamp() + interval '${retentionMs + slackMs} milliseconds'
 WHERE ${tryLockSql(table, id)} ON CONFLICT (id) DO NOTHING
-RETURNING current_setting('search_path') AS search_path, current_setting('role') AS role`;
+RETURNING current_setting('search_path') AS search_path, current_setting('role') AS role, ${schemaSql(table)} AS schema,
+  CASE WHEN transaction_timestamp() = statement_timestamp() THEN 'own' ELSE 'open' END AS transaction`;
+}
+
+function schemaSql(table: string): string {
+  return `(pg_identify_object('pg_catalog.pg_class'::regclass, to_regclass(${toLiteral(table)}), 0)).schema`;
 }
 
 function tryLockSql(table: string, id: string): string {

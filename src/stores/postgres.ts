@@ -1,4 +1,4 @@
-import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { leastRetentionMs } from '../core/options.js';
 import type { Claim, InspectableStore } from '../core/store.js';
 import { Claims } from './postgres-claims.js';
@@ -68,9 +68,9 @@ export function postgresStore<Pool extends PgPool>(
 }
 
 async function migrate(pool: PgPool, table: string, migrationSql: string): Promise<void> {
-  const { rows } = (await runOnce(pool, existsSql(table))) as { rows: [{ exists: boolean }] };
+  const { rows } = (await runOnce(pool, existsSql(table))) as { rows: [{ found: string | null }] };
   // A role that may not create tables could not run CREATE TABLE IF NOT EXISTS, even if the table exists.
-  if (!rows[0].exists) await runOnce(pool, migrateSql(migrationSql));
+  if (rows[0].found === null) await runOnce(pool, migrateSql(migrationSql));
 }
 
 async function prune(pool: PgPool, table: string, olderThanMs: number): Promise<number> {
@@ -78,7 +78,7 @@ async function prune(pool: PgPool, table: string, olderThanMs: number): Promise<
   // Nothing was settled before 1970, and Postgres has no timestamps for the largest ages.
   const sql = pruneSql(table, Math.min(olderThanMs, Date.now()), pruneBatch);
   for (let pruned = 0; ;) {
-    const { rowCount } = (await runOnce(pool, sql)) as { rowCount: number };
+    const [, { rowCount }] = (await runOnce(pool, sql)) as [unknown, { rowCount: number }];
     pruned += rowCount;
     if (rowCount < pruneBatch) return pruned;
   }
@@ -90,7 +90,8 @@ function resolveOptions(
 ): { table: string; limits: Limits; migrationSql: string } {
   onlyKnownOptions(options, ['table', 'schema', 'statementTimeoutMs', 'idleTimeoutMs']);
   if (typeof (pool as Partial<PgPool> | undefined)?.connect !== 'function') {
-    throw invalidArgument('pool', 'a pool of pg', pool);
+    // The value may be a URL with a password in it.
+    throw invalidSecret('pool', 'a pool of pg, as `new Pool({ connectionString })` makes it', pool);
   }
   const { table: name = 'transfer_callbacks', schema, statementTimeoutMs = 30_000, idleTimeoutMs = 25_000 } = options;
   requireName('table', name);

@@ -1,9 +1,10 @@
-import { invalidArgument, onlyKnownOptions } from '../core/checks.js';
+import { describeGiven, invalidArgument, onlyKnownOptions } from '../core/checks.js';
 import { TransferCallbackError } from '../core/errors.js';
 import type { Claim, ClaimRequest, InspectableStore, Lease } from '../core/store.js';
+import { KeptNote } from './kept-note.js';
 import { toCommands, toText, type Commands, type IoredisClient, type NodeRedisClient } from './redis-commands.js';
-import { parseRecord, renderClaimed, renderSettled, toStoreRecord } from './redis-record.js';
-import { forgetScript, readScript, releaseScript, renewScript } from './redis-scripts.js';
+import { parseNote, parseRecord, renderClaimed, renderSettled, toStoreRecord } from './redis-record.js';
+import { forgetScript, noteScript, readScript, releaseScript, renewScript } from './redis-scripts.js';
 
 export type { IoredisClient, NodeRedisClient };
 
@@ -16,7 +17,8 @@ export interface RedisStoreOptions {
 /**
  * Keeps claims in Redis 6.2 or later, Valkey, or a Cluster of either, one string key per callback:
  * `claimed <token>` while a delivery holds it, `settled <token> <fingerprint>` once the handler has succeeded. Each
- * expires by Redis's own clock. A fresh callback costs two commands in two round trips, a duplicate as many.
+ * expires by Redis's own clock. A fresh callback costs two commands in two round trips, a duplicate as many. The key
+ * that is the prefix alone notes since when records are kept.
  *
  * Takes a connected client, and never closes it. Throws INVALID_ARGUMENT.
  */
@@ -25,11 +27,16 @@ export function redisStore(client: IoredisClient | NodeRedisClient, options: Red
   const { prefix = 'transfer-callbacks:' } = options;
   if (typeof prefix !== 'string') throw invalidArgument('prefix', 'a string', prefix);
   const redis = toCommands(client);
+  const note = new KeptNote(async (retentionMs) =>
+    redis.run(noteScript, prefix, [new Date().toISOString(), String(retentionMs)]),
+  );
   return {
-    claim: (id, request) => claim(redis, prefix + id, request),
+    claim: (id, request) => claim(redis, prefix + id, request, note),
     async read(id) {
       const key = prefix + id;
-      return toStoreRecord(key, await redis.run(readScript, key));
+      const record = toStoreRecord(key, await redis.run(readScript, key));
+      if (record.state !== 'free') return record;
+      return { ...record, ...parseNote(toText(await redis.get(prefix))) };
     },
     async forget(id, fingerprint) {
       return isOne(await redis.run(forgetScript, prefix + id, [fingerprint]));
@@ -37,7 +44,7 @@ export function redisStore(client: IoredisClient | NodeRedisClient, options: Red
   };
 }
 
-async function claim(redis: Commands, key: string, request: ClaimRequest): Promise<Claim> {
+async function claim(redis: Commands, key: string, request: ClaimRequest, note: KeptNote): Promise<Claim> {
   const claimed = renderClaimed(request.token);
   let found: unknown;
   try {
@@ -46,7 +53,10 @@ async function claim(redis: Commands, key: string, request: ClaimRequest): Promi
     void releaseRejected(redis, key, claimed);
     throw error;
   }
-  if (found === claimed) return { state: 'claimed', lease: toLease(redis, key, claimed, request) };
+  if (found === claimed) {
+    note.renew(request.retentionMs);
+    return { state: 'claimed', lease: toLease(redis, key, claimed, request) };
+  }
   // The blocking claim has just ended: the caller claims again.
   if (found === null) return { state: 'in_progress' };
   const record = parseRecord(key, found);
@@ -95,7 +105,7 @@ async function claimOrRead(redis: Commands, key: string, claimed: string, leaseM
   if (reply === null) return toText(await redis.get(key));
   throw new TransferCallbackError(
     'STORE_REPLY_UNEXPECTED',
-    `Expected the reply to SET NX to be "OK" or null, got ${JSON.stringify(reply)}. With node-redis in legacyMode, pass \`client.v4\`.`,
+    `Expected the reply to SET NX to be "OK" or null, got ${describeGiven(reply)}. With node-redis in legacyMode, pass \`client.v4\`.`,
   );
 }
 

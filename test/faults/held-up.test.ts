@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { redisStore } from 'transfer-callbacks';
+import { memoryStore, redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { later, receiverOf } from '../core/support.js';
+import { later, receiverOf, storeWith } from '../core/support.js';
 import { blockEventLoop } from '../support/block.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 
@@ -35,8 +36,8 @@ test('a process that reads the reply to its claim too late runs no callback that
   });
   expect(String(printed)).toBe('processed');
   expect(await delivery).toMatchObject({ outcome: 'duplicate' });
-  // Its own claim had been granted: it was renewed, and refused.
-  expect(await server.calls('eval')).toBe(1);
+  // Its own claim had been granted: it was renewed, and refused. Each process has noted since when records are kept.
+  expect(await server.calls('eval')).toBe(1 + 2);
   expect(onSuccess).not.toHaveBeenCalled();
 });
 
@@ -63,6 +64,24 @@ test('a command that the client could not send while the event loop was blocked 
   const outcomes = await Promise.all(deliveries);
   expect(outcomes.filter(({ outcome }) => outcome === 'processed')).toHaveLength(300);
 });
+
+test.each([470, 485, 500, 520, 545, 600, 900])(
+  'a store that needs 30 ms has them although the event loop was blocked for %d of its 500 ms',
+  async (blockedMs) => {
+    const memory = memoryStore();
+    const store = storeWith({
+      async claim(key, request) {
+        // The first pause ends with the block, the second one after it.
+        await pause(1);
+        await pause(30);
+        return memory.claim(key, request);
+      },
+    });
+    const delivery = receiverOf({ store, storeTimeoutMs: 500 }).receive(transferSucceeded());
+    blockEventLoop(blockedMs);
+    expect(await delivery).toMatchObject({ outcome: 'processed' });
+  },
+);
 
 test('2 000 copies of one callback cost Redis some dozens of commands', async () => {
   const commands = async (): Promise<number> => (await server.calls('set')) + (await server.calls('get'));

@@ -145,7 +145,18 @@ describe('the memory store', () => {
     const expiresAt = new Date(Date.now() + 10_000);
     expect(await store.read('one')).toEqual({ state: 'settled', fingerprint: 'f', expiresAt });
     vi.advanceTimersByTime(10_000);
-    expect(await store.read('one')).toEqual({ state: 'free' });
+    expect(await store.read('one')).toMatchObject({ state: 'free' });
+  });
+
+  test('tells since when it keeps records and for how long: since it last forgot one early, for the shortest retention', async () => {
+    fakeClock();
+    const store = memoryStore({ maxEntries: 1 });
+    expect(await store.read('any')).toEqual({ state: 'free' });
+    await settle(store, 'one', { retentionMs: 20_000 });
+    await settle(store, 'two', { retentionMs: 10_000 });
+    vi.advanceTimersByTime(1_000);
+    await settle(store, 'one', { retentionMs: 20_000 });
+    expect(await store.read('any')).toEqual({ state: 'free', kept: { since: new Date(), retentionMs: 10_000 } });
   });
 
   test('of a token that it cannot read it shows the token alone', async () => {

@@ -16,6 +16,7 @@ describe('the fence', () => {
     'start  transaction',
     '\n-- by the ORM\n  begin /* traced */;',
     '/* a */ /* b */ ; BEGIN -- c',
+    '/* /* a */ b */ BEGIN',
     'start transaction isolation level read committed read write',
     'BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;',
   ])('the fence begins a savepoint for %j', (text) => {
@@ -30,6 +31,7 @@ describe('the fence', () => {
     'end transaction;',
     'COMMIT AND NO CHAIN',
     "COMMIT /*app='x'*/",
+    '/* /* a */ b */ COMMIT /* c /* d */ e */ WORK',
   ])('the fence releases the savepoint for %j, and refuses it without one', (text) => {
     expect(translateControl(text, true)).toEqual(commit);
     expect(() => translateControl(text, false)).toThrow('the store ends the transaction');
@@ -50,6 +52,17 @@ describe('the fence', () => {
     "COMMIT PREPARED 'x'",
     "ROLLBACK PREPARED 'x'",
     'BEGIN; INSERT INTO ledger VALUES (1); COMMIT',
+    'SELECT 1; COMMIT',
+    'SELECT 1; /* a */ ROLLBACK; INSERT INTO ledger VALUES (1)',
+    "SELECT 1;;\tPREPARE TRANSACTION 'x'",
+    'ROLLBACK TO mine; END',
+    'PREPARE statement AS SELECT 1; ABORT',
+    'DO $$ BEGIN PERFORM 1; END $$; COMMIT',
+    '/* /* x */ */ COMMIT; SELECT 1',
+    // With `standard_conforming_strings` off the text ends before the COMMIT.
+    String.raw`SELECT '\''; COMMIT; SELECT '`,
+    // A body of SQL in a function: it cannot be told from statements, and a handler creates none.
+    'CREATE FUNCTION one() RETURNS int BEGIN ATOMIC SELECT 1; END',
     'COMMIT; SELECT 1',
     '--\nrollback; select 1',
   ])('the fence refuses %j with a savepoint and without', (text) => {
@@ -79,23 +92,17 @@ describe('the fence', () => {
     'RELEASE mine',
     'PREPARE statement AS SELECT 1',
     'DO $$ BEGIN PERFORM 1; END $$',
-    'SELECT 1; COMMIT',
+    'SELECT 1; ROLLBACK TO mine; SELECT 2;',
     'beginning',
     "SELECT 'commit'",
+    "SELECT '; commit'; SELECT 1",
+    'SELECT $$; commit$$, ";commit"; -- ; commit',
+    '/* /* a */ commit later */ SELECT 1',
+    'SELECT 1; /* ; /* ; */ commit */ SELECT 2',
     '-- commit',
     '/* commit */ SELECT 1',
     'SET TRANSACTION READ ONLY',
   ])('the fence passes %j on unchanged', (text) => {
     expect(translateControl(text, false)).toBeUndefined();
-  });
-
-  test('the fence reads a long text without transaction control within a second', () => {
-    // Processor time, which other programs on the machine do not add to.
-    const before = process.cpuUsage();
-    translateControl(`${' '.repeat(100_000)}/*${'*'.repeat(100_000)}`, false);
-    translateControl(`${'/**/'.repeat(25_000)}SELECT`, false);
-    translateControl(`${'--\n'.repeat(25_000)}SELECT`, false);
-    const { user, system } = process.cpuUsage(before);
-    expect((user + system) / 1_000).toBeLessThan(1_000);
   });
 });

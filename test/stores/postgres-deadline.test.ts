@@ -17,6 +17,14 @@ test('a deadline that passes while the event loop is blocked is extended once', 
   expect(onDue).toHaveBeenCalledOnce();
 });
 
+test('a deadline that passes while the event loop is free is extended once, by 50 ms', async () => {
+  const onDue = vi.fn();
+  const startedAt = performance.now();
+  setDeadline(1_000, onDue);
+  await vi.waitUntil(() => onDue.mock.calls.length > 0);
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1_049);
+});
+
 test('an extended deadline can be cancelled', async () => {
   const onDue = vi.fn();
   const cancel = setDeadline(1_000, onDue);

@@ -1,4 +1,4 @@
-import { Query, type PoolClient } from 'pg';
+import { Client, Query, type PoolClient } from 'pg';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { book, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
@@ -15,13 +15,19 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
+/** Sends a text past the fence, with the method of `pg` itself. */
+function queryBehind(tx: PoolClient, text: string): Promise<unknown> {
+  const { query } = Client.prototype as unknown as { query: (text: string) => Promise<unknown> };
+  return query.call(tx, text);
+}
+
 describe('a handler that ends the transaction behind the fence loses and doubles nothing', () => {
   test.each<[string, Steps, Ended, string]>([
     [
       'by ROLLBACK',
       async (tx, bookNow) => {
         await bookNow();
-        await tx.query('SELECT 1; ROLLBACK');
+        await queryBehind(tx, 'ROLLBACK');
       },
       { outcome: 'store_unavailable', code: 'TRANSACTION_CONTROL', booked: 0, recorded: 0 },
       'processed',
@@ -29,7 +35,7 @@ describe('a handler that ends the transaction behind the fence loses and doubles
     [
       'by ROLLBACK and begins another',
       async (tx, bookNow) => {
-        await tx.query('SELECT 1; ROLLBACK; BEGIN');
+        await queryBehind(tx, 'ROLLBACK; BEGIN');
         await bookNow();
       },
       { outcome: 'store_unavailable', code: 'TRANSACTION_CONTROL', booked: 0, recorded: 0 },
@@ -38,7 +44,7 @@ describe('a handler that ends the transaction behind the fence loses and doubles
     [
       'by ROLLBACK and then writes',
       async (tx, bookNow) => {
-        await tx.query('SELECT 1; ROLLBACK');
+        await queryBehind(tx, 'ROLLBACK');
         await bookNow();
       },
       { outcome: 'handler_failed', code: 'TRANSACTION_CONTROL', booked: 0, recorded: 0 },
@@ -48,7 +54,7 @@ describe('a handler that ends the transaction behind the fence loses and doubles
       'by COMMIT',
       async (tx, bookNow) => {
         await bookNow();
-        await tx.query('SELECT 1; COMMIT');
+        await queryBehind(tx, 'COMMIT');
       },
       { outcome: 'store_unavailable', code: 'TRANSACTION_CONTROL', booked: 1, recorded: 1 },
       'duplicate',
@@ -57,7 +63,7 @@ describe('a handler that ends the transaction behind the fence loses and doubles
       'by COMMIT and then throws',
       async (tx, bookNow) => {
         await bookNow();
-        await tx.query('SELECT 1; COMMIT');
+        await queryBehind(tx, 'COMMIT');
         throw new Error('after the commit');
       },
       { outcome: 'handler_failed', code: undefined, booked: 1, recorded: 1 },

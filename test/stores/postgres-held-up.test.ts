@@ -3,6 +3,7 @@ import { postgresStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { later } from '../core/support.js';
+import { keepRecords } from '../support/kept.js';
 import {
   book,
   majors,
@@ -26,6 +27,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
   test('a claim returns its client to the pool although the database has stopped replying', async () => {
     const { own, proxy } = await poolBehindProxy(server);
     const receiver = receiverOn(own, { storeTimeoutMs: 1_500, leaseMs: 4_600 });
+    await keepRecords(receiver);
     expect((await receiver.receive(transferSucceeded())).outcome).toBe('processed');
     proxy.fallSilent();
     const callback = transferFailed();

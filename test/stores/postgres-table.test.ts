@@ -139,12 +139,20 @@ describe('on the newest PostgreSQL', () => {
 
 describe('the options of the PostgreSQL store', () => {
   const pool = { connect: () => Promise.reject(new Error('not asked')) };
+  const expectedPool = 'Expected `pool` to be a pool of pg, as `new Pool({ connectionString })` makes it';
 
   test.each<[unknown, unknown, string]>([
-    [undefined, {}, 'Expected `pool` to be a pool of pg, got undefined.'],
-    [{}, {}, 'Expected `pool` to be a pool of pg, got an object.'],
+    [undefined, {}, `${expectedPool}, got undefined.`],
+    [{}, {}, `${expectedPool}, got an object.`],
+    [() => pool, {}, `${expectedPool}, got a function.`],
+    // Its password must not reach the log of a start that fails.
+    ['postgres://payouts:hunter2@127.0.0.1/payouts', {}, `${expectedPool}, got a string of 44 characters.`],
     [pool, { table: '' }, 'Expected `table` to be a name of 1 to 52 bytes, got "".'],
-    [pool, { table: 'x'.repeat(53) }, `Expected \`table\` to be a name of 1 to 52 bytes, got "${'x'.repeat(53)}".`],
+    [
+      pool,
+      { table: 'x'.repeat(53) },
+      `Expected \`table\` to be a name of 1 to 52 bytes, got a string of 53 characters.`,
+    ],
     [pool, { schema: 5 }, 'Expected `schema` to be a name of 1 to 52 bytes, got 5.'],
     [
       pool,

@@ -28,6 +28,16 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     test.concurrent.each(inspectionContract)('$title', ({ check }) => check(postgresStore(pool)));
   });
 
+  describe('two PostgreSQL stores, each with a pool of its own, keep the contracts', () => {
+    let other: Pool;
+    beforeAll(() => {
+      other = server.pool({ max: 50 });
+    });
+
+    test.concurrent.each(storeContract)('$title', ({ check }) => check(postgresStore(pool), postgresStore(other)));
+    test.concurrent.each(inspectionContract)('$title', ({ check }) => check(postgresStore(pool), postgresStore(other)));
+  });
+
   test('the writes of a handler and the record are committed together', async () => {
     const callback = transferSucceeded();
     const { id, externalId } = callback.data;

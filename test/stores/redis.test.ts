@@ -1,7 +1,8 @@
+import { Redis } from 'ioredis';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore, type InspectableStore } from 'transfer-callbacks';
 import { inspectionContract, storeContract } from 'transfer-callbacks/testing';
-import { clientsOfACluster, clientsOfOneServer, type Connected } from '../support/redis-clients.js';
+import { clientsOfACluster, clientsOfOneServer, connectNodeRedis, type Connected } from '../support/redis-clients.js';
 import { startRedis, startRedisCluster, type RedisCluster, type RedisServer } from '../support/redis.js';
 import { claimFree, fingerprint } from './support.js';
 
@@ -46,6 +47,24 @@ function testStoreOn(connect: () => Connected | Promise<Connected>): void {
     expect(await again.settle()).toEqual({ overlapped: false });
   });
 }
+
+describe('two stores on one server, with ioredis and with node-redis', () => {
+  let store: InspectableStore;
+  let other: InspectableStore;
+  beforeAll(async () => {
+    const one = new Redis(server.url);
+    const two = await connectNodeRedis(server.port);
+    store = redisStore(one);
+    other = redisStore(two.client);
+    return () => {
+      one.disconnect();
+      two.close();
+    };
+  });
+
+  test.concurrent.each(storeContract)('$title', ({ check }) => check(store, other));
+  test.concurrent.each(inspectionContract)('$title', ({ check }) => check(store, other));
+});
 
 describe.each(Object.entries(clientsOfOneServer))('redisStore on one server with %s', (_name, connect) => {
   testStoreOn(() => connect(server.port));
