@@ -1,6 +1,7 @@
 import type { z } from 'zod/v4';
 import { transferCallbackSchema, type CallbackShape, type TransferCallback } from '../core/callback.js';
 import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { toPrintable } from '../core/printable.js';
 import { reconciliation, toCallback } from './callback.js';
 import type { Transaction, TransferClient } from './client.js';
 import { Slots } from './concurrency.js';
@@ -76,7 +77,10 @@ export function confirmWith<C extends CallbackShape = TransferCallback>(
     const checked = schema.safeParse(read);
     if (checked.success) return checked.data;
     const at = checked.error.issues.map(({ path }) => path.map(String).join('.')).join(', ');
-    throw new TransferClientError('UNREADABLE_ANSWER', `The transaction that was read is not as documented, at ${at}.`);
+    throw new TransferClientError(
+      'UNREADABLE_ANSWER',
+      `The transaction that was read is not as documented, at ${toPrintable(at)}.`,
+    );
   };
 }
 

@@ -1,3 +1,4 @@
+import { toPrintable } from '../core/printable.js';
 import type { CreateOptions } from './client.js';
 import { TransferClientError } from './errors.js';
 import { toPathSegment } from './get-transaction.js';
@@ -30,9 +31,9 @@ export async function createTransfer<T>(
   const query = typeof externalId === 'string' ? `query it by its externalId, ${externalId}` : 'query it';
   const response = requireSuccess(
     result,
+    access,
     'OUTCOME_UNKNOWN',
     `The transfer may have been created: ${query}, before anything else.`,
-    access.secrets,
   );
   return parseResponse(response, schema, query);
 }
@@ -78,5 +79,5 @@ function parseResponse<T>(
   }
   if (checked.success) return checked.data;
   const at = checked.error.issues.map(({ path }) => path.map(String).join('.') || 'the top').join(', ');
-  throw unreadable(`the response does not fit the schema, at ${at}`);
+  throw unreadable(`the response does not fit the schema, at ${toPrintable(at)}`);
 }

@@ -7,7 +7,8 @@ import type { CallbackStore, StoreRecord } from '../core/store.js';
 import type { Transaction, TransferClient } from './client.js';
 import { deadlineSignal, withDeadline } from './deadline.js';
 import { lookUpTransfer } from './lookup.js';
-import { advise, toVerdict, type FateVerdict, type RecordReading, type ServiceReading } from './verdict.js';
+import { advise } from './advice.js';
+import { toVerdict, type FateVerdict, type RecordReading, type ServiceReading } from './verdict.js';
 
 /** Options of `transferFate`. */
 export interface FateOptions<C extends CallbackShape = TransferCallback> {
@@ -19,11 +20,9 @@ export interface FateOptions<C extends CallbackShape = TransferCallback> {
   store?: Pick<CallbackStore, 'read'> | undefined;
   /** Your receiver, in place of its store. */
   receiver?: InspectingReceiver | undefined;
-  /** How long settled callbacks are remembered, in milliseconds. Default: that of `receiver`, or 7 days. */
-  retentionMs?: number | undefined;
   /** How long the store may take, in milliseconds. Default 2 000. */
   storeTimeoutMs?: number | undefined;
-  /** The receiver's `schema`, if it has one. */
+  /** The receiver's `schema`, if it has one. Default: that of `receiver`. */
   schema?: z.ZodType<C> | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -31,7 +30,7 @@ export interface FateOptions<C extends CallbackShape = TransferCallback> {
 /** What `transferFate` uses of a receiver. */
 export interface InspectingReceiver {
   inspect(id: string): Promise<StoreRecord>;
-  readonly options?: { readonly retentionMs: number };
+  readonly options?: { readonly schema?: object };
 }
 
 interface Fate<V extends FateVerdict, S extends ServiceReading['state'], R extends RecordReading['state']> {
@@ -62,7 +61,7 @@ export type TransferFate =
 /** What the readings need of the options. */
 type Sources = Omit<FateOptions, 'schema'>;
 
-const optionNames = ['id', 'client', 'store', 'receiver', 'retentionMs', 'storeTimeoutMs', 'schema', 'signal'];
+const optionNames = ['id', 'client', 'store', 'receiver', 'storeTimeoutMs', 'schema', 'signal'];
 
 /**
  * Tells what became of one transfer. Compares what the service responds with what the store has recorded. Only reads. Never rejects
@@ -73,12 +72,13 @@ export async function transferFate<C extends CallbackShape = TransferCallback>(
   options: FateOptions<C>,
 ): Promise<TransferFate> {
   checkOptions(options);
-  const { id, receiver, schema, signal } = options;
-  const retentionMs = options.retentionMs ?? receiver?.options?.retentionMs ?? receiverDefaults.retentionMs;
+  const { id, receiver, signal } = options;
+  // A receiver made for a callback of another shape has a schema of that shape: both parse what the service gives.
+  const schema = (options.schema ?? receiver?.options?.schema) as z.ZodType<CallbackShape> | undefined;
   let service = await readService(options);
   const recordId = 'transaction' in service ? service.transaction.id : id;
   const record = await readRecord(options, recordId);
-  const judge = (): FateVerdict => toVerdict(service, record, findFacts(service, schema), retentionMs);
+  const judge = (): FateVerdict => toVerdict(service, record, findFacts(service, schema));
   let verdict = judge();
   if (verdict === 'unfounded') {
     // The transfer may have become final between the two readings.
@@ -131,9 +131,9 @@ async function readRecord(
 }
 
 /** The facts that the service gives, as the receiver would see them. */
-function findFacts<C extends CallbackShape>(
+function findFacts(
   service: ServiceReading,
-  schema: z.ZodType<C> | undefined,
+  schema: z.ZodType<CallbackShape> | undefined,
 ): Partial<Record<string, unknown>> {
   if (service.state !== 'final') return {};
   const { event, transaction } = service;
@@ -141,14 +141,17 @@ function findFacts<C extends CallbackShape>(
   return checked?.success === true ? checked.data.data : transaction;
 }
 
+/** Two clocks may differ by less. A time further in the future is a mistake, such as a year too late. */
+const longestAheadMs = 86_400_000;
+
 function findTime({ timestamp }: Transaction): Date | undefined {
-  const at = typeof timestamp === 'string' ? new Date(timestamp) : undefined;
-  return at === undefined || Number.isNaN(at.getTime()) ? undefined : at;
+  const at = new Date(typeof timestamp === 'string' ? timestamp : NaN);
+  return at.getTime() < Date.now() + longestAheadMs ? at : undefined;
 }
 
 function checkOptions(options: Sources): void {
   onlyKnownOptions(options, optionNames);
-  const { id, client, store, receiver, retentionMs, storeTimeoutMs } = options;
+  const { id, client, store, receiver, storeTimeoutMs } = options;
   if (typeof id !== 'string' || id === '') throw invalidArgument('id', 'the id or externalId of a transfer', id);
   if (client === undefined && store === undefined && receiver === undefined) {
     throw invalidArgument('client', 'given, or `store` or `receiver`', client);
@@ -165,6 +168,5 @@ function checkOptions(options: Sources): void {
   if (receiver !== undefined && typeof (receiver as Partial<typeof receiver>).inspect !== 'function') {
     throw invalidArgument('receiver', 'made by transferCallbackReceiver()', receiver);
   }
-  if (retentionMs !== undefined) wholeNumber('retentionMs', retentionMs, 1, Number.MAX_SAFE_INTEGER);
   if (storeTimeoutMs !== undefined) wholeNumber('storeTimeoutMs', storeTimeoutMs, 1);
 }

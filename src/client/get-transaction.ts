@@ -14,7 +14,7 @@ export async function getTransaction(
   const result = await sendWithRetries(access, path, signal);
   signal?.throwIfAborted();
 
-  const { status, text } = requireSuccess(result, 'UNAVAILABLE', 'The transfer could not be read.', access.secrets);
+  const { status, text } = requireSuccess(result, access, 'UNAVAILABLE', 'The transfer could not be read.');
   const unreadable = (message: string, cause?: unknown): TransferClientError =>
     new TransferClientError('UNREADABLE_ANSWER', message, { status, cause });
   if (text === undefined) throw unreadable('The response is longer than 1 MiB.');

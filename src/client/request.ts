@@ -1,3 +1,4 @@
+import { toPrintable } from '../core/printable.js';
 import { deadlineSignal, pauseUnlessAborted, withDeadline } from './deadline.js';
 import { TransferClientError, type ServiceErrorBody, type TransferClientErrorCode } from './errors.js';
 
@@ -95,23 +96,40 @@ export async function sendWithRetries(
  */
 const refusals = new Set([400, 401, 403, 404, 405, 413, 415, 421, 422, 429, 431]);
 
-/** Returns the response if its status is 2xx. Throws REFUSED for a refusal, and `otherwise` for anything else. */
+/**
+ * Returns the response if its status is 2xx. Throws REFUSED for a refusal, and `otherwise` for anything else; `meaning`
+ * tells what that means for the transfer.
+ */
 export function requireSuccess(
   result: RequestResult,
+  access: ServiceAccess,
   otherwise: TransferClientErrorCode,
-  message: string,
-  secrets: readonly string[],
+  meaning: string,
 ): Extract<RequestResult, { responded: true }> {
+  // Without path and query: only the host tells where a wrong address leads.
+  const { origin } = new URL(access.transactionsUrl);
   if (!result.responded) {
-    throw new TransferClientError(otherwise, `No response came. ${message}`, { cause: result.error });
+    const why = describeSilence(result.error, access.timeoutMs);
+    throw new TransferClientError(otherwise, `No response came from ${origin}${why}. ${meaning}`, {
+      cause: result.error,
+    });
   }
   const { status, text, retryAfterMs } = result;
   if (status >= 200 && status < 300) return result;
-  const body = parseErrorBody(text, secrets);
+  const body = parseErrorBody(text, access.secrets);
   const details = { status, body, retryAfterMs };
-  const said = body === undefined ? `${status}` : `${status}, «${body.message}»`;
-  if (refusals.has(status)) throw new TransferClientError('REFUSED', `The service refused: ${said}.`, details);
-  throw new TransferClientError(otherwise, `The service responded with ${said}. ${message}`, details);
+  const said = body === undefined ? `${status}` : `${status}, «${toPrintable(body.message)}»`;
+  if (refusals.has(status)) {
+    throw new TransferClientError('REFUSED', `The service at ${origin} refused: ${said}.`, details);
+  }
+  throw new TransferClientError(otherwise, `The service at ${origin} responded with ${said}. ${meaning}`, details);
+}
+
+function describeSilence(error: unknown, timeoutMs: number): string {
+  const { name, message, code } = error as NodeJS.ErrnoException;
+  if (name === 'TimeoutError') return ` within ${timeoutMs} ms`;
+  // A message of OpenSSL has a line of its source file in it.
+  return `: ${code?.startsWith('ERR_SSL') === true ? code : message.replace(/\.$/, '')}`;
 }
 
 /** `undefined` for text that is not JSON. */

@@ -10,7 +10,7 @@ export type ServiceReading =
       state: 'final';
       event: AnnouncedTransaction['event'];
       transaction: Transaction;
-      /** When it became final; `undefined` if `transaction.timestamp` is missing or no time. */
+      /** When it became final; `undefined` if `transaction.timestamp` is missing, no time, or over a day ahead. */
       finalAt: Date | undefined;
     }
   | { state: 'open'; transaction: Transaction }
@@ -33,9 +33,9 @@ export type FateVerdict =
   | 'in_progress'
   /** The handler has succeeded, for the facts that the service gives. */
   | 'handled'
-  /** The transfer is final, and no delivery has succeeded. */
+  /** The transfer is final, and no success is recorded, although the store has kept its records since before. */
   | 'missed'
-  /** There is no record, but there may have been one: the transfer has been final for longer than records are kept. */
+  /** There is no record, but there may have been one: see `RecordsKept`. */
   | 'missed_or_forgotten'
   /** The handler has succeeded, for other facts than the service gives. */
   | 'conflict'
@@ -46,35 +46,44 @@ export type FateVerdict =
   /** The service or the record could not be read. */
   | 'undecided';
 
-type ServiceRow = Exclude<ServiceReading['state'], 'final'> | 'final_recently' | 'final_long_ago';
+type ServiceRow = Exclude<ServiceReading['state'], 'final'> | 'final' | 'final_unsure';
 /** `same` and `other`: settled with the facts that the service gives, or with other ones. */
 type RecordColumn = Exclude<RecordReading['state'], 'settled'> | 'same' | 'other';
 
-/** The verdict for every pair of readings. */
+/** The verdict for every pair of readings. `final_unsure`: that there is no record would prove nothing. */
 // prettier-ignore
 const verdicts: Readonly<Record<ServiceRow, Readonly<Record<RecordColumn, FateVerdict>>>> = {
-  open:           { free: 'open',                claimed: 'in_progress', same: 'unfounded', other: 'unfounded', unread: 'undecided' },
-  final_recently: { free: 'missed',              claimed: 'in_progress', same: 'handled',   other: 'conflict',  unread: 'undecided' },
-  final_long_ago: { free: 'missed_or_forgotten', claimed: 'in_progress', same: 'handled',   other: 'conflict',  unread: 'undecided' },
-  unknown:        { free: 'unknown',             claimed: 'in_progress', same: 'unfounded', other: 'unfounded', unread: 'undecided' },
-  unread:         { free: 'undecided',           claimed: 'in_progress', same: 'undecided', other: 'undecided', unread: 'undecided' },
+  open:         { free: 'open',                claimed: 'in_progress', same: 'unfounded', other: 'unfounded', unread: 'undecided' },
+  final:        { free: 'missed',              claimed: 'in_progress', same: 'handled',   other: 'conflict',  unread: 'undecided' },
+  final_unsure: { free: 'missed_or_forgotten', claimed: 'in_progress', same: 'handled',   other: 'conflict',  unread: 'undecided' },
+  unknown:      { free: 'unknown',             claimed: 'in_progress', same: 'unfounded', other: 'unfounded', unread: 'undecided' },
+  unread:       { free: 'undecided',           claimed: 'in_progress', same: 'undecided', other: 'undecided', unread: 'undecided' },
 };
 
-/** `facts` are those that the service gives; `retentionMs` is how long records are kept after settling. */
+/** `facts` are those that the service gives. */
 export function toVerdict(
   service: ServiceReading,
   record: RecordReading,
   facts: Partial<Record<keyof TransferCallbackFacts, unknown>>,
-  retentionMs: number,
 ): FateVerdict {
-  return verdicts[toRow(service, retentionMs)][toColumn(record, facts)];
+  const isUnsure = service.state === 'final' && record.state === 'free' && findDoubt(service, record) !== undefined;
+  return verdicts[isUnsure ? 'final_unsure' : service.state][toColumn(record, facts)];
 }
 
-function toRow(service: ServiceReading, retentionMs: number): ServiceRow {
-  if (service.state !== 'final') return service.state;
-  // A record is settled after the transfer is final: within the retention it cannot have expired. Without a time it may.
-  const { finalAt } = service;
-  return finalAt !== undefined && Date.now() - finalAt.getTime() < retentionMs ? 'final_recently' : 'final_long_ago';
+export type FinalReading = Extract<ServiceReading, { state: 'final' }>;
+export type NoRecord = Extract<RecordReading, { state: 'free' }>;
+
+/** Says why a record that is missing proves nothing; `undefined` if it proves that no success was recorded. */
+export function findDoubt({ finalAt }: FinalReading, { kept }: NoRecord): string | undefined {
+  if (finalAt === undefined) return 'The service does not tell since when the transfer is final.';
+  if (kept === undefined) {
+    return 'The store tells no time since when it keeps records: no receiver has claimed in it, or your app uses another.';
+  }
+  // A record is settled after its transfer is final. After `since`, and within the retention, it would be there.
+  const [finalMs, sinceMs] = [finalAt.getTime(), kept.since.getTime()];
+  if (finalMs < sinceMs) return `The store keeps records since ${kept.since.toISOString()}, and it was final before.`;
+  if (Date.now() - finalMs < kept.retentionMs) return undefined;
+  return `Records are kept for ${kept.retentionMs} ms, and it has been final for longer.`;
 }
 
 function toColumn(record: RecordReading, facts: Partial<Record<keyof TransferCallbackFacts, unknown>>): RecordColumn {
@@ -84,82 +93,16 @@ function toColumn(record: RecordReading, facts: Partial<Record<keyof TransferCal
   const isSame =
     settled !== undefined &&
     (['status', 'amount', 'currency', 'externalId'] as const).every(
-      (name) => facts[name] === undefined || facts[name] === settled[name],
+      (name) =>
+        facts[name] === undefined ||
+        facts[name] === settled[name] ||
+        (name === 'amount' && isSameAmount(facts.amount, settled.amount)),
     );
   return isSame ? 'same' : 'other';
 }
 
-/** What a verdict means and what to do, each in one or two sentences. */
-export interface Advice {
-  meaning: string;
-  advice: string;
-}
-
-/** Returns what a verdict means and what to do next. */
-export function advise(verdict: FateVerdict, service: ServiceReading, record: RecordReading): Advice {
-  if (verdict === 'undecided') return adviseUndecided(service, record);
-  if (verdict !== 'in_progress') return advices[verdict];
-  const { by, leaseLeftMs } = record as Extract<StoreRecord, { state: 'claimed' }>;
-  const seconds = leaseLeftMs === undefined ? undefined : Math.ceil(leaseLeftMs / 1_000);
-  return {
-    meaning: `A delivery is being handled${by === undefined ? '' : ` by ${by}`}.`,
-    advice:
-      seconds === undefined
-        ? 'Wait, and inspect it again. If its holder has died, the claim becomes free by itself.'
-        : `Wait ${seconds} s, and inspect it again. If its holder has died, the claim is free by then.`,
-  };
-}
-
-const advices: Readonly<Record<Exclude<FateVerdict, 'in_progress' | 'undecided'>, Readonly<Advice>>> = {
-  open: {
-    meaning: 'The service has not finished this transfer.',
-    advice: 'Wait. The service sends the callback when the transfer is final.',
-  },
-  handled: {
-    meaning: 'The handler has succeeded, for the facts that the service gives.',
-    advice: 'Nothing is left to do here. If the payout still looks open, look into your own books.',
-  },
-  missed: {
-    meaning: 'The transfer is final, and no delivery has succeeded.',
-    advice:
-      'Your next reconciliation handles it. To have it handled now, reconcile or resend this transfer. Both use the ' +
-      'record, so the handler does not run twice.',
-  },
-  missed_or_forgotten: {
-    meaning: 'There is no record. One may have expired, because the transfer became final too long ago.',
-    advice:
-      'Compare the transfer with your own books before you reconcile or resend it. If it was handled before, the ' +
-      'handler would run again.',
-  },
-  conflict: {
-    meaning: 'The handler has succeeded, for other facts than the service gives now.',
-    advice: 'Trust the service. Correct your own books by hand, and do not run the handler again.',
-  },
-  unfounded: {
-    meaning: 'The handler has succeeded, but for the service the transfer is not final.',
-    advice:
-      'Inspect it again in some minutes, because a query may lag. If nothing changes, the callback was forged: correct ' +
-      'your own books, and verify or confirm every callback from now on.',
-  },
-  unknown: {
-    meaning: 'The service responded with 404, and there is no record.',
-    advice: 'Check the id and the address of the service. Do not conclude that the transfer has failed.',
-  },
-};
-
-function adviseUndecided(service: ServiceReading, record: RecordReading): Advice {
-  const unread: string[] = [];
-  if (service.state === 'unread') unread.push(`the service ${describeFault(service.error)}`);
-  if (record.state === 'unread') unread.push(`the record ${describeFault(record.error)}`);
-  const meaning = `Nothing can be concluded: ${unread.join(', and ')}.`;
-  // Your own id is no key of the store, so that `free` proves nothing then.
-  const guess =
-    service.state === 'unread' && record.state !== 'unread'
-      ? ' Until then the record is that of the given id, and counts only if that is the id of the service.'
-      : '';
-  return { meaning, advice: `Inspect it again when both can be read.${guess}` };
-}
-
-function describeFault(error: unknown): string {
-  return error === undefined ? 'was not read' : 'could not be read';
+/** The service may write an amount as text, such as `15000.00`: the shape of its response is not documented. */
+function isSameAmount(given: unknown, settled: string | number): boolean {
+  const types = [typeof given, typeof settled].sort().join();
+  return types === 'number,string' && given !== '' && settled !== '' && Number(given) === Number(settled);
 }

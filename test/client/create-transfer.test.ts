@@ -56,13 +56,13 @@ describe('createTransfer', () => {
     [422, []],
     [421, []], // After which fetch would send it again, could it.
   ])('a %i is a refusal that may mean %j', async (status, authenticationFaults) => {
-    const { client, received } = await startService([refusal(status, 'No.')]);
+    const { client, received, baseUrl } = await startService([refusal(status, 'No.')]);
     expect(await catchError(client.createTransfer(request))).toMatchObject({
       code: 'REFUSED',
       status,
       authenticationFaults,
       body: { error: true, statusCode: status, message: 'No.', data: null },
-      message: `The service refused: ${status}, «No.».`,
+      message: `The service at ${new URL(baseUrl).origin} refused: ${status}, «No.».`,
     });
     expect(received).toHaveLength(1);
   });
@@ -77,7 +77,8 @@ describe('createTransfer', () => {
   ])('a refusal of another shape, %s, has no body', async (body) => {
     const { client } = await startService([[400, body]]);
     const error = await catchError(client.createTransfer(request));
-    expect(error).toMatchObject({ code: 'REFUSED', body: undefined, message: 'The service refused: 400.' });
+    const message = expect.stringMatching(/^The service at \S+ refused: 400\.$/) as string;
+    expect(error).toMatchObject({ code: 'REFUSED', body: undefined, message });
   });
 
   test('a schema that throws, or is asynchronous, does not hide that the transfer was accepted', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import type { RecordsKept } from 'transfer-callbacks';
 import { z } from 'zod';
 import { callback, fateWith, record } from './fate-support.js';
 
@@ -6,6 +7,12 @@ describe('what is compared', () => {
   test.each<[string, object, string, string]>([
     ['the same facts', {}, record, 'handled'],
     ['another amount', { amount: 6 }, record, 'conflict'],
+    ['the amount as text', { amount: '5.00' }, record, 'handled'],
+    ['another amount as text', { amount: '5.01' }, record, 'conflict'],
+    ['an amount that is no text of a number', { amount: '' }, record, 'conflict'],
+    ['a null amount', { amount: null }, '["SUCCESS",0,"XAF","payout-1"]', 'conflict'],
+    ['another amount, where the record has text', { amount: 5 }, '["SUCCESS","6","XAF","payout-1"]', 'conflict'],
+    ['an externalId that is the same number', { externalId: '01' }, '["SUCCESS",5,"XAF",1]', 'conflict'],
     ['another currency', { currency: 'XOF' }, record, 'conflict'],
     ['another status', { status: 'FAILED' }, record, 'conflict'],
     ['another externalId', { externalId: 'payout-2' }, record, 'conflict'],
@@ -15,37 +22,49 @@ describe('what is compared', () => {
     expect((await fateWith(data, { state: 'settled', fingerprint })).verdict).toBe(verdict);
   });
 
+  test.each(['x'.repeat(300), '\u202e'])('is every text as a whole and as it was sent', async (text) => {
+    const fingerprint = JSON.stringify(['SUCCESS', 5, text, text]);
+    const data = { currency: text, externalId: text };
+    expect((await fateWith(data, { state: 'settled', fingerprint })).verdict).toBe('handled');
+  });
+
   test('is what the schema of the receiver makes of the transfer', async () => {
     const schema = z.discriminatedUnion('event', [
       z.object({
         event: z.literal('transfer.success'),
         data: z.object({
           ...{ id: z.string(), externalId: z.string(), currency: z.string(), status: z.literal('SUCCESS') },
-          amount: z.string().transform(Number),
+          amount: z.string().transform(parseFloat),
         }),
       }),
     ]);
     const settled = { state: 'settled', fingerprint: record } as const;
-    expect((await fateWith({ amount: '5.00' }, settled)).verdict).toBe('conflict');
-    expect((await fateWith({ amount: '5.00' }, settled, { schema })).verdict).toBe('handled');
+    expect((await fateWith({ amount: '5.00 XAF' }, settled)).verdict).toBe('conflict');
+    expect((await fateWith({ amount: '5.00 XAF' }, settled, { schema })).verdict).toBe('handled');
+    const receiver = { inspect: () => Promise.resolve(settled), options: { schema } };
+    expect((await fateWith({ amount: '5.00 XAF' }, settled, { store: undefined, receiver })).verdict).toBe('handled');
     expect((await fateWith({ amount: 5 }, settled, { schema })).verdict).toBe('handled'); // It does not fit the schema.
   });
 
-  test.each([undefined, 'soon', 5])('a transfer whose timestamp is %j may have been forgotten', async (timestamp) => {
-    const fate = await fateWith({ timestamp }, { state: 'free' });
-    expect(fate).toMatchObject({ verdict: 'missed_or_forgotten', service: { finalAt: undefined } });
-  });
-
-  test('the retention is 7 days, that of the receiver, or the one that is given', async () => {
-    const timestamp = new Date(Date.now() - 6 * 86_400_000).toISOString();
-    const inspect = () => Promise.resolve({ state: 'free' as const });
-    const receiver = { inspect, options: { retentionMs: 86_400_000 } };
-    const verdicts = await Promise.all(
-      [{}, { store: undefined, receiver }, { store: undefined, receiver, retentionMs: 8 * 86_400_000 }].map(
-        async (options) => (await fateWith({ timestamp }, { state: 'free' }, options)).verdict,
-      ),
-    );
-    expect(verdicts).toEqual(['missed', 'missed_or_forgotten', 'missed']);
+  test('a missing record proves something for transfers that became final while the store kept records', async () => {
+    const day = 86_400_000;
+    const since = new Date(Date.now() - 6 * day);
+    const kept = { since, retentionMs: 5 * day };
+    const after = (ms: number): string => new Date(since.getTime() + ms).toISOString();
+    const cases: [string, unknown, RecordsKept | undefined, string][] = [
+      ['missed', after(2 * day), kept, ''],
+      ['missed', after(6 * day + 10_000), kept, ''], // The clocks of two machines differ.
+      ['missed_or_forgotten', after(-1), kept, `records since ${since.toISOString()}, and it was final before`],
+      ['missed_or_forgotten', after(day - 1), kept, 'Records are kept for 432000000 ms, and it has been final'],
+      ['missed_or_forgotten', after(2 * day), undefined, ': no receiver has claimed in it, or your app uses another.'],
+      ...[undefined, 'soon', 5, after(8 * day)].map((timestamp): (typeof cases)[number] => {
+        return ['missed_or_forgotten', timestamp, kept, 'does not tell since when the transfer is final'];
+      }),
+    ];
+    for (const [verdict, timestamp, of, doubt] of cases) {
+      const fate = await fateWith({ timestamp }, { state: 'free', ...(of && { kept: of }) });
+      expect([timestamp, fate.verdict, fate.meaning]).toEqual([timestamp, verdict, expect.stringContaining(doubt)]);
+    }
   });
 
   test('a transfer that becomes final between the two readings is not called unfounded', async () => {

@@ -1,7 +1,9 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore } from 'transfer-callbacks';
 import { transferClient } from 'transfer-callbacks/client';
 import { receiverOf } from '../core/support.js';
+import { freePort } from '../support/port.js';
+import { serve } from '../support/serve.js';
 import { callback, fateWith, record } from './fate-support.js';
 
 describe('what is read', () => {
@@ -28,6 +30,32 @@ describe('what is read', () => {
       record: { state: 'free' },
       meaning: 'Nothing can be concluded: the service was not read.',
     });
+  });
+
+  test('a service that cannot be read is named with its address and the reason, and with what to check', async () => {
+    const [closed, silent] = [await freePort(), await serve(() => undefined)];
+    const refusing = await serve((_request, response) => response.writeHead(400).end());
+    onTestFinished(async () => {
+      await Promise.all([silent.close(), refusing.close()]);
+    });
+    const cases: [baseUrl: string, why: string | RegExp, check: string][] = [
+      ['http://no.such.invalid/api', /: getaddrinfo (?:ENOTFOUND|EAI_AGAIN) no\.such\.invalid\. /, 'and DNS.'],
+      [`http://127.0.0.1:${closed}`, `: connect ECONNREFUSED 127.0.0.1:${closed}. `, 'may connect to it.'],
+      [refusing.url.replace('http', 'https'), /: .*SSL.*\. /, 'begins with http or https'],
+      [silent.url, ' within 500 ms. ', 'may connect to it.'],
+      [refusing.url, ' refused: 400.', 'Check the API key and its secret: 400 can mean api key invalid, api secret'],
+    ];
+    await Promise.all(
+      cases.map(async ([baseUrl, why, check]) => {
+        const client = transferClient({ baseUrl, apiKey: 'the-key', apiSecret: 'the-secret', timeoutMs: 500 });
+        const { service, advice } = await fateWith({}, { state: 'free' }, { client });
+        if (service.state !== 'unread') expect.fail(service.state);
+        expect(service.error?.message).toContain(new URL(baseUrl).origin);
+        expect(service.error?.message).toMatch(why);
+        expect(advice).toContain(check);
+        expect(advice).toMatch(/Inspect it again when both can be read\./);
+      }),
+    );
   });
 
   test('an id that the service cannot be asked about leaves the record', async () => {
@@ -75,7 +103,8 @@ describe('what is read', () => {
 });
 
 test('a receiver is asked through its inspect', async () => {
-  const inspect = vi.fn(() => Promise.resolve({ state: 'free' as const, here: { sinceMs: 5 } }));
+  const kept = { since: new Date(0), retentionMs: 100_000 };
+  const inspect = vi.fn(() => Promise.resolve({ state: 'free' as const, kept, here: { sinceMs: 5 } }));
   const fate = await fateWith({}, { state: 'free' }, { store: undefined, receiver: { inspect } });
   expect(fate).toMatchObject({ verdict: 'missed', record: { here: { sinceMs: 5 } } });
   expect(inspect).toHaveBeenCalledWith('tr-1');
@@ -94,12 +123,8 @@ test.each<[object, string]>([
   [{ store: { claim: () => undefined } }, 'Expected `store` to be a store that has `read`, got an object.'],
   [{ receiver: {} }, 'Expected `store` to be left out beside `receiver`, which has it, got an object.'],
   [{ store: undefined, receiver: {} }, 'Expected `receiver` to be made by transferCallbackReceiver(), got an object.'],
-  [{ retentionMs: 0 }, 'Expected `retentionMs` to be a whole number from 1 to 9007199254740991, got 0.'],
   [{ storeTimeoutMs: 0 }, 'Expected `storeTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
-  [
-    { pending: [] },
-    'Unknown option `pending`; known are id, client, store, receiver, retentionMs, storeTimeoutMs, schema, signal.',
-  ],
+  [{ pending: [] }, 'Unknown option `pending`; known are id, client, store, receiver, storeTimeoutMs, schema, signal.'],
 ])('the options %j are refused', async (changes, message) => {
   await expect(fateWith({}, { state: 'free' }, changes)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
 });

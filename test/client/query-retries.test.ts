@@ -16,11 +16,11 @@ describe('getTransaction', () => {
   });
 
   test('gives up after the third time', async () => {
-    const { client, received } = await startService([hangUp, refusal(502, 'Bad gateway')]);
+    const { client, received, baseUrl } = await startService([hangUp, refusal(502, 'Bad gateway')]);
     expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({
       code: 'UNAVAILABLE',
       status: 502,
-      message: 'The service responded with 502, «Bad gateway». The transfer could not be read.',
+      message: `The service at ${new URL(baseUrl).origin} responded with 502, «Bad gateway». The transfer could not be read.`,
     });
     expect(received).toHaveLength(3);
   });

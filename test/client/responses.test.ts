@@ -123,11 +123,11 @@ test('a global fetch that is replaced after the client was made is used', async 
 });
 
 test('an error as JSON has its code and message, and nothing of its cause', async () => {
-  const { client } = await startService([[503, '', { 'Retry-After': '60' }]]);
+  const { client, baseUrl } = await startService([[503, '', { 'Retry-After': '60' }]]);
   expect(JSON.parse(JSON.stringify(await catchError(client.getTransaction('tr-1'))))).toEqual({
     name: 'TransferClientError',
     code: 'UNAVAILABLE',
-    message: 'The service responded with 503. The transfer could not be read.',
+    message: `The service at ${new URL(baseUrl).origin} responded with 503. The transfer could not be read.`,
     status: 503,
     retryAfterMs: 60_000,
   });
