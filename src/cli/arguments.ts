@@ -1,9 +1,18 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { describeGiven } from '../core/checks.js';
 import { transferScenarios, type TransferScenario } from '../sandbox/index.js';
 import { requireScenario } from '../sandbox/options.js';
 
 /** The arguments or the environment are wrong: shown as one line, with exit code 2. */
 export class UsageError extends Error {}
+
+/** What replaces the environment, for errors. */
+export const exampleFile = `Export what your app uses from transfer-callbacks.config.js, for example:
+
+  import { transferClient } from 'transfer-callbacks/client';
+  const { TRANSFER_API_KEY: apiKey, TRANSFER_API_SECRET: apiSecret } = process.env;
+  export const client = transferClient({ baseUrl: 'https://service.example/api', apiKey, apiSecret });
+  export { receiver } from './dist/payouts.js';`;
 
 export const text = { type: 'string' } as const;
 export const flag = { type: 'boolean' } as const;
@@ -32,6 +41,11 @@ function parseStrictly<const T extends NonNullable<ParseArgsConfig['options']>>(
     if (name !== undefined) {
       throw new UsageError(`Expected a value for ${name}; one that begins with a dash is given as ${name}=-1.`);
     }
+    // Node repeats what was given, which may be a URL with a password.
+    if (message.startsWith('Unknown option')) {
+      const [, option] = /^Unknown option '(--?[\w-]{1,40})'/.exec(message) ?? [];
+      throw new UsageError(option === undefined ? 'Unknown option.' : `Unknown option '${option}'.`);
+    }
     // Node adds advice after the first sentence.
     throw new UsageError(`${String(message.split('. ')[0]).replace(/\.$/, '')}.`);
   }
@@ -40,18 +54,30 @@ function parseStrictly<const T extends NonNullable<ParseArgsConfig['options']>>(
 /** Throws UsageError if there are more arguments than `count` besides the options. */
 export function allowPositionals(positionals: readonly string[], count: number): void {
   const excess = positionals[count];
-  if (excess !== undefined) throw new UsageError(`Unexpected argument ${JSON.stringify(excess)}.`);
+  if (excess !== undefined) throw new UsageError(`Unexpected argument: got ${describeGiven(excess)}.`);
 }
 
 export function toNumber(name: string, value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   if (/^-?\d+(\.\d+)?$/.test(value)) return Number(value);
-  throw new UsageError(`Expected ${name} to be a number, got ${JSON.stringify(value)}.`);
+  throw new UsageError(`Expected ${name} to be a number, got ${describeGiven(value)}.`);
 }
 
 export function toScenario(value: string): TransferScenario {
   requireScenario('scenario', value);
   return value;
+}
+
+/** The ids of standard input, one per line, each once. */
+export async function readIds(): Promise<string[]> {
+  if (process.stdin.isTTY) process.stderr.write('Ids, one per line, until Ctrl+D:\n');
+  let input = '';
+  for await (const chunk of process.stdin.setEncoding('utf8') as AsyncIterable<string>) input += chunk;
+  const lines = input.split('\n').map((line) => line.trim());
+  const ids = [...new Set(lines.filter((line) => line !== ''))];
+  // The command before the pipe may have failed.
+  if (ids.length === 0) throw new UsageError('Expected ids on standard input, one per line, got none.');
+  return ids;
 }
 
 /** A random seed: a receiver whose store outlives this run would take repeated ids for duplicates. */

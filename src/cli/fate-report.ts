@@ -1,7 +1,8 @@
 import type { RecordReading, ServiceReading, TransferFate } from '../client/index.js';
-import { describePayout } from './service.js';
+import type { App } from './environment.js';
 import { fit, messageOf, paint, printable, width, wrap, type Style } from './terminal.js';
 import { toAge, toUtc } from './times.js';
+import { describePayout } from './transfer.js';
 
 const styles: Readonly<Record<TransferFate['verdict'], Style>> = {
   open: 'cyan',
@@ -18,21 +19,40 @@ const styles: Readonly<Record<TransferFate['verdict'], Style>> = {
 const labelWidth = 12;
 
 /** Renders a fate for people: what the service responds, what the store has, the verdict, and what to do next. */
-export function fateReport(fate: TransferFate): string {
-  const { id, service, record, verdict, meaning, advice } = fate;
+export function fateReport(fate: TransferFate, app: App, configFile: string | undefined): string {
+  const { service, record, verdict, meaning, advice } = fate;
   const known = 'transaction' in service ? service.transaction : undefined;
-  const name = known?.externalId ?? id;
-  const title = known === undefined ? name : `${name}  ${describePayout(known)}`;
   const rows = [
     ...(known === undefined ? [] : [row('id', known.id)]),
     row('service', describeService(service)),
-    ...describeRecord(record).map((line, index) => row(index === 0 ? 'record' : '', line)),
+    ...describeRecord(record, app).map((line, index) => row(index === 0 ? 'record' : '', line)),
     row('verdict', `${verdict}: ${meaning}`, styles[verdict]),
     row('next', advice),
   ];
-  const command =
-    verdict === 'missed' ? `\n  npx transfer-callbacks resend ${toShellWord(name)} --to CALLBACK_URL\n` : '';
-  return `${paint('bold', fit(printable(title.trimEnd()), width()))}\n\n${rows.join('')}${command}`;
+  const command = verdict === 'missed' ? `\n  ${resendCommand(known?.externalId ?? fate.id, configFile)}\n` : '';
+  return `${paint('bold', fit(titleOf(fate), width()))}\n\n${rows.join('')}${command}`;
+}
+
+/** Renders a fate as one line. */
+export function fateLine(fate: TransferFate): string {
+  const { verdict } = fate;
+  return `${paint(styles[verdict], verdict.padEnd(verdictWidth))}  ${fit(titleOf(fate), width() - verdictWidth - 2)}\n`;
+}
+
+const verdictWidth = 'missed_or_forgotten'.length;
+
+/** The id that people know, and the payout as far as it is known. */
+function titleOf({ id, service }: TransferFate): string {
+  const known = 'transaction' in service ? service.transaction : undefined;
+  return printable(known === undefined ? id : `${known.externalId}  ${describePayout(known)}`.trimEnd());
+}
+
+/** The command that resends the callback, with the configuration that was given. */
+function resendCommand(id: string, configFile: string | undefined): string {
+  const config = configFile === undefined ? [] : ['--config', toShellWord(configFile)];
+  // Behind `--` an id that begins with a dash is no option.
+  const asked = id.startsWith('-') ? ['--', toShellWord(id)] : [toShellWord(id)];
+  return ['npx --no transfer-callbacks resend --to-env CALLBACK_URL', ...config, ...asked].join(' ');
 }
 
 function row(label: string, text: string, style?: Style): string {
@@ -57,12 +77,12 @@ function describeService(service: ServiceReading): string {
     case 'unknown':
       return 'not known: it responded with 404';
     case 'unread':
-      return service.error === undefined ? 'not asked: TRANSFER_SERVICE_URL is not set' : service.error.message;
+      return service.error === undefined ? 'not asked: there is no client' : service.error.message;
   }
 }
 
 /** One line or more. */
-function describeRecord(record: RecordReading): string[] {
+function describeRecord(record: RecordReading, app: App): string[] {
   switch (record.state) {
     case 'free':
       return ['none'];
@@ -78,11 +98,16 @@ function describeRecord(record: RecordReading): string[] {
       const until = expiresAt === undefined ? [] : [`kept until ${toUtc(expiresAt)}`];
       return [`handled${at}`, `facts ${fingerprint}`, ...until, ...named(delivery)];
     }
-    case 'unread': {
-      const { error } = record;
-      return [error === undefined ? 'not read: neither REDIS_URL nor DATABASE_URL is set' : messageOf(error)];
-    }
+    case 'unread':
+      return [describeUnread(record, app)];
   }
+}
+
+/** Why the record could not be read, and where. */
+export function describeUnread({ error }: Extract<RecordReading, { state: 'unread' }>, { storeName }: App): string {
+  if (error === undefined) return 'not read: there is no store';
+  const moved = messageOf(error).startsWith('MOVED ') ? ' It is a node of a Cluster: see --config in the help.' : '';
+  return `${storeName ?? 'not read'}: ${messageOf(error)}${moved}`;
 }
 
 function named(delivery: string | undefined): string[] {

@@ -1,12 +1,13 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
+import { describeGiven } from '../core/checks.js';
 import { UsageError } from './arguments.js';
 import * as demo from './demo.js';
 import * as inspect from './inspect.js';
 import * as reconcile from './reconcile.js';
 import * as resend from './resend.js';
 import * as sandbox from './sandbox.js';
-import { print } from './terminal.js';
+import { messageOf, print, printable } from './terminal.js';
 import * as trigger from './trigger.js';
 
 const help = `Usage: transfer-callbacks <command> [options]
@@ -36,8 +37,7 @@ const commands = new Map([
 const names: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   sandbox: { finalAfterMs: '--final-after', callbackHeaders: '--header' },
   trigger: { callbackHeaders: '--header', scenario: '<scenario>' },
-  inspect: { retentionMs: '--retention' },
-  resend: { retentionMs: '--retention' },
+  resend: { header: '--header-env' },
 };
 
 /** Runs the command line. Resolves with the exit code. */
@@ -54,7 +54,7 @@ async function run([name, ...args]: readonly string[]): Promise<number> {
   }
   const command = commands.get(asked);
   if (command === undefined) {
-    throw new UsageError(`Unknown command ${JSON.stringify(asked)}; known are ${[...commands.keys()].join(', ')}.`);
+    throw new UsageError(`Unknown command: got ${describeGiven(asked)}; known are ${[...commands.keys()].join(', ')}.`);
   }
   if (wantsHelp || rest.includes('--help') || rest.includes('-h')) {
     print(command.help);
@@ -88,12 +88,31 @@ process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
 
 run(args).then(
   (exitCode) => {
-    process.exitCode = exitCode;
+    end(exitCode);
   },
   (error: unknown) => {
-    const { message, code } = error as Error & { code?: string };
-    const isUsage = error instanceof UsageError || code === 'INVALID_ARGUMENT';
-    process.stderr.write(`transfer-callbacks: ${isUsage ? inFlags(message, args[0]) : message}\n`);
-    process.exitCode = isUsage ? 2 : 1;
+    fail(error);
   },
 );
+
+// A driver, or the module of an app, may throw where nobody waits for it.
+process.on('uncaughtException', fail);
+
+/** Prints one sentence, and ends with the exit code of what failed. */
+function fail(error: unknown): void {
+  const { code } = error as { code?: string };
+  const isUsage = error instanceof UsageError || code === 'INVALID_ARGUMENT';
+  const message = isUsage ? inFlags(messageOf(error), args[0]) : messageOf(error);
+  process.stderr.write(`transfer-callbacks: ${message.split('\n').map(printable).join('\n')}\n`);
+  // Of `inspect`, 1 means that somebody should look into the transfer.
+  end(isUsage ? 2 : args[0] === 'inspect' ? 3 : 1);
+}
+
+/** Ends the process once everything is printed: the connections of an app would keep it alive. */
+function end(exitCode: number): void {
+  process.exitCode = exitCode;
+  process.stdout.write('', (error) => {
+    // Otherwise the listener of `error` ends the process.
+    if (!error) process.exit();
+  });
+}

@@ -1,42 +1,34 @@
-import { transferFate, type FateVerdict, type TransferFate, type TransferClient } from '../client/index.js';
-import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from './arguments.js';
-import { driverTimeoutMs, type OpenStore } from './drivers.js';
-import { fateReport } from './fate-report.js';
-import { findClient, serviceOptions, toShown } from './service.js';
-import { findStore, storeOptions } from './store.js';
-import { jsonLine, messageOf, print } from './terminal.js';
+import type { FateVerdict, TransferFate } from '../client/index.js';
+import { appHelp, appOptions, environmentHelp, findApp } from './app.js';
+import type { App } from './environment.js';
+import { allowPositionals, exampleFile, flag, parseArguments, readIds, UsageError } from './arguments.js';
+import { describeUnread, fateLine, fateReport } from './fate-report.js';
+import { readFate } from './fate.js';
+import { jsonLine, print } from './terminal.js';
+import { toShown } from './transfer.js';
 
 export const help = `Usage: transfer-callbacks inspect <id or externalId> [options]
+       transfer-callbacks inspect [options] < ids
 
 Tells what became of one transfer, and what to do: compares what the service
 responds with what your store has recorded. It only reads. Without one of the
-two it shows the other, and concludes nothing.
+two it shows the other, and concludes nothing. Of the ids on standard input, one
+per line, it prints a line each.
 
-  --service URL              Where the service is, or TRANSFER_SERVICE_URL
-  --redis URL                The Redis of your store, or any node of its
-                             Cluster; or REDIS_URL
-  --prefix TEXT              The prefix of redisStore, if it is not the default
-  --postgres URL             The PostgreSQL of your store, or DATABASE_URL
-  --table NAME               The table of postgresStore, if not the default
-  --schema NAME              Its schema, if it is not in the search path
-  --store redis|postgres     Which one, if the addresses of both are given
-  --retention MS             The receiver's retentionMs, if it is not the
-                             default (604800000, which is 7 days)
-  --json                     Print one JSON object
+${appHelp}
+  --json                     Print one JSON object for each transfer
 
-Environment, for what other users of the machine must not see:
-  TRANSFER_API_KEY           The merchant's key
-  TRANSFER_API_SECRET        Its secret
-  REDIS_URL, DATABASE_URL    A store's address with a password
+${environmentHelp}
+  REDIS_URL                  The Redis of a redisStore() without options
+  DATABASE_URL, PGHOST, …    The PostgreSQL of a postgresStore() without options
 
 Run this in your app's folder: the store is read with the ioredis, iovalkey,
 redis or pg that is installed there.
 
 Exit code 0 if there is nothing to do, 1 if you should look into it, 2 if the
-arguments or the environment are wrong, 3 if nothing can be concluded.
+arguments or the environment are wrong, 3 if nothing can be concluded. Of many
+transfers the first of 1, 3 and 0 counts that one of them has.
 `;
-
-const options = { ...serviceOptions, ...storeOptions, retention: text, json: flag };
 
 /** A verdict as an exit code: 0 nothing to do, 1 look into it, 3 nothing can be concluded. */
 const exitCodes: Readonly<Record<FateVerdict, number>> = {
@@ -51,58 +43,51 @@ const exitCodes: Readonly<Record<FateVerdict, number>> = {
   undecided: 3,
 };
 
-/** Tells what became of one transfer. */
+/** After so many transfers in a row of which nothing can be concluded, the others are not tried. */
+const mostUndecided = 5;
+
+/** Tells what became of one transfer, or of many. */
 export async function run(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseArguments(args, options);
-  const [id] = positionals;
-  if (id === undefined || id === '') {
-    throw new UsageError('Expected an id: transfer-callbacks inspect <id or externalId>.');
-  }
+  const { values, positionals } = parseArguments(args, { ...appOptions, json: flag });
   allowPositionals(positionals, 1);
-  const client = findClient(values);
-  const open = findStore(values);
-  if (client === undefined && open === undefined) {
-    throw new UsageError('Expected TRANSFER_SERVICE_URL, REDIS_URL or DATABASE_URL in the environment, or an option.');
+  const [id] = positionals;
+  if (id === '') throw new UsageError('Expected an id: transfer-callbacks inspect <id or externalId>.');
+  const app = await findApp(values.config);
+  if (app.client === undefined && app.store === undefined && app.receiver === undefined) {
+    throw new UsageError(
+      `Expected TRANSFER_SERVICE_URL, REDIS_URL or DATABASE_URL in the environment.\n${exampleFile}`,
+    );
   }
-  const retentionMs = toNumber('--retention', values.retention);
-  const fate = await readFate(id, client, open, retentionMs);
-  print(values.json === true ? jsonLine(toJson(fate)) : fateReport(fate));
+  const isJson = values.json === true;
+  if (id === undefined) return inspectAll(await readIds(), app, isJson);
+  const fate = await readFate(id, app);
+  print(isJson ? jsonLine(toJson(fate, app)) : fateReport(fate, app, values.config));
   return exitCodes[fate.verdict];
 }
 
-async function readFate(
-  id: string,
-  client: TransferClient | undefined,
-  open: (() => Promise<OpenStore>) | undefined,
-  retentionMs: number | undefined,
-): Promise<TransferFate> {
-  const opened = open === undefined ? undefined : await openOrReject(open);
-  try {
-    return await transferFate({ id, client, store: opened?.store, retentionMs, storeTimeoutMs: driverTimeoutMs });
-  } finally {
-    await opened?.close();
+async function inspectAll(ids: readonly string[], app: App, isJson: boolean): Promise<number> {
+  const codes = new Set<number>();
+  let undecided = 0;
+  for (const id of ids) {
+    const fate = await readFate(id, app);
+    print(isJson ? jsonLine(toJson(fate, app)) : fateLine(fate));
+    codes.add(exitCodes[fate.verdict]);
+    undecided = fate.verdict === 'undecided' ? undecided + 1 : 0;
+    if (undecided === mostUndecided) {
+      process.stderr.write(`Stopped after ${id}: ${fate.meaning} ${fate.advice}\n`);
+      break;
+    }
   }
+  return [1, 3, 0].find((code) => codes.has(code)) ?? 0;
 }
 
-/** A store that cannot be reached rejects when it is read, so that the service's response is still shown. */
-async function openOrReject(open: () => Promise<OpenStore>): Promise<OpenStore> {
-  try {
-    return await open();
-  } catch (error) {
-    const read = (): Promise<never> => {
-      throw error;
-    };
-    return { store: { read }, close: () => undefined };
-  }
-}
-
-function toJson({ service, record, ...fate }: TransferFate): object {
+function toJson({ service, record, ...fate }: TransferFate, app: App): object {
   return {
     ...fate,
     service:
       'transaction' in service
         ? { ...service, transaction: toShown(service.transaction) }
         : { state: service.state, error: service.error },
-    record: record.state === 'unread' ? { state: record.state, error: messageOf(record.error) } : record,
+    record: record.state === 'unread' ? { state: record.state, error: describeUnread(record, app) } : record,
   };
 }

@@ -1,134 +1,138 @@
-import { setTimeout } from 'node:timers/promises';
-import { TransferClientError, type Transaction, type TransferClient } from '../client/index.js';
-import { allowPositionals, flag, parseArguments } from './arguments.js';
-import { requireClient } from './service.js';
-import { fit, jsonLine, paint, print, printable, width } from './terminal.js';
+import {
+  readTransfers,
+  reconcileTransfers,
+  type Reconciled,
+  type ReconciliationReport,
+  type TransferClient,
+  type TransferReading,
+} from '../client/index.js';
+import type { TransferCallbackReceiver } from '../node.js';
+import { appHelp, appOptions, environmentHelp, findApp, requireClient } from './app.js';
+import type { App } from './environment.js';
+import { allowPositionals, flag, parseArguments, readIds, UsageError } from './arguments.js';
+import { fit, jsonLine, paint, print, printable, width, type Style } from './terminal.js';
 
 export const help = `Usage: transfer-callbacks reconcile [options] < ids
 
 Reads the ids or externalIds of transfers from standard input, one per line,
 asks the service for each, and prints which are final, open or unknown. It only
-reads: nothing is created, and no handler is run. On a terminal it prints a line
-for each and a progress line; elsewhere one JSON object per line.
+reads, unless --handle is given. On a terminal it prints a line for each and a
+progress line; elsewhere one JSON object per line.
 
 It asks for one transfer at a time, waits when the service wants that for up to
-a minute, and ends after 5 failures in a row. Exit code 0 if every transfer is
-final or open, 1 if one is unknown or could not be read, 2 if the arguments or
-the environment are wrong.
+a minute, and ends after 10 failures in a row. Exit code 0 if every transfer is
+final or open, 1 if one is unknown or could not be read or handled, 2 if the
+arguments or the environment are wrong.
 
+  --handle                   Give the final transfers to the \`receiver\` of your
+                             app: its handler runs for those that were not
+                             handled. For cron
+${appHelp}
   --json                     Print JSON on a terminal, too
 
-Environment:
-  TRANSFER_SERVICE_URL       Where the service is
-  TRANSFER_API_KEY           The merchant's key
-  TRANSFER_API_SECRET        Its secret
+${environmentHelp}
 `;
 
-const failuresInARow = 5;
-const longestPauseMs = 60_000;
+type Found = TransferReading | Reconciled;
+type Show = (found: Found) => void;
 
-type Finding =
-  | { readonly state: 'final' | 'open'; readonly transaction: Transaction }
-  | { readonly state: 'unknown' }
-  | { readonly state: 'error'; readonly error: TransferClientError };
-
-/** How many transfers were found in each state; `notRead` are those after the end of a run that was stopped. */
-type Summary = Record<Finding['state'] | 'notRead', number>;
-
-/** Reads every id of standard input back from the service. */
+/** Reads every id of standard input back from the service, and has the app handle what is final if it shall. */
 export async function run(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseArguments(args, { json: flag });
+  const { values, positionals } = parseArguments(args, { ...appOptions, handle: flag, json: flag });
   allowPositionals(positionals, 0);
-  const client = requireClient();
-  const json = values.json === true || !process.stdout.isTTY;
-  if (process.stdin.isTTY) process.stderr.write('Ids, one per line, until Ctrl+D:\n');
+  const app = await findApp(values.config);
+  const client = requireClient(app);
+  const receiver = values.handle === true ? requireReceiver(app) : undefined;
   const ids = await readIds();
+  const json = values.json === true || !process.stdout.isTTY;
+  const counts = new Map<string, number>();
+  const onProgress = printer(ids.length, counts, json);
 
-  const summary: Summary = { final: 0, open: 0, unknown: 0, error: 0, notRead: ids.length };
-  const stopped = await readAll(client, ids, (id, finding) => {
-    summary.notRead -= 1;
-    summary[finding.state] += 1;
-    showProgress('');
-    print(json ? jsonLine({ type: 'transfer', asked: id, ...toJson(finding) }) : row(id, finding));
-    if (summary.notRead > 0) showProgress(`${ids.length - summary.notRead} of ${ids.length}: ${inWords(summary)}`);
-  });
+  const { stopped } =
+    receiver === undefined
+      ? await readTransfers({ client, ids, concurrency: 1, onProgress })
+      : await handle(client, receiver, ids, onProgress);
   showProgress('');
-  if (json) print(jsonLine({ type: 'summary', ...summary, stopped }));
-  else print(`${stopped === undefined ? '' : `${paint('red', 'Stopped.')} ${stopped}\n`}${inWords(summary)}\n`);
-  return summary.unknown + summary.error + summary.notRead === 0 ? 0 : 1;
+  const notRead = ids.length - total(counts);
+  if (json) print(jsonLine({ type: 'summary', ...Object.fromEntries(counts), notRead, stopped }));
+  else print(`${stopped === undefined ? '' : `${paint('red', 'Stopped:')} ${stopped}\n`}${inWords(counts, notRead)}\n`);
+  return (counts.get('unknown') ?? 0) + (counts.get('failed') ?? 0) + notRead === 0 ? 0 : 1;
 }
 
-async function readIds(): Promise<string[]> {
-  let input = '';
-  for await (const chunk of process.stdin.setEncoding('utf8') as AsyncIterable<string>) input += chunk;
-  const lines = input.split('\n').map((line) => line.trim());
-  return [...new Set(lines.filter((line) => line !== ''))];
+function requireReceiver({ receiver }: App): TransferCallbackReceiver {
+  if (receiver !== undefined) return receiver;
+  throw new UsageError('Expected --handle with a receiver in transfer-callbacks.config.js.');
 }
 
-/** Asks for one transfer after another. Resolves with the reason if it ended early. */
-async function readAll(
+async function handle(
   client: TransferClient,
+  receiver: TransferCallbackReceiver,
   ids: readonly string[],
-  show: (id: string, finding: Finding) => void,
-): Promise<string | undefined> {
-  let failures = 0;
-  for (const [index, id] of ids.entries()) {
-    const finding = await read(client, id);
-    show(id, finding);
-    if (index + 1 === ids.length) return undefined;
-    if (finding.state !== 'error') failures = 0;
-    else if (finding.error.code !== 'INVALID_ID') {
-      // An id that cannot be queried is no failure of the service.
-      failures += 1;
-      const { message, retryAfterMs = 0 } = finding.error;
-      if (failures === failuresInARow) return `${failures} failures in a row. ${message}`;
-      if (retryAfterMs > longestPauseMs) return `The service asks to wait for ${Math.ceil(retryAfterMs / 1_000)} s.`;
-      await setTimeout(retryAfterMs);
-    }
+  onProgress: Show,
+): Promise<ReconciliationReport> {
+  // Their ages are not known, so that none is left to its callback.
+  const pending = ids.map((id) => ({ id, createdAt: 0 }));
+  try {
+    return await reconcileTransfers({ client, receiver, pending, minAgeMs: 0, concurrency: 1, onProgress });
+  } finally {
+    await receiver.close();
   }
-  return undefined;
 }
 
-async function read(client: TransferClient, id: string): Promise<Finding> {
-  try {
-    const transaction = await client.getTransaction(id);
-    // No other status is documented (service §3).
-    const isFinal = transaction.status === 'SUCCESS' || transaction.status === 'FAILED';
-    return { state: isFinal ? 'final' : 'open', transaction };
-  } catch (error) {
-    if (!(error instanceof TransferClientError)) throw error;
-    return error.status === 404 ? { state: 'unknown' } : { state: 'error', error };
-  }
+/** Returns what prints and counts each transfer. */
+function printer(all: number, counts: Map<string, number>, json: boolean): Show {
+  return (found) => {
+    const state = found.result;
+    // The pass ended first: counted as not read.
+    if (state === 'unread' || ('reason' in found && found.reason === 'not_read')) return;
+    counts.set(state, (counts.get(state) ?? 0) + 1);
+    showProgress('');
+    print(json ? jsonLine({ type: 'transfer', asked: found.id, state, ...toJson(found) }) : row(found));
+    const done = total(counts);
+    if (done < all) showProgress(`${done} of ${all}: ${inWords(counts, all - done)}`);
+  };
 }
 
 /** Only what identifies a transfer: the rest may be personal, such as a wallet number. */
-function toJson(finding: Finding): object {
-  if (finding.state === 'unknown') return { state: finding.state };
-  if (finding.state === 'error') {
-    const { code, message, status } = finding.error;
-    return { state: finding.state, code, message, httpStatus: status };
+function toJson(found: Found): object {
+  if ('error' in found) {
+    const { code, message, status } = found.error;
+    return { code, message, httpStatus: status };
   }
-  const { id, externalId, status, amount, currency, timestamp } = finding.transaction;
-  return { state: finding.state, id, externalId, status, amount, currency, timestamp };
+  if (!('transaction' in found)) return {};
+  const { id, externalId, status, amount, currency, timestamp } = found.transaction;
+  return { id, externalId, status, amount, currency, timestamp };
 }
 
-const colours = { final: 'green', open: 'cyan', unknown: 'yellow', error: 'red' } as const;
+const colours: Readonly<Record<Found['result'], Style>> = {
+  final: 'green',
+  processed: 'green',
+  duplicate: 'green',
+  open: 'cyan',
+  pending: 'cyan',
+  unknown: 'yellow',
+  unread: 'yellow',
+  failed: 'red',
+};
 
-function row(asked: string, finding: Finding): string {
-  const { state } = finding;
-  const details = [asked];
-  if (finding.state === 'error') details.push(finding.error.message);
-  if ('transaction' in finding) {
-    const { status, amount, currency, timestamp } = finding.transaction;
+function row(found: Found): string {
+  const details = [found.id];
+  if (found.result === 'failed') details.push(found.error.message);
+  if ('transaction' in found) {
+    const { status, amount, currency, timestamp } = found.transaction;
     // Only the status is sure to be there: the shape of the response is not documented (service §4.2).
     details.push(status, [amount, currency].join(' '), typeof timestamp === 'string' ? timestamp : '');
   }
-  return `${paint(colours[state], state.padEnd(7))}  ${fit(printable(details.join('  ').trimEnd()), width() - 9)}\n`;
+  const text = fit(printable(details.join('  ').trimEnd()), width() - 11);
+  return `${paint(colours[found.result], found.result.padEnd(9))}  ${text}\n`;
 }
 
-function inWords({ final, open, unknown, error, notRead }: Summary): string {
-  const rest = notRead === 0 ? '' : `, ${notRead} not read`;
-  return `${final} final, ${open} open, ${unknown} unknown, ${error} failed${rest}`;
+const total = (counts: ReadonlyMap<string, number>): number =>
+  [...counts.values()].reduce((sum, each) => sum + each, 0);
+
+function inWords(counts: ReadonlyMap<string, number>, notRead: number): string {
+  const parts = [...counts].map(([state, count]) => `${count} ${state}`);
+  return [...parts, ...(notRead === 0 ? [] : [`${notRead} not read`])].join(', ');
 }
 
 /** Replaces the progress line, on standard error: standard output may be a file. */

@@ -1,106 +1,104 @@
-import { transferFate, type ServiceReading } from '../client/index.js';
-import { attemptCallback, isAcknowledgement } from '../delivery/attempt.js';
+import type { ServiceReading, TransferFate } from '../client/index.js';
+import { receiverDefaults } from '../core/options.js';
+import { attemptCallback, isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
+import { explainAnswer, findReason } from '../sandbox/hints.js';
+import { appHelp, appOptions, environmentHelp, findApp, requireClient } from './app.js';
+import type { App } from './environment.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from './arguments.js';
-import { endpointHelp, endpointOptions, toEndpoint, unauthorizedHint } from './secured.js';
-import { describePayout, requireClient, serviceOptions } from './service.js';
+import { endpointHelp, endpointOptions, toEndpoint } from './endpoint.js';
+import { readFate } from './fate.js';
 import { fit, jsonLine, paint, print, printable, width, wrap } from './terminal.js';
-import { toAge, toUtc } from './times.js';
+import { describePayout } from './transfer.js';
 
-export const help = `Usage: transfer-callbacks resend <id or externalId> --to URL [options]
+export const help = `Usage: transfer-callbacks resend <id or externalId> --to-env NAME [options]
 
 Reads a transfer from the service, and sends its callback to your endpoint once,
 as the service would. There it meets your verifier, your schema and the record
 of what was handled, so that a callback that was handled before is not handled
 again. It does not pass an ipAllowList.
 
-  --to URL                   The callback endpoint: https, or on this machine
 ${endpointHelp}
-  --anyway                   Send it although its record may have expired: then
-                             the handler runs again if it ran before. Needed for
-                             a transfer that is final for over 7 days, or that
-                             does not say since when
-  --retention MS             The receiver's retentionMs, in place of 7 days
-  --service URL              Where the service is, or TRANSFER_SERVICE_URL
+  --timeout MS               How long to wait for the response (default 10000)
+  --anyway                   Send it although its record may be lost or expired:
+                             then the handler runs again if it ran before
+${appHelp}
   --json                     Print one JSON object
 
-Environment:
-  TRANSFER_API_KEY           The merchant's key
-  TRANSFER_API_SECRET        Its secret
+${environmentHelp}
 
-Exit code 0 if the callback was acknowledged, 1 if it was not or was not sent, 2
-if the arguments or the environment are wrong, 3 if the transfer could not be
-read.
+Exit code 0 if this package acknowledged the callback, 1 if not, 2 if the
+arguments or the environment are wrong, 3 if the transfer could not be read.
 `;
 
 const options = {
+  ...appOptions,
   ...endpointOptions,
-  ...serviceOptions,
-  to: text,
+  timeout: text,
   anyway: flag,
-  retention: text,
   json: flag,
-};
+} as const;
 
 type FinalReading = Extract<ServiceReading, { state: 'final' }>;
-type Attempt = Awaited<ReturnType<typeof attemptCallback>>;
 
 /** Sends the callback of one transfer once. */
 export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArguments(args, options);
   const [id] = positionals;
   if (id === undefined || id === '') {
-    throw new UsageError('Expected an id: transfer-callbacks resend <id or externalId> --to URL.');
+    throw new UsageError('Expected an id: transfer-callbacks resend <id or externalId> --to-env NAME.');
   }
   allowPositionals(positionals, 1);
-  const { to, anyway = false, json = false } = values;
-  if (to === undefined) throw new UsageError('Expected --to URL, the callback endpoint.');
-  const { headers, urlFor } = toEndpoint('--to', to, values);
-  const retentionMs = toNumber('--retention', values.retention);
+  const { anyway = false, json = false } = values;
+  const { headers, urlFor } = toEndpoint(values);
+  const timeoutMs = toNumber('--timeout', values.timeout);
+  if (timeoutMs !== undefined && timeoutMs < 1) throw new UsageError('Expected --timeout to be at least 1.');
 
-  const { service, verdict } = await transferFate({
+  const app = await findApp(values.config);
+  requireClient(app);
+  const fate = await readFate(
     id,
-    client: requireClient(values),
-    // As if there were no record: the verdict then tells whether one may have expired.
-    store: { read: () => Promise.resolve({ state: 'free' }) },
-    retentionMs,
-  });
-  const refusal = findRefusal(service, verdict === 'missed_or_forgotten' && !anyway);
+    app.receiver === undefined && app.store === undefined ? { ...app, store: noStore } : app,
+  );
+  const refusal = findRefusal(fate, anyway);
   if (refusal !== undefined) {
     print(json ? jsonLine({ type: 'resend', sent: false, because: refusal }) : `${refusalText(refusal)}\n`);
-    return service.state === 'unread' ? 3 : 1;
+    return fate.service.state === 'unread' ? 3 : 1;
   }
-  const { event, transaction } = service as FinalReading;
+  const { event, transaction } = fate.service as FinalReading;
   const body = JSON.stringify({ event, data: transaction });
   const startedAt = performance.now();
-  const attempt = await attemptCallback(urlFor(transaction.externalId), body, { headers });
+  const answer = await attemptCallback(urlFor(transaction.externalId), body, { headers, timeoutMs });
   const durationMs = Math.round(performance.now() - startedAt);
-  const acknowledged = isAcknowledgement(attempt);
+  const acknowledged = isAcknowledged(answer);
   if (json) {
     const { id: transferId, externalId } = transaction;
     print(
-      jsonLine({ type: 'resend', sent: true, id: transferId, externalId, event, acknowledged, durationMs, ...attempt }),
+      jsonLine({ type: 'resend', sent: true, id: transferId, externalId, event, acknowledged, durationMs, ...answer }),
     );
   } else {
-    print(report(service as FinalReading, attempt, durationMs));
+    print(report(fate.service as FinalReading, answer, durationMs));
   }
   return acknowledged ? 0 : 1;
 }
 
+/** Stands for a store that is not known: as if there were no record, and had been none for the default `retentionMs`. */
+const noStore: NonNullable<App['store']> = {
+  read: () =>
+    Promise.resolve({ state: 'free', kept: { since: new Date(0), retentionMs: receiverDefaults.retentionMs } }),
+};
+
 /** Why the callback is not sent; `undefined` if it is. */
-function findRefusal(service: ServiceReading, isPerhapsForgotten: boolean): string | undefined {
+function findRefusal({ service, verdict, meaning, advice }: TransferFate, anyway: boolean): string | undefined {
   switch (service.state) {
     case 'unread':
-      return String(service.error?.message);
+      return `${String(service.error?.message)} ${advice}`;
     case 'unknown':
       return 'The service responded with 404. This does not mean that the transfer has failed.';
     case 'open':
       return `The service has not finished this transfer: its status is ${printable(service.transaction.status)}.`;
-    case 'final': {
-      if (!isPerhapsForgotten) return undefined;
-      const { finalAt } = service;
-      const since = finalAt === undefined ? 'at an unknown time' : `${toUtc(finalAt)}, ${toAge(finalAt)}`;
-      return `The transfer became final ${since}. Its record may have expired: compare your own books, then add --anyway.`;
-    }
+    case 'final':
+      if (verdict !== 'missed_or_forgotten' || anyway) return undefined;
+      return `${meaning} Compare your own books, then add --anyway.`;
   }
 }
 
@@ -109,26 +107,30 @@ function refusalText(refusal: string): string {
   return [first.replace('Not sent.', paint('red', 'Not sent.')), ...others].join('\n');
 }
 
-function report({ event, transaction }: FinalReading, attempt: Attempt, durationMs: number): string {
-  const isAcknowledged = isAcknowledgement(attempt);
+/** Whether this package has acknowledged. A login page or another route of the app may respond with 200, too. */
+function isAcknowledged(answer: AttemptAnswer): boolean {
+  return isAcknowledgement(answer) && /^(?:processed|duplicate)$/.test(String(findReason(answer)));
+}
+
+function report({ event, transaction }: FinalReading, answer: AttemptAnswer, durationMs: number): string {
   const title = `${transaction.externalId}  ${event}  ${describePayout(transaction)}`;
-  const result = 'status' in attempt ? String(attempt.status) : attempt.error;
-  const reason = 'status' in attempt ? findReason(attempt.body) : '';
-  const line = fit(printable(`${result}  ${durationMs} ms  ${reason}`.trimEnd()), width() - 4);
-  const hint = 'status' in attempt && attempt.status === 401 ? unauthorizedHint : '';
+  const result = 'status' in answer ? String(answer.status) : answer.error;
+  const line = fit(printable(`${result}  ${durationMs} ms  ${findReason(answer) ?? ''}`.trimEnd()), width() - 4);
+  const isGood = isAcknowledged(answer);
+  const end = isGood ? ['Acknowledged.'] : ['Not acknowledged.', ...wrap(explain(answer), width())];
+  const colour = isGood ? 'green' : 'red';
   return (
     `${fit(printable(title.trimEnd()), width())}\n` +
-    `  ${paint('dim', '←')} ${paint(isAcknowledged ? 'green' : 'red', line)}\n${hint}` +
-    (isAcknowledged ? `${paint('green', 'Acknowledged.')}\n` : `${paint('red', 'Not acknowledged.')}\n`)
+    `  ${paint('dim', '←')} ${paint(colour, line)}\n` +
+    end.map((each, index) => `${index === 0 ? paint(colour, each) : each}\n`).join('')
   );
 }
 
-/** What the response tells of itself: the message of an error, or the outcome of a success. */
-function findReason(body: string): string {
-  try {
-    const { message, outcome } = JSON.parse(body) as { message?: unknown; outcome?: unknown };
-    return [message, outcome].find((each) => typeof each === 'string') ?? '';
-  } catch {
-    return ''; // The body is not JSON, or it is `null`.
+function explain(answer: AttemptAnswer): string {
+  if (isAcknowledgement(answer)) {
+    return 'It is a 2xx, but not from transfer-callbacks. Check the URL, and inspect the transfer.';
   }
+  const hint = explainAnswer(answer, findReason(answer));
+  if ('status' in answer && answer.status === 404) return `${hint} Does it have the token already?`;
+  return 'error' in answer ? `${hint} The handler may still be running: inspect the transfer.` : hint;
 }

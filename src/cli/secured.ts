@@ -1,25 +1,23 @@
-import { requireHeaders } from '../delivery/headers.js';
+import { isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
 import { transferToken, urlToken } from '../http/verify.js';
+import { explainAnswer } from '../sandbox/hints.js';
 import { callbackUrlFault } from '../sandbox/options.js';
 import { text, UsageError } from './arguments.js';
+import { width, wrap } from './terminal.js';
 
-/** Options for endpoints that do not trust everyone. */
-export const endpointOptions = {
+/** Options for the callbacks of a sandbox to an endpoint that does not trust everyone. */
+export const securedOptions = {
   header: { type: 'string', multiple: true },
   'transfer-token-env': text,
   'url-token-env': text,
+  'allow-other-hosts': { type: 'boolean' },
 } as const;
 
-/** The same for the callbacks of a sandbox. */
-export const securedOptions = { ...endpointOptions, 'allow-other-hosts': { type: 'boolean' } } as const;
-
-export const endpointHelp = `  --header 'NAME: VALUE'     Send this header with every callback (repeatable)
+export const securedHelp = `  --header 'NAME: VALUE'     Send this header with every callback (repeatable)
   --transfer-token-env NAME  Add the token of transferToken to the callback URL;
                              its secret is in this environment variable
   --url-token-env NAME       Add the token of urlToken to the callback URL; the
-                             token is in this environment variable`;
-
-export const securedHelp = `${endpointHelp}
+                             token is in this environment variable
   --allow-other-hosts        Let callbacks leave this machine`;
 
 /** For an endpoint that responds 401. */
@@ -27,13 +25,20 @@ export const unauthorizedHint = `Hint: 401 means that a verifier refused the sen
 --transfer-token-env, --url-token-env or --header; --help describes them.
 `;
 
-interface EndpointValues {
+/**
+ * Returns the lines that say what an answer means and what to do about it; none if it acknowledges the callback.
+ * `reason` is what the body of the response says of itself.
+ */
+export function toHint(answer: AttemptAnswer, reason: string | undefined): string {
+  if (isAcknowledgement(answer)) return '';
+  if ('status' in answer && answer.status === 401) return unauthorizedHint;
+  return `${wrap(`Hint: ${explainAnswer(answer, reason)}`, width()).join('\n')}\n`;
+}
+
+interface SecuredValues {
   readonly header?: string[] | undefined;
   readonly 'transfer-token-env'?: string | undefined;
   readonly 'url-token-env'?: string | undefined;
-}
-
-interface SecuredValues extends EndpointValues {
   readonly 'allow-other-hosts'?: boolean | undefined;
 }
 
@@ -43,43 +48,38 @@ export function toCallbackOptions(urlFlag: string, url: string | undefined, valu
   if (url !== undefined) requireUrl(urlFlag, callbackUrlFault(url, allowOtherHosts));
   return {
     allowOtherHosts,
-    callbackHeaders: toHeaders(header),
+    callbackHeaders: toHeaders('--header', header),
     callbackUrl: secureUrl(urlFlag, url, values),
   };
 }
 
-/**
- * Returns how to reach the endpoint of a transfer's callback at `url`, over https or on this machine. Throws UsageError,
- * or INVALID_ARGUMENT for a header.
- */
-export function toEndpoint(urlFlag: string, url: string, values: EndpointValues) {
-  const isSafe = url.startsWith('https:') || callbackUrlFault(url, false) === undefined;
-  requireUrl(urlFlag, callbackUrlFault(url, true) ?? (isSafe ? undefined : 'a URL of https, or one on this machine'));
-  const headers = toHeaders(values.header ?? []);
-  requireHeaders(headers, 'header');
-  const secured = secureUrl(urlFlag, url, values) ?? url;
-  return { headers, urlFor: typeof secured === 'string' ? () => secured : secured };
-}
-
-function requireUrl(flag: string, fault: string | undefined): void {
+export function requireUrl(flag: string, fault: string | undefined): void {
   if (fault !== undefined) throw new UsageError(`Expected ${flag} to be ${fault}.`);
 }
 
-function toHeaders(lines: readonly string[]): Record<string, string> {
+/** Parses `Name: value` lines, which were given as `flag`. Throws UsageError. */
+export function toHeaders(flag: string, lines: readonly string[], toValue = (value: string) => value) {
   const headers = new Map<string, string>();
   for (const line of lines) {
     const [, name = '', value = ''] = /^([^:]*):(.*)$/s.exec(line) ?? [];
     // The line is not shown: it may hold a secret.
-    if (name === '') throw new UsageError("Expected --header to be 'Name: value'.");
+    if (name === '') throw new UsageError(`Expected ${flag} to have a name and a colon.`);
     const key = name.toLowerCase();
-    if (headers.has(key)) throw new UsageError(`Expected the header ${name} once, got it twice.`);
-    headers.set(key, value.trim());
+    if (headers.has(key)) throw new UsageError(`Expected the same header once in ${flag}, got it twice.`);
+    headers.set(key, toValue(value.trim()));
   }
   return Object.fromEntries(headers);
 }
 
+/** Reads an environment variable that was named by `flag`. Throws UsageError, which may not show a secret given by mistake. */
+export function readVariable(flag: string, name: string): string {
+  const value = process.env[name];
+  if (value === undefined) throw new UsageError(`Expected ${flag} to name an environment variable that is set.`);
+  return value;
+}
+
 /** Adds the token that the options name to `url`; a token of `transferToken` belongs to one externalId. */
-function secureUrl(urlFlag: string, url: string | undefined, values: EndpointValues) {
+function secureUrl(urlFlag: string, url: string | undefined, values: SecuredValues) {
   const { 'transfer-token-env': transferEnv, 'url-token-env': urlEnv } = values;
   if (transferEnv === undefined && urlEnv === undefined) return url;
 
@@ -94,14 +94,13 @@ function secureUrl(urlFlag: string, url: string | undefined, values: EndpointVal
   }
   checkedSecret(given, String(urlEnv), urlToken);
   const secured = new URL(url);
-  secured.pathname = `${secured.pathname.replace(/\/$/, '')}/${String(process.env[String(urlEnv)])}`;
+  secured.pathname = `${secured.pathname.replace(/\/$/, '')}/${readVariable(given, String(urlEnv))}`;
   return secured.href;
 }
 
 /** Makes a verifier with the secret in an environment variable; the secret is not shown. */
-function checkedSecret<T>(option: string, name: string, verifierWith: (secret: string) => T): T {
-  const secret = process.env[name];
-  if (secret === undefined) throw new UsageError(`Expected ${option} to name an environment variable, got ${name}.`);
+export function checkedSecret<T>(flag: string, name: string, verifierWith: (secret: string) => T): T {
+  const secret = readVariable(flag, name);
   try {
     return verifierWith(secret);
   } catch (error) {

@@ -1,5 +1,8 @@
 import { styleText } from 'node:util';
 
+/** Shows the characters of a text from elsewhere that would rewrite the line. */
+export { escapeUnprintable as printable } from '../core/printable.js';
+
 /** Prints to standard output. */
 export function print(output: string): void {
   process.stdout.write(output);
@@ -17,36 +20,60 @@ export function paint(style: Style, text: string): string {
   return styleText(style, text);
 }
 
-/** The width of the terminal in columns; 80 where there is none. */
+/** The width of the terminal in columns; 80 where there is none. Text for fewer than 20 columns helps nobody. */
 export function width(): number {
   // A terminal without a size has 0 columns.
-  return process.stdout.columns || 80;
+  return Math.max(20, process.stdout.columns || 80);
 }
 
-/** Replaces control characters: in text from elsewhere they would rewrite the line. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
+/** East Asian characters and emoji, which take two columns. */
+const wide =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+
+function columnsOf(character: string): number {
+  if (/\p{M}/u.test(character)) return 0;
+  return wide.test(character) ? 2 : 1;
 }
 
-/** Cuts text to so many characters. */
-export function fit(text: string, characters: number): string {
-  const all = Array.from(text);
-  return all.length <= characters ? text : `${all.slice(0, Math.max(0, characters - 1)).join('')}…`;
+/** Cuts text to so many columns. */
+export function fit(text: string, columns: number): string {
+  const [first = '', ...rest] = breakWord(text, columns);
+  if (rest.length === 0) return first;
+  const [shorter = ''] = columns > 1 ? breakWord(text, columns - 1) : [];
+  return `${shorter}…`;
 }
 
-/** Breaks text at its spaces into lines of at most so many characters. A longer word is broken, too. */
-export function wrap(text: string, characters: number): string[] {
+/** Breaks text at its spaces into lines of at most so many columns. A longer word is broken, too. */
+export function wrap(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > characters) {
-      lines.push(line);
-      line = '';
-    }
-    line = line === '' ? word : `${line} ${word}`;
-    for (; line.length > characters; line = line.slice(characters)) lines.push(line.slice(0, characters));
+    const longer = line === '' ? word : `${line} ${word}`;
+    const fits = breakWord(longer, columns).length === 1;
+    if (!fits && line !== '') lines.push(line);
+    const pieces = fits ? [longer] : breakWord(word, columns);
+    lines.push(...pieces.slice(0, -1));
+    line = pieces.at(-1) ?? '';
   }
   return [...lines, line];
+}
+
+/** Breaks text into pieces of at most so many columns, or of one character. Returns at least one piece. */
+function breakWord(text: string, columns: number): string[] {
+  const pieces: string[] = [];
+  let piece = '';
+  let taken = 0;
+  for (const character of text) {
+    const more = columnsOf(character);
+    if (taken + more > columns && piece !== '') {
+      pieces.push(piece);
+      piece = '';
+      taken = 0;
+    }
+    piece += character;
+    taken += more;
+  }
+  return [...pieces, piece];
 }
 
 /** The message of what was thrown. An error of several addresses has a code and no message. */

@@ -12,7 +12,7 @@ import {
   UsageError,
 } from './arguments.js';
 import { attemptRows } from './rows.js';
-import { securedHelp, securedOptions, toCallbackOptions, unauthorizedHint } from './secured.js';
+import { securedHelp, securedOptions, toCallbackOptions, toHint } from './secured.js';
 import { jsonLine, paint, print } from './terminal.js';
 import { judgeAttempts } from './verdict.js';
 
@@ -84,7 +84,8 @@ export async function run(args: readonly string[]): Promise<number> {
   if (json) {
     print(jsonLine({ type: 'result', scenario, attempts: attempts.length, acknowledged, ...verdict }));
   } else {
-    if (attempts.some(({ answer }) => 'status' in answer && answer.status === 401)) print(unauthorizedHint);
+    const last = attempts.at(-1);
+    if (!verdict.passed && last !== undefined) print(toHint(last.answer, last.reason));
     print(`${verdict.passed ? paint('green', 'Passed.') : paint('red', 'Not passed.')} ${verdict.because}\n`);
   }
   return verdict.passed ? 0 : 1;

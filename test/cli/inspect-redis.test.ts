@@ -5,7 +5,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
 import { startLossyProxy } from '../support/lossy-proxy.js';
 import { startRedisCluster, type RedisCluster } from '../support/redis.js';
-import { folderWith, inspect } from './inspect-support.js';
+import { folderOf, folderWith, inspect } from './inspect-support.js';
 import { objects } from './support.js';
 
 // Each command is a process of its own, which takes seconds on a busy machine.
@@ -17,58 +17,54 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.stop());
 
-const readRecord = async (id: string, redisUrl: string, cwd: string): Promise<unknown> => {
-  const { out } = await inspect({ REDIS_URL: redisUrl }, [id, '--json'], { cwd });
-  return (objects(out)[0] as { record: unknown }).record;
-};
-
-/** The URL of a proxy before a node of the Cluster. It serves this many connections, and never replies to the others. */
-async function startSilent({ served }: { served: number }): Promise<string> {
-  const proxy = await startLossyProxy(cluster.servers[0]?.port ?? expect.fail());
-  onTestFinished(() => proxy.close());
-  proxy.fallSilent(served);
-  return `redis://127.0.0.1:${proxy.port}`;
+async function settle(count: number): Promise<string[]> {
+  const client = new Cluster([...cluster.nodes]);
+  onTestFinished(() => {
+    client.disconnect();
+  });
+  const receiver = receiverOf({ store: redisStore(client) });
+  const callbacks = Array.from({ length: count }, () => transferSucceeded());
+  for (const callback of callbacks) await receiver.receive(callback);
+  return callbacks.map(({ data }) => data.id);
 }
 
-describe.each(['ioredis', 'iovalkey', 'redis'])('with %s', (name) => {
-  test('inspect reads the records of every node of a Cluster', async () => {
-    // The rights that docs/stores.md lists.
-    const rights = '+set +get +del +pexpire +eval +info +cluster|slots +cluster|info'.split(' ');
-    for (const server of cluster.servers) {
-      await server.command('ACL', 'SETUSER', 'payouts', 'on', '>pass@word', '~transfer-callbacks:*', ...rights);
-    }
-    const client = new Cluster([...cluster.nodes]);
-    onTestFinished(() => {
-      client.disconnect();
-    });
-    const receiver = receiverOf({ store: redisStore(client) });
-    const callbacks = Array.from({ length: 6 }, () => transferSucceeded());
-    for (const callback of callbacks) await receiver.receive(callback);
-    const url = cluster.servers[0]?.url.replace('//', '//payouts:pass%40word@') ?? expect.fail();
-    const cwd = await folderWith(name);
-    const records = await Promise.all(callbacks.map(({ data }) => readRecord(data.id, url, cwd)));
-    expect(records).toEqual(records.map(() => expect.objectContaining({ state: 'settled' }) as unknown));
-  });
-
-  test('inspect does not wait for a Redis that never replies', async () => {
-    const url = await startSilent({ served: 0 });
-    expect(await readRecord('any', url, await folderWith(name))).toEqual({
-      state: 'unread',
-      error: expect.stringContaining('did not reply within 5000 ms') as unknown,
-    });
-  });
-
-  test('inspect does not wait for a Cluster that stops replying', async () => {
-    const url = await startSilent({ served: 1 });
-    expect(await readRecord('any', url, await folderWith(name))).toMatchObject({ state: 'unread' });
-  });
+test('inspect reads the records of a Cluster with the store of the app', async () => {
+  const ids = await settle(6);
+  const cwd = await folderOf(`
+    import { Cluster } from 'ioredis';
+    import { redisStore } from 'transfer-callbacks';
+    export const store = redisStore(new Cluster(${JSON.stringify(cluster.nodes)}));
+  `);
+  const { code, out } = await inspect({}, ['--json'], { cwd, stdin: ids.join('\n') });
+  expect(code).toBe(3);
+  expect((objects(out) as { record: { state: string } }[]).map(({ record }) => record.state)).toEqual(
+    // Of the service nothing is known: after five the others are not tried.
+    ids.slice(0, 5).map(() => 'settled'),
+  );
 });
 
-test('inspect ends although a node of the Cluster is down', async () => {
-  await cluster.servers[2]?.kill();
-  const url = cluster.servers[0]?.url ?? expect.fail();
-  const folders = await Promise.all(['ioredis', 'iovalkey', 'redis'].map(folderWith));
-  const results = await Promise.all(folders.map((cwd) => inspect({ REDIS_URL: url }, ['any', '--json'], { cwd })));
-  // There is no service: nothing can be concluded.
-  expect(results.map(({ code }) => code)).toEqual([3, 3, 3]);
+describe.each(['ioredis', 'iovalkey', 'redis'])('with %s', (name) => {
+  test('inspect of one node of a Cluster tells what to do instead', async () => {
+    const ids = await settle(6);
+    const cwd = await folderWith(name);
+    const results = await Promise.all(
+      ids.map((id) => inspect({ REDIS_URL: cluster.servers[0]?.url ?? '' }, [id], { cwd })),
+    );
+    const printed = results.map(({ out }) => out.replaceAll(/\n {12}/g, ' ')).join('');
+    expect(printed).toMatch(
+      /record {4}Redis at 127\.0\.0\.1:\d+: .*MOVED .* It is a node of a Cluster: see --config in the help\./,
+    );
+    expect(results.map(({ code }) => code)).toEqual(ids.map(() => 3));
+  });
+
+  test('inspect does not wait for a Redis that never replies, and names it', async () => {
+    const proxy = await startLossyProxy(cluster.servers[0]?.port ?? expect.fail());
+    onTestFinished(() => proxy.close());
+    proxy.fallSilent(0);
+    const { out } = await inspect({ REDIS_URL: `redis://127.0.0.1:${proxy.port}` }, ['any', '--json'], {
+      cwd: await folderWith(name),
+    });
+    const error = `Redis at 127.0.0.1:${proxy.port}: The store did not reply within 10000 ms.`;
+    expect(objects(out)).toMatchObject([{ record: { state: 'unread', error } }]);
+  });
 });

@@ -4,7 +4,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { freePort } from '../support/port.js';
 import type { PostgresServer } from '../support/postgres.js';
 import type { RedisServer } from '../support/redis.js';
-import { connectRedis, folderWith, inspect, startApp, startServers } from './inspect-support.js';
+import { breakDriver, connectRedis, folderOf, folderWith, inspect, startApp, startServers } from './inspect-support.js';
 import { objects } from './support.js';
 
 // Each command is a process of its own, which takes seconds on a busy machine.
@@ -21,66 +21,77 @@ afterAll(async () => {
   await Promise.all([redis.stop(), postgres.stop()]);
 });
 
-describe('the store', () => {
-  test('of Redis is read with the prefix that is given', async () => {
+const stateOf = (out: string): string => (objects(out)[0] as { record: { state: string } }).record.state;
+
+describe('without a configuration file', () => {
+  test.each(['ioredis', 'iovalkey', 'redis'])(
+    'the Redis is read with the %s of the working directory',
+    async (name) => {
+      const cwd = await folderWith(name);
+      const callback = transferSucceeded();
+      const app = await startApp(redisStore(connectRedis(redis)));
+      await app.receiver.receive(callback);
+      const { out } = await inspect({ REDIS_URL: `${redis.url}/0` }, [callback.data.id, '--json'], { cwd });
+      expect(stateOf(out)).toBe('settled');
+      const elsewhere = await inspect({ REDIS_URL: `${redis.url}/99` }, ['any'], { cwd });
+      expect(elsewhere).toMatchObject({ code: 3, err: '' });
+      expect(elsewhere.out).toContain(': ERR DB index is out of range\n');
+      const down = await inspect({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` }, ['any'], { cwd });
+      expect(down).toMatchObject({ code: 3, out: expect.stringContaining('ECONNREFUSED') as string });
+    },
+  );
+
+  test('the PostgreSQL is found by its URL or by the PG variables, and warns of nothing', async () => {
     const callback = transferSucceeded();
-    const app = await startApp(redisStore(connectRedis(redis), { prefix: 'merchant:' }));
+    const app = await startApp(postgresStore(postgres.pool()));
     await app.receiver.receive(callback);
-    const { id } = callback.data;
-    const results = [
-      await inspect({}, [id, '--json', '--redis', redis.url, '--prefix', 'merchant:']),
-      await inspect({}, [id, '--json', '--redis', redis.url]),
-    ].map(({ out }) => (objects(out)[0] as { record: { state: string } }).record.state);
-    expect(results).toEqual(['settled', 'free']);
+    const { hostname, port, username, password, pathname } = new URL(postgres.url);
+    const variables = { PGHOST: hostname, PGPORT: port, PGUSER: username, PGPASSWORD: password };
+    for (const env of [{ DATABASE_URL: postgres.url }, { ...variables, PGDATABASE: pathname.slice(1) }]) {
+      const { out, err } = await inspect(env, [callback.data.id, '--json']);
+      expect([stateOf(out), err]).toEqual(['settled', '']);
+    }
+    const { code, err } = await inspect({ DATABASE_URL: `${postgres.url}?sslmode=require` }, ['any']);
+    expect([code, err]).toEqual([3, '']);
   });
 
-  test('of PostgreSQL is read from the table and schema that are given', async () => {
-    const pool = postgres.pool();
-    await pool.query('CREATE SCHEMA merchant');
-    const store = postgresStore(pool, { schema: 'merchant', table: 'handled' });
-    await store.migrate();
-    const callback = transferSucceeded();
-    const app = await startApp(store);
-    await app.receiver.receive(callback);
-    const names = ['--schema', 'merchant', '--table', 'handled'];
-    const { code, out } = await inspect({ DATABASE_URL: postgres.url }, [callback.data.id, '--json', ...names]);
-    expect(code).toBe(3);
-    expect(objects(out)).toMatchObject([{ verdict: 'undecided', record: { state: 'settled' } }]);
+  test('a database of another kind is no store', async () => {
+    const env = { REDIS_URL: redis.url, DATABASE_URL: 'mysql://127.0.0.1/app' };
+    expect((await inspect(env, ['any'])).out).toContain('\n  record    none\n');
   });
 
-  test('is chosen with --store where the environment has both, and a database of another kind is no store', async () => {
-    const both = { REDIS_URL: redis.url, DATABASE_URL: postgres.url };
-    const results = await Promise.all([
-      inspect(both, ['any']),
-      inspect(both, ['any', '--store', 'postgres']),
-      inspect(both, ['any', '--redis', redis.url]),
-      inspect({ ...both, DATABASE_URL: 'mysql://127.0.0.1/app' }, ['any']),
-    ]);
-    expect(results.map(({ code }) => code)).toEqual([2, 3, 3, 3]);
-    expect(results[0].err).toContain('Expected --store redis or --store postgres');
-    for (const { out } of results.slice(1)) expect(out).toContain('\n  record    none\n');
+  test.each<[string, Record<string, string>]>([
+    ['Expected TRANSFER_SERVICE_URL, REDIS_URL or DATABASE_URL in the environment.', {}],
+    ['REDIS_URL and DATABASE_URL or PGHOST are set', { REDIS_URL: 'redis://h', DATABASE_URL: 'postgres://h/hidden' }],
+    ['REDIS_URL and DATABASE_URL or PGHOST are set', { REDIS_URL: 'redis://h', PGDATABASE: 'hidden' }],
+    ...['hidden:6379', 'unix:///hidden', '"redis://:hidden@h"', 'redis://:hid#den@h/hidden/x', 'valkey://hidden'].map(
+      (url): [string, Record<string, string>] => ['REDIS_URL is set, but is no redis://', { REDIS_URL: url }],
+    ),
+    ['that ends in a database number. In a password, # and / are', { REDIS_URL: 'redis://:hidden@h/cache' }],
+    ['DATABASE_URL is set, but is no postgres:// URL', { DATABASE_URL: 'host=h password=hidden' }],
+  ])('%s: the error shows the file to write, and no value', async (message, env) => {
+    const { code, out, err } = await inspect(env, ['any']);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toContain(message);
+    expect(err).toContain('\nExport what your app uses from transfer-callbacks.config.js, for example:\n');
+    expect(err).not.toContain('hidden');
   });
 
-  test.each(['ioredis', 'iovalkey', 'redis'])('is read with the %s of the working directory', async (name) => {
-    const cwd = await folderWith(name);
-    const callback = transferSucceeded();
-    const app = await startApp(redisStore(connectRedis(redis)));
-    await app.receiver.receive(callback);
-    const { out } = await inspect({ REDIS_URL: redis.url }, [callback.data.id, '--json'], { cwd });
-    expect(objects(out)).toMatchObject([{ record: { state: 'settled' } }]);
-    const down = await inspect({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` }, ['any'], { cwd });
-    expect(down.code).toBe(3);
-    expect(down.out).toContain('ECONNREFUSED');
-  });
-
-  test('needs a driver, and says which', async () => {
+  test('a driver that is missing or cannot be loaded is named, and the service is shown', async () => {
     const cwd = await folderWith(undefined);
-    const results = await Promise.all([
-      inspect({ REDIS_URL: redis.url }, ['any'], { cwd }),
-      inspect({ DATABASE_URL: postgres.url }, ['any'], { cwd }),
-    ]);
-    expect(results.map(({ code }) => code)).toEqual([2, 2]);
-    expect(results[0].err).toContain('Expected ioredis, iovalkey, redis to be installed in ');
-    expect(results[1].err).toContain('Expected pg to be installed in ');
+    const app = await startApp(redisStore(connectRedis(redis)));
+    await app.transfer('success-1');
+    const missing = await inspect({ ...app.env, REDIS_URL: redis.url }, ['success-1'], { cwd });
+    expect(missing).toMatchObject({ code: 3, err: '' });
+    expect(missing.out.replaceAll(/\n {12}/g, ' ')).toMatch(
+      /service {3}SUCCESS .*\n {2}record {4}Redis at .*: none of ioredis, iovalkey, redis is installed in /,
+    );
+    const broken = await folderOf('', 'unused.mjs');
+    await breakDriver(broken, 'pg');
+    const unloadable = await inspect({ DATABASE_URL: postgres.url }, ['any'], { cwd: broken });
+    expect(unloadable).toMatchObject({ code: 3, err: '' });
+    expect(unloadable.out.replaceAll(/\n {12}/g, ' ')).toMatch(
+      /record {4}PostgreSQL at .*: pg cannot be loaded: the native module is missing\n/,
+    );
   });
 });

@@ -1,8 +1,8 @@
-import { mkdtemp, mkdir, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
-import { onTestFinished } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import {
   postgresStore,
   transferCallbackListener,
@@ -11,6 +11,7 @@ import {
 } from 'transfer-callbacks';
 import { transferClient } from 'transfer-callbacks/client';
 import { startSandbox } from '../sandbox/support.js';
+import { keepRecords } from '../support/kept.js';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { serve } from '../support/serve.js';
@@ -45,6 +46,8 @@ export async function startApp(store: CallbackStore<unknown>) {
   return {
     receiver,
     baseUrl: sandbox.baseUrl,
+    /** Waits until the store tells since when it keeps records. */
+    keep: () => keepRecords(receiver),
     env: {
       TRANSFER_SERVICE_URL: sandbox.baseUrl,
       TRANSFER_API_KEY: 'sandbox-key',
@@ -62,6 +65,21 @@ export async function startApp(store: CallbackStore<unknown>) {
 export const inspect = (env: Pod, args: readonly string[], surroundings: Surroundings = {}) =>
   start(['inspect', ...args], { ...surroundings, env: { NO_COLOR: '1', ...env } }).ended;
 
+/**
+ * Makes the folder of an app with this `transfer-callbacks.config` file, in which `transfer-callbacks` is what this run
+ * has built. Returns its path.
+ */
+export async function folderOf(config: string, name = 'transfer-callbacks.config.mjs'): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-app-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+  const built = config.replaceAll(/'transfer-callbacks(?:\/(\w+))?'/g, (_, entry: string | undefined) =>
+    JSON.stringify(join(dirname(inject('cli')), `${entry ?? 'index'}.js`)),
+  );
+  await writeFile(join(folder, name), built);
+  return folder;
+}
+
 /** Makes a folder that has only this package of all that this repository has. */
 export async function folderWith(name: string | undefined): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-inspect-'));
@@ -69,4 +87,12 @@ export async function folderWith(name: string | undefined): Promise<string> {
   await mkdir(join(folder, 'node_modules'));
   if (name !== undefined) await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
   return folder;
+}
+
+/** Replaces the packages of an app's folder by one that throws while it is loaded. */
+export async function breakDriver(folder: string, name: string): Promise<void> {
+  const modules = join(folder, 'node_modules');
+  await rm(modules);
+  await mkdir(join(modules, name), { recursive: true });
+  await writeFile(join(modules, name, 'index.js'), 'throw new Error("the native module is missing");');
 }

@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { postgresStore, redisStore, type CallbackStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { startMerchant } from '../sandbox/support.js';
 import { freePort } from '../support/port.js';
 import type { PostgresServer } from '../support/postgres.js';
 import type { RedisServer } from '../support/redis.js';
+import { serve } from '../support/serve.js';
 import { connectRedis, inspect, startApp, startServers, type Pod } from './inspect-support.js';
-import { longestLine, objects } from './support.js';
+import { longestLine, objects, start } from './support.js';
 
 // Each command is a process of its own, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
@@ -46,6 +47,8 @@ test.each(Object.entries(stores))(
     const { store, env } = open();
     const app = await startApp(store);
     const { url: elsewhere } = await startMerchant();
+    await app.transfer('no-callback-early');
+    await app.keep();
     const claimed = await app.transfer('no-callback-claimed');
     await app.transfer('query-lags-open', elsewhere);
     await app.transfer('success-handled');
@@ -56,7 +59,7 @@ test.each(Object.entries(stores))(
     const forged = transferSucceeded();
     await app.receiver.receive(forged);
     await app.receiver.receive(transferFailed({ id: contradicted, externalId: 'no-callback-conflict', amount: 250 }));
-    const terms = { fingerprint: 'any', leaseMs: 300_000, retentionMs: 300_000, event: '', externalId: '' };
+    const terms = { fingerprint: 'any', leaseMs: 300_000, retentionMs: 604_800_000, event: '', externalId: '' };
     const claim = await store.claim(claimed, { token: new Date().toISOString() + '/payouts-7f9c/41/k3-17', ...terms });
     const rows: [readonly string[], string, number][] = [
       [['query-lags-open'], 'open', 0],
@@ -64,12 +67,12 @@ test.each(Object.entries(stores))(
       [['success-handled'], 'handled', 0],
       [[handled], 'handled', 0],
       [['no-callback-missed'], 'missed', 1],
-      [['no-callback-missed', '--retention', '1'], 'missed_or_forgotten', 1],
+      [['no-callback-early'], 'missed_or_forgotten', 1],
       [['no-callback-conflict'], 'conflict', 1],
       [['query-lags-unfounded'], 'unfounded', 1],
       [[forged.data.id], 'unfounded', 1],
       [['unheard-of'], 'unknown', 1],
-      [['success-handled', '--service', `http://127.0.0.1:${await freePort()}`], 'undecided', 3],
+      [['a/b'], 'undecided', 3],
     ];
     const found = await verdicts(
       { ...app.env, ...env },
@@ -90,6 +93,7 @@ describe('the output', () => {
 
   test('of a missed callback says what to do in 80 columns, with the command to copy', async () => {
     const app = await startApp(redisStore(connectRedis(redis)));
+    await app.keep();
     await app.transfer('no-callback-1');
     const env = { ...app.env, REDIS_URL: redis.url };
     const { code, out, err } = await inspect(env, ['no-callback-1'], { terminal: true });
@@ -100,12 +104,12 @@ describe('the output', () => {
       '  id        ID',
       '  service   SUCCESS since TIME',
       '  record    none',
-      '  verdict   missed: The transfer is final, and no delivery has succeeded.',
+      '  verdict   missed: The transfer is final, and no success is recorded.',
       '  next      Your next reconciliation handles it. To have it handled now,',
-      '            reconcile or resend this transfer. Both use the record, so the',
-      '            handler does not run twice.',
+      '            reconcile or resend this transfer. Both use the record: unless the',
+      '            store has lost some, the handler does not run twice.',
       '',
-      '  npx transfer-callbacks resend no-callback-1 --to CALLBACK_URL',
+      '  npx --no transfer-callbacks resend --to-env CALLBACK_URL no-callback-1',
       '',
     ]);
     expect(longestLine(out)).toBeLessThanOrEqual(80);
@@ -129,16 +133,68 @@ describe('the output', () => {
     await store.claim('held', { token, fingerprint: 'any', leaseMs: 60_000, retentionMs: 300_000 });
     const { code, out } = await inspect({ REDIS_URL: redis.url }, ['held']);
     expect(code).toBe(0);
-    expect(out).toContain('  service   not asked: TRANSFER_SERVICE_URL is not set\n');
+    expect(out).toContain('  service   not asked: there is no client\n');
     expect(out).toMatch(/\n {2}record {4}claimed since \S+ \S+ UTC, \d+ s ago, lease left \d+ s\n/);
     expect(out).toMatch(/\n {12}by .*payouts-7f9c.*41\n/);
     expect(out.replaceAll(/\n {12}/g, '')).toContain(token);
     expect(out).toMatch(/\n {2}verdict {3}in_progress: A delivery is being handled by .*payouts-7f9c/);
   });
 
+  test('fits every terminal of 1 to 200 columns', async () => {
+    const env = { REDIS_URL: redis.url, TRANSFER_SERVICE_URL: 'http://127.0.0.1:1' };
+    const keys = { TRANSFER_API_KEY: 'k', TRANSFER_API_SECRET: 's' };
+    for (const columns of [1, 11, 12, 13, 19, 20, 40, 200]) {
+      const surroundings = { terminal: true, env: { ...env, ...keys, TERMINAL_COLUMNS: String(columns) } };
+      const { code, out } = await inspect(surroundings.env, ['付款-付款-付款-付款-😀'], surroundings);
+      expect(code).toBe(3);
+      const widest = Math.max(...out.split('\n').map((line) => line.replaceAll(/[付款😀]/gu, '__').length));
+      expect([columns, widest]).toEqual([columns, Math.min(widest, Math.max(20, columns))]);
+    }
+  });
+
+  test('of many transfers is a line each, with the exit code of the worst', async () => {
+    const app = await startApp(redisStore(connectRedis(redis)));
+    await app.keep();
+    for (const externalId of ['success-1', 'no-callback-2']) await app.transfer(externalId);
+    const stdin = 'success-1\n\n  no-callback-2 \n-dash\n';
+    const env = { ...app.env, REDIS_URL: redis.url };
+    const { code, out, err } = await inspect(env, [], { stdin });
+    expect([code, err]).toEqual([1, '']);
+    expect(out.split('\n')).toEqual([
+      'handled              success-1  250 XAF  mobile_money  MTN',
+      'missed               no-callback-2  250 XAF  mobile_money  MTN',
+      'unknown              -dash',
+      '',
+    ]);
+    const json = await inspect(env, ['--json'], { stdin: 'success-1\n' });
+    expect(json.code).toBe(0);
+    expect(objects(json.out)).toMatchObject([{ verdict: 'handled', id: 'success-1' }]);
+  });
+
+  test('of many transfers ends after five in a row of which nothing can be concluded', async () => {
+    const stdin = ['a', 'b', 'c', 'd', 'e', 'f'].join('\n');
+    const { code, out, err } = await inspect({ REDIS_URL: redis.url }, [], { stdin });
+    expect(code).toBe(3);
+    expect(out.trim().split('\n')).toHaveLength(5);
+    expect(err).toBe(
+      'Stopped after e: Nothing can be concluded: the service was not read. Inspect it again when both can be read. ' +
+        'Until then the record is that of the given id, and counts only if that is the id of the service.\n',
+    );
+  });
+
+  test('tells after three seconds that the service is waited for', async () => {
+    const { url, close } = await serve(() => undefined);
+    onTestFinished(close);
+    const env = { TRANSFER_SERVICE_URL: url, TRANSFER_API_KEY: 'k', TRANSFER_API_SECRET: 's', NO_COLOR: '1' };
+    const { said, child } = start(['inspect', 'a'], { env });
+    await vi.waitUntil(() => said.err !== '', { timeout: 60_000 });
+    expect(said.err).toBe(`Still waiting for ${new URL(url).origin}, which is asked up to 3 times.\n`);
+    child.kill();
+  });
+
   test('of an id from elsewhere rewrites no terminal', async () => {
     const { out } = await inspect({ REDIS_URL: redis.url }, ['odd\u001b[2J']);
-    expect(out.split('\n')[0]).toBe('odd?[2J');
+    expect(out.split('\n')[0]).toBe(String.raw`odd\u{1b}[2J`);
   });
 });
 
@@ -175,6 +231,6 @@ describe('one half alone', () => {
     const env = { ...app.env, TRANSFER_API_KEY: 'another-key', REDIS_URL: redis.url };
     const { code, out } = await inspect(env, [id]);
     expect(code).toBe(3);
-    expect(out).toMatch(/\n {2}service {3}The service refused: 400.*\n {2}record {4}handled/);
+    expect(out).toMatch(/\n {2}service {3}The service at \S+ refused: 400[^]*\n {2}record {4}handled/);
   });
 });

@@ -45,7 +45,7 @@ test('in a pipe reconcile prints one object per transfer, and a summary', async 
     },
     expect.objectContaining({ asked: 'failed-1', state: 'final', status: 'FAILED' }),
     expect.objectContaining({ asked: 'open-1', state: 'open', status: 'PENDING' }),
-    { type: 'summary', final: 2, open: 1, unknown: 0, error: 0, notRead: 0 },
+    { type: 'summary', final: 2, open: 1, notRead: 0 },
   ]);
 });
 
@@ -63,16 +63,16 @@ test('unknown transfers and ids that cannot be asked for are told apart, with ex
   expect(code).toBe(1);
   expect(objects(out)).toMatchObject([
     { asked: 'nobody', state: 'unknown' },
-    { asked: 'a/b', state: 'error', code: 'INVALID_ID' },
+    { asked: 'a/b', state: 'failed', code: 'INVALID_ID' },
     { asked: 'success-1', state: 'final' },
-    { final: 1, open: 0, unknown: 1, error: 1, notRead: 0 },
+    { final: 1, unknown: 1, failed: 1, notRead: 0 },
   ]);
 });
 
 test('ids that cannot be asked for are no run of failures', async () => {
   const { baseUrl } = await startService();
-  const { out } = await reconcile(baseUrl, [...Array.from({ length: 6 }, (_, index) => `a/${index}`), 'success-1']);
-  expect(objects(out).at(-1)).toMatchObject({ final: 1, error: 6, notRead: 0 });
+  const { out } = await reconcile(baseUrl, [...Array.from({ length: 11 }, (_, index) => `a/${index}`), 'success-1']);
+  expect(objects(out).at(-1)).toMatchObject({ final: 1, failed: 11, notRead: 0 });
 });
 
 test('on a terminal reconcile prints a row for each in 80 columns, and a progress line', async () => {
@@ -81,15 +81,15 @@ test('on a terminal reconcile prints a row for each in 80 columns, and a progres
   const { code, out, err } = await reconcile(baseUrl, ids, { terminal: true, env: { NO_COLOR: '1' } });
   expect(code).toBe(1);
   expect(out.split('\n')).toEqual([
-    'final    success-1  SUCCESS  250 XAF  2026-01-15T10:30:01.000Z',
-    'open     open-1  PENDING  15000 XAF',
-    expect.stringMatching(/^error {4}nobody\?\[2J {2}An id is 1 to 255 characters/),
-    expect.stringMatching(/^unknown {2}x+…$/),
-    '1 final, 1 open, 1 unknown, 1 failed',
+    'final      success-1  SUCCESS  250 XAF  2026-01-15T10:30:01.000Z',
+    'open       open-1  PENDING  15000 XAF',
+    expect.stringMatching(/^failed {5}nobody\\u\{1b\}\[2J {2}An id is 1 to 255 characters/),
+    expect.stringMatching(/^unknown {4}x+…$/),
+    '1 final, 1 open, 1 failed, 1 unknown',
     '',
   ]);
   expect(longestLine(out)).toBeLessThanOrEqual(80);
-  expect(err).toContain('\r\u001b[K2 of 4: 1 final, 1 open, 0 unknown, 0 failed, 2 not read');
+  expect(err).toContain('\r\u001b[K2 of 4: 1 final, 1 open, 2 not read');
   expect(err.endsWith('\r\u001b[K')).toBe(true);
 });
 
@@ -102,25 +102,24 @@ test('with --json reconcile prints JSON on a terminal, too', async () => {
 describe('a service that does not serve is left alone:', () => {
   const ids = Array.from({ length: 20 }, (_, index) => `payout-${index}`);
 
-  test('reconcile stops after 5 refusals in a row, and counts the rest as not read', async () => {
+  test('reconcile stops after 10 refusals in a row, and counts the rest as not read', async () => {
     const { url, asked } = await startBrokenService(400);
     const { code, out } = await reconcile(url, ids);
-    expect([code, asked.length]).toEqual([1, 5]);
-    expect(objects(out).at(-1)).toEqual({
-      ...{ type: 'summary', final: 0, open: 0, unknown: 0, error: 5, notRead: 15 },
-      stopped: expect.stringContaining('5 failures in a row. The service refused: 400') as string,
-    });
+    expect([code, asked.length]).toEqual([1, 10]);
+    expect(objects(out).at(-1)).toEqual({ type: 'summary', failed: 10, notRead: 10, stopped: 'refused' });
   });
 
   test('reconcile stops when the service asks to wait for longer than a minute', async () => {
     const { url, asked } = await startBrokenService(503, { 'Retry-After': '3600' });
     const { code, out } = await reconcile(url, ids);
     expect([code, asked.length]).toEqual([1, 1]);
-    expect(objects(out).at(-1)).toMatchObject({
-      error: 1,
-      notRead: 19,
-      stopped: 'The service asks to wait for 3600 s.',
-    });
+    expect(objects(out).at(-1)).toMatchObject({ failed: 1, notRead: 19, stopped: 'unavailable' });
+  });
+
+  test('on a terminal reconcile says why it stopped', async () => {
+    const { url } = await startBrokenService(503, { 'Retry-After': '3600' });
+    const { out } = await reconcile(url, ids, { terminal: true, env: { NO_COLOR: '1' } });
+    expect(out).toMatch(/\nStopped: unavailable\n1 failed, 19 not read\n$/);
   });
 
   test('reconcile waits for as long as the service asks', async () => {
@@ -132,11 +131,18 @@ describe('a service that does not serve is left alone:', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(5_000);
   });
 
-  test('reconcile stops when nobody listens, and prints no secret', async () => {
+  test('reconcile names the address where nobody listens, and prints no secret', async () => {
     const env = { TRANSFER_API_SECRET: 'the-hidden-secret' };
-    const { code, out, err } = await reconcile(`http://127.0.0.1:${await freePort()}`, ids, { env });
+    const address = `http://127.0.0.1:${await freePort()}`;
+    const { code, out, err } = await reconcile(address, ['payout-1'], { env });
     expect(code).toBe(1);
-    expect(objects(out).at(-1)).toMatchObject({ error: 5, notRead: 15 });
+    expect(objects(out)[0]).toMatchObject({ message: expect.stringContaining(`from ${address}: `) as string });
     expect(out + err).not.toContain('the-hidden-secret');
   });
+});
+
+test('no ids are a mistake, such as a query that has failed before the pipe', async () => {
+  const { code, out, err } = await reconcile('http://127.0.0.1:1', ['', '  ']);
+  expect([code, out]).toEqual([2, '']);
+  expect(err).toBe('transfer-callbacks: Expected ids on standard input, one per line, got none.\n');
 });

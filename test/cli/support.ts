@@ -27,6 +27,8 @@ const unset = {
   TRANSFER_API_SECRET: undefined,
   REDIS_URL: undefined,
   DATABASE_URL: undefined,
+  PGHOST: undefined,
+  PGDATABASE: undefined,
 };
 
 /** Starts the command line as a process. */
@@ -42,7 +44,10 @@ export function start(args: readonly string[], { env, terminal = false, stdin = 
   const said = { out: '', err: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (said.out += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said.err += text));
-  const ended = once(child, 'close').then(([code]: unknown[]) => ({ code, ...said }));
+  // On a busy machine every service is slow.
+  const ended = once(child, 'close').then(([code]: unknown[]) => {
+    return { code, out: said.out, err: said.err.replaceAll(/^Still waiting for .*\n/gm, '') };
+  });
   return { child, said, ended };
 }
 

@@ -94,7 +94,7 @@ describe('the rows', () => {
     expect([code, err]).toEqual([0, '']);
     expect(out.replace(/\d+ ms/g, 'N ms').split('\n')).toEqual([
       '   0 s  burst-1  transfer.failed  7 XAF  attempt 1',
-      '        ← 503  N ms  Not?[2Jnow  next in 30 s',
+      String.raw`        ← 503  N ms  Not\u{1b}[2Jnow  next in 30 s`,
       '  30 s  burst-1  transfer.failed  7 XAF  attempt 2',
       '        ← 200  N ms  processed',
       'Passed. The callback was acknowledged at attempt 2.',
