@@ -8,8 +8,11 @@ import { longMs, runCheck } from './store-round.js';
 export interface InspectionCheck {
   /** A sentence about the store. */
   readonly title: string;
-  /** Rejects if the store does otherwise. The message tells what the store did. */
-  readonly check: (store: InspectableStore<unknown>) => Promise<void>;
+  /**
+   * Rejects if the store does otherwise. The message tells what the store did. With `other`, a second object on the
+   * same data, deliveries claim through the two in turn, and `other` reads and forgets.
+   */
+  readonly check: (store: InspectableStore<unknown>, other?: InspectableStore<unknown>) => Promise<void>;
 }
 
 /** A check before it is bound to a store. */
@@ -32,6 +35,6 @@ export interface WrittenInspectionCheck {
 export const inspectionContract: readonly InspectionCheck[] = [...readChecks, ...forgetChecks].map(
   ({ title, leaseMs = longMs, check: run }) => ({
     title,
-    check: (store) => runCheck((length) => new InspectionRound(store, length), leaseMs, run),
+    check: (store, other = store) => runCheck((length) => new InspectionRound(store, other, length), leaseMs, run),
   }),
 );

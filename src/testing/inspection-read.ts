@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
-import { deliveryNames } from '../core/delivery.js';
 import type { WrittenInspectionCheck } from './inspection-contract.js';
 import { assertBetween } from './inspection-round.js';
 import { longMs } from './store-round.js';
-
-const nameDelivery = deliveryNames();
 
 /** Checks of `read`. */
 export const readChecks: readonly WrittenInspectionCheck[] = [
@@ -26,9 +23,9 @@ export const readChecks: readonly WrittenInspectionCheck[] = [
   {
     title: 'a claimed callback is read as claimed, and the delivery, lease and time that are shown belong to its claim',
     async check(round) {
-      for (const token of [nameDelivery(), 'another-form']) {
+      for (const token of [round.token('a'), 'another-form']) {
         const claimedAt = Date.now();
-        const held = await round.lease(token);
+        const held = await round.lease('a', { token });
         assert.equal((await round.claim('another')).state, 'in_progress');
         const record = await round.read();
         const elapsedMs = Date.now() - claimedAt;
@@ -48,10 +45,10 @@ export const readChecks: readonly WrittenInspectionCheck[] = [
   {
     title: 'a settled callback is read with the fingerprint of its claim, and with times that enclose the settling',
     async check(round) {
-      const token = nameDelivery();
+      const token = round.token('a');
       const fingerprint = '["SUCCESS",15000,"XAF","payout 1 付款 \\\\"\']';
       const claimedAt = Date.now();
-      const held = await round.lease(token, { fingerprint });
+      const held = await round.lease('a', { fingerprint });
       const settlingAt = Date.now();
       await held.settle();
       const record = await round.read();

@@ -7,40 +7,46 @@ const clockToleranceMs = 10_000;
 
 /** One run of a check that reads and forgets. */
 export class InspectionRound extends Round {
-  readonly #store: InspectableStore<unknown>;
+  readonly #reader: InspectableStore<unknown>;
 
-  constructor(store: InspectableStore<unknown>, leaseMs: number) {
-    super(store, leaseMs);
-    this.#store = store;
+  constructor(store: InspectableStore<unknown>, other: InspectableStore<unknown>, leaseMs: number) {
+    super(store, other, leaseMs);
+    this.#reader = other;
   }
 
   /** Reads the record of the callback. */
   read(): Promise<StoreRecord> {
-    return this.measure(() => this.#store.read(this.key));
+    return this.measure(() => this.#reader.read(this.key));
   }
 
   readHundred(): Promise<StoreRecord[]> {
     return Promise.all(Array.from({ length: 100 }, () => this.read()));
   }
 
-  /** Forgets the callback, by default as it was settled by `token`. */
-  forget(token: string, fingerprint = `facts of ${token}`): Promise<boolean> {
-    return this.measure(() => this.#store.forget(this.key, fingerprint));
+  /** Forgets the callback, by default as it was settled by `name`. */
+  forget(name: string, fingerprint = `facts of ${name}`): Promise<boolean> {
+    return this.measure(() => this.#reader.forget(this.key, fingerprint));
   }
 
   /** Claims and settles the callback. */
-  async settle(token: string, request: { retentionMs?: number } = {}): Promise<void> {
-    await (await this.lease(token, request)).settle();
+  async settle(name: string, request: { retentionMs?: number } = {}): Promise<void> {
+    await (await this.lease(name, request)).settle();
   }
 
   async assertFree(when: string): Promise<void> {
-    assert.deepEqual(await this.read(), { state: 'free' }, `${when} is not free`);
+    const record = await this.read();
+    assert.ok(record.state === 'free', `${when} is not free but ${record.state}`);
+    const { kept, ...rest } = record;
+    assert.deepEqual(rest, { state: 'free' });
+    if (kept === undefined) return;
+    assertBetween('kept.since', kept.since, 0, Date.now());
+    assert.ok(kept.retentionMs > 0, `\`kept.retentionMs\` is ${kept.retentionMs}`);
   }
 
-  async assertSettled(token: string, message: string): Promise<void> {
+  async assertSettled(name: string, message: string): Promise<void> {
     const record = await this.read();
     assert.ok(record.state === 'settled', `${message}: it is ${record.state}`);
-    assert.equal(record.fingerprint, `facts of ${token}`, message);
+    assert.equal(record.fingerprint, `facts of ${name}`, message);
   }
 
   /** Reads until the callback is free, which must be soon after `lengthMs`. The PostgreSQL store adds a second. */

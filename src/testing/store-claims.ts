@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import type { WrittenCheck } from './store-contract.js';
 
-/** A fingerprint as the receiver makes it, of 2 000 characters, with an externalId that needs escaping. */
-const longFingerprint = JSON.stringify(['SUCCESS', 15_000, 'XAF', `payout 00001${'é付😀"\\\''.repeat(218)}`]);
+/** Of 1 500 characters, with some that a database may refuse. */
+const externalId = `payout 00001 \0\ud800${'é付😀"\\\''.repeat(216)}`;
+/** As the receiver makes it, of 2 000 characters. */
+const fingerprint = JSON.stringify(['SUCCESS', 15_000, 'XAF', externalId]);
 
 /** Texts that databases may take for equal (by case, blanks, normal form or collation) or for their own syntax. */
 const keyEnds = ['a', 'A', 'a ', 'é', 'e\u0301', '😀', '😃', '付款', 'a:b', 'a b', '*', '{a}', "'; --"];
@@ -16,7 +18,7 @@ export const claimChecks: readonly WrittenCheck[] = [
       assert.deepEqual(
         states.filter((state) => state !== 'in_progress'),
         ['claimed'],
-        'of 50 concurrent claims one must be granted, and the others be in progress',
+        'of 50 concurrent claims, whose tokens differ in their last characters only, one must be granted, and the others be in progress',
       );
     },
   },
@@ -26,11 +28,11 @@ export const claimChecks: readonly WrittenCheck[] = [
       await round.lease('a');
       const again = await round.claim('a');
       assert.ok(again.state === 'claimed', 'the holder was refused its own claim');
-      assert.equal(
-        (await round.claim('b')).state,
-        'in_progress',
-        'while a claim is held, a claim with another token was not in progress',
-      );
+      for (const end of ['b', 'A']) {
+        const { state } = await round.claim(end);
+        const difference = `whose token differs in its last character only ("${end}" for "a")`;
+        assert.equal(state, 'in_progress', `while a claim is held, a claim ${difference} is ${state}, not in progress`);
+      }
       assert.deepEqual(await again.lease.settle(), { overlapped: false });
     },
   },
@@ -44,12 +46,19 @@ export const claimChecks: readonly WrittenCheck[] = [
     },
   },
   {
-    title: 'a renewal after the release is refused, and leaves the callback free',
+    title: 'after a release a renewal is refused, and the next claim is granted, and settled with its own facts',
     async check(round) {
       const held = await round.lease('a');
       await held.release();
       assert.equal(await held.renew(), false, 'a released lease was renewed');
-      assert.ok(await round.tryLease('b'), 'the renewal of a released lease took the callback');
+      const next = await round.tryLease('b');
+      assert.ok(next, 'the renewal of a released lease took the callback');
+      await next.settle();
+      assert.deepEqual(
+        await round.claim('c'),
+        { state: 'settled', fingerprint: 'facts of b' },
+        'a callback was settled with other facts than those of its claim',
+      );
     },
   },
   {
@@ -66,12 +75,13 @@ export const claimChecks: readonly WrittenCheck[] = [
     },
   },
   {
-    title: 'a fingerprint of 2 000 characters comes back unchanged',
+    title:
+      'an externalId of 1 500 characters of all kinds is accepted, and a fingerprint of 2 000 characters comes back unchanged',
     async check(round) {
-      await (await round.lease('a', { fingerprint: longFingerprint })).settle();
+      await (await round.lease('a', { fingerprint, externalId })).settle();
       const claim = await round.claim('b');
       assert.ok(claim.state === 'settled', `a settled callback is ${claim.state}`);
-      assert.equal(claim.fingerprint, longFingerprint);
+      assert.equal(claim.fingerprint, fingerprint);
     },
   },
   {
@@ -96,11 +106,12 @@ export const claimChecks: readonly WrittenCheck[] = [
     title: 'keys of up to 255 characters have separate records, whatever they contain',
     async check(round) {
       const { key } = round;
-      const long = (last: string): string => key.padEnd(254, 'x') + last;
+      // 255 code points, as the receiver counts: more in UTF-16, and more bytes.
+      const long = (last: string): string => key + '😀'.repeat(254 - key.length) + last;
       const keys = [...keyEnds.map((end) => `${key} ${end}`), ` ${key} a`, long('1'), long('2')];
       const leases = await Promise.all(
         keys.map(async (each) => {
-          const claim = await round.claim(`token-${keys.indexOf(each)}`, { key: each, fingerprint: each });
+          const claim = await round.claim(`caller-${keys.indexOf(each)}`, { key: each, fingerprint: each });
           assert.ok(claim.state === 'claimed', `the key ${JSON.stringify(each)} shares a record with another key`);
           return claim.lease;
         }),

@@ -8,8 +8,11 @@ import { longMs, Round, runCheck } from './store-round.js';
 export interface StoreCheck {
   /** A sentence about the store. */
   readonly title: string;
-  /** Rejects if the store does otherwise. The message tells what the store did. */
-  readonly check: (store: CallbackStore<unknown>) => Promise<void>;
+  /**
+   * Rejects if the store does otherwise. The message tells what the store did. With `other`, a second object on the
+   * same data, deliveries claim through the two in turn.
+   */
+  readonly check: (store: CallbackStore<unknown>, other?: CallbackStore<unknown>) => Promise<void>;
 }
 
 /** A check before it is bound to a store. */
@@ -24,18 +27,25 @@ export interface WrittenCheck {
  * Lists what every store must do, as checks for any test runner. A transactional store, whose `settle` commits, keeps
  * nothing of a late holder; every other store keeps its success.
  *
- *     for (const { title, check } of storeContract) test(title, () => check(store));
+ *     for (const { title, check } of storeContract) {
+ *       test(title, () => check(store));
+ *       test(`${title}, between two processes`, () => check(store, makeStore()));
+ *     }
  *
- * Each check uses new callbacks, and frees those that it has claimed; settled records last 30 s. A check takes up to
- * 5 s. Where a call of the store takes longer than 15 ms, or the machine is busy, a check that fails runs again with
- * longer leases before it rejects: allow a minute. At most 50 claims are made concurrently, and 16 held.
+ * A store that keeps claims or records within its process is caught with a second object only. Make it as another
+ * process would, with a client of its own. The checks never claim with one token through both objects.
  *
- * The checks wait no longer than 1.5 s for a record, and do not restart your database. They do not show that a record
- * lasts for the 7 days of `retentionMs`, nor what a restart or a failover loses.
+ * Each check uses new callbacks, and frees those that it has claimed; settled records last up to a minute. A check
+ * takes up to 5 s. Where a call of the store takes longer than 15 ms, or the machine is busy, a check that fails runs
+ * again with longer leases before it rejects: allow a minute. At most 50 claims are made concurrently, and 16 held.
+ *
+ * The checks wait no longer than 1.5 s for a record, settle 150 others beside it, and do not restart your database.
+ * They do not show that a record lasts for the 7 days of `retentionMs` or among more records, nor what a restart or a
+ * failover loses.
  */
 export const storeContract: readonly StoreCheck[] = [...claimChecks, ...leaseChecks, ...recordChecks].map(
   ({ title, leaseMs = longMs, check: run }) => ({
     title,
-    check: (store) => runCheck((length) => new Round(store, length), leaseMs, run),
+    check: (store, other = store) => runCheck((length) => new Round(store, other, length), leaseMs, run),
   }),
 );

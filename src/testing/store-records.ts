@@ -1,21 +1,40 @@
 import assert from 'node:assert/strict';
 import type { WrittenCheck } from './store-contract.js';
+import { longMs } from './store-round.js';
 
 /** Checks of how long a settled record lasts. */
 export const recordChecks: readonly WrittenCheck[] = [
   {
-    title: 'a settled record outlasts its lease and a late renewal',
+    title: 'a settled record outlasts its lease, a late renewal and a later claim',
     // Longer than a second, to catch a store that cuts retentions at one second.
     leaseMs: 1_500,
     async check(round) {
       const held = await round.lease('a', { leaseMs: round.leaseMs });
       await held.settle();
       assert.equal(await held.renew(), false, 'a lease was renewed whose callback was settled');
+      await round.claim('early', { leaseMs: round.leaseMs, retentionMs: round.leaseMs });
       await round.pause(1.1 * round.leaseMs);
       assert.deepEqual(
         await round.claim('b'),
         { state: 'settled', fingerprint: 'facts of a' },
         'a settled record was forgotten before its retention had passed',
+      );
+    },
+  },
+  {
+    title: 'a settled record is kept when 150 others are settled',
+    async check(round) {
+      await (await round.lease('a', { retentionMs: 2 * longMs })).settle();
+      const names = Array.from({ length: 15 }, (_, caller) => `caller-${caller}`);
+      for (let batch = 0; batch < 10; batch += 1) {
+        await Promise.all(
+          names.map(async (name) => (await round.lease(name, { key: `${round.key} ${batch} ${name}` })).settle()),
+        );
+      }
+      assert.deepEqual(
+        await round.claim('b'),
+        { state: 'settled', fingerprint: 'facts of a' },
+        'a settled record was forgotten when 150 others were settled',
       );
     },
   },

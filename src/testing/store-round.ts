@@ -11,7 +11,10 @@ const longestLeaseMs = longMs / 2;
 /** A check can measure a time if every call of the store took less than this part of it. */
 const slowestPart = 11;
 
-/** What a check may set of a claim beside its token. The rest has defaults. */
+/** Of 255 characters, and not of ASCII only. */
+const externalId = 'payout 00001 é付😀"\\\''.padEnd(255, 'x');
+
+/** What a check may change of a claim. */
 type Request = Partial<ClaimRequest & { key: string }>;
 
 /**
@@ -47,27 +50,44 @@ export class Round {
   /** The longest time so far that a call of the store took, or that a pause took too long, in milliseconds. */
   slowestMs = 0;
   readonly #store: CallbackStore<unknown>;
-  readonly #leases: Lease<unknown>[] = [];
+  readonly #other: CallbackStore<unknown>;
+  readonly #storesByName = new Map<string, CallbackStore<unknown>>();
+  readonly #tokenPrefix = `${new Date().toISOString()}/${'host'.padEnd(255, '-x')}/4194304/`.padEnd(320, '0');
+  readonly #leases = new Set<Lease<unknown>>();
 
-  constructor(store: CallbackStore<unknown>, leaseMs: number) {
+  constructor(store: CallbackStore<unknown>, other: CallbackStore<unknown>, leaseMs: number) {
     this.#store = store;
+    this.#other = other;
     this.leaseMs = leaseMs;
     this.transactional = store.transactional === true;
   }
 
+  /** Returns a token as long as one can get. Those of one round differ in their last characters only. */
+  token(name: string): string {
+    return this.#tokenPrefix + name;
+  }
+
   /** Claims the callback, by default for a long time. */
-  async claim(token: string, { key = this.key, ...request }: Request = {}): Promise<Claim<unknown>> {
-    const defaults = { fingerprint: `facts of ${token}`, leaseMs: longMs, retentionMs: longMs };
-    const claim = await this.measure(() => this.#store.claim(key, { token, ...defaults, ...request }));
+  async claim(name: string, { key = this.key, ...changes }: Request = {}): Promise<Claim<unknown>> {
+    const store = this.#storeFor(name);
+    const facts = { fingerprint: `facts of ${name}`, event: 'transfer.success', externalId };
+    const request = { token: this.token(name), ...facts, leaseMs: longMs, retentionMs: longMs, ...changes };
+    const claim = await this.measure(() => store.claim(key, request)).catch((error: unknown) => {
+      throw toRejection(key, request, error);
+    });
     if (claim.state !== 'claimed') return claim;
     const { lease } = claim;
-    this.#leases.push(lease);
+    this.#leases.add(lease);
     return {
       state: 'claimed',
       lease: {
         tx: lease.tx,
         renew: () => this.measure(() => lease.renew()),
-        settle: () => this.measure(() => lease.settle()),
+        settle: async () => {
+          const settled = await this.measure(() => lease.settle());
+          this.#leases.delete(lease);
+          return settled;
+        },
         release: () => this.measure(() => lease.release()),
       },
     };
@@ -110,11 +130,12 @@ export class Round {
     for (;;) {
       const askedAt = performance.now();
       const lease = await tryLease();
-      if (lease !== undefined) return lease;
+      // Also if the claim was granted: a process that stood still does not know when the term has ended.
       assert.ok(
         askedAt < giveUpAt,
-        `${name} of ${lengthMs} ms never ended: the callback was still taken ${slackMs} ms later`,
+        `${name} of ${lengthMs} ms never ended: no claim was granted until ${slackMs} ms later`,
       );
+      if (lease !== undefined) return lease;
       await this.pause(Math.max(5, lengthMs / 50));
     }
   }
@@ -149,7 +170,15 @@ export class Round {
 
   /** Frees what the check has left claimed. */
   async end(): Promise<void> {
-    await Promise.allSettled(this.#leases.map(async (lease) => lease.release()));
+    await Promise.allSettled([...this.#leases].map(async (lease) => lease.release()));
+  }
+
+  /** Returns one of the two objects in turn, and for a name always the same: a token belongs to one process. */
+  #storeFor(name: string): CallbackStore<unknown> {
+    const isEven = this.#storesByName.size % 2 === 0;
+    const store = this.#storesByName.get(name) ?? (isEven ? this.#store : this.#other);
+    this.#storesByName.set(name, store);
+    return store;
   }
 
   /** Makes one call of the store, and remembers how long it took beyond `expectedMs`. */
@@ -161,6 +190,15 @@ export class Round {
       this.slowestMs = Math.max(this.slowestMs, performance.now() - startedAt - expectedMs);
     }
   }
+}
+
+/** Makes the error for a claim that was rejected: a database may not tell which text it could not store. */
+function toRejection(key: string, { token, fingerprint, externalId = '' }: ClaimRequest, cause: unknown): Error {
+  return new Error(
+    `a claim was rejected with a key of ${key.length}, a token of ${token.length}, a fingerprint of ` +
+      `${fingerprint.length} and an externalId of ${externalId.length} characters: ${String(cause)}`,
+    { cause },
+  );
 }
 
 /** A lease or a settled record, which ends without a call. */

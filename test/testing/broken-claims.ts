@@ -89,12 +89,13 @@ export const brokenClaims: readonly BrokenStore[] = [
     caughtBy: [fiftyReleased],
     says: /a released callback was not free/,
   },
-  {
-    fault: 'cuts keys at 128 characters',
-    make: memory(() => ({ key: (key) => key.slice(0, 128) })),
+  ...[128, 255].map((length) => ({
+    // JavaScript counts an emoji as two.
+    fault: `cuts keys at ${length} characters as JavaScript counts them`,
+    make: memory(() => ({ key: (key) => key.slice(0, length) })),
     caughtBy: [keysApart],
     says: /shares a record with another key/,
-  },
+  })),
   {
     fault: 'trims keys',
     make: memory(() => ({ key: (key) => key.trim() })),

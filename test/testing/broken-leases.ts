@@ -26,7 +26,7 @@ export const brokenLeases: readonly BrokenStore[] = [
     fault: 'never lets a lease lapse',
     make: memory(() => ({ request: (request) => ({ ...request, leaseMs: 1e9 }) })),
     caughtBy: [lasts, renewedLasts, fiftyLapsed, lateRenewal],
-    says: /never ended: the callback was still taken/,
+    says: /never ended: no claim was granted/,
   },
   {
     fault: 'prolongs a lease with each claim that it refuses',

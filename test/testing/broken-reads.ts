@@ -16,6 +16,26 @@ const showing = (show: (record: StoreRecord, key: string) => StoreRecord) =>
 /** Stores whose `read` is wrong, or does more than read. */
 export const brokenReads: readonly BrokenInspection[] = [
   {
+    fault: 'keeps records since a time that has not come',
+    make: () =>
+      showing((record) =>
+        record.state === 'free'
+          ? { ...record, kept: { since: new Date(Date.now() + 60_000), retentionMs: 1_000 } }
+          : record,
+      ),
+    caughtBy: free,
+    says: /`kept\.since` is \S+, not between /,
+  },
+  {
+    fault: 'keeps records for no time',
+    make: () =>
+      showing((record) =>
+        record.state === 'free' ? { ...record, kept: { since: new Date(), retentionMs: NaN } } : record,
+      ),
+    caughtBy: free,
+    says: /`kept\.retentionMs` is NaN/,
+  },
+  {
     fault: 'reads a settled record after it has expired',
     make: () => {
       const seen = new Map<string, StoreRecord>();
@@ -50,6 +70,15 @@ export const brokenReads: readonly BrokenInspection[] = [
     make: () => showing((record) => (record.state === 'claimed' ? { state: 'free' } : record)),
     caughtBy: claimed,
     says: /a claimed callback is free/,
+  },
+  {
+    fault: 'shows 255 characters of the delivery',
+    make: () =>
+      showing((record) =>
+        record.state === 'claimed' ? { ...record, delivery: record.delivery?.slice(0, 255) ?? '' } : record,
+      ),
+    caughtBy: claimed,
+    says: /`delivery` is not the token of the claim/,
   },
   {
     fault: 'shows the delivery that was refused last',

@@ -92,7 +92,7 @@ export const brokenRedisStores: readonly BrokenStore[] = [
     fault: 'claims with XX',
     make: onRedis(() => ({ claim: (redis, { key, value, ms }) => redis.call('SET', key, value, 'PX', ms, 'XX') })),
     caughtBy: [fiftyFree],
-    says: /of 50 concurrent claims one must be granted/,
+    says: /of 50 concurrent claims, .* one must be granted/,
   },
   {
     fault: 'looks first, and then takes what it found free',
@@ -111,14 +111,21 @@ export const brokenRedisStores: readonly BrokenStore[] = [
     says: /shares a record with another key/,
   },
   {
-    fault: 'trims keys',
-    make: onRedis(() => ({ key: (key) => key.trim() })),
-    caughtBy: [keysApart],
-    says: /shares a record with another key/,
-  },
-  {
     fault: 'settles with KEEPTTL, so that the record ends with the lease',
     make: onRedis(() => ({ settle: (redis, { key, value }) => redis.call('SET', key, value, 'KEEPTTL', 'GET') })),
+    caughtBy: [outlasts],
+    says: /a settled record was forgotten before its retention had passed/,
+  },
+  {
+    fault: 'shortens a settled record with a claim that it refuses',
+    make: onRedis(() => ({
+      async claim(redis, { key, value, ms }) {
+        const reply = await redis.call('SET', key, value, 'PX', ms, 'NX');
+        const settled = (await redis.get(key))?.startsWith('settled') === true;
+        if (settled) await redis.pexpire(key, Math.min(ms, await redis.pttl(key)));
+        return reply;
+      },
+    })),
     caughtBy: [outlasts],
     says: /a settled record was forgotten before its retention had passed/,
   },

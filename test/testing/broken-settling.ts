@@ -1,22 +1,8 @@
 import { memory, type BrokenStore } from './changed-stores.js';
-import { fingerprint, outlasts, ownToken, everyToken, settledTwice, lateSuccess, lostSuccess } from './check-titles.js';
+import { outlasts, ownToken, everyToken, settledTwice, lateSuccess, lostSuccess } from './check-titles.js';
 
 /** Stores that record a success wrongly, or report it wrongly. */
 export const brokenSettling: readonly BrokenStore[] = [
-  {
-    fault: 'cuts fingerprints at 64 characters',
-    make: memory(() => ({ request: (request) => ({ ...request, fingerprint: request.fingerprint.slice(0, 64) }) })),
-    caughtBy: [fingerprint],
-    says: /付/,
-  },
-  {
-    fault: 'loses what is not ASCII in a fingerprint',
-    make: memory(() => ({
-      request: (request) => ({ ...request, fingerprint: request.fingerprint.replace(/[^\0-\x7f]/gu, '?') }),
-    })),
-    caughtBy: [fingerprint],
-    says: /付/,
-  },
   {
     fault: 'answers with the fingerprint of the claim',
     make: memory(() => ({

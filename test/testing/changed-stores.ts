@@ -13,7 +13,7 @@ export interface BrokenStore {
 /** What happens to a call between its caller and a right store. */
 export interface Changes {
   readonly key?: (key: string) => string;
-  readonly request?: (request: ClaimRequest) => ClaimRequest;
+  readonly request?: (request: ClaimRequest, key: string) => ClaimRequest;
   readonly claim?: (claim: Claim, key: string, request: ClaimRequest) => Claim | Promise<Claim>;
   readonly lease?: (lease: Lease, key: string, request: ClaimRequest) => Partial<Lease>;
 }
@@ -23,7 +23,7 @@ export function changedStore(store: CallbackStore, changes: Changes): CallbackSt
   return {
     async claim(givenKey, givenRequest) {
       const key = changes.key?.(givenKey) ?? givenKey;
-      const request = changes.request?.(givenRequest) ?? givenRequest;
+      const request = changes.request?.(givenRequest, key) ?? givenRequest;
       const granted = await store.claim(key, request);
       const claim: Claim =
         granted.state === 'claimed'

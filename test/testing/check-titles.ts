@@ -2,8 +2,9 @@
 export const lasts = 'a lease that is not renewed lasts its length, and then lapses';
 export const renewedLasts = 'a renewed lease lasts its length from the last renewal, and then lapses';
 export const keysApart = 'keys of up to 255 characters have separate records, whatever they contain';
-export const fingerprint = 'a fingerprint of 2 000 characters comes back unchanged';
-export const outlasts = 'a settled record outlasts its lease and a late renewal';
+export const facts =
+  'an externalId of 1 500 characters of all kinds is accepted, and a fingerprint of 2 000 characters comes back unchanged';
+export const outlasts = 'a settled record outlasts its lease, a late renewal and a later claim';
 export const fiftyFree = 'of fifty concurrent claims exactly one is granted';
 export const fiftyReleased = 'a released callback is granted to exactly one of fifty concurrent claims';
 export const fiftyLapsed = 'a lapsed lease is taken over by exactly one of fifty concurrent claims';
@@ -13,7 +14,8 @@ export const ownToken = 'a claim that is sent twice with one token is granted bo
 export const everyToken =
   'the store replies to every claim of a settled callback with the fingerprint that it was settled with';
 export const settledTwice = 'a second settle changes nothing and reports no overlap';
-export const ownRenewal = 'a renewal after the release is refused, and leaves the callback free';
+export const ownRenewal =
+  'after a release a renewal is refused, and the next claim is granted, and settled with its own facts';
 export const ownRelease = 'a release after settling changes nothing';
 export const lateRenewal =
   "a late holder's renewal is refused and changes nothing, before and after the next holder has settled";
@@ -26,3 +28,4 @@ export const lostSuccess =
   "a late holder's success is kept even after the next holder's release; a transactional store rejects it";
 export const retention =
   'retention counts from settling; when it has ended, the callback can be claimed and settled again';
+export const manyRecords = 'a settled record is kept when 150 others are settled';

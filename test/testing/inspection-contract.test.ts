@@ -6,6 +6,7 @@ import { startRedis, type RedisServer } from '../support/redis.js';
 import { brokenForgets } from './broken-forgets.js';
 import { brokenReads } from './broken-reads.js';
 import { besideBusyLoop } from './busy-loop.js';
+import { changed } from './changed-inspections.js';
 
 const brokenInspections = [...brokenReads, ...brokenForgets];
 
@@ -21,9 +22,13 @@ afterAll(async () => {
 });
 
 /** Resolves with what the check with this title says of a store, or `undefined` if nothing. */
-async function findFault(title: string, store: InspectableStore): Promise<string | undefined> {
+async function findFault(
+  title: string,
+  store: InspectableStore,
+  other?: InspectableStore,
+): Promise<string | undefined> {
   const found = inspectionContract.find((each) => each.title === title) ?? expect.fail(`There is no check «${title}».`);
-  return found.check(store).then(
+  return found.check(store, other).then(
     () => undefined,
     (error: unknown) => String(error),
   );
@@ -68,6 +73,20 @@ describe('the inspection contract catches', () => {
   test.each(brokenInspections)('a store that $fault is caught', async ({ fault, says }) => {
     expect(await verdicts.get(fault)).toMatch(says);
   });
+});
+
+test('a store that reads the claims of its own process only is caught by a second object, and not by one', async () => {
+  const make = changed((store) => {
+    const own = new Set<string>();
+    return {
+      claim: (key, request) => store.claim(key, request).finally(() => own.add(key)),
+      read: (key) => (own.has(key) ? store.read(key) : Promise.resolve({ state: 'free' })),
+    };
+  });
+  const title =
+    'a settled callback is read with the fingerprint of its claim, and with times that enclose the settling';
+  expect(await findFault(title, make(redis))).toBeUndefined();
+  expect(await findFault(title, make(redis), make(redis))).toMatch(/a settled callback is free/);
 });
 
 test('each check of the inspection contract catches a broken store', () => {

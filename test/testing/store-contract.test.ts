@@ -5,13 +5,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { brokenClaims } from './broken-claims.js';
 import { brokenLeases } from './broken-leases.js';
+import { brokenPairs } from './broken-processes.js';
+import { brokenRecords } from './broken-records.js';
 import { brokenRedisStores, changedRedisStore } from './broken-redis-stores.js';
 import { brokenSettling } from './broken-settling.js';
+import { brokenTokens } from './broken-tokens.js';
 import { changedStore } from './changed-stores.js';
 import { besideBusyLoop } from './busy-loop.js';
 import { lasts } from './check-titles.js';
 
-const brokenMemoryStores = [...brokenLeases, ...brokenClaims, ...brokenSettling];
+const brokenMemoryStores = [...brokenLeases, ...brokenClaims, ...brokenSettling, ...brokenRecords, ...brokenTokens];
 
 let server: RedisServer;
 let redis: Redis;
@@ -25,18 +28,18 @@ afterAll(async () => {
 });
 
 /** What the check with this title says of a store, or `undefined` if nothing. */
-async function faultFound(title: string, store: CallbackStore): Promise<string | undefined> {
+async function faultFound(title: string, store: CallbackStore, other?: CallbackStore): Promise<string | undefined> {
   const found = storeContract.find((each) => each.title === title) ?? expect.fail(`There is no check «${title}».`);
   try {
-    await found.check(store);
+    await found.check(store, other);
     return undefined;
   } catch (error) {
     return String(error);
   }
 }
 
-async function faultsFound(store: CallbackStore): Promise<(string | undefined)[]> {
-  const found = await Promise.all(storeContract.map(({ title }) => faultFound(title, store)));
+async function faultsFound(store: CallbackStore, other?: CallbackStore): Promise<(string | undefined)[]> {
+  const found = await Promise.all(storeContract.map(({ title }) => faultFound(title, store, other)));
   return found.filter((fault) => fault !== undefined);
 }
 
@@ -74,6 +77,17 @@ function slow(store: CallbackStore, fromMs = 50, toMs = 150): CallbackStore {
   };
 }
 
+/** A right store whose columns for `event` and `externalId` are NOT NULL, and hold only what the receiver passes. */
+function requiring(store: CallbackStore): CallbackStore {
+  return changedStore(store, {
+    request(request) {
+      if (!/^transfer\.(success|failed)$/.test(request.event ?? '')) throw new Error(`event is ${request.event}`);
+      if (request.externalId === undefined) throw new Error('externalId is null');
+      return request;
+    },
+  });
+}
+
 describe('the store contract accepts', () => {
   test.concurrent.each<[string, () => CallbackStore]>([
     ['the memory store', () => memoryStore()],
@@ -81,8 +95,14 @@ describe('the store contract accepts', () => {
     ['the memory store, behind changes that change nothing', () => changedStore(memoryStore(), {})],
     ['the Redis store, behind changes that change nothing', () => changedRedisStore(redis, {})],
     ['a store that replies after 50 to 150 ms', () => slow(memoryStore())],
+    ['a store that requires `event` and `externalId`', () => requiring(memoryStore())],
   ])('every check accepts %s', async (_name, make) => {
     expect(await faultsFound(make())).toEqual([]);
+  });
+
+  test('every check accepts two objects on the same data', async () => {
+    const data = memoryStore();
+    expect(await faultsFound(changedStore(data, {}), changedStore(data, {}))).toEqual([]);
   });
 
   test.each([
@@ -117,6 +137,15 @@ describe.each([
   }
 });
 
+for (const { fault, make, caughtBy, says } of brokenPairs) {
+  test(`a store that ${fault} is caught by a second object, and not by one`, async () => {
+    for (const title of caughtBy) {
+      expect(await faultFound(title, make()[0])).toBeUndefined();
+      expect(await faultFound(title, ...make())).toMatch(says);
+    }
+  });
+}
+
 test.concurrent.each([
   [50, 150],
   // Its first claim after the lease has lapsed is granted when a right store would grant it too.
@@ -124,6 +153,14 @@ test.concurrent.each([
 ])('a broken store is caught even if it replies after %i to %i ms', async (fromMs, toMs) => {
   const short = changedStore(memoryStore(), { request: (asked) => ({ ...asked, leaseMs: 700 }) });
   expect(await faultFound(lasts, slow(short, fromMs, toMs))).toMatch(/a lease of \d+ ms lasted only \d+ ms/);
+});
+
+test.concurrent('a lease that is too long is caught even if the process stands still while it ends', async () => {
+  const long = changedStore(memoryStore(), { request: (asked) => ({ ...asked, leaseMs: asked.leaseMs * 2 }) });
+  setTimeout(() => {
+    for (const until = performance.now() + 700; performance.now() < until;);
+  }, 2_400);
+  expect(await faultFound(lasts, long)).toMatch(/a lease of \d+ ms never ended/);
 });
 
 test('each check of the store contract catches a broken store', () => {

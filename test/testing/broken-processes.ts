@@ -1,0 +1,94 @@
+import { memoryStore, type CallbackStore, type InspectableStore, type Lease } from 'transfer-callbacks';
+import { changedStore, type BrokenStore } from './changed-stores.js';
+import { everyToken, fiftyFree, fiftyReleased, lateRelease, lateRenewal, lostSuccess } from './check-titles.js';
+
+/** A store that keeps in one process what all must know. Only a second object on the same data shows its fault. */
+export interface BrokenPair extends Omit<BrokenStore, 'make'> {
+  readonly make: () => readonly [CallbackStore, CallbackStore];
+}
+
+/** Two objects on the same data, each with leases that trust what their own object knows. */
+function trusting(change: (lease: Lease, isNewest: () => boolean, holder: () => Lease) => Partial<Lease>) {
+  return (): [CallbackStore, CallbackStore] => {
+    const data = memoryStore();
+    const holders = new Map<string, Lease>();
+    const makeObject = (): CallbackStore => {
+      const newest = new Map<string, Lease>();
+      return changedStore(data, {
+        lease(lease, key) {
+          newest.set(key, lease);
+          holders.set(key, lease);
+          const isNewest = (): boolean => newest.get(key) === lease;
+          const changed = { ...lease, ...change(lease, isNewest, () => holders.get(key) ?? lease) };
+          return { ...changed, settle: () => changed.settle().finally(() => newest.delete(key)) };
+        },
+      });
+    };
+    return [makeObject(), makeObject()];
+  };
+}
+
+/** An object that keeps claims in one memory store, and successes in another. */
+function makeObject(claims: CallbackStore, successes: InspectableStore): CallbackStore {
+  return changedStore(claims, {
+    lease(lease, key, request) {
+      let overlapped: boolean | undefined;
+      return {
+        async settle() {
+          overlapped ??= !(await lease.renew());
+          await lease.release();
+          const record = await successes.claim(key, request);
+          if (record.state === 'claimed') await record.lease.settle();
+          return { overlapped };
+        },
+      };
+    },
+    async claim(claim, key) {
+      const record = await successes.read(key);
+      if (record.state !== 'settled') return claim;
+      if (claim.state === 'claimed') await claim.lease.release();
+      return { state: 'settled', fingerprint: record.fingerprint };
+    },
+  });
+}
+
+export const brokenPairs: readonly BrokenPair[] = [
+  {
+    fault: 'locks within its own process only',
+    make() {
+      const successes = memoryStore();
+      return [makeObject(memoryStore(), successes), makeObject(memoryStore(), successes)];
+    },
+    caughtBy: [fiftyFree, fiftyReleased],
+    says: /of 50 concurrent claims/,
+  },
+  {
+    fault: 'remembers a success in its own process only',
+    make() {
+      const claims = memoryStore();
+      return [makeObject(claims, memoryStore()), makeObject(claims, memoryStore())];
+    },
+    caughtBy: [everyToken],
+    says: /state: 'claimed'/,
+  },
+  {
+    fault: 'releases what its own process has claimed last, whoever holds it',
+    make: trusting((lease, isNewest, holder) => ({ release: () => (isNewest() ? holder() : lease).release() })),
+    caughtBy: [lateRelease],
+    says: /the late release ended the next holder's claim/,
+  },
+  {
+    fault: 'renews what its own process has claimed last, whoever holds it',
+    make: trusting((lease, isNewest, holder) => ({ renew: () => (isNewest() ? holder() : lease).renew() })),
+    caughtBy: [lateRenewal],
+    says: /a lease was renewed that another delivery had taken over/,
+  },
+  {
+    fault: 'reports no overlap with the claims of another process',
+    make: trusting((lease, isNewest) => ({
+      settle: async () => ({ overlapped: (await lease.settle()).overlapped && !isNewest() }),
+    })),
+    caughtBy: [lostSuccess],
+    says: /overlapped: true/,
+  },
+];
