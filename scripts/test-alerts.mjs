@@ -1,4 +1,4 @@
-// Checks ops/alerts.yml and plays the incidents of ops/alerts.test.yml against it.
+// Checks ops/alerts.yml and plays the incidents of ops/*.test.yml against it.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -20,4 +20,4 @@ function run(...args) {
 }
 
 run('check', 'rules', 'alerts.yml');
-run('test', 'rules', 'alerts.test.yml');
+run('test', 'rules', 'alerts.test.yml', 'alerts-days.test.yml');

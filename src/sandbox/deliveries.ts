@@ -1,7 +1,7 @@
 import { attemptsPerCallback, firstRetryMs } from '../core/service.js';
 import { attemptCallback, isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
 import type { SandboxClock } from './clock.js';
-import { explainAnswer } from './hints.js';
+import { explainAnswer, findReason } from './hints.js';
 import { limitPerOrigin } from './limit.js';
 import type { DeliveryConduct } from './scenarios.js';
 
@@ -133,14 +133,4 @@ async function sendCopy(terms: DeliveryTerms, { url, body, conduct }: Delivery, 
     contentType,
   });
   return { sentAtMs, durationMs: Math.round(performance.now() - startedAt), body: sentBody, contentType, answer };
-}
-
-function findReason(answer: AttemptAnswer): string | undefined {
-  if (!('body' in answer)) return undefined;
-  try {
-    const { message, outcome } = JSON.parse(answer.body) as { message?: unknown; outcome?: unknown };
-    return [message, outcome].find((text) => typeof text === 'string');
-  } catch {
-    return undefined; // The body is not JSON, or it is `null`.
-  }
 }

@@ -5,10 +5,10 @@ const see = 'See the log of your app.';
 /** By status, or by its first digit. */
 const byStatus: Readonly<Record<number, string>> = {
   2: 'Acknowledged, as any 2xx is, whatever its body.',
-  3: 'Redirects are not followed. Give the final address as callbackUrl.',
+  3: 'Redirects are not followed. Give the final address as callback URL.',
   400: 'Your app read the body, and it is no documented callback.',
-  401: 'A verifier refused the sender. Does the callbackUrl, or a header, carry the token?',
-  404: 'The path is not mounted there. Compare it with the callbackUrl.',
+  401: 'A verifier refused the sender. Does the callback URL, or a header, carry the token?',
+  404: 'Nothing is mounted at this path. Correct the path of the callback URL.',
   405: 'The path is there, but takes no POST.',
   409: 'Another delivery of this callback was being handled.',
   413: 'The body is longer than the app allows.',
@@ -18,16 +18,18 @@ const byStatus: Readonly<Record<number, string>> = {
   503: 'Your app could not handle it now.',
 };
 
-const byOutcome: Readonly<Record<string, string>> = {
-  processed: 'Your handler ran and succeeded.',
-  duplicate: 'Handled before: your handler did not run again.',
+/** By status and by what the body of this package's response says. */
+const byReason: Readonly<Record<string, string>> = {
+  '200 processed': 'Your handler ran and succeeded.',
+  '200 duplicate': 'Handled before: your handler did not run again.',
+  '500 The callback could not be read.': `Your app read the body before the router, or its schema threw. ${see}`,
 };
 
 const byError: readonly (readonly [RegExp, string])[] = [
   [/^lost$/, 'The scenario kept it from your app.'],
   [/^answer lost$/, 'The scenario lost the response of your app, which will see the callback again.'],
   [/^aborted$/, 'The sandbox was closed.'],
-  [/ECONNREFUSED/, 'Nothing listens there. Start your app, or correct the callbackUrl.'],
+  [/ECONNREFUSED/, 'Nothing listens there. Start your app, or correct the callback URL.'],
   [/ENOTFOUND|EAI_AGAIN/, 'No machine has this name.'],
   [
     /^no answer within/,
@@ -41,8 +43,18 @@ const byError: readonly (readonly [RegExp, string])[] = [
 export function explainAnswer(answer: AttemptAnswer, reason: string | undefined): string {
   if ('error' in answer) return byError.find(([pattern]) => pattern.test(answer.error))?.[1] ?? '';
   const { status, retryAfter } = answer;
-  const outcome = status >= 200 && status < 300 ? byOutcome[reason ?? ''] : undefined;
-  const hint = outcome ?? byStatus[status] ?? byStatus[Math.floor(status / 100)];
+  const hint = byReason[`${status} ${reason}`] ?? byStatus[status] ?? byStatus[Math.floor(status / 100)];
   const pause = retryAfter === undefined ? '' : ` It asked for a pause of ${retryAfter} s; the service keeps its own.`;
   return `${hint ?? `Only a 2xx acknowledges. ${see}`}${pause}`;
+}
+
+/** Returns what the body of a response says of itself: the message of an error, or the outcome of a success. */
+export function findReason(answer: AttemptAnswer): string | undefined {
+  if (!('body' in answer)) return undefined;
+  try {
+    const { message, outcome } = JSON.parse(answer.body) as { message?: unknown; outcome?: unknown };
+    return [message, outcome].find((text) => typeof text === 'string');
+  } catch {
+    return undefined; // The body is not JSON, or it is `null`.
+  }
 }

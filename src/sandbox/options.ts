@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { isLoopback } from '../delivery/address.js';
 import { requireHeaders } from '../delivery/headers.js';
@@ -95,7 +96,10 @@ export function resolveSandboxOptions(options: TransferSandboxOptions) {
 
 function checkServer({ port, host, apiKey, apiSecret, seed, console }: ResolvedSandboxOptions): void {
   wholeNumber('port', port, 0, 65_535);
-  if (typeof host !== 'string' || host === '') throw invalidArgument('host', 'a host name or address', host);
+  // The error of a lookup would show any other text, such as a URL with a password.
+  if (typeof host !== 'string' || (isIP(host) === 0 && !/^[\w.-]+$/.test(host))) {
+    throw invalidArgument('host', 'a host name or address', host);
+  }
   for (const [name, value] of Object.entries({ apiKey, apiSecret })) {
     // HTTP headers alter or reject other characters.
     if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value)) {

@@ -15,7 +15,7 @@ interface Panel {
 
 const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
 const alerts = read('ops/alerts.yml');
-const alertTests = read('ops/alerts.test.yml');
+const alertTests = read('ops/alerts.test.yml') + read('ops/alerts-days.test.yml');
 const dashboardText = read('ops/dashboard.json');
 const { panels } = JSON.parse(dashboardText) as { panels: readonly Panel[] };
 const runbook = read('docs/operations.md');
@@ -32,7 +32,7 @@ async function printedNames(): Promise<Set<string>> {
 
 describe.each([
   ['ops/alerts.yml', alerts],
-  ['ops/alerts.test.yml', alertTests],
+  ['ops/alerts*.test.yml', alertTests],
   ['ops/dashboard.json', dashboardText],
   ['docs/operations.md', runbook],
 ])('%s', (path, text) => {

@@ -1,12 +1,18 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { postgresStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
+import { findBinary } from '../support/redis-launch.js';
+import { startRedisBackend } from './support.js';
 
 const runbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
 const [, sql = ''] = /^```sql\n(.*?)^```$/ms.exec(runbook) ?? [];
 const [rowSql = '', holderSql = ''] = sql.split(/;\n/);
+const [, keyCommand = '', holdersCommand = ''] = /^(redis-cli .*)\n(redis-cli .*)\n/m.exec(runbook) ?? [];
 const exampleId = '5b2c1f0e-6a53-4f0e-9c55-0d5c8f4b7a11';
 
 let server: PostgresServer;
@@ -39,4 +45,34 @@ test('the SQL of the runbook finds who holds a callback, and afterwards its row'
   ]);
   expect((await query(holderSql)).rows).toEqual([]);
   expect((await query(rowSql)).rows).toMatchObject([{ id, external_id: externalId }]);
+});
+
+test('redis-cli shows the record of a callback and the keys that are held, as in the runbook', async () => {
+  const { store, server } = await startRedisBackend();
+  // A server and its command line are installed together.
+  const binary = await findBinary();
+  const cli = join(dirname(binary), basename(binary).replace('server', 'cli'));
+  const runInShell = async (command: string): Promise<string> => {
+    const line = command.replaceAll('redis-cli', `'${cli}' -p ${server.port}`);
+    return (await promisify(execFile)('sh', ['-c', line])).stdout;
+  };
+  const [before, held] = [transferSucceeded(), transferSucceeded()];
+  const whileHeld: string[] = [];
+  const receiver = transferCallbackReceiver({
+    store,
+    logger: false,
+    onFailed: () => undefined,
+    onSuccess: async ({ data }, { delivery }) => {
+      if (data.id !== held.data.id) return;
+      whileHeld.push(await runInShell(holdersCommand), `transfer-callbacks:${data.id} claimed ${delivery}\n`);
+    },
+  });
+  for (const callback of [before, held]) {
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+  }
+  const [printed, holder] = whileHeld;
+  expect(printed).toBe(holder);
+  expect(await runInShell(keyCommand.replace(exampleId, before.data.id))).toMatch(
+    new RegExp(`^settled \\S+ \\S*${before.data.externalId}`),
+  );
 });

@@ -18,6 +18,7 @@ import { expect, onTestFinished } from 'vitest';
 import { start } from '../cli/support.js';
 import { registerMetrics } from '../metrics/support.js';
 import { startSandbox } from '../sandbox/support.js';
+import { keepRecords } from '../support/kept.js';
 import { recordingLogger } from '../support/logger.js';
 import { startPostgres } from '../support/postgres.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
@@ -93,6 +94,8 @@ export async function startNight<Tx>({ store, env }: Backend<Tx>, options: Night
     callbackUrl,
     booked,
     lines: logger.lines,
+    /** Waits until the store tells since when it keeps records, as after the `check` of a deploy. */
+    keep: () => keepRecords(receiver),
     /** Creates a transfer, and does not wait for its callback. */
     create: (externalId: string) => client.createTransfer({ externalId, callbackUrl }),
     /** Creates a transfer, and waits until the service has made its last attempt. */
@@ -111,11 +114,12 @@ export async function startNight<Tx>({ store, env }: Backend<Tx>, options: Night
     async deliveries(outcome: string, source = 'http'): Promise<number> {
       return (await series()).get(`transfer_callbacks_deliveries_total{outcome="${outcome}",source="${source}"}`) ?? 0;
     },
-    /** Runs a command of the runbook from a pod of the app. */
-    async run(command: string): Promise<Printed> {
+    /** Runs a command of the runbook from a pod of the app, whose CALLBACK_URL is the one that the service calls. */
+    async run(command: string, toUrl = callbackUrl): Promise<Printed> {
       const { code, out, err } = await start(command.split(' '), {
         env: {
           NO_COLOR: '1',
+          CALLBACK_URL: toUrl,
           TRANSFER_SERVICE_URL: sandbox.baseUrl,
           TRANSFER_API_KEY: sandbox.keys.valid.apiKey,
           TRANSFER_API_SECRET: sandbox.keys.valid.apiSecret,
@@ -139,13 +143,12 @@ const runbook = readFileSync(new URL('../../docs/operations.md', import.meta.url
 export const toInspect = (payout: string): string => findCommand('inspect').replace('payout-8841', payout);
 
 /** Returns the runbook's command to resend the callback of `payout`, for `run`. */
-export const toResend = (payout: string, callbackUrl: string): string =>
-  findCommand('resend').replace('payout-8841', payout).replace('"$CALLBACK_URL"', callbackUrl);
+export const toResend = (payout: string): string => findCommand('resend').replace('payout-8841', payout);
 
 /** Finds a command at the beginning of a line: the output of `inspect` shows one too, indented. */
 function findCommand(name: string): string {
   const [, command] =
-    new RegExp(`^(?:kubectl .* )?npx transfer-callbacks (${name} payout-8841.*)$`, 'm').exec(runbook) ?? [];
+    new RegExp(`^(?:kubectl .* )?npx --no transfer-callbacks (${name} .*payout-8841)$`, 'm').exec(runbook) ?? [];
   return command ?? expect.fail(`docs/operations.md shows no command \`${name}\`.`);
 }
 

@@ -23,13 +23,14 @@ const service = { finalAfterMs: 0 };
 
 test('a missed callback is found by `inspect`, and handled once by `resend`', async () => {
   const night = await startNight(await startRedisBackend(), { service });
+  await night.keep();
   await night.pay('no-callback-1');
   const missed = await night.run(toInspect('no-callback-1'));
   expect(readVerdict(missed)).toEqual(['missed', 1]);
   expect(missed.out).toContain('\n  record    none\n');
-  expect(missed.out).toContain('npx transfer-callbacks resend no-callback-1 --to CALLBACK_URL\n');
+  expect(missed.out).toContain('npx --no transfer-callbacks resend --to-env CALLBACK_URL no-callback-1\n');
 
-  const resend = toResend('no-callback-1', night.callbackUrl);
+  const resend = toResend('no-callback-1');
   expect(await night.run(resend)).toMatchObject({ code: 0, out: expect.stringMatching(/ processed\n/) as string });
   expect(readVerdict(await night.run(toInspect('no-callback-1')))).toEqual(['handled', 0]);
   expect(await night.run(resend)).toMatchObject({ code: 0, out: expect.stringMatching(/ duplicate\n/) as string });
@@ -79,6 +80,7 @@ test('of a stuck handler on PostgreSQL `inspect` shows the backend, and ending t
     },
   });
   const ledger = async (): Promise<unknown[]> => (await backend.pool.query<object>('SELECT entry FROM ledger')).rows;
+  await night.keep();
   const blocking = await backend.pool.connect();
   await blocking.query('BEGIN; SELECT FROM accounts FOR UPDATE');
   await night.pay('success-1');
@@ -95,7 +97,7 @@ test('of a stuck handler on PostgreSQL `inspect` shows the backend, and ending t
   });
   expect(await ledger()).toEqual([]);
   expect(readVerdict(await night.run(toInspect('success-1')))).toEqual(['missed', 1]);
-  expect((await night.run(toResend('success-1', night.callbackUrl))).code).toBe(0);
+  expect((await night.run(toResend('success-1'))).code).toBe(0);
   expect(readVerdict(await night.run(toInspect('success-1')))).toEqual(['handled', 0]);
   expect(await ledger()).toEqual([{ entry: 'success-1' }]);
 });
@@ -107,7 +109,7 @@ test('a conflict is `conflict` where the service gives other facts now, and its 
   expect(readVerdict(conflict)).toEqual(['conflict', 1]);
   expect(conflict.out).toMatch(/\n {2}service {3}SUCCESS since /);
   expect(conflict.out).toMatch(/\["FAILED",.*"flip-1"\]/);
-  const again = await night.run(toResend('flip-1', night.callbackUrl));
+  const again = await night.run(toResend('flip-1'));
   expect(again).toMatchObject({ code: 1, out: expect.stringContaining('← 422 ') as string });
   expect(night.booked).toEqual(['flip-1 FAILED']);
 });
@@ -136,13 +138,14 @@ test('a forged callback that was handled is `unfounded`: the service has not fin
   const unheardOf = await night.run(toInspect(invented.data.id));
   expect(readVerdict(unheardOf)).toEqual(['unfounded', 1]);
   expect(unheardOf.out).toMatch(/\n {2}service {3}.*404/);
-  expect((await night.run(toResend('payout-1', night.callbackUrl))).code).toBe(1);
+  expect((await night.run(toResend('payout-1'))).code).toBe(1);
 });
 
 test('a callback that is forgotten is `missed`, and its handler runs again when it is resent', async () => {
   const night = await startNight(await startRedisBackend(), { service });
+  await night.keep();
   await night.pay('success-1');
-  const resend = toResend('success-1', night.callbackUrl);
+  const resend = toResend('success-1');
   expect((await night.run(resend)).out).toMatch(/ duplicate\n/);
 
   const id = night.findId('success-1');
@@ -181,11 +184,25 @@ test('while the store is down `inspect` is `undecided`, and afterwards it finds 
 
 test('after a rotation in one place only a payout is `missed`, and `resend` tells which secret the app accepts', async () => {
   const night = await startNight(await startRedisBackend(), { callsWith: 'the-old-secret-of-the-url' });
+  await night.keep();
   await night.pay('success-1');
   expect(readVerdict(await night.run(toInspect('success-1')))).toEqual(['missed', 1]);
-  const refused = await night.run(toResend('success-1', night.callbackUrl));
+  const refused = await night.run(toResend('success-1'));
   expect(refused.code).toBe(1);
-  expect(refused.out).toMatch(/← 401 .*\nHint: 401 means that a verifier refused the sender/);
-  expect((await night.run(toResend('success-1', `${night.url}/${secret}`))).code).toBe(0);
+  expect(refused.out).toMatch(/← 401 .*\nNot acknowledged\.\nA verifier refused the sender/);
+  expect((await night.run(toResend('success-1'), `${night.url}/${secret}`)).code).toBe(0);
   expect(readVerdict(await night.run(toInspect('success-1')))).toEqual(['handled', 0]);
+});
+
+test('after Redis was emptied nothing is `missed` of what became final before: the handler may have run', async () => {
+  const backend = await startRedisBackend();
+  const night = await startNight(backend, { service });
+  await night.pay('success-1');
+  await backend.client.flushall();
+  const found = await night.run(toInspect('success-1'));
+  expect(readVerdict(found)).toEqual(['missed_or_forgotten', 1]);
+  expect(found.out.replaceAll(/\s+/g, ' ')).toContain('Compare the transfer with your own books before');
+  const refused = await night.run(toResend('success-1'));
+  expect(refused).toMatchObject({ code: 1, out: expect.stringContaining('Not sent.') as string });
+  expect(night.booked).toEqual(['success-1 SUCCESS']);
 });

@@ -10,6 +10,7 @@ test.each<[string, Parameters<typeof explainAnswer>]>([
   ['Redirects are not followed', [{ status: 302, body: '' }, undefined]],
   ['is no documented callback', [{ status: 400, body: '' }, 'processed']],
   ['A verifier refused the sender', [{ status: 401, body: '' }, undefined]],
+  ['Your handler threw', [{ status: 500, body: '' }, 'The callback could not be handled.']],
   ['In production this is an alert', [{ status: 422, body: '' }, undefined]],
   ['Only a 2xx acknowledges', [{ status: 418, body: '' }, undefined]],
   ['Only a 2xx acknowledges', [{ status: 502, body: '' }, undefined]],
@@ -28,5 +29,5 @@ test('an attempt has a hint', async () => {
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
   await create(sandbox, {});
   await sandbox.advance(1_000);
-  expect(sandbox.attempts[0]?.hint).toBe('The path is not mounted there. Compare it with the callbackUrl.');
+  expect(sandbox.attempts[0]?.hint).toBe('Nothing is mounted at this path. Correct the path of the callback URL.');
 });

@@ -10,6 +10,8 @@ describe('options', () => {
     ['Unknown option `speeed`', { speeed: 1 }],
     ['Expected `port` to be a whole number from 0 to 65535, got -1', { port: -1 }],
     ['Expected `host` to be a host name or address, got ""', { host: '' }],
+    ['Expected `host` to be a host name or address, got a string of 17 characters', { host: 'https://ada:pw@db' }],
+    ['Expected `host` to be a host name or address, got a string of 6 characters', { host: 'ada:pw' }],
     ['Expected `apiKey` to be visible ASCII characters without spaces, got a string of 3', { apiKey: 'a b' }],
     ['Expected `apiSecret` to be visible ASCII characters without spaces, got a number', { apiSecret: 7 }],
     ['Expected `callbackUrl` to be a URL, got a string', { callbackUrl: 'x' }],
