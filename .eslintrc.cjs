@@ -6,6 +6,15 @@ const core = String.raw`\.\./core/[^/]+`;
 const sandbox = String.raw`\.\./sandbox/[^/]+`;
 const delivery = String.raw`\.\./delivery/[^/]+`;
 
+const importExpression = {
+  selector: 'ImportExpression',
+  message: 'Import at the top of the file, where the walls see it.',
+};
+const gate = [
+  { selector: 'TSImportType', message: 'Import at the top of the file, where the walls see it.' },
+  { selector: 'CallExpression[callee.name="require"]', message: 'Import at the top of the file.' },
+];
+
 /** A wall: the files of a room may import what matches one of its doors, and nothing else. */
 const wall = (files, doors, why) => ({
   files,
@@ -14,12 +23,7 @@ const wall = (files, doors, why) => ({
       'error',
       { patterns: [{ regex: `^(?!(?:${doors.join('|')})$)`, message: why }] },
     ],
-    'no-restricted-syntax': [
-      'error',
-      { selector: 'ImportExpression', message: 'Import at the top of the file, where the walls see it.' },
-      { selector: 'TSImportType', message: 'Import at the top of the file, where the walls see it.' },
-      { selector: 'CallExpression[callee.name="require"]', message: 'Import at the top of the file.' },
-    ],
+    'no-restricted-syntax': ['error', importExpression, ...gate],
   },
 });
 
@@ -38,7 +42,7 @@ module.exports = {
         '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
         '@typescript-eslint/switch-exhaustiveness-check': 'error',
         eqeqeq: 'error',
-        'max-lines': ['error', { max: 210, skipBlankLines: false, skipComments: false }],
+        'max-lines': ['error', { max: 300, skipBlankLines: true, skipComments: true }],
         'no-console': 'error',
         'prefer-const': 'error',
       },
@@ -83,14 +87,19 @@ module.exports = {
     wall(
       ['src/cli/**'],
       [
-        'node:(?:util|module|events|timers/promises|http|net|os|child_process)',
-        String.raw`\.\./(?:client/index|http/verify|node|stores/(?:redis|postgres))\.js`,
+        'node:(?:util|module|events|fs|path|url|http|net|os|child_process)',
+        String.raw`\.\./(?:client/index|core/(?:checks|options|printable)|http/verify|node|stores/(?:redis|postgres))\.js`,
         sandbox,
         delivery,
         ownRoom,
       ],
       'The command line knows delivery, the sandbox, the client, the verifiers and the shared stores.',
     ),
+    {
+      // The file of a user's app: its path is known at run time only.
+      files: ['src/cli/app.ts'],
+      rules: { 'no-restricted-syntax': ['error', ...gate] },
+    },
     wall(
       ['src/node.ts'],
       [String.raw`\./(?:core|stores)/[^/]+`, String.raw`\./http/(?!router\.js)[^/]+`],

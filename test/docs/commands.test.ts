@@ -1,22 +1,42 @@
 import { expect, test } from 'vitest';
 import { run } from '../cli/support.js';
-import { findBlocks, isThere, pages, readText } from './pages.js';
+import { findBlocks, findPage, isThere, pages, readText } from './pages.js';
 
-const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
+interface Manifest {
+  readonly name: string;
+  readonly bin: Record<string, string>;
+  readonly scripts: Record<string, string>;
+}
+
+const { name: packageName, bin, scripts } = JSON.parse(readText('package.json')) as Manifest;
 const shown = pages.flatMap((page) =>
   ['sh', 'text'].flatMap((language) => findBlocks(page, language)).flatMap(({ code }) => code.split('\n')),
 );
 
-/** The command lines of the documents that begin with `npx transfer-callbacks`, by command. */
+/** The command lines of the documents that begin with npx, by command. */
 const commands = new Map<string, string[]>();
 for (const line of shown) {
-  const [, command, rest = ''] = /^(?:\$ )?npx transfer-callbacks (\w+)(.*)/.exec(line) ?? [];
+  const [, command, rest = ''] = /^(?:\$ |kubectl .* )?npx (?:--no )?transfer-callbacks (\w+)(.*)/.exec(line) ?? [];
   if (command !== undefined) commands.set(command, [...(commands.get(command) ?? []), rest.replace(/ #.*/, '')]);
 }
 commands.delete('help');
 
 test('the documents show the commands', () => {
   expect([...commands.keys()]).toEqual(expect.arrayContaining(['sandbox', 'trigger', 'reconcile']));
+});
+
+test.each(['docs/operations.md', 'docs/reconciliation.md'])(
+  '%s, which people follow where the secrets are, lets npx install nothing',
+  (path) => {
+    const { text } = findPage(path);
+    expect(text).toContain(`npx --no ${packageName} `);
+    expect(text).not.toContain(`npx ${packageName}`);
+  },
+);
+
+test('docs/operations.md shows the command line without npx, at its path in the package', () => {
+  const path = bin[packageName]?.replace('./', `node_modules/${packageName}/`);
+  expect(findPage('docs/operations.md').text).toContain(`node ${path} inspect`);
 });
 
 test.each([...commands])(

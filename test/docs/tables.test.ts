@@ -165,12 +165,16 @@ test('docs/security.md lists each verifier, and whether it reads the body', () =
 });
 
 describe('numbers in the text', () => {
+  const idleDefault = findProperties('transfer-callbacks', 'PostgresStoreOptions').get('idleTimeoutMs');
+  const postgresIdleMs = toNumber(idleDefault);
   test.each([
     ['docs/stores.md', `claim expires in ${receiverDefaults.leaseMs / 1_000} s`],
     ['docs/stores.md', `a key for ${receiverDefaults.retentionMs / 86_400_000} days`],
     ['docs/stores.md', `Each of the ${storeContract.length} checks`],
     ['README.md', `${transferScenarios.length} scenarios`],
     ['README.md', `claim expires in ${receiverDefaults.leaseMs / 1_000} s`],
+    ['docs/operations.md', `on Redis within ${receiverDefaults.leaseMs / 1_000} s (\`leaseMs\`)`],
+    ['docs/operations.md', `${postgresIdleMs / 1_000} s (\`idleTimeoutMs\`) after its last query`],
     ['docs/security.md', `${defaultBodyLimitBytes.toLocaleString('en').replace(',', ' ')} bytes`],
   ])('%s contains «%s»', (path, text) => {
     expect(findPage(path).text).toContain(text);

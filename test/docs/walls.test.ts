@@ -121,7 +121,7 @@ describe.each([
     [
       'express',
       'ioredis',
-      'node:fs',
+      'node:vm',
       '../http/router.js',
       '../stores/memory.js',
       '../client/client.js',

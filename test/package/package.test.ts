@@ -18,8 +18,8 @@ import {
 
 // What the package holds, and that it works where nothing is installed with it but zod.
 
-// 225 000: the code, twice for ESM and CommonJS, its types and texts; metrics, alerts and dashboard; the console of the sandbox.
-const tarballLimitBytes = 225_000;
+// 240 000: the code, twice for ESM and CommonJS, its types and texts; metrics, alerts and dashboard; the console of the sandbox.
+const tarballLimitBytes = 240_000;
 
 let workshop: string;
 let tarball: string;
