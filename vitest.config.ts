@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-const ownEntries = [
+export const ownEntries = [
   { find: /^transfer-callbacks$/, replacement: at('src/index.ts') },
   { find: /^transfer-callbacks\/node$/, replacement: at('src/node.ts') },
   { find: /^transfer-callbacks\/(client|metrics|sandbox|testing)$/, replacement: `${at('src')}/$1/index.ts` },
@@ -14,6 +14,11 @@ const lowestZod = [
   { find: /^zod\/v4-mini$/, replacement: at('node_modules/zod3/dist/esm/v4/mini/index.js') },
   { find: /^zod\/(v4\/.*\.js)$/, replacement: `${at('node_modules/zod3/dist/esm')}/$1` },
   { find: /^zod\/(v4.*)$/, replacement: `${at('node_modules/zod3/dist/esm')}/$1/index.js` },
+];
+
+const inSharedProcess = [
+  'test/{client,core,delivery,http,metrics,sandbox,stores,testing}/**/*.test.ts',
+  'examples/**/*.test.ts',
 ];
 
 /** They end what hangs, and judge no speed: a busy machine takes several times as long as an idle one. */
@@ -27,7 +32,6 @@ const limits = {
 export default defineConfig({
   test: {
     globalSetup: 'test/support/global-setup.ts',
-    // Tests read warnings and unhandled errors of their process, and stop it: each file needs a process.
     pool: 'forks',
     // Most files wait most of the time, for leases, retries and servers.
     maxWorkers: 3,
@@ -36,7 +40,13 @@ export default defineConfig({
     projects: [
       {
         resolve: { alias: ownEntries },
-        test: { name: 'all', include: ['test/**/*.test.ts', 'examples/**/*.test.ts'], ...limits },
+        // A process imports the package once and runs one file after another, which takes a third of the processor time.
+        test: { name: 'shared', include: inSharedProcess, isolate: false, ...limits },
+      },
+      {
+        resolve: { alias: ownEntries },
+        // They read warnings and unhandled errors of their process, or start others: each file has a process of its own.
+        test: { name: 'own process', include: ['test/**/*.test.ts'], exclude: inSharedProcess, ...limits },
       },
       {
         resolve: { alias: [...ownEntries, ...lowestZod] },
@@ -47,6 +57,7 @@ export default defineConfig({
             'test/core/{callback*,confirm,invalid,javascript,printable,proto-keys,receive,schema}.test.ts',
             'test/http/{body,proto-keys,router,unusual-callbacks}.test.ts',
           ],
+          isolate: false,
           server: { deps: { inline: [/zod3/] } },
           ...limits,
         },

@@ -54,18 +54,22 @@ describe.each(httpServers)('malformed JSON on $name', (server) => {
     expect(handled).toEqual([]);
   });
 
-  test.each(malformedJson)('malformed JSON is refused: $what', async (entry) => {
-    const alone = bytesOf(entry);
-    const deliveries = [alone, ...embedded(entry)].map((body) => [unread.url, body] as const);
-    for (const [url, body] of [...deliveries, [bytes.url, alone] as const]) {
+  test('malformed JSON is refused, whatever is wrong with it', async () => {
+    const others: unknown[] = [];
+    const refuses = async ({ what }: Malformed, url: string, body: Buffer, error: string): Promise<void> => {
       const answer = await post(url, body);
-      expect([answer.status, answer.body]).toEqual([400, isUtf8(body) ? noJson : noUtf8]);
+      if (answer.status !== 400 || answer.body !== error) others.push([what, body.toString(), answer]);
+    };
+    for (const entry of malformedJson) {
+      const alone = bytesOf(entry);
+      const deliveries = [alone, ...embedded(entry)].map((body) => [unread.url, body] as const);
+      for (const [url, body] of [...deliveries, [bytes.url, alone] as const]) {
+        await refuses(entry, url, body, isUtf8(body) ? noJson : noUtf8);
+      }
+      // express.text() has put U+FFFD where bytes were no UTF-8, and taken a mark away: both are beyond our sight.
+      if ('text' in entry && !entry.text.startsWith('\ufeff')) await refuses(entry, text.url, alone, noJson);
     }
-    // express.text() has put U+FFFD where bytes were no UTF-8, and taken a mark away: both are beyond our sight.
-    if ('text' in entry && !entry.text.startsWith('\ufeff')) {
-      const answer = await post(text.url, alone);
-      expect([answer.status, answer.body]).toEqual([400, noJson]);
-    }
+    expect(others).toEqual([]);
   });
 
   test('the server goes on after malformed JSON', async () => {

@@ -8,7 +8,6 @@ import { serve } from '../support/serve.js';
 import {
   installIn,
   makeWorkshop,
-  pack,
   packageName,
   readJson,
   repository,
@@ -24,8 +23,7 @@ let workshop: string;
 
 beforeAll(async () => {
   workshop = await makeWorkshop();
-  const tarball = await pack(workshop);
-  await Promise.all(roots.map((root) => installIn(workshop, root, tarball)));
+  await Promise.all(roots.map((root) => installIn(workshop, root)));
 }, stepMs);
 
 afterAll(() => rm(workshop, { recursive: true, force: true }));

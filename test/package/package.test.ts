@@ -1,13 +1,12 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import {
   install,
   installed,
   makeWorkshop,
   oldest,
-  pack,
   packageName,
   readJson,
   repository,
@@ -22,15 +21,13 @@ import {
 const tarballLimitBytes = 240_000;
 
 let workshop: string;
-let tarball: string;
 
 beforeAll(async () => {
   workshop = await makeWorkshop();
-  tarball = await pack(workshop);
   const root = join(workshop, 'without-express');
   await mkdir(root);
   const dependencies = {
-    [packageName]: `file:${tarball}`,
+    [packageName]: `file:${inject('tarball')}`,
     zod: oldest.zod,
     '@types/node': await installed('@types/node'),
   };
@@ -70,7 +67,7 @@ describe('the tarball', () => {
   });
 
   test('the tarball is small', async () => {
-    const { size } = await stat(tarball);
+    const { size } = await stat(inject('tarball'));
     console.info(`The tarball has ${size} bytes, in ${files.length} files.`);
     expect(size).toBeLessThan(tarballLimitBytes);
   });

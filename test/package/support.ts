@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect } from 'vitest';
+import { inject } from 'vitest';
 
 export interface Manifest {
   version: string;
@@ -20,7 +20,7 @@ export interface Manifest {
 export const packageName = 'transfer-callbacks';
 const here = dirname(fileURLToPath(import.meta.url));
 export const repository = dirname(dirname(here));
-/** Ends what hangs. Two files pack and install at the same time, on a busy machine. */
+/** Ends what hangs. Two files install at the same time, on a busy machine. */
 export const stepMs = 600_000;
 
 /** The least that the peer ranges allow. */
@@ -46,20 +46,8 @@ export const roots = [
   },
 ].map((root, index) => ({ ...root, folder: `root-${index}` }));
 
-/** Makes a folder for the tarball and the projects that install it. */
+/** Makes a folder for the projects that install the tarball. */
 export const makeWorkshop = (): Promise<string> => mkdtemp(join(tmpdir(), 'transfer-callbacks-package-'));
-
-/** Packs a copy into the workshop, so that building it leaves the `dist` of the working tree alone. */
-export async function pack(workshop: string): Promise<string> {
-  const copy = join(workshop, 'repository');
-  const leftOut = new Set(['node_modules', '.git', '.test', 'dist', 'coverage']);
-  await cp(repository, copy, { recursive: true, filter: (path) => !leftOut.has(basename(path)) });
-  await symlink(join(repository, 'node_modules'), join(copy, 'node_modules'));
-  await run('npm', ['pack', '--pack-destination', workshop], copy);
-  const [packed, ...others] = (await readdir(workshop)).filter((path) => path.endsWith('.tgz'));
-  expect(others).toEqual([]);
-  return join(workshop, packed ?? expect.fail('npm pack has made no tarball'));
-}
 
 /** Installs these dependencies in the folder of a project, and nothing that they do not require. */
 export async function install(root: string, manifest: { type?: string; dependencies: object }): Promise<void> {
@@ -68,12 +56,12 @@ export async function install(root: string, manifest: { type?: string; dependenc
 }
 
 /** Makes the folder of a project with the package and its peers. */
-export async function installIn(workshop: string, project: (typeof roots)[number], tarball: string): Promise<void> {
+export async function installIn(workshop: string, project: (typeof roots)[number]): Promise<void> {
   const { folder, express, types, zod } = project;
   const root = join(workshop, folder);
   await cp(join(here, 'projects'), root, { recursive: true });
   const dependencies = {
-    [packageName]: `file:${tarball}`,
+    [packageName]: `file:${inject('tarball')}`,
     express,
     zod,
     '@types/express': types,

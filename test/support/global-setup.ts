@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'tsup';
 import type { TestProject } from 'vitest/node';
+import { pack } from './pack.js';
 import { findBinary } from './redis-launch.js';
 
 declare module 'vitest' {
@@ -14,7 +15,8 @@ declare module 'vitest' {
 }
 
 /** Another run at the same time has another folder. */
-const cliFolder = fileURLToPath(new URL(`../../.test/${process.pid}`, import.meta.url));
+const buildFolder = fileURLToPath(new URL(`../../.test/${process.pid}`, import.meta.url));
+const cliFolder = join(buildFolder, 'cli');
 
 /**
  * Runs once, before the first test, and provides what the test files of this run need. A test file names what it needs by
@@ -33,7 +35,10 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
     project.provide('cli', join(cliFolder, 'cli.js'));
     project.onTestsRerun(buildCli);
   }
-  return removeCli;
+  if (paths.some((path) => path.includes('/test/package/'))) {
+    project.provide('tarball', process.env.PACKAGE_TARBALL ?? (await pack(join(buildFolder, 'package'))));
+  }
+  return removeBuilds;
 }
 
 /** Builds the command line: a process that compiles it first takes three times as long to start. */
@@ -41,13 +46,13 @@ async function buildCli(): Promise<void> {
   try {
     await build({ format: 'esm', dts: false, outDir: cliFolder, silent: true });
   } catch (error) {
-    removeCli();
+    removeBuilds();
     endRun(error);
   }
 }
 
-function removeCli(): void {
-  rmSync(cliFolder, { recursive: true, force: true });
+function removeBuilds(): void {
+  rmSync(buildFolder, { recursive: true, force: true });
 }
 
 /** Ends the run with the message alone. If the setup threw, Vitest would also print that it found no test files. */
