@@ -112,7 +112,7 @@ export class Claims<Tx> {
       line.beginAsking(now);
       try {
         claim = requireClaim(await this.#store.claim(line.id, request));
-        if (claim.state === 'claimed' && this.#isLate(now)) claim = await this.#makeSure(line.id, request, claim);
+        if (this.#isLate(now)) claim = await this.#makeSure(line.id, request, claim);
       } catch (error) {
         return this.share(line, { state: 'unavailable', error });
       }
@@ -157,8 +157,7 @@ export class Claims<Tx> {
    */
   async #makeSure(id: string, request: ClaimRequest, late: Claim<Tx>): Promise<Claim<Tx>> {
     let claim = late;
-    for (;;) {
-      if (claim.state !== 'claimed') return claim;
+    for (let isLate = true; isLate && claim.state === 'claimed';) {
       const { lease } = claim;
       let askedAt = performance.now();
       try {
@@ -170,8 +169,9 @@ export class Claims<Tx> {
         this.#store.release(lease).catch(() => undefined); // If this fails, the lease expires.
         throw error;
       }
-      if (!this.#isLate(askedAt)) return claim;
+      isLate = this.#isLate(askedAt);
     }
+    return claim;
   }
 
   /** Returns `in_progress` for the delivery that asked, and lets the next one ask. */

@@ -3,30 +3,29 @@ import type { CallbackShape } from './callback.js';
 import { TransferCallbackError } from './errors.js';
 import { requireSameFacts } from './facts.js';
 import type { InFlight } from './in-flight.js';
-import type { ResolvedOptions } from './options.js';
+import type { ReceiverOptions } from './options.js';
 import type { ReceivedCallback } from './received-callback.js';
 import type { TimerQueue } from './timers.js';
 import { confirmChannel, traceConfirm } from './trace.js';
+
+type Confirm<C extends CallbackShape> = NonNullable<ReceiverOptions<C>['confirm']>;
 
 /**
  * Calls `confirm` and resolves with the callback it returns. Rejects with what it throws, with UNCONFIRMED if the id,
  * event or facts differ, with CONFIRM_TIMEOUT, or with CLOSING.
  */
-export async function confirmCallback<C extends CallbackShape, Tx>(
+export async function confirmCallback<C extends CallbackShape>(
   received: ReceivedCallback<C>,
-  { confirm, confirmTimeoutMs }: ResolvedOptions<C, Tx>,
+  { confirm, confirmTimeoutMs }: { confirm: Confirm<C>; confirmTimeoutMs: number },
   deadlines: TimerQueue,
   inFlight: InFlight,
 ): Promise<C> {
   const controller = new AbortController();
   const { signal } = controller;
   // Abort listeners run in the async context of this delivery, although the timer is shared.
-  const context = new AsyncResource('transfer-callbacks:confirm', { requireManualDestroy: true });
-  const abort = (reason: Error): void => {
-    context.runInAsyncScope(() => {
-      controller.abort(reason);
-    });
-  };
+  const abort = AsyncResource.bind((reason: Error) => {
+    controller.abort(reason);
+  }, 'transfer-callbacks:confirm');
   const aborted = new Promise<never>((_resolve, reject) => {
     signal.addEventListener('abort', () => {
       reject(signal.reason as Error);
@@ -41,8 +40,8 @@ export async function confirmCallback<C extends CallbackShape, Tx>(
     const { callback, token: delivery, source } = received;
     const context = { delivery, source, signal };
     const confirming = confirmChannel.start.hasSubscribers
-      ? traceConfirm(received, () => confirm?.(callback, context))
-      : confirm?.(callback, context);
+      ? traceConfirm(received, () => confirm(callback, context))
+      : confirm(callback, context);
     return requireSameFacts(await Promise.race([confirming, aborted]), received);
   } finally {
     deadlines.clear(timer);

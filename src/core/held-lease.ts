@@ -18,7 +18,7 @@ export class HeldLease<Tx> implements Abortable {
   readonly #turn: Turn;
   readonly #controller = new AbortController();
   /** The async context of this delivery. All deliveries share the timers, which run outside it. */
-  readonly #context = new AsyncResource('transfer-callbacks:lease', { requireManualDestroy: true });
+  readonly #context = new AsyncResource('transfer-callbacks:lease');
   readonly #renewUntil: number;
   #lease: Lease<Tx>;
   #state: LeaseState = 'running';
@@ -62,8 +62,7 @@ export class HeldLease<Tx> implements Abortable {
   /** Records the handler's success, and retries in the background if that fails. Never rejects. */
   async settle(): Promise<Ending> {
     const { store } = this.#terms;
-    // An abandoned lease stays finished: `close` has stopped waiting for it.
-    if (this.#state !== 'finished') this.#state = 'recording';
+    this.#enter('recording');
     try {
       const overlapped = hasOverlapped(await store.settle(this.#lease));
       this.#turn.succeeded();
@@ -85,7 +84,7 @@ export class HeldLease<Tx> implements Abortable {
   async release(): Promise<void> {
     const { store, logger, heartbeats, times } = this.#terms;
     // A renewal that is running must not claim again after the release.
-    if (this.#state !== 'finished') this.#state = 'releasing';
+    this.#enter('releasing');
     heartbeats.clear(this.#heartbeat);
     try {
       await store.release(this.#lease);
@@ -105,6 +104,11 @@ export class HeldLease<Tx> implements Abortable {
     this.#state = 'finished';
     this.#turn.passOn();
     this.#terms.inFlight.remove(this);
+  }
+
+  /** An abandoned lease stays finished: `close` has stopped waiting for it. */
+  #enter(state: LeaseState): void {
+    if (this.#state !== 'finished') this.#state = state;
   }
 
   readonly #beat = (): void => {
@@ -152,12 +156,10 @@ export class HeldLease<Tx> implements Abortable {
     if (store.transactional) return false;
     const claim = await store.claim(this.id, { ...this.#request, token: this.#nextToken(), queueMs: 0 });
     if (claim.state !== 'claimed') return false;
-    if (this.#state !== 'running') {
-      await store.release(claim.lease);
-      return false;
-    }
-    this.#lease = claim.lease;
-    logger.warn(this.#names, 'The lease of a transfer callback had lapsed under its handler; it was claimed again.');
+    if (this.#state === 'running') {
+      this.#lease = claim.lease;
+      logger.warn(this.#names, 'The lease of a transfer callback had lapsed under its handler; it was claimed again.');
+    } else await store.release(claim.lease);
     return true;
   }
 

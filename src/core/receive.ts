@@ -121,9 +121,11 @@ export class Receiver<C extends CallbackShape, Tx> {
   async #process(received: ReceivedCallback<C>): Promise<Ending> {
     if (this.closing) return { outcome: 'closing' };
     let { callback } = received;
-    if (this.options.confirm !== undefined) {
+    const { confirm, confirmTimeoutMs } = this.options;
+    if (confirm !== undefined) {
       try {
-        callback = await confirmCallback(received, this.options, this.#confirmDeadlines, this.#inFlight);
+        const options = { confirm, confirmTimeoutMs };
+        callback = await confirmCallback(received, options, this.#confirmDeadlines, this.#inFlight);
       } catch (error) {
         return isClosing(error) ? { outcome: 'closing' } : { outcome: 'unconfirmed', error };
       }

@@ -1,7 +1,7 @@
-import { memoryStore, type CallbackStore, type StoreRecord } from 'transfer-callbacks';
-import { transferSucceeded } from 'transfer-callbacks/testing';
+import { memoryStore, type CallbackStore, type StoreRecord, type TransferCallback } from 'transfer-callbacks';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, test, vi } from 'vitest';
-import { invalidId, knowingStore, later, never, receiverOf } from './support.js';
+import { invalidId, knowingStore, later, never, receiverOf, storeWith } from './support.js';
 
 describe('inspect', () => {
   test('shows a callback that is free, then claimed here, then settled by the delivery', async () => {
@@ -33,6 +33,31 @@ describe('inspect', () => {
       settledAt: expect.any(Date) as Date,
     });
     expect('delivery' in claimed && claimed.delivery).toBe(delivery);
+  });
+
+  test('a handler is shown for its own callback only, from its start to its end', async () => {
+    const ends = later();
+    const confirmed = later<TransferCallback>();
+    const store = storeWith({
+      lease: () => ({ settle: () => Promise.reject(new Error('down')), release: never }),
+    });
+    const receiver = receiverOf({
+      store: { ...store, read: () => Promise.resolve({ state: 'free' }) },
+      storeTimeoutMs: 200,
+      confirm: (callback) => (callback.data.id === 'confirming' ? confirmed.promise : callback),
+      onSuccess: ({ data }) => (data.id === 'running' ? ends.promise : undefined),
+      onFailed: () => Promise.reject(new Error('no')),
+    });
+    const here = async (id: string): Promise<boolean> => (await receiver.inspect(id)).here !== undefined;
+    await receiver.receive(transferSucceeded({ id: 'recording' }));
+    void receiver.receive(transferFailed({ id: 'releasing' }));
+    void receiver.receive(transferSucceeded({ id: 'confirming' }));
+    void receiver.receive(transferSucceeded({ id: 'running' }));
+    await vi.waitUntil(() => here('running'));
+    for (const id of ['recording', 'releasing', 'confirming', 'another']) expect(await here(id)).toBe(false);
+    ends.resolve();
+    await vi.waitUntil(async () => !(await here('running')));
+    await receiver.close({ timeoutMs: 0 });
   });
 
   test('a second claim of a delivery is shown with the name that the delivery has in the log', async () => {

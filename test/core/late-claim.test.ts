@@ -25,11 +25,17 @@ describe('a claim whose reply is read late', () => {
     };
   }
 
+  let aheadMs = 0;
+
   function performanceMovesBy(ms: number): void {
-    const now = performance.now.bind(performance);
-    vi.spyOn(performance, 'now').mockImplementation(() => now() + ms);
+    aheadMs += ms;
   }
 
+  beforeEach(() => {
+    aheadMs = 0;
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+  });
   afterEach(() => {
     vi.restoreAllMocks();
   });
@@ -42,6 +48,25 @@ describe('a claim whose reply is read late', () => {
     });
     expect(await receiverOf({ store, onSuccess }).receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
     expect(onSuccess).toHaveBeenCalledTimes(1);
+  });
+
+  test('a claim whose reply is read in time is not renewed', async () => {
+    const renew = vi.fn(() => Promise.resolve(true));
+    const store = heldUp(storeWith({ lease: () => ({ renew }) }), 5_000);
+    expect(await receiverOf({ store }).receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
+    expect(renew).not.toHaveBeenCalled();
+  });
+
+  test('a renewal that is read late as well is renewed once more', async () => {
+    const renew = vi
+      .fn(() => Promise.resolve(true))
+      .mockImplementationOnce(() => {
+        performanceMovesBy(5_001);
+        return Promise.resolve(true);
+      });
+    const store = heldUp(storeWith({ lease: () => ({ renew }) }), 5_001);
+    expect(await receiverOf({ store }).receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
+    expect(renew).toHaveBeenCalledTimes(2);
   });
 
   test('a claim whose reply is read late is a duplicate if another delivery has settled meanwhile', async () => {

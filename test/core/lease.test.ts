@@ -140,16 +140,103 @@ describe('a lease', () => {
     expect(await receiverOf({ store, inFlightWaitMs: 0 }).receive(callback)).toMatchObject({ outcome: 'processed' });
   });
 
-  test('a lease of a transactional store is not claimed again: its transaction is gone', async () => {
+  test('a lease of a transactional store is not claimed again: it is lost with its transaction', async () => {
     const records = memoryStore();
     const claim = vi.fn<CallbackStore['claim']>((key, request) => records.claim(key, request));
     const store = storeWith({ transactional: true, claim, lease: () => ({ renew: () => Promise.resolve(false) }) });
     const work = later();
-    const delivery = receiverOf({ store, onSuccess: () => work.promise }).receive(transferSucceeded());
+    const logger = recordingLogger();
+    const onSuccess = vi.fn((_callback: unknown, _context: HandlerContext) => work.promise);
+    const callback = transferSucceeded();
+    const delivery = receiverOf({ store, logger, onSuccess }).receive(callback);
     await vi.advanceTimersByTimeAsync(5_000);
+    expect(onSuccess.mock.calls[0]?.[1].signal.reason).toMatchObject({ code: 'LEASE_LOST' });
+    // No renewal has failed, so no error is named.
+    expect(logger.lines.map(({ details }) => details)).toStrictEqual([
+      { delivery: expect.any(String) as string, id: callback.data.id },
+    ]);
     work.resolve();
     await delivery;
     expect(claim).toHaveBeenCalledTimes(1);
+  });
+
+  test('renewals that fail, one after the other, are one warning, and none once the handler has ended', async () => {
+    const logger = recordingLogger();
+    const work = later();
+    const down = (): Promise<never> => Promise.reject(new Error('down'));
+    const store = storeWith({ lease: () => ({ renew: down, settle: down }) });
+    const receiver = receiverOf({ store, logger, onSuccess: () => work.promise });
+    void receiver.receive(transferSucceeded());
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(logger.lines).toMatchObject([{ level: 'warn', details: { err: { message: 'down' } } }]);
+
+    const recording = recordingLogger();
+    await receiverOf({ store, logger: recording }).receive(transferSucceeded());
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(recording.lines).toMatchObject([
+      { level: 'error', message: expect.stringContaining('recording it failed') as string },
+    ]);
+  });
+
+  test('a success that is not recorded yet keeps its claim, and does not claim again', async () => {
+    let isDown = true;
+    const records = memoryStore();
+    const claim = vi.fn<CallbackStore['claim']>((key, request) => records.claim(key, request));
+    const store = storeWith({
+      claim,
+      lease: (lease) => ({ settle: () => (isDown ? Promise.reject(new Error('down')) : lease.settle()) }),
+    });
+    const callback = transferSucceeded();
+    await receiverOf({ store }).receive(callback);
+    await vi.advanceTimersByTimeAsync(60_000);
+    const elsewhere = receiverOf({ store: records, inFlightWaitMs: 0 });
+    expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'in_progress' });
+    isDown = false;
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'duplicate' });
+
+    const lapsed = storeWith({
+      claim,
+      lease: () => ({ renew: () => Promise.resolve(false), settle: () => Promise.reject(new Error('down')) }),
+    });
+    const other = transferSucceeded();
+    await receiverOf({ store: lapsed }).receive(other);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(claim.mock.calls.map(([id]) => id)).toEqual([callback.data.id, other.data.id]);
+  });
+
+  test('a success that is recorded on retry, after its lease has passed on, is reported as an error', async () => {
+    const settle = vi.fn(() => Promise.resolve({ overlapped: true })).mockRejectedValueOnce(new Error('down'));
+    const logger = recordingLogger();
+    const { id } = transferSucceeded().data;
+    await receiverOf({ store: storeWith({ lease: () => ({ settle }) }), logger }).receive(transferSucceeded({ id }));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(logger.lines.slice(1)).toMatchObject([
+      { level: 'error', message: expect.stringContaining('handled twice') as string, details: { id } },
+    ]);
+  });
+
+  test('a renewal that waits for another is not sent once the handler has ended', async () => {
+    const slow = async <T>(reply: T): Promise<T> => {
+      await new Promise((resolve) => setTimeout(resolve, 1_900));
+      return reply;
+    };
+    const records = memoryStore();
+    const renew = vi.fn(() => slow(false));
+    const claim = vi.fn<CallbackStore['claim']>(async (key, request) => {
+      const claimed = await records.claim(key, request);
+      return claim.mock.calls.length === 1 ? claimed : slow<typeof claimed>({ state: 'in_progress' });
+    });
+    const work = later();
+    const store = storeWith({ claim, lease: () => ({ renew }) });
+    // The next renewal is due after 3 s, while the first one still claims again.
+    const receiver = receiverOf({ store, leaseMs: 9_000, onSuccess: () => work.promise });
+    const delivery = receiver.receive(transferSucceeded());
+    await vi.advanceTimersByTimeAsync(6_100);
+    work.reject(new Error('no'));
+    await delivery;
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(renew).toHaveBeenCalledTimes(1);
   });
 });
 
@@ -167,4 +254,18 @@ test('a handler that succeeds after it was abandoned is recorded once, and distu
   expect(await outcomes[0]).toMatchObject({ outcome: 'processed', error: { message: 'down' } });
   await vi.advanceTimersByTimeAsync(60_000);
   expect(settle).toHaveBeenCalledTimes(1);
+});
+
+test('recording in the background does not keep the process alive', async () => {
+  vi.useRealTimers();
+  const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+  const others = timers();
+  const store = storeWith({ lease: () => ({ settle: () => Promise.reject(new Error('down')) }) });
+  const receiver = receiverOf({ store, storeTimeoutMs: 20 });
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({
+    outcome: 'processed',
+    error: { message: 'down' },
+  });
+  expect(timers()).toBe(others);
+  await receiver.close({ timeoutMs: 0 });
 });

@@ -68,10 +68,14 @@ describe('a store that fails', () => {
       logger,
       onSuccess: () => Promise.reject(error),
     });
-    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'handler_failed', error });
-    expect(logger.lines.map(({ message }) => message)).toEqual([
-      'A claim could not be released; it is free within 15000 ms.',
-      'The handler of a transfer callback failed.',
+    const callback = transferSucceeded();
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'handler_failed', error });
+    expect(logger.lines).toMatchObject([
+      {
+        message: 'A claim could not be released; it is free within 15000 ms.',
+        details: { id: callback.data.id, err: { message: 'release failed' } },
+      },
+      { message: 'The handler of a transfer callback failed.' },
     ]);
   });
 

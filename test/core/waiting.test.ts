@@ -127,6 +127,39 @@ describe('deliveries of one callback in one process', () => {
     expect(onSuccess).toHaveBeenCalledTimes(2);
   });
 
+  test.each([
+    ['could not be recorded', () => Promise.reject(new Error('down'))],
+    ['was recorded', () => Promise.resolve({ overlapped: true })],
+  ])('a success after a lost lease that %s ends no copy, and lets no second one ask', async (_how, settle) => {
+    let isTaken = false;
+    const records = memoryStore();
+    const store = counting({
+      async claim(key, request) {
+        // Another process holds the claim from then on.
+        if (isTaken) return { state: 'in_progress' };
+        const claim = await records.claim(key, request);
+        if (claim.state !== 'claimed') return claim;
+        const renew = (): Promise<boolean> => Promise.resolve(!(isTaken = true));
+        return { ...claim, lease: { ...claim.lease, renew, settle } };
+      },
+    });
+    const work = later();
+    const receiver = receiverOf({ store, onSuccess: () => work.promise });
+    const callback = transferSucceeded();
+    const first = receiver.receive(callback);
+    await vi.advanceTimersByTimeAsync(0);
+    const deliveries = Array.from({ length: 3 }, () => receiver.receive(callback));
+    await vi.advanceTimersByTimeAsync(5_060);
+    const asked = store.claims;
+    work.resolve();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await first).toMatchObject({ outcome: 'processed' });
+    expect(store.claims).toBe(asked);
+    await vi.advanceTimersByTimeAsync(5_000);
+    const outcomes = (await Promise.all(deliveries)).map(({ outcome }) => outcome);
+    expect(outcomes).toEqual(['in_progress', 'in_progress', 'in_progress']);
+  });
+
   test('a success that could not be recorded yet is known to the copies that come meanwhile', async () => {
     let down = true;
     const store = storeWith({
@@ -182,6 +215,34 @@ describe('deliveries of one callback in one process', () => {
     await vi.advanceTimersByTimeAsync(1_900);
     expect(await delivery).toMatchObject({ outcome: 'processed' });
     expect(asked).toEqual([2_000]);
+  });
+
+  test('a delivery waits for a connection as long as it may still wait, and at least for its one request', async () => {
+    const asked: (number | undefined)[] = [];
+    const store: CallbackStore = {
+      claim(_key, request) {
+        asked.push(request.queueMs);
+        return Promise.resolve({ state: 'in_progress' });
+      },
+    };
+    const delivery = receiverOf({ store, inFlightWaitMs: 3_000 }).receive(transferSucceeded());
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(await delivery).toMatchObject({ outcome: 'in_progress', durationMs: 3_000 });
+    expect(asked).toEqual([3_000, 2_950, 2_850, 2_650, 2_250, 2_000, 2_000, 2_000]);
+  });
+
+  test('a slow store is asked no more once the time of the delivery is up', async () => {
+    const store = counting({
+      async claim() {
+        await new Promise((resolve) => setTimeout(resolve, 60));
+        return { state: 'in_progress' };
+      },
+    });
+    const delivery = receiverOf({ store, inFlightWaitMs: 60 }).receive(transferSucceeded());
+    await vi.advanceTimersByTimeAsync(60);
+    expect(await delivery).toMatchObject({ outcome: 'in_progress', durationMs: 60 });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(store.claims).toBe(1);
   });
 
   test('closing turns all of them away, without a pause', async () => {
