@@ -27,6 +27,14 @@ describe('close', () => {
     expect(vi.getTimerCount(), 'a timer that goes on').toBe(0);
   });
 
+  test('a delivery that comes to a closed receiver is not even confirmed', async () => {
+    const confirm = vi.fn(() => undefined);
+    const receiver = receiverOf({ confirm });
+    await receiver.close();
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'closing' });
+    expect(confirm).not.toHaveBeenCalled();
+  });
+
   test('close resolves immediately when nothing runs, and a second call joins the first', async () => {
     const receiver = receiverOf();
     expect(await Promise.all([receiver.close(), receiver.close()])).toEqual([

@@ -16,12 +16,19 @@ describe('receive', () => {
 });
 
 describe('a store', () => {
+  const call = (): Promise<never> => Promise.reject(new Error('not called'));
+
   test.each([
     ['undefined', undefined],
+    ['null', null],
     ['true', true],
     ['an unknown state', { state: 'done' }],
     ['a claim without a lease', { state: 'claimed' }],
-    ['a lease without methods', { state: 'claimed', lease: {} }],
+    ['a claim with null for its lease', { state: 'claimed', lease: null }],
+    ['a claim with a text for its lease', { state: 'claimed', lease: 'a' }],
+    ['a lease without renew', { state: 'claimed', lease: { settle: call, release: call } }],
+    ['a lease without settle', { state: 'claimed', lease: { renew: call, release: call } }],
+    ['a lease without release', { state: 'claimed', lease: { renew: call, settle: call } }],
     ['settled without a fingerprint', { state: 'settled' }],
   ])('that replies with %s runs no handler', async (_name, reply) => {
     const onSuccess = vi.fn();

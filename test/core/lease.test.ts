@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore, type HandlerContext } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
-import { fakeClock, later, receiverOf, storeWith } from './support.js';
+import { fakeClock, later, liveTimers, never, receiverOf, storeWith } from './support.js';
 
 beforeEach(fakeClock);
 afterEach(() => {
@@ -258,14 +258,22 @@ test('a handler that succeeds after it was abandoned is recorded once, and distu
 
 test('recording in the background does not keep the process alive', async () => {
   vi.useRealTimers();
-  const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
-  const others = timers();
+  const others = liveTimers();
   const store = storeWith({ lease: () => ({ settle: () => Promise.reject(new Error('down')) }) });
   const receiver = receiverOf({ store, storeTimeoutMs: 20 });
   expect(await receiver.receive(transferSucceeded())).toMatchObject({
     outcome: 'processed',
     error: { message: 'down' },
   });
-  expect(timers()).toBe(others);
+  expect(liveTimers()).toBe(others);
+  await receiver.close({ timeoutMs: 0 });
+});
+
+test('a handler that has timed out does not keep the process alive by its lease', async () => {
+  vi.useRealTimers();
+  const others = liveTimers();
+  const receiver = receiverOf({ handlerTimeoutMs: 20, storeTimeoutMs: 20, onSuccess: never });
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'timed_out' });
+  expect(liveTimers()).toBe(others);
   await receiver.close({ timeoutMs: 0 });
 });

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
-import { fakeClock, later, receiverOf, storeWith } from './support.js';
+import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
 
 beforeEach(fakeClock);
 afterEach(() => {
@@ -49,6 +49,37 @@ describe('a store that fails', () => {
     arrival.resolve();
     await vi.advanceTimersByTimeAsync(0);
     expect(await receiverOf({ store: records }).receive(callback)).toMatchObject({ outcome: 'processed' });
+  });
+
+  test('a claim of a store that queues may take the time of the queue as well', async () => {
+    const slow = (ms: number): CallbackStore => {
+      const records = memoryStore();
+      return {
+        queues: true,
+        async claim(key, request) {
+          await new Promise((resolve) => setTimeout(resolve, ms));
+          return records.claim(key, request);
+        },
+      };
+    };
+    const receive = async (inFlightWaitMs: number, replyMs: number): Promise<unknown> => {
+      const delivery = receiverOf({ store: slow(replyMs), inFlightWaitMs }).receive(transferSucceeded());
+      await vi.advanceTimersByTimeAsync(replyMs + 100);
+      return delivery;
+    };
+    expect(await receive(0, 3_999)).toMatchObject({ outcome: 'processed' });
+    expect(await receive(5_000, 6_999)).toMatchObject({ outcome: 'processed' });
+    expect(await receive(5_000, 7_051)).toMatchObject({
+      outcome: 'store_unavailable',
+      error: { code: 'STORE_TIMEOUT', message: 'The store did not reply within 7000 ms.' },
+    });
+  });
+
+  test('a recording without a reply is given up after storeTimeoutMs, and says so', async () => {
+    const receiver = receiverOf({ store: storeWith({ lease: () => ({ settle: never }) }) });
+    const delivery = receiver.receive(transferSucceeded());
+    await vi.advanceTimersByTimeAsync(2_050);
+    expect(await delivery).toMatchObject({ outcome: 'processed', error: { code: 'STORE_TIMEOUT' }, durationMs: 2_050 });
   });
 
   test('a late reply that the callback is settled releases nothing', async () => {

@@ -97,7 +97,11 @@ export function later<T = void>(): {
 
 export const never = (): Promise<never> => new Promise(() => undefined);
 
-/** Fakes the clocks that the receiver and the memory store go by. */
+/** Fakes the clocks that the receiver and the memory store go by. They do not begin at 0, where any sum is a difference. */
 export function fakeClock(): void {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+  vi.advanceTimersByTime(1_000);
 }
+
+/** Counts the timers that keep the process alive. */
+export const liveTimers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { TimerQueue, type ScheduledCall } from '../../src/core/timers.js';
 import { blockEventLoop } from '../support/block.js';
-import { fakeClock } from './support.js';
+import { fakeClock, liveTimers } from './support.js';
 
 describe('deadlines of one length', () => {
   beforeEach(fakeClock);
@@ -146,19 +146,16 @@ describe('deadlines of one length', () => {
   });
 });
 
-/** Timers that keep the process alive. */
-const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
-
 test('deadlines keep the process alive exactly while there are any', () => {
-  const others = timers();
+  const others = liveTimers();
   const queue = new TimerQueue(60_000);
   for (let time = 0; time < 2; time += 1) {
     const [a, b] = [queue.set(() => undefined), queue.set(() => undefined)];
-    expect(timers()).toBe(others + 1);
+    expect(liveTimers()).toBe(others + 1);
     queue.clear(a);
-    expect(timers()).toBe(others + 1);
+    expect(liveTimers()).toBe(others + 1);
     queue.clear(b);
-    expect(timers()).toBe(others);
+    expect(liveTimers()).toBe(others);
   }
 });
 
@@ -167,21 +164,21 @@ test('an extended deadline keeps the process alive until it is cleared', async (
   const first = queue.set(() => undefined);
   blockEventLoop(1_100);
   await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-  const before = timers();
+  const before = liveTimers();
   queue.clear(first);
-  expect(timers()).toBe(before - 1);
+  expect(liveTimers()).toBe(before - 1);
   const second = queue.set(() => undefined);
-  expect(timers()).toBe(before);
+  expect(liveTimers()).toBe(before);
   queue.clear(second);
-  expect(timers()).toBe(before - 1);
+  expect(liveTimers()).toBe(before - 1);
 });
 
 test('deadlines with keepAlive: false never keep the process alive', () => {
-  const others = timers();
+  const others = liveTimers();
   const queue = new TimerQueue(60_000, { keepAlive: false });
   const first = queue.set(() => undefined);
-  expect(timers()).toBe(others);
+  expect(liveTimers()).toBe(others);
   queue.clear(first);
   queue.set(() => undefined);
-  expect(timers()).toBe(others);
+  expect(liveTimers()).toBe(others);
 });

@@ -41,6 +41,13 @@ describe('a delivery', () => {
     });
   });
 
+  test('a verdict that need not be waited for sets no deadline', async () => {
+    expect(await receiverOf().receive(transferSucceeded(), { verify: () => false })).toMatchObject({
+      outcome: 'unauthorized',
+    });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   test('a verifier gets a valid callback, and undefined for an invalid one', async () => {
     const verify = vi.fn(() => true);
     const receiver = receiverOf();
