@@ -30,7 +30,7 @@ export function ipAllowList(addresses: readonly string[]): Verifier<unknown> {
         'ipAllowList needs `trust proxy` to name your proxies: as it is set, a sender may claim any address.',
       );
     }
-    const address = request.ip ?? request.socket.remoteAddress ?? '';
+    const address = String(request.ip ?? request.socket.remoteAddress);
     // `BlockList` applies IPv4 rules to `::ffff:203.0.113.7` (dual-stack sockets) only if told it is IPv6.
     return isIP(address) !== 0 && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
   }

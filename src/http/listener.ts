@@ -54,13 +54,12 @@ export function deliveryListener<C extends CallbackShape, Tx, Request extends In
       const isTooLarge = fault?.status === 413;
       respond(request, response, toAnswer(outcome, fault), {
         closes: receiver.closing || isTooLarge,
-        unread: (refusal !== undefined || fault !== undefined) && !request.complete && !request.readableEnded,
+        unread: !request.readableEnded,
         bodyLimitBytes,
       });
     } catch (error) {
       // Other middleware has already responded. Close the connection: its status must not pass for ours.
-      const details = delivery === undefined ? { err: error } : { delivery, err: error };
-      receiver.options.logger.error(details, 'A transfer callback could not be answered.');
+      receiver.options.logger.error({ delivery, err: error }, 'A transfer callback could not be answered.');
       response.destroy();
     }
   }

@@ -58,5 +58,5 @@ function endAfterBody(request: IncomingMessage, response: ServerResponse, maxByt
     request.off('data', drop);
     response.end();
   }
-  request.on('data', drop).once('end', end).once('error', end).once('close', end).resume();
+  request.on('data', drop).once('end', end).once('error', end).resume();
 }

@@ -47,6 +47,7 @@ export function findRefusal<C, Request>(
     try {
       const verdict: unknown = verify(request, undefined);
       if (verdict instanceof Promise) throw notSynchronous(verdict);
+      // Stryker disable next-line ArrowFunction: Equal: only `true` accepts.
       if (verdict !== true) return () => false;
     } catch (error) {
       return () => {

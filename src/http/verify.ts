@@ -72,7 +72,7 @@ export function headerToken(name: string, secret: Secret): Verifier<unknown> {
   const secrets = toSecretList('secret', secret);
   for (const each of secrets) {
     // Node decodes every header as Latin-1 and strips the spaces around it, so other secrets would never match.
-    if (!/^[!-~]([ -~]*[!-~])?$/.test(each)) {
+    if (!/^[!-~][ -~]*[!-~]$/.test(each)) {
       throw invalidSecret('secret', 'made of ASCII characters, without a space at its ends', each);
     }
   }
@@ -101,7 +101,7 @@ export function basicAuth(credentials: Credentials | readonly [Credentials, ...C
   if (list.length === 0) throw invalidArgument('credentials', 'at least one pair', credentials);
   const matches = matcherOf(list.map(toBasicToken));
   function verifyBasicAuth(request: IncomingMessage): boolean {
-    const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(request.headers.authorization ?? '')?.[1];
+    const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(String(request.headers.authorization))?.[1];
     return encoded !== undefined && matches(Buffer.from(encoded, 'base64').toString());
   }
   return Object.assign(verifyBasicAuth, { readsCallback: false });
@@ -124,7 +124,6 @@ function toBasicToken(pair: Credentials | null): string {
 
 /** Returns the last segment of the URL's path. One slash at the end of the path is ignored. */
 function lastPathSegment(request: IncomingMessage & { originalUrl?: string }): string {
-  const [path = ''] = (request.originalUrl ?? request.url ?? '').split('?');
-  const segments = path.replace(/\/$/, '');
+  const segments = String(request.originalUrl ?? request.url).replace(/\/?(\?.*)?$/s, '');
   return segments.slice(segments.lastIndexOf('/') + 1);
 }

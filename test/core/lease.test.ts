@@ -223,10 +223,12 @@ describe('a lease', () => {
     };
     const records = memoryStore();
     const renew = vi.fn(() => slow(false));
-    const claim = vi.fn<CallbackStore['claim']>(async (key, request) => {
-      const claimed = await records.claim(key, request);
-      return claim.mock.calls.length === 1 ? claimed : slow<typeof claimed>({ state: 'in_progress' });
-    });
+    const again = (): ReturnType<CallbackStore['claim']> => slow({ state: 'in_progress' });
+    const claim = vi
+      .fn(again)
+      .mockImplementationOnce((...request: unknown[]) =>
+        records.claim(...(request as Parameters<CallbackStore['claim']>)),
+      );
     const work = later();
     const store = storeWith({ claim, lease: () => ({ renew }) });
     // The next renewal is due after 3 s, while the first one still claims again.

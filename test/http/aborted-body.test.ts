@@ -1,10 +1,49 @@
-import { describe, expect, test, vi } from 'vitest';
+import { once } from 'node:events';
+import { createServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { readBody } from '../../src/http/body.js';
 import { transferFailed } from 'transfer-callbacks/testing';
 import { httpServers } from '../support/http-servers.js';
 import { post } from '../support/post.js';
 import { chunk, head, overSocket } from '../support/sockets.js';
 import { witness } from '../support/witness.js';
-import { json, start } from './support.js';
+import { gate, json, start } from './support.js';
+
+describe('readBody', () => {
+  test.each([
+    ['while the body comes', () => Promise.resolve()],
+    ['before it is read', (closed: Promise<unknown>) => closed],
+  ])('resolves with nothing if the client has gone %s', async (_when, moment) => {
+    const read = gate();
+    let body: unknown = 'none yet';
+    const server = createServer((request) => {
+      const closed = new Promise((resolve) => request.once('close', resolve).once('error', resolve));
+      client.destroy();
+      void moment(closed)
+        .then(() => readBody(request, 1_000))
+        .then((found) => {
+          body = found;
+          read.open();
+        });
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const client = httpRequest({ port: (server.address() as AddressInfo).port, method: 'POST', headers: json });
+    client.on('error', () => undefined).write('{');
+    await read.opened;
+    expect(body).toBeUndefined();
+  });
+
+  test('does not let an error of a request that another host has made end the process', async () => {
+    // Node's own requests keep an error to themselves while nobody listens; those of test tools and shims do not.
+    const request = new Readable({ read: () => undefined });
+    const body = readBody(Object.assign(request, { headers: { 'content-type': 'application/json' } }) as never, 1_000);
+    request.destroy(new Error('gone'));
+    expect(await body).toBeUndefined();
+  });
+});
 
 describe.each(httpServers)('on $name', (server) => {
   describe('a body that ends before its end', () => {

@@ -29,6 +29,11 @@ describe.each(httpServers)('on $name', (server) => {
       expect((await post(url, '')).body).toBe(empty);
     });
 
+    test('the response to an empty object that a parser has left names what is missing', async () => {
+      const { url } = await start(server, witness().options, { before: [server.parsers.json()] });
+      expect((await post(url, '{}')).body).toBe(errorBody(400, 'This is not a documented callback: see event.'));
+    });
+
     test('the response to an empty chunked body is 400', async () => {
       const { url } = await start(server, witness().options);
       const answer = await overSocket(url, (socket) => {

@@ -39,17 +39,17 @@ async function start(server: HttpServer, verify: Verifier | readonly Verifier[])
   return { url, handled, logged, outcomes, requests };
 }
 
-const bodyless: [string, Verifier][] = [
-  ['urlToken', urlToken(secret)],
-  ['headerToken', headerToken('X-Token', secret)],
-  ['basicAuth', basicAuth({ username: 'service', password: 'password' })],
-  ['ipAllowList', ipAllowList(['203.0.113.7'])],
-  ['a function that says it reads no callback', Object.assign(() => false, { readsCallback: false })],
+const bodyless: [string, () => Verifier][] = [
+  ['urlToken', () => urlToken(secret)],
+  ['headerToken', () => headerToken('X-Token', secret)],
+  ['basicAuth', () => basicAuth({ username: 'service', password: 'password' })],
+  ['ipAllowList', () => ipAllowList(['203.0.113.7'])],
+  ['a function that says it reads no callback', () => Object.assign(() => false, { readsCallback: false })],
 ];
 
 describe.each(httpServers)('on $name', (server) => {
-  test.each(bodyless)('%s refuses before a byte of the body has come, and reports it', async (_name, verify) => {
-    const { url, outcomes, requests, handled } = await start(server, [() => expect.fail('asked too late'), verify]);
+  test.each(bodyless)('%s refuses before a byte of the body has come, and reports it', async (_name, make) => {
+    const { url, outcomes, requests, handled } = await start(server, [() => expect.fail('asked too late'), make()]);
     const answer = await overSocket(url, async (socket) => {
       socket.write(head(url, { ...json, 'Content-Length': 100 }));
       // The response comes although nothing of the body has been sent.
@@ -59,6 +59,8 @@ describe.each(httpServers)('on $name', (server) => {
     expect(parseStatus(answer)).toBe(401);
     expect(answer.endsWith(unauthorized)).toBe(true);
     expect(outcomes).toMatchObject([{ outcome: 'unauthorized', source: 'http' }]);
+    // It is a verdict, and no failure of the verifier.
+    expect(outcomes[0]).not.toHaveProperty('error');
     expect(requests.map(({ readableLength }) => readableLength)).toEqual([0]);
     expect(handled).toEqual([]);
   });

@@ -64,6 +64,8 @@ export async function startGuarded(server: HttpServer, verify: unknown, surround
   return {
     url,
     logged,
+    /** What verifiers have thrown. */
+    thrown: (): unknown[] => logged.flatMap(({ details }) => ('err' in details ? [details.err] : [])),
     admits: async (at: string, sent?: Sent, callback: TransferCallback = transferSucceeded()): Promise<void> => {
       const answer = await post(at, callback, sent);
       expect([answer.status, answer.body]).toEqual([200, '{"outcome":"processed"}']);

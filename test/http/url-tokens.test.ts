@@ -95,12 +95,13 @@ describe.each(httpServers)('on $name', (server) => {
     });
 
     test('transferToken refuses a callback without an externalId to check', async () => {
-      const { url, refuses } = await startGuarded(server, verify);
+      const { url, refuses, thrown } = await startGuarded(server, verify);
       const address = verify.urlFor(url, 'payout-1');
       const { event, data } = transferSucceeded({ externalId: 'payout-1' });
       await refuses(address, {}, { event, data: { ...data, externalId: undefined } });
       await refuses(address, {}, { event, data: { ...data, amount: 'all' } });
       await refuses(address, {}, 'not JSON');
+      expect(thrown()).toEqual([]);
     });
   });
 });

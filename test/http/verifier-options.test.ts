@@ -155,6 +155,7 @@ describe('a verifier that cannot be made', () => {
       '1.2.3.4/-1',
       '1.2.3.4/8/8',
       '1.2.3.4/x',
+      '1.2.3.4/1e1',
       '1.2.3.4 ',
       '1.2.3.4/255.0.0.0',
     ].map((entry): [string, () => unknown, string] => [

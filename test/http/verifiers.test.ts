@@ -3,7 +3,8 @@ import { headerToken, urlToken } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { httpServers } from '../support/http-servers.js';
 import { post } from '../support/post.js';
-import { startGuarded } from './support.js';
+import { witness } from '../support/witness.js';
+import { start, startGuarded } from './support.js';
 
 const secret = 'first-secret-0123456789';
 const older = 'older-secret-0123456789';
@@ -25,6 +26,13 @@ describe.each(httpServers)('on $name', (server) => {
       const stopped = await startGuarded(server, [says('a', true), says('b', false), says('c', true)]);
       await stopped.refuses(stopped.url);
       expect(asked).toEqual(['last', 'a', 'b']);
+    });
+
+    test('without a verifier no sender is verified: an undocumented body is a warning, and no error', async () => {
+      const { options, logged } = witness();
+      const { url } = await start(server, options);
+      expect((await post(url, {})).status).toBe(400);
+      expect(logged).toMatchObject([{ level: 'warn', details: { outcome: 'invalid', verified: false } }]);
     });
 
     test.each([
