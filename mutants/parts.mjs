@@ -1,0 +1,39 @@
+/**
+ * What each part mutates, the `least` share of its mutants that its tests must catch, in percent, and those tests. `without`
+ * are those that take long and say nothing more about single lines: what happens by chance, under load, or on many servers.
+ */
+export const parts = {
+  core: {
+    least: 95,
+    mutate: ['src/core/**/*.ts'],
+    tests: ['test/core/**/*.test.ts', 'test/stores/memory.test.ts'],
+    without: ['test/core/{callback-by-chance,connection-strings,interleavings}.test.ts'],
+  },
+  http: {
+    least: 95,
+    mutate: ['src/http/**/*.ts'],
+    tests: ['test/http/**/*.test.ts'],
+    without: ['test/http/{errors-on-the-wire,malformed-json}.test.ts'],
+  },
+  stores: {
+    least: 95,
+    mutate: ['src/stores/**/*.ts'],
+    tests: ['test/stores/**/*.test.ts'],
+    without: ['test/stores/{postgres-failing,postgres-held-up,redis-acl}.test.ts'],
+  },
+  client: {
+    least: 90,
+    mutate: ['src/client/**/*.ts', 'src/delivery/**/*.ts'],
+    tests: ['test/{client,delivery}/**/*.test.ts'],
+    without: ['test/client/{flood,scale}.test.ts'],
+  },
+  sandbox: {
+    least: 85,
+    mutate: ['src/sandbox/*.ts'],
+    tests: ['test/sandbox/**/*.test.ts'],
+    without: ['test/sandbox/{console-stream,load}.test.ts'],
+  },
+};
+
+/** The file of the last run's results, within the repository. It is kept there compressed, in `mutants/results`. */
+export const reportOf = (part) => `.test/mutants-${part}.json`;

@@ -1,0 +1,25 @@
+import { parts, reportOf } from './parts.mjs';
+
+const part = process.env.MUTANTS_PART;
+
+/** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */
+export default {
+  mutate: parts[part].mutate,
+  testRunner: 'vitest',
+  plugins: ['@stryker-mutator/vitest-runner', new URL('./messages.mjs', import.meta.url).href],
+  vitest: { configFile: 'mutants/vitest.config.mjs', related: false },
+  coverageAnalysis: 'perTest',
+  thresholds: { high: 100, low: parts[part].least, break: parts[part].least },
+  ignorers: ['messages'],
+  // They run once, when a module is loaded, and not in a test.
+  ignoreStatic: true,
+  ignorePatterns: ['bench', 'coverage', 'dist', 'docs', 'ops', '.test', 'mutants/results'],
+  concurrency: 3,
+  timeoutMS: 6_000,
+  timeoutFactor: 2,
+  tempDirName: '.test/mutants',
+  incremental: true,
+  incrementalFile: reportOf(part),
+  reporters: ['clear-text', 'progress-append-only'],
+  clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
+};
