@@ -25,7 +25,7 @@ export async function confirmCallback<C extends CallbackShape>(
   // Abort listeners run in the async context of this delivery, although the timer is shared.
   const abort = AsyncResource.bind((reason: Error) => {
     controller.abort(reason);
-  }, 'transfer-callbacks:confirm');
+  });
   const aborted = new Promise<never>((_resolve, reject) => {
     signal.addEventListener('abort', () => {
       reject(signal.reason as Error);

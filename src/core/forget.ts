@@ -56,7 +56,7 @@ export async function forgetCallback<Tx>(
   // Without this line, no log would explain why a handler ran twice. If it cannot be written, forget nothing.
   await logger.warnOrReject(details, 'A settled transfer callback is about to be forgotten.');
   const isForgotten = await forgetAndLog(id, settled, details, inspection, logger);
-  if (isForgotten && forgottenChannel.hasSubscribers) forgottenChannel.publish(details);
+  if (isForgotten) forgottenChannel.publish(details);
   return isForgotten;
 }
 

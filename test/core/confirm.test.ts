@@ -19,8 +19,6 @@ describe('confirm', () => {
   });
 
   test.each<[string, (callback: TransferCallback) => unknown]>([
-    ['nothing', () => undefined],
-    ['true', () => true],
     ['another transfer', (callback) => transferSucceeded({ ...callback.data, id: 'other' } as object)],
     ['another amount', (callback) => transferSucceeded({ ...callback.data, amount: 1 } as object)],
     ['another event', (callback) => ({ ...callback, event: 'transfer.failed' })],
@@ -102,6 +100,8 @@ describe('confirm', () => {
   });
 
   test.each([
+    ['nothing', undefined],
+    ['true', true],
     ['no data', { event: 'transfer.success' }],
     ['null for data', { event: 'transfer.success', data: null }],
   ])('a confirm that returns %s leaves the callback unconfirmed', async (_name, returned) => {

@@ -27,6 +27,10 @@ test.each([
   '2026-10-05T02:58:12.113Z/host',
   '2026-10-05T02:58:12.113Z/host/pid/x',
   'x/host/1/y',
+  '2026-10-05T02:58:12.113Z/host/41x/y',
+  '2026-10-05T02:58:12.113Z/host/x41/y',
+  '2026-10-05T02:58:12.113Z//41/y',
+  '2026-10-05T02:58:12.113Z/host/41/',
 ])('reads nothing from %j', (text) => {
   expect(readDelivery(text)).toBeUndefined();
 });

@@ -65,11 +65,15 @@ describe('forget', () => {
   });
 
   test('says so if the record has changed between its look and its deletion', async () => {
+    const published = vi.fn();
+    subscribe('transfer-callbacks:forgotten', published);
+    onTestFinished(() => void unsubscribe('transfer-callbacks:forgotten', published));
     const logger = recordingLogger();
     const receiver = receiverOf({ store: { ...knowingStore(), forget: () => Promise.resolve(false) }, logger });
     const { id, settled } = await settle(receiver);
     expect(await receiver.forget(id, { settled, ...why })).toBe(false);
     expect(logger.lines.at(-1)?.message).toBe('A settled transfer callback was not forgotten: its record has changed.');
+    expect(published).not.toHaveBeenCalled();
   });
 
   test('works with a store that has no `read`', async () => {

@@ -37,6 +37,17 @@ describe('a delivery', () => {
     expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'handler_failed', error });
   });
 
+  test.each([
+    ['an object that is no error', { code: 'RETRY_LATER', retryAfterMs: 90_000 }],
+    ['an error of another code', Object.assign(new Error('no'), { code: 'LATER', retryAfterMs: 90_000 })],
+    ['an error without its time', Object.assign(new Error('no'), { code: 'RETRY_LATER' })],
+    ['a text', 'RETRY_LATER'],
+    ['null', null],
+  ])('%s is no RetryLater', async (_what, thrown) => {
+    const receiver = receiverOf({ onSuccess: vi.fn().mockRejectedValue(thrown) });
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'handler_failed', error: thrown });
+  });
+
   test('a handler asks for a later retry with RetryLater from any copy of the package', async () => {
     const foreign = Object.assign(new Error('later'), { code: 'RETRY_LATER', retryAfterMs: 90_000 });
     const receiver = receiverOf({

@@ -60,10 +60,39 @@ describe('inspect', () => {
     await receiver.close({ timeoutMs: 0 });
   });
 
+  test('a handler that has lost its lease is shown until it ends, also beside a copy that is being confirmed', async () => {
+    const confirmed = later<TransferCallback>();
+    const confirm = vi.fn((callback: TransferCallback) => Promise.resolve(callback));
+    confirm.mockReturnValueOnce(confirmed.promise);
+    const ends = later();
+    let signal: AbortSignal | undefined;
+    const store = storeWith({ transactional: true, lease: () => ({ renew: () => Promise.resolve(false) }) });
+    const receiver = receiverOf({
+      store: { ...store, read: () => Promise.resolve({ state: 'free' }) },
+      confirm,
+      storeTimeoutMs: 10,
+      leaseMs: 60,
+      onSuccess(_callback, context) {
+        ({ signal } = context);
+        return ends.promise;
+      },
+    });
+    const callback = transferSucceeded();
+    const copy = receiver.receive(callback);
+    const delivery = receiver.receive(callback);
+    await vi.waitUntil(() => signal?.aborted);
+    expect(await receiver.inspect(callback.data.id)).toMatchObject({ here: {} });
+    ends.resolve();
+    await delivery;
+    expect((await receiver.inspect(callback.data.id)).here).toBeUndefined();
+    confirmed.resolve(callback);
+    await copy;
+  });
+
   test('a second claim of a delivery is shown with the name that the delivery has in the log', async () => {
     const store = memoryStore();
-    const name = '2026-10-05T02:58:12.113Z/payouts-7f9c/41/k3x9q2h1-17';
-    await store.claim('a', { token: `${name}.2`, fingerprint: '[]', leaseMs: 60_000, retentionMs: 60_000 });
+    const name = '2026-10-05T02:58:12.113Z/payouts-7.9/41/k3x9q2h1-17';
+    await store.claim('a', { token: `${name}.12`, fingerprint: '[]', leaseMs: 60_000, retentionMs: 60_000 });
     expect(await receiverOf({ store }).inspect('a')).toMatchObject({ state: 'claimed', delivery: name });
   });
 
@@ -113,7 +142,10 @@ describe('check', () => {
       },
     });
     const checks = [await receiver.check(), await receiver.check()];
-    for (const check of checks) expect(check).toEqual({ ok: true, storeMs: expect.any(Number) as number });
+    for (const check of checks) {
+      expect(check).toEqual({ ok: true, storeMs: expect.any(Number) as number });
+      expect(check.ok && check.storeMs).toBeLessThan(performance.now());
+    }
     expect(new Set(keys).size).toBe(2);
     for (const key of keys) {
       expect(key).toMatch(/^check-/);

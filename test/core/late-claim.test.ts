@@ -50,6 +50,15 @@ describe('a claim whose reply is read late', () => {
     expect(onSuccess).toHaveBeenCalledTimes(1);
   });
 
+  test('a reply that the callback is settled is a duplicate, however late it is read', async () => {
+    const records = memoryStore();
+    const callback = transferSucceeded();
+    await receiverOf({ store: records }).receive(callback);
+    expect(await receiverOf({ store: heldUp(records, 20_000) }).receive(callback)).toMatchObject({
+      outcome: 'duplicate',
+    });
+  });
+
   test('a claim whose reply is read in time is not renewed', async () => {
     const renew = vi.fn(() => Promise.resolve(true));
     const store = heldUp(storeWith({ lease: () => ({ renew }) }), 5_000);

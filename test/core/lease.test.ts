@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore, type HandlerContext } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
-import { fakeClock, later, liveTimers, never, receiverOf, storeWith } from './support.js';
+import { fakeClock, later, never, noteTimers, receiverOf, storeWith } from './support.js';
 
 beforeEach(fakeClock);
 afterEach(() => {
@@ -146,11 +146,15 @@ describe('a lease', () => {
     const store = storeWith({ transactional: true, claim, lease: () => ({ renew: () => Promise.resolve(false) }) });
     const work = later();
     const logger = recordingLogger();
-    const onSuccess = vi.fn((_callback: unknown, _context: HandlerContext) => work.promise);
+    let signal: AbortSignal | undefined;
+    const onSuccess = (_callback: unknown, context: HandlerContext): Promise<void> => {
+      ({ signal } = context);
+      return work.promise;
+    };
     const callback = transferSucceeded();
     const delivery = receiverOf({ store, logger, onSuccess }).receive(callback);
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(onSuccess.mock.calls[0]?.[1].signal.reason).toMatchObject({ code: 'LEASE_LOST' });
+    expect(signal?.reason).toMatchObject({ code: 'LEASE_LOST' });
     // No renewal has failed, so no error is named.
     expect(logger.lines.map(({ details }) => details)).toStrictEqual([
       { delivery: expect.any(String) as string, id: callback.data.id },
@@ -187,8 +191,11 @@ describe('a lease', () => {
       lease: (lease) => ({ settle: () => (isDown ? Promise.reject(new Error('down')) : lease.settle()) }),
     });
     const callback = transferSucceeded();
-    await receiverOf({ store }).receive(callback);
-    await vi.advanceTimersByTimeAsync(60_000);
+    const logger = recordingLogger();
+    await receiverOf({ store, logger }).receive(callback);
+    // Longer than a lease is renewed for a handler: it is six times handlerTimeoutMs.
+    await vi.advanceTimersByTimeAsync(150_000);
+    expect(logger.lines).toHaveLength(1);
     const elsewhere = receiverOf({ store: records, inFlightWaitMs: 0 });
     expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'in_progress' });
     isDown = false;
@@ -232,13 +239,16 @@ describe('a lease', () => {
     const work = later();
     const store = storeWith({ claim, lease: () => ({ renew }) });
     // The next renewal is due after 3 s, while the first one still claims again.
-    const receiver = receiverOf({ store, leaseMs: 9_000, onSuccess: () => work.promise });
+    const logger = recordingLogger();
+    const receiver = receiverOf({ store, logger, leaseMs: 9_000, onSuccess: () => work.promise });
     const delivery = receiver.receive(transferSucceeded());
     await vi.advanceTimersByTimeAsync(6_100);
     work.reject(new Error('no'));
     await delivery;
     await vi.advanceTimersByTimeAsync(10_000);
     expect(renew).toHaveBeenCalledTimes(1);
+    // The claim was refused after the end: nothing was lost.
+    expect(logger.lines.map(({ message }) => message)).toEqual(['The handler of a transfer callback failed.']);
   });
 });
 
@@ -260,22 +270,22 @@ test('a handler that succeeds after it was abandoned is recorded once, and distu
 
 test('recording in the background does not keep the process alive', async () => {
   vi.useRealTimers();
-  const others = liveTimers();
+  const keepAlive = noteTimers();
   const store = storeWith({ lease: () => ({ settle: () => Promise.reject(new Error('down')) }) });
   const receiver = receiverOf({ store, storeTimeoutMs: 20 });
   expect(await receiver.receive(transferSucceeded())).toMatchObject({
     outcome: 'processed',
     error: { message: 'down' },
   });
-  expect(liveTimers()).toBe(others);
+  expect(keepAlive(100)).toEqual([false]); // The first pause.
   await receiver.close({ timeoutMs: 0 });
 });
 
 test('a handler that has timed out does not keep the process alive by its lease', async () => {
   vi.useRealTimers();
-  const others = liveTimers();
+  const keepAlive = noteTimers();
   const receiver = receiverOf({ handlerTimeoutMs: 20, storeTimeoutMs: 20, onSuccess: never });
   expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'timed_out' });
-  expect(liveTimers()).toBe(others);
+  expect(keepAlive(5_000)).toEqual([false]); // The next renewal.
   await receiver.close({ timeoutMs: 0 });
 });

@@ -27,7 +27,15 @@ describe('a loose schema of one’s own', () => {
     expect(onSuccess.mock.calls[0]?.[0]).toEqual(callback);
   });
 
+  test('a loose custom schema lets a failure through', async () => {
+    const onFailed = vi.fn();
+    const callback = transferFailed();
+    expect(await receiverOf({ schema, onFailed }).receive(callback)).toMatchObject({ outcome: 'processed' });
+    expect(onFailed.mock.calls[0]?.[0]).toEqual(callback);
+  });
+
   test.each([
+    ['a failure that contradicts the status', { ...transferSucceeded(), event: 'transfer.failed' }, 'status'],
     ['an event that contradicts the status', { ...transferFailed(), event: 'transfer.success' }, 'status'],
     ['an empty id', transferSucceeded({ id: '' }), 'id'],
     ['an id of 256 characters', transferSucceeded({ id: 'x'.repeat(256) }), 'id'],

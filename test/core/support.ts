@@ -1,4 +1,4 @@
-import { expect, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import {
   memoryStore,
   transferCallbackReceiver,
@@ -105,3 +105,15 @@ export function fakeClock(): void {
 
 /** Counts the timers that keep the process alive. */
 export const liveTimers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+
+/** Notes the timers that are set from now on. Returns whether each timer of this length keeps the process alive. */
+export function noteTimers(): (ms: number) => boolean[] {
+  const set = vi.spyOn(globalThis, 'setTimeout');
+  onTestFinished(() => {
+    set.mockRestore();
+  });
+  return (ms) =>
+    set.mock.results.flatMap(({ value }, index) =>
+      set.mock.calls[index]?.[1] === ms ? [(value as NodeJS.Timeout).hasRef()] : [],
+    );
+}

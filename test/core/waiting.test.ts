@@ -231,6 +231,54 @@ describe('deliveries of one callback in one process', () => {
     expect(asked).toEqual([3_000, 2_950, 2_850, 2_650, 2_250, 2_000, 2_000, 2_000]);
   });
 
+  test('copies whose time is up do not each ask the store once more', async () => {
+    const store = counting({ claim: () => Promise.resolve({ state: 'in_progress' }) });
+    const receiver = receiverOf({ store, inFlightWaitMs: 60 });
+    const callback = transferSucceeded();
+    const deliveries = Array.from({ length: copies }, () => receiver.receive(callback));
+    await vi.advanceTimersByTimeAsync(60);
+    for (const { outcome } of await Promise.all(deliveries)) expect(outcome).toBe('in_progress');
+    // At once, and after the first pause of 50 ms.
+    expect(store.claims).toBe(2);
+  });
+
+  test('a copy that comes after another one was called joins its line', async () => {
+    const records = memoryStore();
+    const store = counting(records);
+    const work = later();
+    const onSuccess = vi.fn(() => work.promise).mockRejectedValueOnce(new Error('first'));
+    const receiver = receiverOf({ store, onSuccess });
+    const callback = transferSucceeded();
+    const deliveries = [receiver.receive(callback), receiver.receive(callback)];
+    expect((await deliveries[0])?.outcome).toBe('handler_failed');
+    await vi.advanceTimersByTimeAsync(0);
+    deliveries.push(receiver.receive(callback));
+    await vi.advanceTimersByTimeAsync(3_000);
+    work.resolve();
+    expect((await Promise.all(deliveries)).map(({ outcome }) => outcome).slice(1)).toEqual(['processed', 'duplicate']);
+    expect(store.claims).toBe(2);
+  });
+
+  test('a claim that is free asks at once, however long the pauses have become', async () => {
+    const records = memoryStore();
+    const callback = transferSucceeded();
+    const elsewhere = later();
+    void receiverOf({ store: records, onSuccess: () => elsewhere.promise }).receive(callback);
+    const work = later();
+    const onSuccess = vi.fn().mockReturnValueOnce(work.promise);
+    const receiver = receiverOf({ store: records, onSuccess });
+    const first = receiver.receive(callback);
+    await vi.advanceTimersByTimeAsync(3_000);
+    elsewhere.reject(new Error('there'));
+    await vi.waitUntil(() => onSuccess.mock.calls.length === 1);
+    const second = receiver.receive(callback);
+    await vi.advanceTimersByTimeAsync(0);
+    work.reject(new Error('here'));
+    expect(await first).toMatchObject({ outcome: 'handler_failed' });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await second).toMatchObject({ outcome: 'processed' });
+  });
+
   test('a slow store is asked no more once the time of the delivery is up', async () => {
     const store = counting({
       async claim() {
