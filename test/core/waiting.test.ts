@@ -259,26 +259,6 @@ describe('deliveries of one callback in one process', () => {
     expect(store.claims).toBe(2);
   });
 
-  test('a claim that is free asks at once, however long the pauses have become', async () => {
-    const records = memoryStore();
-    const callback = transferSucceeded();
-    const elsewhere = later();
-    void receiverOf({ store: records, onSuccess: () => elsewhere.promise }).receive(callback);
-    const work = later();
-    const onSuccess = vi.fn().mockReturnValueOnce(work.promise);
-    const receiver = receiverOf({ store: records, onSuccess });
-    const first = receiver.receive(callback);
-    await vi.advanceTimersByTimeAsync(3_000);
-    elsewhere.reject(new Error('there'));
-    await vi.waitUntil(() => onSuccess.mock.calls.length === 1);
-    const second = receiver.receive(callback);
-    await vi.advanceTimersByTimeAsync(0);
-    work.reject(new Error('here'));
-    expect(await first).toMatchObject({ outcome: 'handler_failed' });
-    await vi.advanceTimersByTimeAsync(0);
-    expect(await second).toMatchObject({ outcome: 'processed' });
-  });
-
   test('a slow store is asked no more once the time of the delivery is up', async () => {
     const store = counting({
       async claim() {
