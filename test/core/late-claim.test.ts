@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { fakeClock, receiverOf, storeWith } from './support.js';
+import { fakeClock, jumpingClock, receiverOf, storeWith } from './support.js';
 
 beforeEach(fakeClock);
 afterEach(() => {
@@ -19,22 +19,16 @@ describe('a claim whose reply is read late', () => {
         first = false;
         // As when the process is stopped: no timer of its own runs meanwhile.
         vi.setSystemTime(Date.now() + lateMs);
-        performanceMovesBy(lateMs);
+        moveClock(lateMs);
         return claim;
       },
     };
   }
 
-  let aheadMs = 0;
-
-  function performanceMovesBy(ms: number): void {
-    aheadMs += ms;
-  }
+  let moveClock: (ms: number) => void;
 
   beforeEach(() => {
-    aheadMs = 0;
-    const now = performance.now.bind(performance);
-    vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+    moveClock = jumpingClock();
   });
   afterEach(() => {
     vi.restoreAllMocks();
@@ -50,7 +44,7 @@ describe('a claim whose reply is read late', () => {
     expect(onSuccess).toHaveBeenCalledTimes(1);
   });
 
-  test('a reply that the callback is settled is a duplicate, however late it is read', async () => {
+  test('a late reply that the callback is settled makes the delivery a duplicate', async () => {
     const records = memoryStore();
     const callback = transferSucceeded();
     await receiverOf({ store: records }).receive(callback);
@@ -66,11 +60,11 @@ describe('a claim whose reply is read late', () => {
     expect(renew).not.toHaveBeenCalled();
   });
 
-  test('a renewal that is read late as well is renewed once more', async () => {
+  test('a lease is renewed again if the reply to its renewal is read late as well', async () => {
     const renew = vi
       .fn(() => Promise.resolve(true))
       .mockImplementationOnce(() => {
-        performanceMovesBy(5_001);
+        moveClock(5_001);
         return Promise.resolve(true);
       });
     const store = heldUp(storeWith({ lease: () => ({ renew }) }), 5_001);

@@ -103,8 +103,13 @@ export function fakeClock(): void {
   vi.advanceTimersByTime(1_000);
 }
 
-/** Counts the timers that keep the process alive. */
-export const liveTimers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+/** Returns a function that moves `performance.now()` ahead, as if the process had been stopped or blocked meanwhile. */
+export function jumpingClock(): (ms: number) => void {
+  let aheadMs = 0;
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+  return (ms) => (aheadMs += ms);
+}
 
 /** Notes the timers that are set from now on. Returns whether each timer of this length keeps the process alive. */
 export function noteTimers(): (ms: number) => boolean[] {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { TimerQueue, type ScheduledCall } from '../../src/core/timers.js';
 import { blockEventLoop } from '../support/block.js';
-import { fakeClock, liveTimers } from './support.js';
+import { fakeClock, jumpingClock } from './support.js';
 
 describe('deadlines of one length', () => {
   beforeEach(fakeClock);
@@ -65,16 +65,8 @@ describe('deadlines of one length', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  /** Returns a function that makes the next timers so much later than they should be. */
-  function blockable(): (ms: number) => void {
-    let blockedMs = 0;
-    const now = performance.now.bind(performance);
-    vi.spyOn(performance, 'now').mockImplementation(() => now() + blockedMs);
-    return (ms) => (blockedMs += ms);
-  }
-
   test('deadlines that pass while the event loop is blocked are extended once, by their own length', async () => {
-    const block = blockable();
+    const block = jumpingClock();
     const queue = new TimerQueue(1_000, { extendsOnce: true });
     const fallen: string[] = [];
     queue.set(() => fallen.push('a'));
@@ -102,7 +94,7 @@ describe('deadlines of one length', () => {
   });
 
   test('deadlines that pass up to 50 ms late are extended once, by 50 ms', async () => {
-    const block = blockable();
+    const block = jumpingClock();
     const queue = new TimerQueue(1_000, { extendsOnce: true });
     const fallen: string[] = [];
     queue.set(() => fallen.push('a'));
@@ -128,7 +120,7 @@ describe('deadlines of one length', () => {
   });
 
   test('deadlines of other queues are not extended, whatever they are late', async () => {
-    const block = blockable();
+    const block = jumpingClock();
     const fallen: string[] = [];
     for (const lateMs of [0, 50, 5_000]) {
       new TimerQueue(1_000).set(() => fallen.push(`${lateMs} ms late`));
@@ -145,6 +137,9 @@ describe('deadlines of one length', () => {
     expect(vi.getTimerCount()).toBe(1);
   });
 });
+
+/** Counts the timers that keep the process alive. */
+const liveTimers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 
 test('deadlines keep the process alive exactly while there are any', () => {
   const others = liveTimers();

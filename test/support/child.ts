@@ -5,8 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
 
 const running = new Set<ChildProcess>();
-/** The apps that this process has built: in the folder of the run, which removes it. They import packages of the repository. */
-const builds = fileURLToPath(new URL(`../../.test/${process.ppid}/${process.pid}`, import.meta.url));
+/** Where apps are built: in the repository, because they import its packages, and in the folder that the run removes. */
+const buildFolder = fileURLToPath(new URL(`../../.test/${process.ppid}/${process.pid}`, import.meta.url));
+/** The built files of the apps, by their sources. Tests start an app again after each kill. */
+const builds = new Map<string, string>();
 
 // A worker that is stopped in the middle of a test runs no `afterAll`.
 process.once('exit', () => {
@@ -25,15 +27,22 @@ export function tied<C extends ChildProcess>(child: C): C {
  * process that compiles what it imports takes three times as long to start.
  */
 export function forkApp(file: string, variable: string, options: object, output: 'inherit' | 'pipe' = 'inherit') {
-  const source = fileURLToPath(new URL(file, import.meta.url));
-  const outfile = join(builds, `${basename(file, '.ts')}.mjs`);
-  buildSync({ entryPoints: [source], outfile, bundle: true, format: 'esm', platform: 'node', packages: 'external' });
   return tied(
-    fork(outfile, {
+    fork(buildApp(file), {
       env: { ...process.env, [variable]: JSON.stringify(options) },
       stdio: ['ignore', output, output, 'ipc'],
     }),
   );
+}
+
+function buildApp(file: string): string {
+  const built = builds.get(file);
+  if (built !== undefined) return built;
+  const source = fileURLToPath(new URL(file, import.meta.url));
+  const outfile = join(buildFolder, `${basename(file, '.ts')}.mjs`);
+  buildSync({ entryPoints: [source], outfile, bundle: true, format: 'esm', platform: 'node', packages: 'external' });
+  builds.set(file, outfile);
+  return outfile;
 }
 
 export function hasEnded({ exitCode, signalCode, pid }: ChildProcess): boolean {
