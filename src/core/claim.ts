@@ -157,7 +157,8 @@ export class Claims<Tx> {
    */
   async #makeSure(id: string, request: ClaimRequest, late: Claim<Tx>): Promise<Claim<Tx>> {
     let claim = late;
-    for (let isLate = true; isLate && claim.state === 'claimed';) {
+    let isLate = true;
+    while (isLate && claim.state === 'claimed') {
       const { lease } = claim;
       let askedAt = performance.now();
       try {
