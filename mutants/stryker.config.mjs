@@ -11,7 +11,7 @@ export default {
   coverageAnalysis: 'perTest',
   thresholds: { high: 100, low: parts[part].least, break: parts[part].least },
   ignorers: ['messages'],
-  // They run once, when a module is loaded, and not in a test.
+  // What runs only while a module is loaded runs before the mutant of a test is active.
   ignoreStatic: true,
   ignorePatterns: ['bench', 'coverage', 'dist', 'docs', 'ops', '.test', 'mutants/results'],
   concurrency: 3,

@@ -41,7 +41,7 @@ describe('a delivery', () => {
     });
   });
 
-  test('a verdict that need not be waited for sets no deadline', async () => {
+  test('a verdict that is no promise sets no deadline', async () => {
     expect(await receiverOf().receive(transferSucceeded(), { verify: () => false })).toMatchObject({
       outcome: 'unauthorized',
     });

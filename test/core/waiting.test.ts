@@ -130,7 +130,7 @@ describe('deliveries of one callback in one process', () => {
   test.each([
     ['could not be recorded', () => Promise.reject(new Error('down'))],
     ['was recorded', () => Promise.resolve({ overlapped: true })],
-  ])('a success after a lost lease that %s ends no copy, and lets no second one ask', async (_how, settle) => {
+  ])('after a lost lease, a success that %s ends no wait, and only one copy asks', async (_how, settle) => {
     let isTaken = false;
     const records = memoryStore();
     const store = counting({
@@ -242,7 +242,7 @@ describe('deliveries of one callback in one process', () => {
     expect(store.claims).toBe(2);
   });
 
-  test('a copy that comes after another one was called joins its line', async () => {
+  test('a copy that arrives while another copy runs the handler waits for it', async () => {
     const records = memoryStore();
     const store = counting(records);
     const work = later();

@@ -15,7 +15,7 @@ describe('readBody', () => {
   test.each([
     ['while the body comes', () => Promise.resolve()],
     ['before it is read', (closed: Promise<unknown>) => closed],
-  ])('resolves with nothing if the client has gone %s', async (_when, moment) => {
+  ])('readBody resolves with undefined if the client has disconnected %s', async (_when, moment) => {
     const read = gate();
     let body: unknown = 'none yet';
     const server = createServer((request) => {
@@ -36,7 +36,7 @@ describe('readBody', () => {
     expect(body).toBeUndefined();
   });
 
-  test('does not let an error of a request that another host has made end the process', async () => {
+  test('an error of a request that another host has made does not end the process', async () => {
     // Node's own requests keep an error to themselves while nobody listens; those of test tools and shims do not.
     const request = new Readable({ read: () => undefined });
     const body = readBody(Object.assign(request, { headers: { 'content-type': 'application/json' } }) as never, 1_000);

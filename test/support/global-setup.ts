@@ -36,6 +36,7 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
     project.onTestsRerun(buildCli);
   }
   if (paths.some((path) => path.includes('/test/package/'))) {
+    // `.ci/run` has packed it already.
     project.provide('tarball', process.env.PACKAGE_TARBALL ?? (await pack(join(buildFolder, 'package'))));
   }
   return removeBuilds;
