@@ -14,7 +14,7 @@ export default defineConfig({
     include: tests,
     exclude: without,
     isolate: false,
-    // Long enough for every test, and short for a mutant that waits for ever.
+    // Longer than any test takes, and short, because many a mutant never ends.
     testTimeout: 4_000,
     hookTimeout: 60_000,
   },

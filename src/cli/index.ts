@@ -104,7 +104,7 @@ function fail(error: unknown): void {
   const isUsage = error instanceof UsageError || code === 'INVALID_ARGUMENT';
   const message = isUsage ? inFlags(messageOf(error), args[0]) : messageOf(error);
   process.stderr.write(`transfer-callbacks: ${message.split('\n').map(printable).join('\n')}\n`);
-  // Of `inspect`, 1 means that somebody should look into the transfer.
+  // The exit code 1 of `inspect` means that a person should look into the transfer.
   end(isUsage ? 2 : args[0] === 'inspect' ? 3 : 1);
 }
 

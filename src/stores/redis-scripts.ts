@@ -29,8 +29,8 @@ end
 return 0`;
 
 /**
- * Reads a record, and how long it lasts. A user without the right to PTTL still reads the record. Where there is none,
- * a replica is told by its refusal of a write: of DEL, which has nothing to delete.
+ * Reads a record, and how long it lasts. A user without the right to PTTL still reads the record. Without a
+ * record the script tries a DEL, which has nothing to delete: a replica refuses it, and is recognized by that.
  *
  * KEYS[1]  the callback's key
  * reply    the record or nil, and the time to its expiry in milliseconds or a negative number; or `replica`

@@ -259,7 +259,7 @@ describe('deliveries of one callback in one process', () => {
     expect(store.claims).toBe(2);
   });
 
-  test('a slow store is asked no more once the time of the delivery is up', async () => {
+  test('a slow store is not asked again once the time of the delivery is up', async () => {
     const store = counting({
       async claim() {
         await new Promise((resolve) => setTimeout(resolve, 60));

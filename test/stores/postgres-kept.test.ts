@@ -47,7 +47,7 @@ describe('since when records are kept', () => {
     expect(shorter.since.getTime()).toBeGreaterThan(first.since.getTime());
   });
 
-  test('is told although the driver parses nothing', async () => {
+  test('the store tells since when it keeps records although the driver parses nothing', async () => {
     const { store } = await makeStore({ types: { getTypeParser: () => (value: unknown) => value } });
     expect((await keepFor(store as never, 100_000)).since.getTime()).toBeLessThan(Date.now() + 60_000);
   });
