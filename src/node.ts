@@ -17,19 +17,19 @@ export {
   type TransferCallbackReceiver,
   type Unfinished,
 } from './core/receiver.js';
-export type { InspectedCallback, StoreCheck } from './core/inspection.js';
-export type { ForgetOptions, ForgottenCallback } from './core/forget.js';
+export type { ForgetOptions, ForgottenCallback, InspectedCallback, StoreProbe } from './core/operator.js';
 export type { ConfirmTrace, HandleTrace, ReceiveTrace, StoreTrace } from './core/trace.js';
 export type { ConfirmContext, HandlerContext, ReceiverOptions, ResolvedOptions } from './core/options.js';
 export type { Logger } from './core/logger.js';
 export type { TransferCallbackFacts } from './core/facts.js';
-export type { Issue, OutcomeName, TransferCallbackOutcome } from './core/outcome.js';
+export type { OutcomeName, TransferCallbackOutcome } from './core/outcome.js';
 export {
   transferCallbackSchema,
   type BankPayout,
   type CallbackFor,
   type CallbackSchema,
   type CallbackShape,
+  type Issue,
   type MobileMoneyPayout,
   type TransferCallback,
   type TransferFacts,

@@ -1,4 +1,5 @@
-import type { Issue, OutcomeName, TransferCallbackOutcome } from '../core/outcome.js';
+import type { Issue } from '../core/callback.js';
+import type { OutcomeName, TransferCallbackOutcome } from '../core/outcome.js';
 import { TransferClientError } from './errors.js';
 import { messageOf } from './lookup.js';
 import { emptyPassReport, type PassReport } from './pass-options.js';

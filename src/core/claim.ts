@@ -1,51 +1,28 @@
-import { firstPauseMs, Line, LineTable, type Shared } from './line.js';
+import type { Delivery } from './delivery.js';
 import { renewalsPerLease, type ResolvedTimes } from './options.js';
 import type { Claim, ClaimRequest, Lease } from './store.js';
 import { requireClaim, type TimedStore } from './timed-store.js';
 import { TimerQueue } from './timers.js';
+import { WaitingLine, type SharedResult } from './waiting-line.js';
 
-/** The result of a delivery's claim. */
-export type ClaimResult<Tx> =
-  | { state: 'claimed'; lease: Lease<Tx>; request: ClaimRequest; turn: Turn }
-  | { state: 'settled'; fingerprint: string }
-  | { state: 'in_progress' }
-  | { state: 'unavailable'; error: unknown }
-  | { state: 'closing' };
-
-/** The delivery's part of a claim request. */
-export interface ClaimTerms extends Required<Pick<ClaimRequest, 'token' | 'fingerprint' | 'event' | 'externalId'>> {
-  /** When the delivery began to wait for another one that holds the claim. */
-  waitingSince: number | undefined;
+/** A granted claim: the lease, the request that got it, and the line of the deliveries that wait for it. */
+export interface Granted<Tx> {
+  readonly state: 'claimed';
+  readonly lease: Lease<Tx>;
+  readonly request: ClaimRequest;
+  readonly line: WaitingLine;
 }
 
-/** The turn of the delivery that holds the claim. The deliveries behind it wait until one of its methods is called. */
-export class Turn {
-  readonly #claims: Claims<unknown>;
-  readonly #line: Line;
-  readonly #fingerprint: string;
-  #isOver = false;
+/** What a delivery's claim has resulted in. */
+export type ClaimResult<Tx> = Granted<Tx> | SharedResult;
 
-  constructor(claims: Claims<unknown>, line: Line, fingerprint: string) {
-    this.#claims = claims;
-    this.#line = line;
-    this.#fingerprint = fingerprint;
-  }
+/** The facts of a delivery that a claim needs. */
+type Claimant = Pick<Delivery, 'name' | 'id' | 'fingerprint' | 'event' | 'externalId'>;
 
-  /**
-   * Marks the callback as settled for the deliveries that wait, and for those that arrive before `passOn`. They do not
-   * ask the store, which may not have recorded the success yet.
-   */
-  succeeded(): void {
-    if (!this.#isOver) this.#line.learn({ state: 'settled', fingerprint: this.#fingerprint });
-  }
-
-  /** Lets the next delivery ask the store. Call it when the claim is free or no longer this delivery's. */
-  passOn(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#line.hurry();
-    this.#claims.next(this.#line);
-  }
+/** How long a delivery waits for another one that holds the claim. */
+interface Wait {
+  readonly until: number;
+  since: number | undefined;
 }
 
 /**
@@ -57,8 +34,8 @@ export class Claims<Tx> {
   readonly #store: TimedStore<Tx>;
   readonly #times: ResolvedTimes;
   readonly #waits: TimerQueue;
-  readonly #lines = new LineTable();
-  #closing = false;
+  readonly #lines = new Map<string, WaitingLine>();
+  #isClosed = false;
 
   constructor(store: TimedStore<Tx>, times: ResolvedTimes) {
     this.#store = store;
@@ -66,84 +43,73 @@ export class Claims<Tx> {
     this.#waits = new TimerQueue(times.inFlightWaitMs);
   }
 
-  /** Claims a callback, and waits while another delivery holds the claim. Never rejects. */
-  claim(id: string, terms: ClaimTerms): Promise<ClaimResult<Tx>> {
-    if (this.#closing) return Promise.resolve({ state: 'closing' });
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /**
+   * Claims the callback of a delivery, and waits while another delivery holds the claim. Resolves with the result and
+   * with how long the delivery waited. Never rejects.
+   */
+  async claim(delivery: Claimant): Promise<{ claim: ClaimResult<Tx>; waitedMs: number }> {
+    if (this.#isClosed) return { claim: { state: 'closing' }, waitedMs: 0 };
     const now = performance.now();
-    const waitUntil = now + this.#times.inFlightWaitMs;
-    const line = this.#lines.get(id);
-    if (line !== undefined) return this.#waitAndClaim(line, terms, waitUntil);
-    const first = new Line(id, this.#waits);
-    this.#lines.add(first);
-    return this.#askUntil(waitUntil, first, terms, now);
+    const line = this.#lines.get(delivery.id);
+    const wait: Wait = { until: now + this.#times.inFlightWaitMs, since: line && now };
+    const claim = await (line === undefined
+      ? this.#ask(delivery, this.#beginLine(delivery.id), wait)
+      : this.#waitAndAsk(delivery, line, wait));
+    return { claim, waitedMs: wait.since === undefined ? 0 : performance.now() - wait.since };
   }
 
   /** Ends every wait with `closing`, and every later claim too. */
   close(): void {
-    this.#closing = true;
-    for (const line of this.#lines.all()) line.endAll({ state: 'closing' });
+    this.#isClosed = true;
+    for (const line of this.#lines.values()) line.endWaits({ state: 'closing' });
   }
 
-  /** Removes the line, and gives `result` to every delivery that waits in it. */
-  share<S extends Shared>(line: Line, result: S): S {
-    this.#lines.delete(line);
-    line.endAll(result);
-    return result;
+  #beginLine(id: string): WaitingLine {
+    const line = new WaitingLine(id, this.#waits, () => this.#lines.delete(id));
+    this.#lines.set(id, line);
+    return line;
   }
 
-  /** Lets the next delivery in the line ask the store, or removes an empty line. */
-  next(line: Line): void {
-    if (!line.callNext()) this.#lines.delete(line);
-  }
-
-  async #waitAndClaim(line: Line, terms: ClaimTerms, waitUntil: number): Promise<ClaimResult<Tx>> {
-    terms.waitingSince = performance.now();
+  async #waitAndAsk(delivery: Claimant, line: WaitingLine, wait: Wait): Promise<ClaimResult<Tx>> {
     const result = await line.wait();
     if (result !== undefined) return result;
-    return (await this.#mayAskAgain(line, waitUntil)) ? this.#askUntil(waitUntil, line, terms) : this.#leave(line);
+    return (await line.pause(wait.until)) ? this.#ask(delivery, line, wait) : leave(line);
   }
 
-  /** Asks the store repeatedly while another process holds the claim. */
-  async #askUntil(waitUntil: number, line: Line, terms: ClaimTerms, now = performance.now()): Promise<ClaimResult<Tx>> {
+  /** Asks the store, and again while another process holds the claim. */
+  async #ask(delivery: Claimant, line: WaitingLine, wait: Wait): Promise<ClaimResult<Tx>> {
     for (;;) {
-      if (this.#closing) return this.share(line, { state: 'closing' });
-      const request = this.#toRequest(terms, waitUntil - now);
+      if (this.#isClosed) return line.share({ state: 'closing' });
+      const now = performance.now();
+      const request = this.#toRequest(delivery, wait.until - now);
       let claim: Claim<Tx>;
       line.beginAsking(now);
       try {
         claim = requireClaim(await this.#store.claim(line.id, request));
         if (this.#isLate(now)) claim = await this.#makeSure(line.id, request, claim);
       } catch (error) {
-        return this.share(line, { state: 'unavailable', error });
+        return line.share({ state: 'unavailable', error });
       }
-      if (claim.state === 'settled') return this.share(line, claim);
-      line.endAsking();
+      if (claim.state === 'settled') return line.share(claim);
       if (claim.state === 'claimed') {
-        return { state: 'claimed', lease: claim.lease, request, turn: new Turn(this, line, terms.fingerprint) };
+        line.grant(delivery.name);
+        return { state: 'claimed', lease: claim.lease, request, line };
       }
-      terms.waitingSince ??= performance.now();
-      if (performance.now() >= waitUntil) return this.#leave(line);
+      wait.since ??= performance.now();
       line.postpone();
-      if (!(await this.#mayAskAgain(line, waitUntil))) return this.#leave(line);
-      now = performance.now();
+      if (performance.now() >= wait.until || !(await line.pause(wait.until))) return leave(line);
     }
   }
 
-  /**
-   * Waits until the store may be asked again, or until `waitUntil` for a last time. Resolves with `false` if the time
-   * is up and the store was asked less than 50 ms ago. Otherwise a thousand copies would each ask the store once more.
-   */
-  async #mayAskAgain(line: Line, waitUntil: number): Promise<boolean> {
-    await line.pauseUntilAsking(waitUntil);
-    const now = performance.now();
-    return now < waitUntil || now - line.askedAt >= firstPauseMs;
-  }
-
-  #toRequest({ token, fingerprint, event, externalId }: ClaimTerms, leftMs: number): ClaimRequest {
+  #toRequest({ name, fingerprint, event, externalId }: Claimant, leftMs: number): ClaimRequest {
     const { leaseMs, retentionMs, storeTimeoutMs } = this.#times;
     // A delivery with no time left to wait still needs a connection for its one request.
     const queueMs = Math.max(storeTimeoutMs, leftMs);
-    return { token, fingerprint, leaseMs, retentionMs, timeoutMs: storeTimeoutMs, queueMs, event, externalId };
+    return { token: name, fingerprint, leaseMs, retentionMs, timeoutMs: storeTimeoutMs, queueMs, event, externalId };
   }
 
   /** Returns whether the reply to a request of `askedAt` is read so late that the lease may have lapsed. */
@@ -174,10 +140,10 @@ export class Claims<Tx> {
     }
     return claim;
   }
+}
 
-  /** Returns `in_progress` for the delivery that asked, and lets the next one ask. */
-  #leave(line: Line): Shared {
-    this.next(line);
-    return { state: 'in_progress' };
-  }
+/** Returns `in_progress` for the delivery that asked, and lets the next one ask. */
+function leave(line: WaitingLine): SharedResult {
+  line.callNext();
+  return { state: 'in_progress' };
 }

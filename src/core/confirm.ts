@@ -1,25 +1,26 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { CallbackShape } from './callback.js';
+import type { Delivery } from './delivery.js';
 import { TransferCallbackError } from './errors.js';
 import { requireSameFacts } from './facts.js';
 import type { InFlight } from './in-flight.js';
 import type { ReceiverOptions } from './options.js';
-import type { ReceivedCallback } from './received-callback.js';
+import type { Ending } from './outcome.js';
 import type { TimerQueue } from './timers.js';
 import { confirmChannel, traceConfirm } from './trace.js';
 
 type Confirm<C extends CallbackShape> = NonNullable<ReceiverOptions<C>['confirm']>;
 
 /**
- * Calls `confirm` and resolves with the callback it returns. Rejects with what it throws, with UNCONFIRMED if the id,
- * event or facts differ, with CONFIRM_TIMEOUT, or with CLOSING.
+ * Calls `confirm` and resolves with the callback that it returns, or with how the delivery ends: `closing` if the
+ * receiver closes, and `unconfirmed` if `confirm` throws or is late, or if the id, event or facts differ. Never rejects.
  */
 export async function confirmCallback<C extends CallbackShape>(
-  received: ReceivedCallback<C>,
-  { confirm, confirmTimeoutMs }: { confirm: Confirm<C>; confirmTimeoutMs: number },
+  delivery: Delivery<C>,
+  confirm: Confirm<C>,
   deadlines: TimerQueue,
   inFlight: InFlight,
-): Promise<C> {
+): Promise<{ callback: C } | Ending> {
   const controller = new AbortController();
   const { signal } = controller;
   // Abort listeners run in the async context of this delivery, although the timer is shared.
@@ -31,18 +32,21 @@ export async function confirmCallback<C extends CallbackShape>(
       reject(signal.reason as Error);
     });
   });
-  const abortable = { id: received.id, abort, finish: () => undefined };
+  const abortable = { id: delivery.id, abort, finish: () => undefined };
   const timer = deadlines.set(() => {
-    abort(new TransferCallbackError('CONFIRM_TIMEOUT', `\`confirm\` did not settle within ${confirmTimeoutMs} ms.`));
+    abort(new TransferCallbackError('CONFIRM_TIMEOUT', `\`confirm\` did not settle within ${deadlines.ms} ms.`));
   });
   inFlight.add(abortable);
   try {
-    const { callback, token: delivery, source } = received;
-    const context = { delivery, source, signal };
+    const { callback, name, source } = delivery;
+    const context = { delivery: name, source, signal };
     const confirming = confirmChannel.start.hasSubscribers
-      ? traceConfirm(received, () => confirm(callback, context))
+      ? traceConfirm(delivery, () => confirm(callback, context))
       : confirm(callback, context);
-    return requireSameFacts(await Promise.race([confirming, aborted]), received);
+    return { callback: requireSameFacts(await Promise.race([confirming, aborted]), delivery) };
+  } catch (error) {
+    const isClosing = error instanceof TransferCallbackError && error.code === 'CLOSING';
+    return isClosing ? { outcome: 'closing' } : { outcome: 'unconfirmed', error };
   } finally {
     deadlines.clear(timer);
     inFlight.remove(abortable);

@@ -1,4 +1,81 @@
 import { hostname } from 'node:os';
+import type { CallbackShape } from './callback.js';
+import { showFingerprint, toFingerprint } from './facts.js';
+import type { Ending, TransferCallbackOutcome } from './outcome.js';
+import { toPrintable } from './printable.js';
+
+/** One arrival of a callback. */
+export interface Arrival {
+  /** The name of the delivery. */
+  readonly delivery: string;
+  readonly source: string;
+  readonly startedAt: number;
+}
+
+/** Returns the fields of every outcome. The duration ends with this call. */
+export function measure({
+  delivery,
+  source,
+  startedAt,
+}: Arrival): Pick<TransferCallbackOutcome, 'delivery' | 'source' | 'durationMs'> {
+  return { delivery, source, durationMs: performance.now() - startedAt };
+}
+
+/**
+ * A delivery of a valid callback. The facts are read before `confirm` and the handler run, because both may change the
+ * callback in place.
+ */
+export class Delivery<C extends CallbackShape = CallbackShape> {
+  readonly name: string;
+  readonly source: string;
+  readonly startedAt: number;
+  readonly callback: C;
+  readonly id: string;
+  readonly externalId: string;
+  readonly event: CallbackShape['event'];
+  readonly status: CallbackShape['data']['status'];
+  readonly timestamp: string | undefined;
+  readonly fingerprint: string;
+  waitedMs = 0;
+
+  constructor({ delivery, source, startedAt }: Arrival, callback: C) {
+    const { event, data } = callback;
+    this.name = delivery;
+    this.source = source;
+    this.startedAt = startedAt;
+    this.callback = callback;
+    this.id = data.id;
+    this.externalId = data.externalId;
+    this.event = event;
+    this.status = data.status;
+    const { timestamp } = data as { timestamp?: unknown };
+    this.timestamp = typeof timestamp === 'string' ? toPrintable(timestamp) : undefined;
+    this.fingerprint = toFingerprint(callback);
+  }
+
+  /** Returns how the delivery ends if its id was settled with these facts. */
+  compareWith(settled: string): Ending {
+    if (settled === this.fingerprint) return { outcome: 'duplicate' };
+    return { outcome: 'conflict', settled: showFingerprint(settled), received: showFingerprint(this.fingerprint) };
+  }
+
+  /** Returns the outcome. Its duration ends with this call. */
+  toOutcome(ending: Ending): TransferCallbackOutcome {
+    // Spread `ending` last: at the beginning of the literal it cost 4 µs instead of 0.1 µs.
+    return {
+      delivery: this.name,
+      id: this.id,
+      externalId: toPrintable(this.externalId),
+      event: this.event,
+      status: this.status,
+      timestamp: this.timestamp,
+      source: this.source,
+      durationMs: performance.now() - this.startedAt,
+      waitedMs: this.waitedMs,
+      ...ending,
+    };
+  }
+}
 
 /** The time and the process of a delivery's arrival, as parsed from its name. */
 export interface DeliveryOrigin {

@@ -1,13 +1,19 @@
 import type { CallbackFor, CallbackShape } from './callback.js';
+import type { Delivery } from './delivery.js';
 import { TransferCallbackError } from './errors.js';
-import { isRetryLater } from './retry-later.js';
 import type { HeldLease } from './held-lease.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcome.js';
-import type { ReceivedCallback } from './received-callback.js';
 import { report } from './report.js';
+import { isRetryLater } from './retry-later.js';
 import type { TimerQueue } from './timers.js';
 import { handleChannel, traceHandler } from './trace.js';
+
+/** What all handlers of a receiver share. */
+export interface HandlerParts<C extends CallbackShape, Tx> {
+  readonly options: ResolvedOptions<C, Tx>;
+  readonly handlerDeadlines: TimerQueue;
+}
 
 /** How a delivery can end after its handler has thrown. */
 type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
@@ -18,17 +24,17 @@ type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
  */
 export function handleCallback<C extends CallbackShape, Tx>(
   callback: C,
-  context: HandlerContext<Tx>,
-  received: ReceivedCallback<C>,
+  delivery: Delivery<C>,
   lease: HeldLease<Tx>,
-  options: ResolvedOptions<C, Tx>,
-  deadlines: TimerQueue,
+  { options, handlerDeadlines }: HandlerParts<C, Tx>,
 ): Promise<Ending> {
+  const { signal, tx } = lease;
+  const context = { delivery: delivery.name, source: delivery.source, signal, tx };
   return new Promise((resolve) => {
     let end: (ending: Ending) => void = resolve;
-    const deadline = deadlines.set(() => {
+    const deadline = handlerDeadlines.set(() => {
       end = (ending) => {
-        report({ ...received.toOutcome(ending), late: true }, options);
+        report({ ...delivery.toOutcome(ending), late: true }, options);
       };
       const message = `The handler did not settle within ${options.handlerTimeoutMs} ms.`;
       const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
@@ -39,12 +45,12 @@ export function handleCallback<C extends CallbackShape, Tx>(
       let failure: Failure | undefined;
       try {
         await (handleChannel.start.hasSubscribers
-          ? traceHandler(received, () => callHandler(callback, context, options))
+          ? traceHandler(delivery, () => callHandler(callback, context, options))
           : callHandler(callback, context, options));
       } catch (error) {
         failure = toFailure(error);
       }
-      deadlines.clear(deadline);
+      handlerDeadlines.clear(deadline);
       if (failure === undefined) {
         end(await lease.settle());
       } else {

@@ -1,52 +1,70 @@
 import { AsyncResource } from 'node:async_hooks';
-import type { Turn } from './claim.js';
+import type { Granted } from './claim.js';
 import { TransferCallbackError } from './errors.js';
-import type { Abortable } from './in-flight.js';
-import type { Granted, LeaseState, LeaseTerms } from './lease-terms.js';
-import { deadlinesHeld, renewalsPerLease } from './options.js';
+import type { Abortable, InFlight } from './in-flight.js';
+import type { Logger } from './logger.js';
+import { deadlinesHeld, renewalsPerLease, type ResolvedTimes } from './options.js';
 import type { Ending } from './outcome.js';
-import type { ClaimRequest, Lease } from './store.js';
-import { pause, type ScheduledCall } from './timers.js';
+import type { TimedStore } from './timed-store.js';
+import { pause, type ScheduledCall, type TimerQueue } from './timers.js';
+import type { WaitingLine } from './waiting-line.js';
 
 const firstRetryPauseMs = 100;
 
+/** What all leases of a receiver share. */
+export interface LeaseParts<Tx> {
+  readonly store: TimedStore<Tx>;
+  readonly times: ResolvedTimes;
+  readonly logger: Logger;
+  readonly heartbeats: TimerQueue;
+  readonly inFlight: InFlight;
+}
+
+/**
+ * - `running`: the handler runs, and the lease is renewed.
+ * - `lapsing`: the handler still runs, but the lease was lost, or is no longer renewed because the handler is too late.
+ * - `recording`: the handler has succeeded, and the success is being recorded.
+ * - `releasing`: the handler has failed, and the claim is being released.
+ * - `finished`: nothing is left to do.
+ */
+type LeaseState = 'running' | 'lapsing' | 'recording' | 'releasing' | 'finished';
+
 /** A lease that is renewed automatically until it is settled, released or abandoned. */
 export class HeldLease<Tx> implements Abortable {
-  readonly id: string;
-  readonly #terms: LeaseTerms<Tx>;
-  readonly #request: ClaimRequest;
-  readonly #turn: Turn;
+  readonly #parts: LeaseParts<Tx>;
+  readonly #request: Granted<Tx>['request'];
+  readonly #line: WaitingLine;
   readonly #controller = new AbortController();
   /** The async context of this delivery. All deliveries share the timers, which run outside it. */
   readonly #context = new AsyncResource('transfer-callbacks:lease');
-  readonly #renewUntil: number;
-  #lease: Lease<Tx>;
+  readonly #startedAt = performance.now();
+  #lease: Granted<Tx>['lease'];
   #state: LeaseState = 'running';
   #claims = 1;
   #heartbeat: ScheduledCall;
   #renewal: Promise<void> | undefined;
   #renewalError: unknown;
 
-  constructor(id: string, { lease, request, turn }: Granted<Tx>, terms: LeaseTerms<Tx>) {
-    this.id = id;
+  constructor({ lease, request, line }: Granted<Tx>, parts: LeaseParts<Tx>) {
     this.#lease = lease;
     this.#request = request;
-    this.#turn = turn;
-    this.#terms = terms;
-    const now = performance.now();
-    this.#renewUntil = now + deadlinesHeld * terms.times.handlerTimeoutMs;
-    this.#heartbeat = terms.heartbeats.set(this.#beat, now);
-    terms.inFlight.add(this);
+    this.#line = line;
+    this.#parts = parts;
+    this.#heartbeat = parts.heartbeats.set(this.#beat, this.#startedAt);
+    parts.inFlight.add(this);
   }
 
-  /** The fields of every log line. */
-  get #names(): { delivery: string; id: string } {
-    return { delivery: this.#request.token, id: this.id };
+  get id(): string {
+    return this.#line.id;
+  }
+
+  get tx(): Tx {
+    return this.#lease.tx;
   }
 
   get handlerMs(): number | undefined {
     if (this.#state !== 'running' && this.#state !== 'lapsing') return undefined;
-    return performance.now() - this.#renewUntil + deadlinesHeld * this.#terms.times.handlerTimeoutMs;
+    return this.#runningMs;
   }
 
   get signal(): AbortSignal {
@@ -61,11 +79,11 @@ export class HeldLease<Tx> implements Abortable {
 
   /** Records the handler's success, and retries in the background if that fails. Never rejects. */
   async settle(): Promise<Ending> {
-    const { store } = this.#terms;
+    const { store } = this.#parts;
     this.#enter('recording');
     try {
       const overlapped = hasOverlapped(await store.settle(this.#lease));
-      this.#turn.succeeded();
+      this.#succeed();
       this.finish();
       return { outcome: 'processed', overlapped };
     } catch (error) {
@@ -74,7 +92,7 @@ export class HeldLease<Tx> implements Abortable {
         return { outcome: 'store_unavailable', error };
       }
       // The handler succeeded. Reporting a failure would make the service retry and the handler run again.
-      this.#turn.succeeded();
+      this.#succeed();
       void this.#recordInBackground();
       return { outcome: 'processed', overlapped: false, error };
     }
@@ -82,7 +100,7 @@ export class HeldLease<Tx> implements Abortable {
 
   /** Releases the claim. If that fails, the lease expires. Never rejects. */
   async release(): Promise<void> {
-    const { store, logger, heartbeats, times } = this.#terms;
+    const { store, logger, heartbeats, times } = this.#parts;
     // A renewal that is running must not claim again after the release.
     this.#enter('releasing');
     heartbeats.clear(this.#heartbeat);
@@ -99,11 +117,28 @@ export class HeldLease<Tx> implements Abortable {
 
   /** Stops all work on the lease, and lets the next delivery ask the store. */
   finish(): void {
-    this.#terms.heartbeats.clear(this.#heartbeat);
+    this.#parts.heartbeats.clear(this.#heartbeat);
     if (this.#state === 'finished') return;
     this.#state = 'finished';
-    this.#turn.passOn();
-    this.#terms.inFlight.remove(this);
+    this.#passOn();
+    this.#parts.inFlight.remove(this);
+  }
+
+  /** The fields of every log line. */
+  get #names(): { delivery: string; id: string } {
+    return { delivery: this.#request.token, id: this.id };
+  }
+
+  get #runningMs(): number {
+    return performance.now() - this.#startedAt;
+  }
+
+  #succeed(): void {
+    this.#line.succeed(this.#request.token, this.#request.fingerprint);
+  }
+
+  #passOn(): void {
+    this.#line.passOn(this.#request.token);
   }
 
   /** An abandoned lease stays finished: `close` has stopped waiting for it. */
@@ -112,7 +147,7 @@ export class HeldLease<Tx> implements Abortable {
   }
 
   readonly #beat = (): void => {
-    this.#heartbeat = this.#terms.heartbeats.set(this.#beat);
+    this.#heartbeat = this.#parts.heartbeats.set(this.#beat);
     // Run one renewal at a time: while one claims again, a second one would be refused because of that claim.
     this.#renewal = this.#context.runInAsyncScope(this.#renewAfter, this, this.#renewal);
   };
@@ -123,12 +158,12 @@ export class HeldLease<Tx> implements Abortable {
   }
 
   async #renewLease(): Promise<void> {
-    const { store, logger, heartbeats } = this.#terms;
-    if (this.#state === 'running' && performance.now() > this.#renewUntil) {
+    const { store, logger, heartbeats, times } = this.#parts;
+    if (this.#state === 'running' && this.#runningMs > deadlinesHeld * times.handlerTimeoutMs) {
       this.#state = 'lapsing';
       heartbeats.clear(this.#heartbeat);
       logger.error(this.#names, 'A handler has exceeded its timeout sixfold; its lease is no longer renewed.');
-      this.#turn.passOn();
+      this.#passOn();
       return;
     }
     try {
@@ -152,7 +187,7 @@ export class HeldLease<Tx> implements Abortable {
    * new token: if it is granted too late and released, that release must not free the claim the handler runs under.
    */
   async #claimAgain(): Promise<boolean> {
-    const { store, logger } = this.#terms;
+    const { store, logger } = this.#parts;
     if (store.transactional) return false;
     const claim = await store.claim(this.id, { ...this.#request, token: this.#nextToken(), queueMs: 0 });
     if (claim.state !== 'claimed') return false;
@@ -170,7 +205,7 @@ export class HeldLease<Tx> implements Abortable {
   }
 
   #lose(): void {
-    const { logger, heartbeats } = this.#terms;
+    const { logger, heartbeats } = this.#parts;
     this.#state = 'lapsing';
     heartbeats.clear(this.#heartbeat);
     this.abort(new TransferCallbackError('LEASE_LOST', 'The lease passed to another delivery.'));
@@ -179,11 +214,11 @@ export class HeldLease<Tx> implements Abortable {
       { ...this.#names, ...cause },
       'The lease of a transfer callback was lost: another delivery may run its handler too.',
     );
-    this.#turn.passOn();
+    this.#passOn();
   }
 
   async #recordInBackground(): Promise<void> {
-    const { store, logger, times } = this.#terms;
+    const { store, logger, times } = this.#parts;
     const giveUpAt = performance.now() + times.retentionMs;
     let pauseMs = firstRetryPauseMs;
     while (this.#state === 'recording' && performance.now() < giveUpAt) {

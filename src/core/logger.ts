@@ -1,5 +1,5 @@
+import type { Issue } from './callback.js';
 import { invalidArgument } from './checks.js';
-import type { Issue } from './outcome.js';
 
 /** Any logger whose methods take an object and then a message, as pino's do. */
 export interface Logger {

@@ -95,7 +95,10 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
 }
 
 /** The validated options with defaults applied. */
-export type ResolvedOptions<C extends CallbackShape, Tx> = Omit<ReceiverOptions<C, Tx>, keyof ResolvedTimes> &
+export type ResolvedOptions<C extends CallbackShape = TransferCallback, Tx = undefined> = Omit<
+  ReceiverOptions<C, Tx>,
+  keyof ResolvedTimes
+> &
   ResolvedTimes & { schema: CallbackSchema<C>; logger: Logger };
 
 /** The defaults of the options in milliseconds. */

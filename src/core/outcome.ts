@@ -1,14 +1,5 @@
-import type { CallbackShape } from './callback.js';
+import type { CallbackShape, Issue } from './callback.js';
 import type { TransferCallbackFacts } from './facts.js';
-
-/**
- * A fault of a callback: where it is, and what was expected. Never contains a value of the callback. Texts are printable:
- * see `TransferCallbackOutcome`.
- */
-export interface Issue {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
-}
 
 /** How a delivery of a valid callback from a trusted sender can end. */
 export type Ending =

@@ -1,9 +1,17 @@
 import type { CallbackShape, TransferCallback } from './callback.js';
-import type { ForgetOptions } from './forget.js';
-import type { InspectedCallback, StoreCheck } from './inspection.js';
-import { resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
+import { wholeNumber } from './checks.js';
+import { Claims } from './claim.js';
+import { deliveryNames } from './delivery.js';
+import { TransferCallbackError } from './errors.js';
+import { InFlight } from './in-flight.js';
+import { Operator, type ForgetOptions, type InspectedCallback, type StoreProbe } from './operator.js';
+import { renewalsPerLease, resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
 import type { TransferCallbackOutcome } from './outcome.js';
-import { Receiver } from './receive.js';
+import { receiveCallback, type ReceiverParts } from './receive.js';
+import { TimedStore } from './timed-store.js';
+import { TimerQueue } from './timers.js';
+import { receiveChannel, tracedStore } from './trace.js';
+import type { VerifySender } from './verify.js';
 
 /** Options of `receive`. */
 export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
@@ -13,7 +21,7 @@ export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
    * Decides whether the sender is trusted. Runs after validation, and for invalid callbacks too (with `undefined`), so
    * that an untrusted sender cannot tell valid from invalid. Any value but `true`, or a throw, is `unauthorized`.
    */
-  verify?: ((callback: C | undefined) => boolean | Promise<boolean>) | undefined;
+  verify?: VerifySender<C> | undefined;
 }
 
 /** The work that still runs after `close`. */
@@ -43,7 +51,7 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
    * table and a missing permission. Takes at most `storeTimeoutMs`, extended once. Never rejects. Call it at
    * startup or by hand.
    */
-  check(): Promise<StoreCheck>;
+  check(): Promise<StoreProbe>;
   /**
    * Forgets a settled callback, so that its next delivery runs the handler again. Use it after a handler that succeeded
    * by mistake. Resolves with `false`, and changes nothing, unless the record is settled with the fingerprint that was
@@ -68,18 +76,63 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
  * Throws INVALID_ARGUMENT.
  */
 export function transferCallbackReceiver<C extends CallbackShape = TransferCallback, Tx = undefined>(
-  options: ReceiverOptions<C, Tx>,
+  given: ReceiverOptions<C, Tx>,
 ): TransferCallbackReceiver<C, Tx> {
-  const receiver = new Receiver(resolveReceiverOptions(options), options.schema !== undefined);
-  return {
-    receive: (callback, receiveOptions) => receiver.receive(callback, receiveOptions ?? {}),
-    inspect: (id) => receiver.inspection.inspect(id),
-    check: () => receiver.inspection.check(),
-    forget: (id, forgetOptions) => receiver.forget(id, forgetOptions),
-    close: (closeOptions) => receiver.close(closeOptions),
-    get closing() {
-      return receiver.closing;
-    },
-    options: receiver.options,
+  const options = resolveReceiverOptions(given);
+  const { store, logger } = options;
+  const timedStore = new TimedStore(tracedStore(store), options);
+  const inFlight = new InFlight();
+  const nameDelivery = deliveryNames();
+  const operator = new Operator({ store, timedStore, times: options, logger, inFlight, nameDelivery });
+  // Heartbeats must not keep the process alive.
+  const heartbeats = new TimerQueue(options.leaseMs / renewalsPerLease, { keepAlive: false });
+  const parts: ReceiverParts<C, Tx> = {
+    options,
+    claims: new Claims(timedStore, options),
+    leases: { store: timedStore, times: options, logger, heartbeats, inFlight },
+    verifyDeadlines: new TimerQueue(options.verifyTimeoutMs, { extendsOnce: true }),
+    confirmDeadlines: new TimerQueue(options.confirmTimeoutMs, { extendsOnce: true }),
+    handlerDeadlines: new TimerQueue(options.handlerTimeoutMs),
   };
+  if (store.processLocal === true && process.env.NODE_ENV === 'production') {
+    logger.warn({}, 'Transfer callbacks are deduplicated within this process only: use a shared store.');
+  }
+  let closed: Promise<Unfinished> | undefined;
+  return {
+    receive(callback, receiveOptions) {
+      const { source = 'direct', verify } = receiveOptions ?? {};
+      const arrival = { delivery: nameDelivery(), source, startedAt: performance.now() };
+      const receive = () => receiveCallback(arrival, callback, verify, parts);
+      if (!receiveChannel.start.hasSubscribers) return receive();
+      return receiveChannel.tracePromise(receive, { delivery: arrival.delivery, source });
+    },
+    inspect: (id) => operator.inspect(id),
+    check: () => operator.check(),
+    forget: (id, forgetOptions) => operator.forget(id, forgetOptions),
+    async close({ timeoutMs = 10_000 } = {}) {
+      wholeNumber('timeoutMs', timeoutMs, 0);
+      return (closed ??= closeReceiver(parts, timeoutMs));
+    },
+    get closing() {
+      return parts.claims.isClosed;
+    },
+    options,
+  };
+}
+
+async function closeReceiver<C extends CallbackShape, Tx>(
+  { claims, leases: { inFlight }, options }: ReceiverParts<C, Tx>,
+  timeoutMs: number,
+): Promise<Unfinished> {
+  const { storeTimeoutMs, leaseMs, logger } = options;
+  claims.close();
+  await inFlight.waitUntilIdle(timeoutMs);
+  inFlight.abortAll(new TransferCallbackError('CLOSING', 'The receiver is closing.'));
+  await inFlight.waitUntilIdle(storeTimeoutMs);
+  const ids = inFlight.finishAll();
+  if (ids.length > 0) {
+    const message = `The receiver has closed, and ${ids.length} of its handlers or recordings still run`;
+    logger.warn({ ids }, `${message}; their leases expire within ${leaseMs} ms.`);
+  }
+  return { unfinished: ids.length, ids };
 }

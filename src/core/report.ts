@@ -1,15 +1,14 @@
 import { channel } from 'node:diagnostics_channel';
-import type { CallbackShape } from './callback.js';
 import type { ResolvedOptions } from './options.js';
 import type { OutcomeName, TransferCallbackOutcome } from './outcome.js';
 
 const outcomes = channel('transfer-callbacks:outcome');
 
 /** The level and the message of an outcome's log line. Loggers without `info` get no line of that level. */
-type Line = readonly ['info' | 'warn' | 'error', string];
+type LogLine = readonly ['info' | 'warn' | 'error', string];
 
 /** The log lines of all outcomes. `warn`: a retry of the service resolves it. `error`: a person must investigate. */
-const lines: Record<OutcomeName, Line> = {
+const lines: Record<OutcomeName, LogLine> = {
   processed: ['info', 'A transfer callback was handled.'],
   duplicate: ['info', 'A transfer callback had been handled before.'],
   in_progress: ['warn', 'Another delivery still holds the claim of this transfer callback; the service retries.'],
@@ -24,17 +23,17 @@ const lines: Record<OutcomeName, Line> = {
   closing: ['warn', 'A transfer callback came while the receiver was closing.'],
 };
 
-const overlapped: Line = [
+const overlapped: LogLine = [
   'error',
   'A transfer callback was handled, but its lease had passed on: it may have been handled twice.',
 ];
-const unrecorded: Line = [
+const unrecorded: LogLine = [
   'error',
   'A transfer callback was handled; recording it failed, and is retried until the receiver closes.',
 ];
-const late: Line = ['warn', 'A transfer callback was handled late; the next attempt gets a 200.'];
-const unreadable: Line = ['error', 'A transfer callback could not be read; this app is at fault.'];
-const undocumented: Line = [
+const late: LogLine = ['warn', 'A transfer callback was handled late; the next attempt gets a 200.'];
+const unreadable: LogLine = ['error', 'A transfer callback could not be read; this app is at fault.'];
+const undocumented: LogLine = [
   'error',
   'A transfer callback of a verified sender is not as documented; look into this payout.',
 ];
@@ -66,9 +65,9 @@ const logged: Record<Exclude<Field, 'error' | 'timestamp'>, true> = {
 export const logFields: readonly string[] = Object.keys(logged);
 
 /** Freezes the outcome and reports it to the logger, `onOutcome` and the diagnostics channel. Never throws or waits. */
-export function report<C extends CallbackShape, Tx>(
+export function report(
   outcome: TransferCallbackOutcome,
-  { logger, onOutcome }: ResolvedOptions<C, Tx>,
+  { logger, onOutcome }: Pick<ResolvedOptions, 'logger' | 'onOutcome'>,
 ): void {
   Object.freeze(outcome);
   const [level, message] = findLine(outcome);
@@ -84,7 +83,7 @@ export function report<C extends CallbackShape, Tx>(
   });
 }
 
-function findLine(outcome: TransferCallbackOutcome): Line {
+function findLine(outcome: TransferCallbackOutcome): LogLine {
   if (outcome.outcome === 'processed') {
     if (outcome.overlapped) return overlapped;
     if (outcome.error !== undefined) return unrecorded;

@@ -8,8 +8,6 @@ export class TimedStore<Tx> {
   readonly #store: CallbackStore<Tx>;
   readonly #calls: TimerQueue;
   readonly #claims: TimerQueue;
-  readonly #lateError: () => Error;
-  readonly #lateClaimError: () => Error;
 
   constructor(
     store: CallbackStore<Tx>,
@@ -19,11 +17,8 @@ export class TimedStore<Tx> {
     this.#store = store;
     // A claim may first queue for a connection, for at least `storeTimeoutMs`.
     const queueMs = store.queues === true ? Math.max(inFlightWaitMs, storeTimeoutMs) : 0;
-    const claimTimeoutMs = queueMs + storeTimeoutMs;
     this.#calls = new TimerQueue(storeTimeoutMs, { extendsOnce: true });
-    this.#claims = new TimerQueue(claimTimeoutMs, { extendsOnce: true });
-    this.#lateError = () => storeTimeout(storeTimeoutMs);
-    this.#lateClaimError = () => storeTimeout(claimTimeoutMs);
+    this.#claims = new TimerQueue(queueMs + storeTimeoutMs, { extendsOnce: true });
   }
 
   /** Rejects with what the store rejects with, or with STORE_TIMEOUT. */
@@ -31,7 +26,7 @@ export class TimedStore<Tx> {
     return settleWithin(
       this.#claims,
       () => this.#store.claim(key, request),
-      this.#lateClaimError,
+      storeTimeout,
       (claim) => {
         void releaseLateClaim(claim);
       },
@@ -40,15 +35,15 @@ export class TimedStore<Tx> {
 
   /** Renews the lease. Resolves with whether it is still this delivery's. */
   renew(lease: Lease<Tx>): Promise<boolean> {
-    return settleWithin(this.#calls, () => lease.renew(), this.#lateError);
+    return settleWithin(this.#calls, () => lease.renew(), storeTimeout);
   }
 
   settle(lease: Lease<Tx>): Promise<{ overlapped: boolean }> {
-    return settleWithin(this.#calls, () => lease.settle(), this.#lateError);
+    return settleWithin(this.#calls, () => lease.settle(), storeTimeout);
   }
 
   release(lease: Lease<Tx>): Promise<void> {
-    return settleWithin(this.#calls, () => lease.release(), this.#lateError);
+    return settleWithin(this.#calls, () => lease.release(), storeTimeout);
   }
 }
 

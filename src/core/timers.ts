@@ -31,7 +31,8 @@ export function wasBlocked(dueAt: number, now = performance.now()): boolean {
  * `onDue` must not throw. It runs in the async context of the queue: a caller that needs its own must restore it.
  */
 export class TimerQueue {
-  readonly #ms: number;
+  /** The duration, in milliseconds. */
+  readonly ms: number;
   readonly #keepAlive: boolean;
   /** The queues of extended calls. A list stays in order only if all of its delays are equal. */
   readonly #extended: { readonly byDuration: TimerQueue; readonly byGrace: TimerQueue } | undefined;
@@ -43,7 +44,7 @@ export class TimerQueue {
   readonly #context = new AsyncResource('transfer-callbacks:timer');
 
   constructor(ms: number, { keepAlive = true, extendsOnce = false } = {}) {
-    this.#ms = ms;
+    this.ms = ms;
     this.#keepAlive = keepAlive;
     if (extendsOnce) this.#extended = { byDuration: new TimerQueue(ms), byGrace: new TimerQueue(graceMs) };
     const sentinel = { dueAt: Infinity, onDue: () => undefined } as unknown as ScheduledCall;
@@ -56,7 +57,7 @@ export class TimerQueue {
    */
   set(onDue: () => void, now = performance.now()): ScheduledCall {
     const sentinel = this.#sentinel;
-    const call = { dueAt: now + this.#ms, onDue, previous: sentinel, next: sentinel };
+    const call = { dueAt: now + this.ms, onDue, previous: sentinel, next: sentinel };
     this.#append(call);
     return call;
   }
@@ -73,7 +74,7 @@ export class TimerQueue {
   /** Adds a call at the end: one that is set now is due after all others. */
   #append(call: ScheduledCall): void {
     const sentinel = this.#sentinel;
-    if (this.#timer === undefined) this.#startTimer(this.#ms);
+    if (this.#timer === undefined) this.#startTimer(this.ms);
     else if (this.#keepAlive && sentinel.next === sentinel) this.#timer.ref();
     call.previous = sentinel.previous;
     call.next = sentinel;
@@ -114,20 +115,20 @@ export class TimerQueue {
   };
 
   #extend(call: ScheduledCall, now: number): void {
-    call.dueAt = now + this.#ms;
+    call.dueAt = now + this.ms;
     this.#append(call);
   }
 }
 
 /**
- * Settles as `call` does, or rejects with `lateError()` if that takes longer than the queue's duration. The call then
+ * Settles as `call` does, or rejects with `lateError(ms)` if that takes longer than the queue's duration. The call then
  * continues, and `onLateValue` gets the value that it resolves with, in the async context of the caller. `call` may
  * also throw, or return a plain value.
  */
 export function settleWithin<T>(
   queue: TimerQueue,
   call: () => T | PromiseLike<T>,
-  lateError: () => unknown,
+  lateError: (ms: number) => unknown,
   onLateValue?: (value: T) => void,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -136,7 +137,7 @@ export function settleWithin<T>(
     const timer = queue.set(() => {
       isLate = true;
       // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason of an abort may be anything.
-      reject(lateError());
+      reject(lateError(queue.ms));
     });
     reply.then(
       (value) => {

@@ -1,9 +1,7 @@
 import { tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
-import type { CallbackShape } from './callback.js';
-import { toDeliveryName } from './delivery.js';
+import { toDeliveryName, type Delivery } from './delivery.js';
 import type { TransferCallbackOutcome } from './outcome.js';
 import { toPrintable } from './printable.js';
-import type { ReceivedCallback } from './received-callback.js';
 import type { CallbackStore, Claim, ClaimRequest } from './store.js';
 import { requireClaim } from './timed-store.js';
 
@@ -40,7 +38,7 @@ export interface ConfirmTrace {
 
 /** The message of `tracing:transfer-callbacks:handle:*`. */
 export interface HandleTrace extends ConfirmTrace {
-  readonly event: CallbackShape['event'];
+  readonly event: Delivery['event'];
 }
 
 /** A channel on which a promise is traced. */
@@ -56,19 +54,13 @@ export const confirmChannel: Channel<ConfirmTrace> = tracingChannel('transfer-ca
 export const handleChannel: Channel<HandleTrace> = tracingChannel('transfer-callbacks:handle');
 
 /** Calls `confirm`, and publishes when it begins and ends. */
-export function traceConfirm<C extends CallbackShape, T>(
-  { token, id, externalId }: ReceivedCallback<C>,
-  work: () => T | PromiseLike<T>,
-): Promise<T> {
-  return traceUnseen(confirmChannel, { delivery: token, id, externalId: toPrintable(externalId) }, work);
+export function traceConfirm<T>({ name, id, externalId }: Delivery, work: () => T | PromiseLike<T>): Promise<T> {
+  return traceUnseen(confirmChannel, { delivery: name, id, externalId: toPrintable(externalId) }, work);
 }
 
 /** Calls the handler, and publishes when it begins and ends. */
-export function traceHandler<C extends CallbackShape>(
-  { token, id, externalId, event }: ReceivedCallback<C>,
-  work: () => unknown,
-): Promise<unknown> {
-  return traceUnseen(handleChannel, { delivery: token, id, externalId: toPrintable(externalId), event }, work);
+export function traceHandler({ name, id, externalId, event }: Delivery, work: () => unknown): Promise<unknown> {
+  return traceUnseen(handleChannel, { delivery: name, id, externalId: toPrintable(externalId), event }, work);
 }
 
 /** Publishes when `work` begins and ends, without the value that it resolves with. */

@@ -4,13 +4,14 @@ import {
   isCallbackId,
   isExact,
   isUnreadable,
+  transferCallbackSchema,
   type CallbackSchema,
   type CallbackShape,
+  type Issue,
 } from './callback.js';
 import { TransferCallbackError } from './errors.js';
-import type { Invalid, Issue } from './outcome.js';
+import type { Invalid } from './outcome.js';
 import { toPrintable } from './printable.js';
-import { deleteProtoKeys } from './proto-keys.js';
 
 /** The method of a schema that the receiver calls. Every zod schema has it, also those of zod/mini. */
 interface SafeParser<C> {
@@ -23,9 +24,9 @@ interface SafeParser<C> {
 export function validateCallback<C extends CallbackShape>(
   input: unknown,
   schema: CallbackSchema<C>,
-  isCustomSchema: boolean,
 ): { callback: C } | Invalid {
   if (isUnreadable(input)) return invalid(input, input.issues, input.error);
+  const isCustomSchema = (schema as unknown) !== transferCallbackSchema;
   const parser = schema as unknown as SafeParser<C>;
   try {
     if (isCustomSchema) deleteProtoKeys(input);
@@ -102,4 +103,22 @@ function invalid(input: unknown, issues: readonly Issue[], error?: unknown): Inv
     ...readIds(input),
     ...(error === undefined ? {} : { error }),
   };
+}
+
+/**
+ * Deletes every own `__proto__` key inside `value`, in place. `JSON.parse` makes such keys, and zod before 4.4 sets
+ * the prototype of its copy from them. Throws a TypeError if the key is in a frozen object.
+ */
+export function deleteProtoKeys(value: unknown): void {
+  // A Set that grows during its iteration replaces recursion, so deep nesting and cycles are safe.
+  const objects = new Set<object>();
+  if (isObject(value)) objects.add(value);
+  for (const object of objects) {
+    if (Object.hasOwn(object, '__proto__')) delete (object as { __proto__?: unknown }).__proto__;
+    for (const child of Object.values(object) as unknown[]) if (isObject(child)) objects.add(child);
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !ArrayBuffer.isView(value);
 }

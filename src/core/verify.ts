@@ -1,14 +1,15 @@
-import type { CallbackShape } from './callback.js';
 import { TransferCallbackError } from './errors.js';
 import type { Unauthorized } from './outcome.js';
 import { settleWithin, type TimerQueue } from './timers.js';
 
+/** Decides whether the sender of a callback is trusted. Gets `undefined` for an invalid callback. */
+export type VerifySender<C> = (callback: C | undefined) => boolean | Promise<boolean>;
+
 /** Resolves with `undefined` if the sender is trusted. Never rejects: a verifier that throws or is late refuses. */
-export async function verifySender<C extends CallbackShape>(
-  verify: (callback: C | undefined) => boolean | Promise<boolean>,
+export async function verifySender<C>(
+  verify: VerifySender<C>,
   callback: C | undefined,
   deadlines: TimerQueue,
-  verifyTimeoutMs: number,
 ): Promise<Unauthorized | undefined> {
   try {
     // Callers from JavaScript may return anything.
@@ -20,7 +21,7 @@ export async function verifySender<C extends CallbackShape>(
         : await settleWithin(
             deadlines,
             () => verdict,
-            () => new TransferCallbackError('VERIFY_TIMEOUT', `No verdict within ${verifyTimeoutMs} ms.`),
+            (ms) => new TransferCallbackError('VERIFY_TIMEOUT', `No verdict within ${ms} ms.`),
           );
     return isTrusted === true ? undefined : { outcome: 'unauthorized' };
   } catch (error) {

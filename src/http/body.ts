@@ -2,13 +2,19 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { UnreadableCallback } from '../core/callback.js';
 import { TransferCallbackError } from '../core/errors.js';
-import { deleteProtoKeys } from '../core/proto-keys.js';
+import { deleteProtoKeys } from '../core/validate.js';
 import type { Fault } from './answers.js';
 
-/** The input for the receiver. `fault` is the response to a body that the sender should not have sent. */
-export interface Body {
-  readonly input: unknown;
-  readonly fault?: Fault;
+/** A request that the sender must send differently, with the response to it. */
+export class RefusedRequest extends UnreadableCallback implements Fault {
+  readonly status: Fault['status'];
+  readonly message: string;
+
+  constructor(status: Fault['status'], message: string) {
+    super(message);
+    this.status = status;
+    this.message = message;
+  }
 }
 
 /** The properties that an app's middleware may have added to a request. */
@@ -18,35 +24,35 @@ interface Parsed {
 }
 
 /**
- * Reads the body, which the app may have left as a parsed value, bytes, text or an unread stream. Resolves with
- * `undefined` if the client has disconnected before the stream was read.
+ * Reads the body, which the app may have left as a parsed value, bytes, text or an unread stream. Resolves with the
+ * receiver's input, or with `undefined` if the client has disconnected before the stream was read.
  */
-export function readBody(request: IncomingMessage & Parsed, limitBytes: number): Body | Promise<Body | undefined> {
+export function readBody(request: IncomingMessage & Parsed, limitBytes: number): unknown {
   const { body, rawBody } = request;
   const wasRead = request.readableDidRead || request.readableEnded;
   // Express 4's parsers set `body` to an empty object if they have not parsed anything.
-  if (body !== undefined && body !== null && !isEmptyObject(body)) return toBody(body);
+  if (body !== undefined && body !== null && !isEmptyObject(body)) return toInput(body);
   if (!wasRead) return findHeaderFault(request, limitBytes) ?? readStream(request, limitBytes);
-  if (typeof rawBody === 'string' || rawBody instanceof Uint8Array) return toBody(rawBody);
-  return isEmptyObject(body) ? { input: body } : consumed();
+  if (typeof rawBody === 'string' || rawBody instanceof Uint8Array) return toInput(rawBody);
+  return isEmptyObject(body) ? body : consumed();
 }
 
-function toBody(given: unknown): Body {
+function toInput(given: unknown): unknown {
   if (typeof given === 'string') return parse(given);
   if (given instanceof Uint8Array) return parseBytes(Buffer.from(given.buffer, given.byteOffset, given.byteLength));
   deleteProtoKeys(given);
-  return { input: given };
+  return given;
 }
 
-function findHeaderFault({ headers }: IncomingMessage, limitBytes: number): Body | undefined {
+function findHeaderFault({ headers }: IncomingMessage, limitBytes: number): RefusedRequest | undefined {
   const fault = findTypeFault(headers['content-type'] ?? '');
   if (fault !== undefined) return fault;
   const encoding = headers['content-encoding'] ?? 'identity';
-  if (encoding.toLowerCase() !== 'identity') return unreadable(415, 'The body must not be compressed.');
+  if (encoding.toLowerCase() !== 'identity') return new RefusedRequest(415, 'The body must not be compressed.');
   return Number(headers['content-length'] ?? 0) > limitBytes ? tooLarge(limitBytes) : undefined;
 }
 
-function findTypeFault(contentType: string): Body | undefined {
+function findTypeFault(contentType: string): RefusedRequest | undefined {
   // The service sends exactly this. Splitting the header cost as much as parsing the body.
   // Stryker disable next-line ConditionalExpression: Equal: only faster.
   if (contentType === 'application/json') return undefined;
@@ -54,13 +60,13 @@ function findTypeFault(contentType: string): Body | undefined {
   // Stryker disable next-line StringLiteral: Equal: no value with a semicolon is read.
   const header = contentType.replace(/"(?:\\.|[^"\\])*"/g, (text) => text.replaceAll(';', ' '));
   const [type, ...parameters] = header.split(';').map((part) => part.trim().toLowerCase());
-  if (type !== 'application/json') return unreadable(415, 'Content-Type must be application/json.');
+  if (type !== 'application/json') return new RefusedRequest(415, 'Content-Type must be application/json.');
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
   const isUtf8Charset = charset === undefined || /="?utf-?8"?$/.test(charset);
-  return isUtf8Charset ? undefined : unreadable(415, 'The charset must be UTF-8.');
+  return isUtf8Charset ? undefined : new RefusedRequest(415, 'The charset must be UTF-8.');
 }
 
-function readStream(request: IncomingMessage, limitBytes: number): Promise<Body | undefined> {
+function readStream(request: IncomingMessage, limitBytes: number): Promise<unknown> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let length = 0;
@@ -93,38 +99,33 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<Body 
   });
 }
 
-function parseBytes(bytes: Buffer): Body {
-  return isUtf8(bytes) ? parse(bytes.toString()) : unreadable(400, 'The body is not UTF-8.');
+function parseBytes(bytes: Buffer): unknown {
+  return isUtf8(bytes) ? parse(bytes.toString()) : new RefusedRequest(400, 'The body is not UTF-8.');
 }
 
-function parse(text: string): Body {
+function parse(text: string): unknown {
   let input: unknown;
   try {
     // `JSON.parse` throws on a byte order mark. Express's parsers drop it too.
     input = JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text);
   } catch {
-    return unreadable(400, 'The body is not JSON.');
+    return new RefusedRequest(400, 'The body is not JSON.');
   }
   // Only a text with one of these can have a `__proto__` key. All others skip the search.
   // Stryker disable next-line ConditionalExpression,StringLiteral: Equal: only faster.
   if (text.includes('__proto__') || text.includes('\\u')) deleteProtoKeys(input);
-  return { input };
+  return input;
 }
 
-function tooLarge(limitBytes: number): Body {
-  return unreadable(413, `The body must not be longer than ${limitBytes} bytes.`);
+function tooLarge(limitBytes: number): RefusedRequest {
+  return new RefusedRequest(413, `The body must not be longer than ${limitBytes} bytes.`);
 }
 
-function consumed(): Body {
+function consumed(): UnreadableCallback {
   const message =
     'Another middleware has read the body and left it neither in request.body nor in request.rawBody: ' +
     'mount the router before that middleware.';
-  return { input: new UnreadableCallback(message, new TransferCallbackError('BODY_CONSUMED', message)) };
-}
-
-/** Returns the body for a request that the sender must send differently. */
-export function unreadable(status: Fault['status'], message: string): Body {
-  return { input: new UnreadableCallback(message), fault: { status, message } };
+  return new UnreadableCallback(message, new TransferCallbackError('BODY_CONSUMED', message));
 }
 
 function isEmptyObject(value: unknown): boolean {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { UnreadableCallback, type CallbackShape, type TransferCallback } from '../core/callback.js';
 import { toAnswer } from './answers.js';
-import { readBody, unreadable, type Body } from './body.js';
+import { readBody, RefusedRequest } from './body.js';
 import { resolveHttpOptions, type ResolvedHttpOptions, type TransferCallbackOptions } from './options.js';
 import { respond } from './respond.js';
 import { acceptsAll, findRefusal } from './verifier.js';
@@ -24,8 +24,8 @@ export function transferCallbackListener<C extends CallbackShape = TransferCallb
   return deliveryListener(resolveHttpOptions(options)) as TransferCallbackListener;
 }
 
-const refused: Body = { input: new UnreadableCallback('The sender was refused before the body was read.') };
-const wrongMethod = unreadable(405, 'A callback is a POST.');
+const refused = new UnreadableCallback('The sender was refused before the body was read.');
+const wrongMethod = new RefusedRequest(405, 'A callback is a POST.');
 
 /** Makes the listener for every server whose requests extend Node's own. */
 export function deliveryListener<C extends CallbackShape, Tx, Request extends IncomingMessage>({
@@ -40,20 +40,19 @@ export function deliveryListener<C extends CallbackShape, Tx, Request extends In
     let delivery: string | undefined;
     try {
       const refusal = findRefusal(early, request);
-      let body: Body | undefined = refused;
+      let input: unknown = refused;
       if (refusal === undefined) {
-        body = request.method === 'POST' ? await readBody(request, bodyLimitBytes) : wrongMethod;
+        input = request.method === 'POST' ? await readBody(request, bodyLimitBytes) : wrongMethod;
       }
-      if (body === undefined) return; // The client is gone.
-      const { input, fault } = body;
+      if (input === undefined) return; // The client is gone.
       const outcome = await receiver.receive(input, {
         source: 'http',
         verify: verifiers.length === 0 ? undefined : (refusal ?? ((callback) => acceptsAll(late, request, callback))),
       });
       ({ delivery } = outcome);
-      const isTooLarge = fault?.status === 413;
+      const fault = input instanceof RefusedRequest ? input : undefined;
       respond(request, response, toAnswer(outcome, fault), {
-        closes: receiver.closing || isTooLarge,
+        closes: receiver.closing || fault?.status === 413,
         unread: !request.readableEnded,
         bodyLimitBytes,
       });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deleteProtoKeys } from '../../src/core/proto-keys.js';
+import { deleteProtoKeys } from '../../src/core/validate.js';
 
 /** How many own `__proto__` keys there are in a value that is no cycle. */
 function countProtoKeys(value: unknown): number {
