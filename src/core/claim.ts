@@ -3,7 +3,7 @@ import { renewalsPerLease, type ResolvedTimes } from './options.js';
 import type { Claim, ClaimRequest, Lease } from './store.js';
 import { requireClaim, type TimedStore } from './timed-store.js';
 import { TimerQueue } from './timers.js';
-import { WaitingLine, type SharedResult } from './waiting-line.js';
+import { LineTable, WaitingLine, type SharedResult } from './waiting-line.js';
 
 /** A granted claim: the lease, the request that got it, and the line of the deliveries that wait for it. */
 export interface Granted<Tx> {
@@ -13,8 +13,8 @@ export interface Granted<Tx> {
   readonly line: WaitingLine;
 }
 
-/** What a delivery's claim has resulted in. */
-export type ClaimResult<Tx> = Granted<Tx> | SharedResult;
+/** The result of a delivery's claim, and how long the delivery waited for another one that held the claim. */
+export type ClaimResult<Tx> = (Granted<Tx> | SharedResult) & { readonly waitedMs: number };
 
 /** The facts of a delivery that a claim needs. */
 type Claimant = Pick<Delivery, 'name' | 'id' | 'fingerprint' | 'event' | 'externalId'>;
@@ -34,7 +34,7 @@ export class Claims<Tx> {
   readonly #store: TimedStore<Tx>;
   readonly #times: ResolvedTimes;
   readonly #waits: TimerQueue;
-  readonly #lines = new Map<string, WaitingLine>();
+  readonly #lines = new LineTable();
   #isClosed = false;
 
   constructor(store: TimedStore<Tx>, times: ResolvedTimes) {
@@ -47,43 +47,41 @@ export class Claims<Tx> {
     return this.#isClosed;
   }
 
-  /**
-   * Claims the callback of a delivery, and waits while another delivery holds the claim. Resolves with the result and
-   * with how long the delivery waited. Never rejects.
-   */
-  async claim(delivery: Claimant): Promise<{ claim: ClaimResult<Tx>; waitedMs: number }> {
-    if (this.#isClosed) return { claim: { state: 'closing' }, waitedMs: 0 };
+  /** Claims the callback of a delivery, and waits while another delivery holds the claim. Never rejects. */
+  claim(delivery: Claimant): Promise<ClaimResult<Tx>> {
+    if (this.#isClosed) return Promise.resolve({ state: 'closing', waitedMs: 0 });
     const now = performance.now();
-    const line = this.#lines.get(delivery.id);
+    const line = this.#lines.find(delivery.id);
     const wait: Wait = { until: now + this.#times.inFlightWaitMs, since: line && now };
-    const claim = await (line === undefined
+    return line === undefined
       ? this.#ask(delivery, this.#beginLine(delivery.id), wait)
-      : this.#waitAndAsk(delivery, line, wait));
-    return { claim, waitedMs: wait.since === undefined ? 0 : performance.now() - wait.since };
+      : this.#waitAndAsk(delivery, line, wait);
   }
 
   /** Ends every wait with `closing`, and every later claim too. */
   close(): void {
     this.#isClosed = true;
-    for (const line of this.#lines.values()) line.endWaits({ state: 'closing' });
+    for (const line of this.#lines.all()) line.endWaits({ state: 'closing' });
   }
 
   #beginLine(id: string): WaitingLine {
-    const line = new WaitingLine(id, this.#waits, () => this.#lines.delete(id));
-    this.#lines.set(id, line);
+    const line = new WaitingLine(id, this.#waits, () => {
+      this.#lines.delete(line);
+    });
+    this.#lines.add(line);
     return line;
   }
 
   async #waitAndAsk(delivery: Claimant, line: WaitingLine, wait: Wait): Promise<ClaimResult<Tx>> {
     const result = await line.wait();
-    if (result !== undefined) return result;
-    return (await line.pause(wait.until)) ? this.#ask(delivery, line, wait) : leave(line);
+    if (result !== undefined) return toResult(result, wait);
+    return (await line.pause(wait.until)) ? this.#ask(delivery, line, wait) : leave(line, wait);
   }
 
   /** Asks the store, and again while another process holds the claim. */
   async #ask(delivery: Claimant, line: WaitingLine, wait: Wait): Promise<ClaimResult<Tx>> {
     for (;;) {
-      if (this.#isClosed) return line.share({ state: 'closing' });
+      if (this.#isClosed) return toResult(line.share({ state: 'closing' }), wait);
       const now = performance.now();
       const request = this.#toRequest(delivery, wait.until - now);
       let claim: Claim<Tx>;
@@ -92,16 +90,16 @@ export class Claims<Tx> {
         claim = requireClaim(await this.#store.claim(line.id, request));
         if (this.#isLate(now)) claim = await this.#makeSure(line.id, request, claim);
       } catch (error) {
-        return line.share({ state: 'unavailable', error });
+        return toResult(line.share({ state: 'unavailable', error }), wait);
       }
-      if (claim.state === 'settled') return line.share(claim);
+      if (claim.state === 'settled') return toResult(line.share(claim), wait);
       if (claim.state === 'claimed') {
         line.grant(delivery.name);
-        return { state: 'claimed', lease: claim.lease, request, line };
+        return { state: 'claimed', lease: claim.lease, request, line, waitedMs: toWaitedMs(wait) };
       }
       wait.since ??= performance.now();
       line.postpone();
-      if (performance.now() >= wait.until || !(await line.pause(wait.until))) return leave(line);
+      if (performance.now() >= wait.until || !(await line.pause(wait.until))) return leave(line, wait);
     }
   }
 
@@ -143,7 +141,15 @@ export class Claims<Tx> {
 }
 
 /** Returns `in_progress` for the delivery that asked, and lets the next one ask. */
-function leave(line: WaitingLine): SharedResult {
+function leave(line: WaitingLine, wait: Wait): ClaimResult<never> {
   line.callNext();
-  return { state: 'in_progress' };
+  return toResult({ state: 'in_progress' }, wait);
+}
+
+function toResult(result: SharedResult, wait: Wait): ClaimResult<never> {
+  return { ...result, waitedMs: toWaitedMs(wait) };
+}
+
+function toWaitedMs({ since }: Wait): number {
+  return since === undefined ? 0 : performance.now() - since;
 }

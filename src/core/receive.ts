@@ -25,20 +25,7 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
   verify: VerifySender<C> | undefined,
   parts: ReceiverParts<C, Tx>,
 ): Promise<TransferCallbackOutcome> {
-  const { inFlight } = parts.leases;
-  inFlight.begin();
-  const outcome = await validateAndVerify(arrival, input, verify, parts);
-  report(outcome, parts.options);
-  inFlight.end();
-  return outcome;
-}
-
-async function validateAndVerify<C extends CallbackShape, Tx>(
-  arrival: Arrival,
-  input: unknown,
-  verify: VerifySender<C> | undefined,
-  parts: ReceiverParts<C, Tx>,
-): Promise<TransferCallbackOutcome> {
+  parts.leases.inFlight.begin();
   const validated = validateCallback(input, parts.options.schema);
   const isValid = 'callback' in validated;
   if (verify !== undefined) {
@@ -46,12 +33,21 @@ async function validateAndVerify<C extends CallbackShape, Tx>(
     if (refusal !== undefined) {
       // Logged only: if the service changes a field that a verifier reads, every delivery is refused, and these
       // issues say why.
-      return { ...measure(arrival), ...refusal, ...(isValid ? {} : { issues: validated.issues }) };
+      return end({ ...measure(arrival), ...refusal, ...(isValid ? {} : { issues: validated.issues }) }, parts);
     }
   }
-  if (!isValid) return { ...measure(arrival), ...validated, verified: verify !== undefined };
+  if (!isValid) return end({ ...measure(arrival), ...validated, verified: verify !== undefined }, parts);
   const delivery = new Delivery(arrival, validated.callback);
-  return delivery.toOutcome(await confirmAndClaim(delivery, parts));
+  return end(delivery.toOutcome(await confirmAndClaim(delivery, parts)), parts);
+}
+
+function end<C extends CallbackShape, Tx>(
+  outcome: TransferCallbackOutcome,
+  { options, leases }: ReceiverParts<C, Tx>,
+): TransferCallbackOutcome {
+  report(outcome, options);
+  leases.inFlight.end();
+  return outcome;
 }
 
 async function confirmAndClaim<C extends CallbackShape, Tx>(
@@ -66,8 +62,8 @@ async function confirmAndClaim<C extends CallbackShape, Tx>(
     if ('outcome' in confirmed) return confirmed;
     ({ callback } = confirmed);
   }
-  const { claim, waitedMs } = await claims.claim(delivery);
-  delivery.waitedMs = waitedMs;
+  const claim = await claims.claim(delivery);
+  delivery.waitedMs = claim.waitedMs;
   switch (claim.state) {
     case 'claimed': {
       const lease = new HeldLease(claim, leases);
