@@ -61,7 +61,7 @@ export interface CallbackShape {
   };
 }
 
-/** The callbacks of `C` that announce `event`. If a schema leaves `event` a union of both, narrows `C` to this one. */
+/** The members of `C` with this `event`. If the schema does not discriminate on `event`, `C` with `event` narrowed. */
 export type CallbackFor<C, E extends CallbackShape['event']> = [Extract<C, { event: E }>] extends [never]
   ? C & { event: E }
   : Extract<C, { event: E }>;

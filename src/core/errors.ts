@@ -2,7 +2,7 @@
  * Machine-readable reason. Compare `code`, not the class: the package may be loaded twice, as ESM and as CommonJS.
  */
 export type TransferCallbackErrorCode =
-  /** An option is invalid; thrown while a receiver, router, listener, store or verifier is made. */
+  /** An option or an argument is invalid. */
   | 'INVALID_ARGUMENT'
   /** Another middleware has read the request's body and left it neither in `request.body` nor in `request.rawBody`. */
   | 'BODY_CONSUMED'
@@ -33,7 +33,7 @@ export type TransferCallbackErrorCode =
   /** The handler asked to be called again later. */
   | 'RETRY_LATER';
 
-/** Thrown or reported by the receiver, the stores and the verifiers. */
+/** Thrown or reported by every part of the package. Only the client's requests throw `TransferClientError`. */
 export class TransferCallbackError extends Error {
   readonly code: TransferCallbackErrorCode;
 

@@ -238,7 +238,7 @@ export class HeldLease<Tx> implements Abortable {
   }
 }
 
-/** Returns whether the lease had passed on. A JavaScript store may resolve with any value: all others are successes. */
+/** Returns whether another delivery had taken the lease. A JavaScript store may resolve with any value: all others are successes. */
 function hasOverlapped(reply: { overlapped: boolean } | undefined): boolean {
   return reply?.overlapped === true;
 }

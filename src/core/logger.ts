@@ -16,7 +16,7 @@ export interface SafeLogger extends Logger {
 }
 
 /**
- * Returns the logger that the receiver uses. Of an `err` it passes on name, message, code and stack only: other
+ * Returns the logger that the receiver uses. It passes on only the name, message, code and stack of an `err`: other
  * properties of an error may carry what a handler was working on, such as a request body with a phone number.
  */
 export function toLogger(logger: Logger | false | undefined): SafeLogger {
@@ -44,7 +44,7 @@ export function toLogger(logger: Logger | false | undefined): SafeLogger {
 const silent: SafeLogger = {
   warn: () => undefined,
   error: () => undefined,
-  warnOrReject: () => Promise.reject(invalidArgument('logger', 'set: this must be logged', false)),
+  warnOrReject: () => Promise.reject(invalidArgument('logger', 'a logger, because `forget` must leave a trace', false)),
 };
 
 function describe(details: object): object {

@@ -111,7 +111,9 @@ export class Operator<Tx> {
   async #forgetAndLog(forget: () => Promise<boolean>, details: ForgottenCallback): Promise<boolean> {
     const { logger } = this.#parts;
     try {
-      const isForgotten = (await this.#inTime(forget)) === true;
+      // A store in JavaScript may resolve with any value.
+      const reply: unknown = await this.#inTime(forget);
+      const isForgotten = reply === true;
       logger.warn(
         details,
         isForgotten

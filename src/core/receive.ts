@@ -1,5 +1,5 @@
 import type { CallbackShape } from './callback.js';
-import type { Claims } from './claim.js';
+import type { Claims, Granted } from './claim.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, measure, type Arrival } from './delivery.js';
 import { handleCallback, type HandlerParts } from './handle.js';
@@ -41,15 +41,6 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
   return end(delivery.toOutcome(await confirmAndClaim(delivery, parts)), parts);
 }
 
-function end<C extends CallbackShape, Tx>(
-  outcome: TransferCallbackOutcome,
-  { options, leases }: ReceiverParts<C, Tx>,
-): TransferCallbackOutcome {
-  report(outcome, options);
-  leases.inFlight.end();
-  return outcome;
-}
-
 async function confirmAndClaim<C extends CallbackShape, Tx>(
   delivery: Delivery<C>,
   parts: ReceiverParts<C, Tx>,
@@ -65,12 +56,8 @@ async function confirmAndClaim<C extends CallbackShape, Tx>(
   const claim = await claims.claim(delivery);
   delivery.waitedMs = claim.waitedMs;
   switch (claim.state) {
-    case 'claimed': {
-      const lease = new HeldLease(claim, leases);
-      if (!claims.isClosed) return handleCallback(callback, delivery, lease, parts);
-      await lease.release();
-      return { outcome: 'closing' };
-    }
+    case 'claimed':
+      return handle(callback, delivery, claim, parts);
     case 'settled':
       return delivery.compareWith(claim.fingerprint);
     case 'unavailable':
@@ -79,4 +66,24 @@ async function confirmAndClaim<C extends CallbackShape, Tx>(
     case 'closing':
       return { outcome: claim.state };
   }
+}
+
+function handle<C extends CallbackShape, Tx>(
+  callback: C,
+  delivery: Delivery<C>,
+  claim: Granted<Tx>,
+  parts: ReceiverParts<C, Tx>,
+): Promise<Ending> {
+  const lease = new HeldLease(claim, parts.leases);
+  if (parts.claims.isClosed) return lease.release().then(() => ({ outcome: 'closing' }));
+  return handleCallback(callback, delivery, lease, parts);
+}
+
+function end<C extends CallbackShape, Tx>(
+  outcome: TransferCallbackOutcome,
+  { options, leases }: ReceiverParts<C, Tx>,
+): TransferCallbackOutcome {
+  report(outcome, options);
+  leases.inFlight.end();
+  return outcome;
 }

@@ -25,7 +25,7 @@ const lines: Record<OutcomeName, LogLine> = {
 
 const overlapped: LogLine = [
   'error',
-  'A transfer callback was handled, but its lease had passed on: it may have been handled twice.',
+  'A transfer callback was handled, but its lease had passed to another delivery: it may have been handled twice.',
 ];
 const unrecorded: LogLine = [
   'error',

@@ -6,7 +6,7 @@ import type { CallbackStore, Claim, ClaimRequest } from './store.js';
 import { requireClaim } from './timed-store.js';
 
 // Contexts hold names only, never data of the transfer: what a handler, `confirm` or a claim resolves with is not published.
-// Ask `start.hasSubscribers` before: that costs 3 ns, and `hasSubscribers` of a TracingChannel is missing before Node 20.13.
+// Check `start.hasSubscribers` first: that costs 3 ns, and `hasSubscribers` of a TracingChannel is missing before Node 20.13.
 
 /** The message of `tracing:transfer-callbacks:receive:*`. At the end `result` is the outcome. */
 export interface ReceiveTrace {

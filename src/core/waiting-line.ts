@@ -183,6 +183,7 @@ export class LineTable {
   #findChain(id: string): WaitingLine[] {
     let hash = 0;
     for (let index = 0; index < id.length; index += 1) hash = (31 * hash + id.charCodeAt(index)) | 0;
-    return this.#chains[hash & 1_023] as WaitingLine[];
+    // eslint-disable-next-line @typescript-eslint/no-non-null-assertion -- the index is within the table.
+    return this.#chains[hash & 1_023]!;
   }
 }

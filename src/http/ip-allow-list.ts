@@ -27,7 +27,7 @@ export function ipAllowList(addresses: readonly string[]): Verifier<unknown> {
     if (trustsEverybody(request.app?.get('trust proxy fn'))) {
       throw new TransferCallbackError(
         'INVALID_ARGUMENT',
-        'ipAllowList needs `trust proxy` to name your proxies: as it is set, a sender may claim any address.',
+        'ipAllowList needs `trust proxy` to name your proxies: with the present setting a sender can claim any address.',
       );
     }
     const address = String(request.ip ?? request.socket.remoteAddress);

@@ -51,7 +51,7 @@ export function resolveHttpOptions<C extends CallbackShape, Tx, Request>(
   requireReceiver(receiver);
   const { confirm, logger } = receiver.options;
   if (verifiers.length === 0 && confirm === undefined && process.env.NODE_ENV === 'production') {
-    logger.warn({}, 'Transfer callbacks are believed from anyone: set `verify` or `confirm`.');
+    logger.warn({}, 'Every sender of transfer callbacks is trusted: set `verify` or `confirm`.');
   }
   return { receiver, verifiers, bodyLimitBytes };
 }

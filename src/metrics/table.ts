@@ -117,7 +117,7 @@ export const metrics = {
     prometheus: 'transfer_callbacks_reconciled_total',
     openTelemetry: 'transfer_callbacks.reconciled',
     unit: '{transfer}',
-    help: 'Transfers that a reconciliation pass has looked at, by what it found out.',
+    help: 'Transfers checked by reconciliation passes, by result.',
     labels: ['result'],
     zeros: results.map((result) => ({ result })),
   },

@@ -128,7 +128,7 @@ class Table {
     return true;
   }
 
-  /** Puts a copy of an entry that has left the table, or is about to, in the place of what stands there. */
+  /** Replaces the table's entry for this key by a copy of `entry`, which has expired or been replaced. */
   #replace(entry: Entry): Entry {
     const current = this.#entries.get(entry.key);
     if (current !== undefined) current.expiresAt = gone;
@@ -143,7 +143,7 @@ class Table {
     this.#entries.delete(entry.key);
   }
 
-  /** Forgets what has expired, and the oldest beyond `maxEntries`. Little at a time: it must not block a delivery. */
+  /** Forgets what has expired, and the oldest beyond `maxEntries`. At most 100 at a time, so that no delivery is blocked. */
   #forgetOld(at: number): void {
     for (let steps = 0; this.#oldest !== undefined && steps < mostForgotten; steps += 1) {
       if (this.#oldest.expiresAt > at) {

@@ -81,7 +81,7 @@ function describeHolder({ pid, application, address }: Holder): string {
   return [application, address, `backend ${pid}`].filter((part) => part !== null && part !== '').join(', ');
 }
 
-/** Leaves out what is no time for JavaScript, such as `infinity`. */
+/** Omits times that JavaScript cannot represent, such as `infinity`. */
 function toTime<Name extends string>(name: Name, ms: Milliseconds | null): Partial<Record<Name, Date>> {
   const time = new Date(Number(ms ?? NaN));
   return Number.isNaN(time.getTime()) ? {} : ({ [name]: time } as Record<Name, Date>);

@@ -27,7 +27,7 @@ export function parseRecord(key: string, value: unknown): RedisRecord {
     const [, token, fingerprint] = /^settled ([^ ]+) (.*)$/s.exec(value) ?? [];
     if (token !== undefined && fingerprint !== undefined) return { state: 'settled', token, fingerprint };
   }
-  throw new TransferCallbackError('STORE_RECORD_UNREADABLE', `The key ${key} holds something else than a callback.`);
+  throw new TransferCallbackError('STORE_RECORD_UNREADABLE', `The key ${key} holds something other than a callback record.`);
 }
 
 /** Parses what `noteScript` has written. Returns nothing for another value, or none. */

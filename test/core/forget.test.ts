@@ -46,7 +46,7 @@ describe('forget', () => {
     expect(onSuccess).toHaveBeenCalledTimes(2);
   });
 
-  test('keeps a record that differs from the one that was seen, a claim, and nothing', async () => {
+  test('forget keeps a claim, and a record that differs from the one that was seen', async () => {
     const logger = recordingLogger();
     const ends = later();
     const receiver = receiverOf({ store: knowingStore(), logger, onFailed: () => ends.promise });

@@ -79,7 +79,7 @@ describe.each(expressServers)('ipAllowList on $name', (server) => {
           err: {
             code: 'INVALID_ARGUMENT',
             message:
-              'ipAllowList needs `trust proxy` to name your proxies: as it is set, a sender may claim any address.',
+              'ipAllowList needs `trust proxy` to name your proxies: with the present setting a sender can claim any address.',
           },
         },
       });

@@ -13,7 +13,7 @@ import { witness } from '../support/witness.js';
 import { start } from './support.js';
 
 describe('in production', () => {
-  const open = 'Transfer callbacks are believed from anyone: set `verify` or `confirm`.';
+  const open = 'Every sender of transfer callbacks is trusted: set `verify` or `confirm`.';
   const local = 'Transfer callbacks are deduplicated within this process only: use a shared store.';
   const memory = memoryStore();
   const shared: CallbackStore = { claim: (key, request) => memory.claim(key, request) };

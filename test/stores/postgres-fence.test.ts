@@ -21,7 +21,7 @@ function queryBehind(tx: PoolClient, text: string): Promise<unknown> {
   return query.call(tx, text);
 }
 
-describe('a handler that ends the transaction behind the fence loses and doubles nothing', () => {
+describe('a handler that ends the transaction unnoticed loses and doubles nothing', () => {
   test.each<[string, Steps, Ended, string]>([
     [
       'by ROLLBACK',

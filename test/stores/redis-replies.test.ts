@@ -86,7 +86,7 @@ describe('a record that the store has not written', () => {
       outcome: 'store_unavailable',
       error: {
         code: 'STORE_RECORD_UNREADABLE',
-        message: `The key transfer-callbacks:${callback.data.id} holds something else than a callback.`,
+        message: `The key transfer-callbacks:${callback.data.id} holds something other than a callback record.`,
       },
     });
     expect(onSuccess).not.toHaveBeenCalled();
