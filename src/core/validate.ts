@@ -28,24 +28,14 @@ export function validateCallback<C extends CallbackShape>(
   if (isUnreadable(input)) return invalid(input, input.issues, input.error);
   const parser = schema as unknown as SafeParser<C>;
   try {
-    if (isCustomSchema) deleteProtoKeys(input);
-    let parsed = parser.safeParse(input);
-    if (parsed.success && !isCustomSchema && hasForeignPrototype(parsed.data)) {
-      deleteProtoKeys(input);
-      parsed = parser.safeParse(input);
-    }
+    deleteProtoKeys(input);
+    const parsed = parser.safeParse(input);
     if (!parsed.success) return invalid(input, parsed.error.issues);
     const issues = isCustomSchema ? checkCallback(parsed.data) : [];
     return issues.length === 0 ? { callback: parsed.data } : invalid(input, issues);
   } catch (error) {
     return invalid(input, [{ path: [], message: 'The schema failed' }], error);
   }
-}
-
-/** Returns whether a `__proto__` key of the input became the output's prototype, as it does in zod before 4.4. */
-function hasForeignPrototype(callback: CallbackShape): boolean {
-  const { getPrototypeOf, prototype } = Object;
-  return getPrototypeOf(callback) !== prototype || getPrototypeOf(callback.data) !== prototype;
 }
 
 /**
