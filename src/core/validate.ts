@@ -19,15 +19,18 @@ interface SafeParser<C> {
   ): { success: true; data: C } | { success: false; error: { readonly issues: readonly Issue[] } };
 }
 
+/** The outcome of an invalid callback, without whether its sender was verified. */
+type InvalidCallback = Omit<Invalid, 'verified'>;
+
 /** Returns the callback that the schema makes from `input`, or the issues. Never throws. */
 export function validateCallback<C extends CallbackShape>(
   input: unknown,
   schema: CallbackSchema<C>,
   isCustomSchema: boolean,
-): { callback: C } | Invalid {
-  if (isUnreadable(input)) return invalid(input, input.issues, input.error);
+): { callback: C } | InvalidCallback {
   const parser = schema as unknown as SafeParser<C>;
   try {
+    if (isUnreadable(input)) return invalid(input, input.issues, input.error);
     deleteProtoKeys(input);
     const parsed = parser.safeParse(input);
     if (!parsed.success) return invalid(input, parsed.error.issues);
@@ -61,24 +64,24 @@ function checkCallback(produced: unknown): readonly Issue[] {
     issues.push({ path: ['data', 'status'], message: `Expected the status of ${event}` });
   }
   if (!isCallbackId(id)) issues.push({ path: ['data', 'id'], message: idMessage });
-  if (typeof amount === 'number' && !isExact(amount)) issues.push({ path: ['data', 'amount'], message: amountMessage });
+  if (!isExact(amount)) issues.push({ path: ['data', 'amount'], message: amountMessage });
   return issues;
 }
 
 /** Returns `id` and `externalId` of an invalid callback, if they can be read, so that people can find the payout. */
 function readIds(input: unknown): { id?: string; externalId?: string } {
+  const ids: { id?: string; externalId?: string } = {};
   try {
     const { id, externalId } = (input as { data: { id?: unknown; externalId?: unknown } }).data;
-    return {
-      ...(isCallbackId(id) ? { id } : {}),
-      ...(typeof externalId === 'string' ? { externalId: toPrintable(externalId) } : {}),
-    };
+    if (isCallbackId(id)) ids.id = id;
+    if (typeof externalId === 'string') ids.externalId = toPrintable(externalId);
   } catch {
-    return {}; // `data` is missing, or reading it throws.
+    // `data` is missing, or reading it throws.
   }
+  return ids;
 }
 
-function invalid(input: unknown, issues: readonly Issue[], error?: unknown): Invalid {
+function invalid(input: unknown, issues: readonly Issue[], error?: unknown): InvalidCallback {
   return {
     outcome: 'invalid',
     // A zod issue may contain the offending value, such as a phone number. Its path and message may name keys of the sender.
@@ -88,7 +91,6 @@ function invalid(input: unknown, issues: readonly Issue[], error?: unknown): Inv
         return Object.freeze({ path: Object.freeze(keys), message: toPrintable(message) });
       }),
     ),
-    verified: false,
     ...readIds(input),
     ...(error === undefined ? {} : { error }),
   };
