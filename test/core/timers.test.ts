@@ -119,6 +119,20 @@ describe('deadlines of one length', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  test('extended deadlines expire each at its own time', async () => {
+    const queue = new TimerQueue(1_000, { extendsOnce: true });
+    const fallen: string[] = [];
+    queue.set(() => fallen.push('a'));
+    await vi.advanceTimersByTimeAsync(20);
+    queue.set(() => fallen.push('b'));
+    await vi.advanceTimersByTimeAsync(980 + 50);
+    expect(fallen).toEqual(['a']);
+    await vi.advanceTimersByTimeAsync(19);
+    expect(fallen).toEqual(['a']);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(fallen).toEqual(['a', 'b']);
+  });
+
   test('deadlines of other queues are not extended, whatever they are late', async () => {
     const block = jumpingClock();
     const fallen: string[] = [];
