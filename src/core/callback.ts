@@ -81,8 +81,8 @@ export function isCallbackId(value: unknown): value is string {
   return typeof value === 'string' && idPattern.test(value);
 }
 
-/** Returns whether JSON carries the number exactly. Beyond 2^53 two amounts could be parsed as the same number. */
-export function isExact(amount: number): boolean {
+/** Returns whether JSON carries the amount exactly. Beyond 2^53 two amounts could be parsed as the same number. */
+export function isExact(amount: unknown): boolean {
   return !Number.isInteger(amount) || Number.isSafeInteger(amount);
 }
 
@@ -160,5 +160,5 @@ export class UnreadableCallback {
 }
 
 export function isUnreadable(input: unknown): input is UnreadableCallback {
-  return typeof input === 'object' && input !== null && unreadable in input;
+  return (input as Partial<UnreadableCallback> | null | undefined)?.[unreadable] === true;
 }

@@ -15,7 +15,7 @@ export function toFingerprint({ data }: CallbackShape): string {
   return JSON.stringify([data.status, data.amount, data.currency, data.externalId]);
 }
 
-/** Parses a fingerprint. Returns `undefined` for a text that `toFingerprint` has not made. */
+/** Parses a fingerprint. Returns `undefined` for a text that is no JSON list. */
 export function parseFingerprint(fingerprint: string): TransferCallbackFacts | undefined {
   return parseFacts(fingerprint, (fact) => fact);
 }
@@ -26,12 +26,14 @@ export function showFingerprint(fingerprint: string): TransferCallbackFacts | un
 }
 
 function parseFacts(fingerprint: string, read: (fact: unknown) => unknown): TransferCallbackFacts | undefined {
+  let facts: TransferCallbackFacts | undefined;
   try {
     const [status, amount, currency, externalId] = (JSON.parse(fingerprint) as unknown[]).map(read);
-    return Object.freeze({ status, amount, currency, externalId }) as TransferCallbackFacts;
+    facts = Object.freeze({ status, amount, currency, externalId }) as TransferCallbackFacts;
   } catch {
-    return undefined;
+    // It is no JSON, or no list.
   }
+  return facts;
 }
 
 /** The identity of a callback. Read it before `confirm` runs, which may change the callback in place. */

@@ -72,7 +72,7 @@ export function report(
   Object.freeze(outcome);
   const [level, message] = findLine(outcome);
   if (logger[level] !== undefined) logger[level](toDetails(outcome), message);
-  if (outcomes.hasSubscribers) outcomes.publish(outcome);
+  outcomes.publish(outcome);
   if (onOutcome === undefined) return;
   const reported = new Promise((resolve) => {
     resolve(onOutcome(outcome));

@@ -75,7 +75,7 @@ export class TimerQueue {
   #append(call: ScheduledCall): void {
     const sentinel = this.#sentinel;
     if (this.#timer === undefined) this.#startTimer(this.ms);
-    else if (this.#keepAlive && sentinel.next === sentinel) this.#timer.ref();
+    else if (this.#keepAlive) this.#timer.ref();
     call.previous = sentinel.previous;
     call.next = sentinel;
     sentinel.previous = sentinel.previous.next = call;
@@ -129,7 +129,7 @@ export function settleWithin<T>(
   queue: TimerQueue,
   call: () => T | PromiseLike<T>,
   lateError: (ms: number) => unknown,
-  onLateValue?: (value: T) => void,
+  onLateValue: (value: T) => void = () => undefined,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const reply = Promise.resolve(call());
@@ -142,7 +142,7 @@ export function settleWithin<T>(
     reply.then(
       (value) => {
         queue.clear(timer);
-        if (isLate) onLateValue?.(value);
+        if (isLate) onLateValue(value);
         else resolve(value);
       },
       (error: unknown) => {

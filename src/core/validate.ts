@@ -20,33 +20,26 @@ interface SafeParser<C> {
   ): { success: true; data: C } | { success: false; error: { readonly issues: readonly Issue[] } };
 }
 
+/** The outcome of an invalid callback, without whether its sender was verified. */
+type InvalidCallback = Omit<Invalid, 'verified'>;
+
 /** Returns the callback that the schema makes from `input`, or the issues. Never throws. */
 export function validateCallback<C extends CallbackShape>(
   input: unknown,
   schema: CallbackSchema<C>,
-): { callback: C } | Invalid {
-  if (isUnreadable(input)) return invalid(input, input.issues, input.error);
+): { callback: C } | InvalidCallback {
   const isCustomSchema = (schema as unknown) !== transferCallbackSchema;
   const parser = schema as unknown as SafeParser<C>;
   try {
-    if (isCustomSchema) deleteProtoKeys(input);
-    let parsed = parser.safeParse(input);
-    if (parsed.success && !isCustomSchema && hasForeignPrototype(parsed.data)) {
-      deleteProtoKeys(input);
-      parsed = parser.safeParse(input);
-    }
+    if (isUnreadable(input)) return invalid(input, input.issues, input.error);
+    deleteProtoKeys(input);
+    const parsed = parser.safeParse(input);
     if (!parsed.success) return invalid(input, parsed.error.issues);
     const issues = isCustomSchema ? checkCallback(parsed.data) : [];
     return issues.length === 0 ? { callback: parsed.data } : invalid(input, issues);
   } catch (error) {
     return invalid(input, [{ path: [], message: 'The schema failed' }], error);
   }
-}
-
-/** Returns whether a `__proto__` key of the input became the output's prototype, as it does in zod before 4.4. */
-function hasForeignPrototype(callback: CallbackShape): boolean {
-  const { getPrototypeOf, prototype } = Object;
-  return getPrototypeOf(callback) !== prototype || getPrototypeOf(callback.data) !== prototype;
 }
 
 /**
@@ -72,24 +65,24 @@ function checkCallback(produced: unknown): readonly Issue[] {
     issues.push({ path: ['data', 'status'], message: `Expected the status of ${event}` });
   }
   if (!isCallbackId(id)) issues.push({ path: ['data', 'id'], message: idMessage });
-  if (typeof amount === 'number' && !isExact(amount)) issues.push({ path: ['data', 'amount'], message: amountMessage });
+  if (!isExact(amount)) issues.push({ path: ['data', 'amount'], message: amountMessage });
   return issues;
 }
 
 /** Returns `id` and `externalId` of an invalid callback, if they can be read, so that people can find the payout. */
 function readIds(input: unknown): { id?: string; externalId?: string } {
+  const ids: { id?: string; externalId?: string } = {};
   try {
     const { id, externalId } = (input as { data: { id?: unknown; externalId?: unknown } }).data;
-    return {
-      ...(isCallbackId(id) ? { id } : {}),
-      ...(typeof externalId === 'string' ? { externalId: toPrintable(externalId) } : {}),
-    };
+    if (isCallbackId(id)) ids.id = id;
+    if (typeof externalId === 'string') ids.externalId = toPrintable(externalId);
   } catch {
-    return {}; // `data` is missing, or reading it throws.
+    // `data` is missing, or reading it throws.
   }
+  return ids;
 }
 
-function invalid(input: unknown, issues: readonly Issue[], error?: unknown): Invalid {
+function invalid(input: unknown, issues: readonly Issue[], error?: unknown): InvalidCallback {
   return {
     outcome: 'invalid',
     // A zod issue may contain the offending value, such as a phone number. Its path and message may name keys of the sender.
@@ -99,7 +92,6 @@ function invalid(input: unknown, issues: readonly Issue[], error?: unknown): Inv
         return Object.freeze({ path: Object.freeze(keys), message: toPrintable(message) });
       }),
     ),
-    verified: false,
     ...readIds(input),
     ...(error === undefined ? {} : { error }),
   };
@@ -107,14 +99,14 @@ function invalid(input: unknown, issues: readonly Issue[], error?: unknown): Inv
 
 /**
  * Deletes every own `__proto__` key inside `value`, in place. `JSON.parse` makes such keys, and zod before 4.4 sets
- * the prototype of its copy from them. Throws a TypeError if the key is in a frozen object.
+ * the prototype of its copy from them, as `Object.assign` does. Throws a TypeError if the key is in a frozen object.
  */
 export function deleteProtoKeys(value: unknown): void {
   // A Set that grows during its iteration replaces recursion, so deep nesting and cycles are safe.
   const objects = new Set<object>();
   if (isObject(value)) objects.add(value);
   for (const object of objects) {
-    if (Object.hasOwn(object, '__proto__')) delete (object as { __proto__?: unknown }).__proto__;
+    delete (object as { __proto__?: unknown }).__proto__;
     for (const child of Object.values(object) as unknown[]) if (isObject(child)) objects.add(child);
   }
 }

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { readDelivery } from 'transfer-callbacks';
 import { expect, test } from 'vitest';
-import { deliveryNames } from '../../src/core/delivery.js';
+import { deliveryNames, toDeliveryName } from '../../src/core/delivery.js';
 
 test('a name tells when and where the delivery came in', () => {
   const before = Date.now();
@@ -9,6 +9,19 @@ test('a name tells when and where the delivery came in', () => {
   expect(origin).toMatchObject({ pid: process.pid, host: hostname().replace(/[^\w.-]/g, '_') });
   expect(origin?.at.getTime()).toBeGreaterThanOrEqual(before);
   expect(origin?.at.getTime()).toBeLessThanOrEqual(Date.now());
+});
+
+test.each(['payouts-7f9c', 'web-1.2', 'x'])('a name from the host %s is parsed exactly', (host) => {
+  const at = new Date('2026-10-05T02:58:12.113Z');
+  expect(readDelivery(`2026-10-05T02:58:12.113Z/${host}/41/k3x9q2h1-17`)).toEqual({ at, host, pid: 41 });
+});
+
+test.each(['.2', '.12'])('the token %s of a second claim names the same delivery', (second) => {
+  for (const host of ['payouts-7f9c', 'web-1.2']) {
+    const name = `2026-10-05T02:58:12.113Z/${host}/41/k3x9q2h1-17`;
+    expect(toDeliveryName(name)).toBe(name);
+    expect(toDeliveryName(name + second)).toBe(name);
+  }
 });
 
 test('no two names are the same, of one receiver or of two', () => {
@@ -19,6 +32,7 @@ test('no two names are the same, of one receiver or of two', () => {
 
 test('a name has no space, so that a store may separate its fields by spaces', () => {
   expect(deliveryNames()()).toMatch(/^[\w:.-]+\/[\w.-]+\/\d+\/[\da-z]+-1$/);
+  expect(readDelivery(deliveryNames('Ada’s Mac/2.local')())?.host).toBe('Ada_s_Mac_2.local');
 });
 
 test.each([
@@ -27,6 +41,8 @@ test.each([
   '2026-10-05T02:58:12.113Z/host',
   '2026-10-05T02:58:12.113Z/host/pid/x',
   'x/host/1/y',
+  '/2026-10-05T02:58:12.113Z/host/41/y',
+  '2026-10-05T02:58:12.113Z/host/41/y/z',
   '2026-10-05T02:58:12.113Z/host/41x/y',
   '2026-10-05T02:58:12.113Z/host/x41/y',
   '2026-10-05T02:58:12.113Z//41/y',

@@ -15,7 +15,7 @@ describe('a delivery', () => {
     const receiver = receiverOf();
     const callback = transferSucceeded();
     const outcome = await receiver.receive({ ...callback, data: { ...callback.data, walletNumber: 237670000000 } });
-    expect(outcome).toEqual({
+    expect(outcome).toStrictEqual({
       outcome: 'invalid',
       issues: [{ path: ['data', 'walletNumber'], message: 'Invalid input: expected string, received number' }],
       id: callback.data.id,
@@ -81,7 +81,27 @@ describe('a delivery', () => {
     const schema = transferCallbackSchema.refine(() => {
       throw error;
     });
-    expect(await receiverOf({ schema }).receive(transferSucceeded())).toMatchObject({ outcome: 'invalid', error });
+    expect(await receiverOf({ schema }).receive(transferSucceeded())).toMatchObject({
+      outcome: 'invalid',
+      error,
+      issues: [{ path: [], message: 'The schema failed' }],
+    });
+  });
+
+  test('a callback is invalid when reading it throws, and the receiver can be closed', async () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    const receiver = receiverOf();
+    expect(await receiver.receive(proxy)).toMatchObject({ outcome: 'invalid', error: expect.any(TypeError) as Error });
+    expect(await receiver.close()).toEqual({ unfinished: 0, ids: [] });
+  });
+
+  test('an issue inside a list has the number of its entry', async () => {
+    const schema = z.object({ data: z.object({ fees: z.array(z.number()) }) }) as never;
+    const { event, data } = transferSucceeded();
+    expect(await receiverOf({ schema }).receive({ event, data: { ...data, fees: [5, 'x'] } })).toMatchObject({
+      issues: [{ path: ['data', 'fees', 1] }],
+    });
   });
 
   test('an invalid callback of a verified sender keeps its ids, and is an error in the log', async () => {
@@ -104,6 +124,7 @@ describe('a delivery', () => {
   test.each([
     ['an id with a line break', { id: 'a\nb', externalId: 'payout-1' }, { externalId: 'payout-1' }],
     ['ids that are no text', { id: 1, externalId: {} }, {}],
+    ['an externalId that is a list', { id: 'a', externalId: ['b'] }, { id: 'a' }],
     [
       'an externalId of 1 000 characters',
       { id: 'a', externalId: 'x'.repeat(1_000) },

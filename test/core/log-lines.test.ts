@@ -60,7 +60,7 @@ describe('a logger with `info`', () => {
     const receiver = receiverOf({ logger });
     const { data } = transferSucceeded();
     const { delivery, durationMs } = await receiver.receive(transferSucceeded(data), { source: 'replay' });
-    expect(logger.lines).toEqual([
+    expect(logger.lines).toStrictEqual([
       {
         level: 'info',
         message: 'A transfer callback was handled.',

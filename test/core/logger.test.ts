@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { toLogger } from '../../src/core/logger.js';
 import { recordingLogger } from '../support/logger.js';
 import { fakeClock, receiverOf, storeWith } from './support.js';
 
@@ -106,11 +107,12 @@ describe('a log line', () => {
     ['undefined', undefined, undefined],
     ['null', null, { message: 'Not an error: object' }],
     ['a number', 42, { message: 'Not an error: number' }],
-    ['an object of some kind', { to: '237670000000', message: 7 }, {}],
+    ['an object of some kind', { to: '237670000000', message: 7, code: {} }, {}],
+    ['an object with a number as its code', { code: 11_000 }, { code: 11_000 }],
   ])('a log line about %s that was thrown describes it', async (_name, thrown, err) => {
     const logger = recordingLogger();
     await receiverOf({ logger, onSuccess: vi.fn().mockRejectedValue(thrown) }).receive(transferSucceeded());
-    expect((logger.lines[0]?.details as { err?: object }).err).toEqual(err);
+    expect((logger.lines[0]?.details as { err?: object }).err).toStrictEqual(err);
   });
 
   test('an asynchronous logger that rejects ends neither the process nor the delivery', async () => {
@@ -141,12 +143,24 @@ describe('a log line', () => {
     receiverOf({ logger });
     vi.unstubAllEnvs();
     await receiverOf({ logger }).receive('no callback');
+    await receiverOf({ logger }).receive(transferSucceeded({ id: '' }));
     expect(warn.mock.calls).toEqual([
       ['Transfer callbacks are deduplicated within this process only: use a shared store.'],
       [
         'A transfer callback is not as documented.',
         expect.objectContaining({ issues: [expect.stringMatching(/^body: /)] }),
       ],
+      [
+        'A transfer callback is not as documented.',
+        expect.objectContaining({ issues: [expect.stringMatching(/^data\.id: /)] }),
+      ],
     ]);
+  });
+
+  test('a line that must be written is refused without a logger, and the error names the option', async () => {
+    await expect(toLogger(false).warnOrReject({}, 'A settled transfer callback is forgotten.')).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: 'Expected `logger` to be set: this must be logged, got false.',
+    });
   });
 });

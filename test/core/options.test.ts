@@ -17,6 +17,7 @@ const refused: [why: string, options: unknown, message: string][] = [
   ['null', null, 'Expected `options` to be an object, got null.'],
   ['a function', () => undefined, 'Expected `options` to be an object, got a function.'],
   ['no store', { ...required, store: undefined }, 'Expected `store` to be a store, such as memoryStore(), redisStore(client) or postgresStore(pool), got undefined.'],
+  ['null for a store', { ...required, store: null }, 'Expected `store` to be a store, such as memoryStore(), redisStore(client) or postgresStore(pool), got null.'],
   ['a store that is none', { ...required, store: new Map() }, 'Expected `store` to be a store, such as memoryStore(), redisStore(client) or postgresStore(pool), got an object.'],
   ['no onSuccess', { ...required, onSuccess: undefined }, 'Expected `onSuccess` to be a function, got undefined.'],
   ['no onFailed', { ...required, onFailed: 'refund' }, 'Expected `onFailed` to be a function, got "refund".'],
@@ -118,7 +119,10 @@ test('RetryLater has a message, a pause and a cause', () => {
     retryAfterMs: 60_000,
     cause,
   });
-  expect(thrownBy(() => new RetryLater('now', { retryAfterMs: 0 }))).toMatchObject({ code: 'INVALID_ARGUMENT' });
+  expect(thrownBy(() => new RetryLater('now', { retryAfterMs: 0 }))).toMatchObject({
+    code: 'INVALID_ARGUMENT',
+    message: ms('retryAfterMs', 1, 2_147_483_647, '0'),
+  });
 });
 
 function thrownBy(call: () => unknown): unknown {

@@ -41,6 +41,9 @@ describe('seeing', () => {
     expect(logger.lines).toMatchObject([
       { level: 'error', message: '`onOutcome` threw.', details: { err: { message: 'metrics down' } } },
     ]);
+    await receiver.receive({});
+    await vi.advanceTimersByTimeAsync(0);
+    expect(Object.keys(logger.lines.at(-1)?.details ?? {})).toEqual(['delivery', 'err']);
   });
 });
 

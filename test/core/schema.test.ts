@@ -82,9 +82,9 @@ test('an id may have 255 characters of any length', async () => {
 
 describe('a key `__proto__` of a callback that was parsed elsewhere', () => {
   const hostile = (): unknown => {
-    const { data } = transferSucceeded();
+    const { data } = transferSucceeded({ paymentMethod: 'bank', walletNumber: null, bankAccount: { prototype: 0 } });
     const text = JSON.stringify({ event: 'transfer.success', data: { ...data, prototype: 0 } });
-    return JSON.parse(text.replace('"prototype":0', '"__proto__":{"isAdmin":true,"toString":null}'));
+    return JSON.parse(text.replaceAll('"prototype":0', '"__proto__":{"isAdmin":true,"toString":null}'));
   };
 
   test.each([
@@ -96,5 +96,7 @@ describe('a key `__proto__` of a callback that was parsed elsewhere', () => {
     const [{ data }] = onSuccess.mock.calls[0] as [TransferCallback];
     expect(data).not.toHaveProperty('isAdmin');
     expect(Object.getPrototypeOf(data)).toBe(Object.prototype);
+    // A handler that copies the object key by key would set its prototype.
+    expect(Object.hasOwn(data.bankAccount ?? {}, '__proto__')).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { TimerQueue, type ScheduledCall } from '../../src/core/timers.js';
+import { pause, TimerQueue, type ScheduledCall } from '../../src/core/timers.js';
 import { blockEventLoop } from '../support/block.js';
-import { fakeClock, jumpingClock } from './support.js';
+import { fakeClock, jumpingClock, noteTimers } from './support.js';
 
 describe('deadlines of one length', () => {
   beforeEach(fakeClock);
@@ -119,6 +119,20 @@ describe('deadlines of one length', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  test('extended deadlines expire each at its own time', async () => {
+    const queue = new TimerQueue(1_000, { extendsOnce: true });
+    const fallen: string[] = [];
+    queue.set(() => fallen.push('a'));
+    await vi.advanceTimersByTimeAsync(20);
+    queue.set(() => fallen.push('b'));
+    await vi.advanceTimersByTimeAsync(980 + 50);
+    expect(fallen).toEqual(['a']);
+    await vi.advanceTimersByTimeAsync(19);
+    expect(fallen).toEqual(['a']);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(fallen).toEqual(['a', 'b']);
+  });
+
   test('deadlines of other queues are not extended, whatever they are late', async () => {
     const block = jumpingClock();
     const fallen: string[] = [];
@@ -145,7 +159,9 @@ test('deadlines keep the process alive exactly while there are any', () => {
   const others = liveTimers();
   const queue = new TimerQueue(60_000);
   for (let time = 0; time < 2; time += 1) {
-    const [a, b] = [queue.set(() => undefined), queue.set(() => undefined)];
+    const a = queue.set(() => undefined);
+    expect(liveTimers()).toBe(others + 1);
+    const b = queue.set(() => undefined);
     expect(liveTimers()).toBe(others + 1);
     queue.clear(a);
     expect(liveTimers()).toBe(others + 1);
@@ -176,4 +192,11 @@ test('deadlines with keepAlive: false never keep the process alive', () => {
   queue.clear(first);
   queue.set(() => undefined);
   expect(liveTimers()).toBe(others);
+});
+
+test('a pause keeps the process alive, unless keepAlive is false', async () => {
+  const keptAlive = noteTimers();
+  const pauses = [pause(11), pause(12, {}), pause(13, { keepAlive: true }), pause(14, { keepAlive: false })];
+  expect([11, 12, 13, 14].flatMap(keptAlive)).toEqual([true, true, true, false]);
+  await Promise.all(pauses);
 });

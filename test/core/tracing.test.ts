@@ -61,14 +61,17 @@ test('no context holds data of the transfer, whatever the handler, `confirm` and
   const receiver = receiverOf({ confirm, onSuccess: (callback) => callback });
   const callback = transferSucceeded({ walletNumber: '237670000000', amount: 4_711 });
   await receiver.receive(callback);
-  await receiver.receive(callback);
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
   expect(inspect(events, { depth: 9 })).not.toMatch(/237670000000|4711/);
 });
 
 test('what fails is in the context of its own channel', async () => {
   const events = listen();
   const error = new Error('no');
-  await receiverOf({ onSuccess: () => Promise.reject(error) }).receive(transferSucceeded());
+  const failing = receiverOf({ onSuccess: vi.fn().mockRejectedValueOnce(error) });
+  const callback = transferSucceeded();
+  expect(await failing.receive(callback)).toMatchObject({ outcome: 'handler_failed' });
+  expect(await failing.receive(callback)).toMatchObject({ outcome: 'processed' });
   await receiverOf({
     confirm: () => {
       throw error;
