@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import type { WrittenInspectionCheck } from './inspection-contract.js';
-import { assertBetween } from './inspection-round.js';
+import { assertBetween, type WrittenInspectionCheck } from './inspection-round.js';
 import { longMs } from './store-round.js';
 
 /** Checks of `read`. */

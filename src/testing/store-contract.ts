@@ -15,14 +15,6 @@ export interface StoreCheck {
   readonly check: (store: CallbackStore<unknown>, other?: CallbackStore<unknown>) => Promise<void>;
 }
 
-/** A check before it is bound to a store. */
-export interface WrittenCheck {
-  readonly title: string;
-  /** How long a lease or record lasts that ends during the check, in milliseconds. Default: none ends. */
-  readonly leaseMs?: number;
-  readonly check: (round: Round) => Promise<void>;
-}
-
 /**
  * Lists what every store must do, as checks for any test runner. A transactional store, whose `settle` commits, keeps
  * nothing of a late holder; every other store keeps its success.

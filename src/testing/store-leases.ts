@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { WrittenCheck } from './store-contract.js';
+import type { WrittenCheck } from './store-round.js';
 
 /** Longer than a second, to catch a store that cuts leases at one second. In milliseconds. */
 const measuredMs = 1_500;

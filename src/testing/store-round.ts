@@ -17,6 +17,14 @@ const externalId = 'payout 00001 é付😀"\\\''.padEnd(255, 'x');
 /** What a check may change of a claim. */
 type Request = Partial<ClaimRequest & { key: string }>;
 
+/** A check before it is bound to a store. */
+export interface WrittenCheck {
+  readonly title: string;
+  /** How long a lease or record lasts that ends during the check, in milliseconds. Default: none ends. */
+  readonly leaseMs?: number;
+  readonly check: (round: Round) => Promise<void>;
+}
+
 /**
  * Runs a check. A failure counts only if each call of the store, and each pause, took a small part of `leaseMs`: a busy
  * machine can make a right store look wrong. Otherwise the check runs again, with a lease that fits what was measured.
