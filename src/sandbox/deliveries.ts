@@ -64,7 +64,7 @@ export interface DeliveryTerms {
 type Sent = Pick<SandboxAttempt, 'sentAtMs' | 'durationMs' | 'body' | 'contentType' | 'answer'>;
 
 /** A guess: the backoff is documented to be exponential, but not its factor (service §8). */
-export const backoffFactor = 2;
+const backoffFactor = 2;
 
 /** At one origin. 8 000 concurrent sockets made most attempts fail; 100 are as fast as the merchant. */
 const attemptsAtOnce = 100;
