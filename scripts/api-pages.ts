@@ -5,7 +5,7 @@ import ts from 'typescript';
 import { exportsOf, listEntries, readCompilerOptions, type Entry } from './entries.js';
 
 /** An export of the package. */
-export interface Documented {
+interface Documented {
   readonly name: string;
   readonly kind: string;
   /** Its doc comment; empty if there is none. */
@@ -15,7 +15,7 @@ export interface Documented {
 }
 
 /** A page of the reference. */
-export interface ApiPage {
+interface ApiPage {
   /** Its file name, such as `client.md`. */
   readonly file: string;
   readonly text: string;

@@ -57,8 +57,8 @@ export class ConsoleStream {
     }, this.#commentMs).unref();
   }
 
-  /** Announces changes, gathered per turn of the event loop: a burst of ten attempts is one message. */
-  announce(transfer?: Transfer): void {
+  /** Publishes changes, gathered per turn of the event loop: a burst of ten attempts is one message. */
+  publish(transfer?: Transfer): void {
     // Without a reader a sandbox under load does no work here.
     if (this.#limits.size === 0) return;
     if (transfer !== undefined) this.#changed.add(transfer);

@@ -12,9 +12,9 @@ export const leaseChecks: readonly WrittenCheck[] = [
     title: 'a lease that is not renewed lasts its length, and then lapses',
     leaseMs: measuredMs,
     async check(round) {
-      const term = round.begin('a lease');
+      const period = round.begin('a lease');
       await round.lease('a', { leaseMs: round.leaseMs });
-      await round.leaseAfterWhole(term);
+      await round.leaseAfterWhole(period);
     },
   },
   {

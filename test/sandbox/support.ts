@@ -47,7 +47,7 @@ export async function startMerchant(answering: Answering | readonly number[] = [
   return { url: `${served.url}/callbacks`, received, bodies: () => received.map(({ body }) => body) };
 }
 
-export interface Envelope {
+interface Envelope {
   readonly error: boolean;
   readonly statusCode: number;
   readonly message: string;

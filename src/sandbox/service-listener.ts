@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Result } from './transfers.js';
-import { bodyLimitBytes, isJson, parseJson, readText, sendError } from './wire.js';
+import { bodyLimitBytes, isJson, parseJson, readText, sendError } from './http-messages.js';
 
 /** The credentials of a merchant (service §5). */
 export interface SandboxKey {
