@@ -27,7 +27,7 @@ type Reply =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly message: string }
   | { readonly state: object };
 
-/** In the state that a stream begins with. A page with more rows helps nobody. */
+/** In the state that a stream begins with. A page with more rows would be slow to read. */
 const shownTransfers = 200;
 
 const contentTypes = {

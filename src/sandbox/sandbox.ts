@@ -26,14 +26,14 @@ export interface TransferSandbox {
   /** Chooses the scenario of a transfer that is yet to be created, before its externalId or `scenario` does. */
   setScenario(externalId: string, scenario: TransferScenario): void;
   /**
-   * Delivers the callback of a final transfer again, the same bytes with up to 4 attempts of their own, whatever its
+   * Delivers the callback of a final transfer again, the same bytes with up to 4 new attempts, whatever its
    * scenario. Resolves when the first of them has ended.
    */
   resend(idOrExternalId: string): Promise<void>;
   /**
-   * Announces the other outcome of a final transfer under the same id, with up to 4 attempts of its own: what the
-   * documentation rules out (service §3.2) and real providers do. From then on a query shows that outcome. Resolves
-   * when the first attempt has ended.
+   * Sends the other outcome of a final transfer under the same id, with up to 4 attempts. The documentation excludes
+   * this (service §3.2), but real providers do it. From then on a query shows that outcome. Resolves when the first
+   * attempt has ended.
    */
   contradict(idOrExternalId: string): Promise<void>;
   /**

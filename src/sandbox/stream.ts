@@ -12,7 +12,7 @@ export interface ClockState {
   readonly nextMs: number | undefined;
 }
 
-/** More pages than anybody has open. Each holds a connection. */
+/** Each open page holds a connection. */
 const maxReaders = 20;
 /** A reader that is further behind has stopped reading: what is written for it would fill the memory. */
 const maxBehindBytes = 1_048_576;

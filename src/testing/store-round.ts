@@ -55,7 +55,7 @@ export class Round {
   readonly leaseMs: number;
   readonly key = `contract-${crypto.randomUUID()}`;
   readonly transactional: boolean;
-  /** The longest time so far that a call of the store took, or that a pause took too long, in milliseconds. */
+  /** The longest delay so far, in milliseconds: of a call of the store, or of a pause beyond its length. */
   slowestMs = 0;
   readonly #store: CallbackStore<unknown>;
   readonly #other: CallbackStore<unknown>;
