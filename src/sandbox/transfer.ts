@@ -1,5 +1,5 @@
 import type { TransferCallback } from '../core/callback.js';
-import type { AnnouncementState, PlannedAttempt, SandboxAttempt } from './announcements.js';
+import type { AnnouncementState, SandboxAttempt } from './announcements.js';
 import { behaviours, type Behaviour, type TransferScenario } from './scenarios.js';
 import { callbackOf, type SandboxFacts } from './transactions.js';
 
@@ -20,13 +20,10 @@ export type SandboxEvent =
       readonly type: 'queried';
       readonly atMs: number;
       readonly times: number;
-      readonly status: ShownStatus | undefined;
+      readonly status: 'PENDING' | 'SUCCESS' | 'FAILED' | undefined;
     }
   /** `resend` was called. */
   | { readonly type: 'resent'; readonly atMs: number };
-
-/** The status in the response to a query. */
-export type ShownStatus = 'PENDING' | 'SUCCESS' | 'FAILED';
 
 /** A transfer as the sandbox knows it. `pending` is a word of the sandbox: the service documents none. */
 export type SandboxTransfer = {
@@ -42,7 +39,7 @@ export type SandboxTransfer = {
   /** When it becomes final; `undefined` if it is. */
   readonly finalDueMs: number | undefined;
   /** The attempt that is planned next, if one is. */
-  readonly next: PlannedAttempt | undefined;
+  readonly next: { readonly number: number; readonly plannedAtMs: number } | undefined;
   /** How many attempts are under way. */
   readonly underWay: number;
   /** What has happened to it, in the order in which the sandbox learnt it. */
@@ -101,7 +98,7 @@ export class Transfer {
     this.#parts.onChange(this);
   }
 
-  addQuery(atMs: number, status: ShownStatus | undefined): void {
+  addQuery(atMs: number, status: 'PENDING' | 'SUCCESS' | 'FAILED' | undefined): void {
     const last = this.#events.at(-1);
     // One event per query would grow without end under a merchant that polls.
     const isSame = last?.type === 'queried' && last.status === status;
