@@ -1,4 +1,4 @@
-// What each route of the benchmark stands: real processes that are killed and frozen, on a real Redis and PostgreSQL.
+// Which faults each route of the benchmark survives: real processes that are killed and frozen, on a real Redis and PostgreSQL.
 import { fileURLToPath } from 'node:url';
 import { App } from './guarantees/app.mjs';
 import { situations } from './guarantees/situations.mjs';

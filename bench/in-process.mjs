@@ -70,7 +70,7 @@ export function findBase(rows, { client }) {
 }
 
 /**
- * Measures each variant in a process of its own. Resolves with rows of the microseconds of processor time per request,
+ * Measures each variant in its own process. Resolves with rows of the microseconds of processor time per request,
  * and their ratio to their base.
  */
 export async function measureInProcess({ rounds, requests, warmUpRequests, ...options }) {

@@ -1,5 +1,5 @@
 // What is compared over sockets. `client` and `postgres` say what a variant keeps its record in.
-export const clients = ['ioredis', 'ioredis-auto', 'node-redis'];
+const clients = ['ioredis', 'ioredis-auto', 'node-redis'];
 export const L1 = 'express.json(), empty route';
 export const safe = (client) => `by hand, safe: ${client}`;
 export const powertools = 'powertools: node-redis';

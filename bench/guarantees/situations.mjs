@@ -125,7 +125,7 @@ export const situations = [
       { title: 'same id, other facts', run: otherFacts },
     ],
   },
-  { group: [{ title: 'two at once', run: copiesAtOnce }] },
+  { group: [{ title: 'two concurrent copies', run: copiesAtOnce }] },
   {
     slow: true,
     group: [

@@ -15,7 +15,7 @@ import { connectRedis, serve } from './serve.mjs';
 const [, , rival] = process.argv;
 const url = `redis://127.0.0.1:${process.env.REDIS_PORT}`;
 
-/** What their own errors mean on the wire. A status that they have set themselves stands. */
+/** What their own errors mean on the wire. A status that they have set themselves is kept. */
 const statuses = {
   IdempotencyAlreadyInProgressError: 409,
   IdempotencyValidationError: 422,

@@ -67,7 +67,7 @@ const panels = [
 const width = 860;
 const barLeft = 268;
 const barRight = 640;
-const standsX = 820;
+const heldX = 820;
 const rowHeight = 26;
 const barHeight = 14;
 const font = `font-family="system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"`;
@@ -90,9 +90,9 @@ export function drawChart({ sockets, guarantees }, theme) {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${y + 16}" width="${width}" height="${y + 16}" role="img" ${font}>
 <title>Throughput of transfer-callbacks beside what it replaces</title>
 <text x="24" y="32" font-size="13" fill="${colors.muted}">${subtitle}</text>
-${guarantees === undefined ? '' : `<text x="${standsX}" y="32" font-size="13" fill="${colors.muted}" text-anchor="end">guarantees</text>`}
+${guarantees === undefined ? '' : `<text x="${heldX}" y="32" font-size="13" fill="${colors.muted}" text-anchor="end">guarantees</text>`}
 ${parts.join('\n')}
-<text x="24" y="${y}" font-size="11" fill="${colors.muted}">${escape(`Node ${node}, ${processor}, ${date}. ${guarantees === undefined ? '' : 'Guarantees: how many of the tested situations a route stands.'}`)}</text>
+<text x="24" y="${y}" font-size="11" fill="${colors.muted}">${escape(`Node ${node}, ${processor}, ${date}. ${guarantees === undefined ? '' : 'Guarantees: how many of the tested faults a route survives.'}`)}</text>
 </svg>
 `;
 }
@@ -103,7 +103,7 @@ function measureBars({ bars, column }, rows, guarantees) {
     const { perSecond, own, ratios } = rows.find((row) => row.name === name);
     const cells = guarantees
       ?.find((row) => row.name === tested)
-      // A situation that does not arise is neither stood nor failed.
+      // A situation that does not arise is neither survived nor failed.
       ?.cells.filter(({ holds }) => holds !== undefined);
     // The first bar is what the others are divided by.
     return { label, own, perSecond, ratio: ratios[index]?.median ?? 1, cells };
@@ -122,14 +122,14 @@ function drawBar({ label, own, perSecond, ratio, cells }, y, toX, colors) {
   const middle = y + rowHeight / 2;
   const end = toX(ratio);
   const held = cells?.filter(({ holds }) => holds === true).length;
-  const stands =
+  const shownCount =
     cells === undefined
       ? ''
-      : `<text x="${standsX}" y="${middle + 4}" font-size="13" text-anchor="end" fill="${held === cells.length ? colors.good : colors.bad}">${held} of ${cells.length}</text>`;
+      : `<text x="${heldX}" y="${middle + 4}" font-size="13" text-anchor="end" fill="${held === cells.length ? colors.good : colors.bad}">${held} of ${cells.length}</text>`;
   return `<text x="${barLeft - 12}" y="${middle + 4}" font-size="13" text-anchor="end" fill="${colors.text}"${own ? ' font-weight="600"' : ''}>${escape(label)}</text>
 <rect x="${barLeft}" y="${middle - barHeight / 2}" width="${(end - barLeft).toFixed(1)}" height="${barHeight}" rx="3" fill="${own ? colors.own : colors.bar}"/>
 <text x="${(end + 8).toFixed(1)}" y="${middle + 4}" font-size="13" fill="${colors.text}" stroke="${colors.paper}" stroke-width="4" paint-order="stroke"><tspan font-weight="600">${ratio.toFixed(2)}</tspan><tspan fill="${colors.muted}" font-size="11" dx="6">${Math.round(perSecond).toLocaleString('en')} per s</tspan></text>
-${stands}`;
+${shownCount}`;
 }
 
 function escape(text) {

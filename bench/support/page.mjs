@@ -25,7 +25,7 @@ export function writePage(data) {
 const chart = [
   '<picture>',
   '  <source media="(prefers-color-scheme: dark)" srcset="chart-dark.svg">',
-  '  <img src="chart-light.svg" alt="Throughput of the package beside what it replaces, with what each route stands.">',
+  '  <img src="chart-light.svg" alt="Throughput of the package beside what it replaces, with the number of faults that each route survives.">',
   '</picture>',
 ].join('\n');
 
@@ -61,7 +61,7 @@ function toRange(ratio) {
 function guaranteesSection({ run, figures }) {
   const titles = figures[0].cells.map(({ title }) => title);
   return [
-    '## What each route stands',
+    '## Which faults each route survives',
     `${describe(run)} Tested on these very routes, with real processes on a real Redis and PostgreSQL.`,
     toMarkdown({
       title: 'Situations',
@@ -80,9 +80,9 @@ const situationsText = `- **copy after success**: a second delivery is acknowled
 - **failure, then retry**: a handler that throws is not acknowledged, and the next delivery is handled.
 - **copy meanwhile**: a copy that comes while the handler runs is not acknowledged before the handler has succeeded.
 - **same id, other facts**: a delivery whose amount differs from the one that was handled is not acknowledged.
-- **two at once**: 100 callbacks, each sent to two processes at the same moment, are handled once each.
+- **two concurrent copies**: 100 callbacks, each sent to two processes at the same moment, are handled once each.
 - **killed in the handler**: the process dies, and the first retry, 30 s later, is handled by another one.
-- **late failure**: a process is frozen beyond its lease, another one succeeds, and the first one then fails. The success stands.
+- **late failure**: a process is frozen beyond its lease, another one succeeds, and the first one then fails. The success is kept.
 - **store down**: a delivery is refused within 30 s, and not handled. The process lives.
 
 – means that the situation does not arise.`;

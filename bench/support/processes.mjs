@@ -1,4 +1,4 @@
-// Processes of a benchmark: each on a core of its own where that is possible, and none outlives its parent.
+// Processes of a benchmark: each on its own core where that is possible, and none outlives its parent.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpus } from 'node:os';

@@ -1,2 +1,2 @@
-export { openTelemetryMetrics, type OpenTelemetryMeter, type OpenTelemetryResult } from './open-telemetry.js';
-export { prometheusMetrics, type PrometheusClient, type PrometheusRegistry } from './prometheus.js';
+export { openTelemetryMetrics, type OpenTelemetryMeter } from './open-telemetry.js';
+export { prometheusMetrics, type PrometheusClient } from './prometheus.js';

@@ -8,7 +8,7 @@ interface Options {
 }
 
 /** The part of an OpenTelemetry SDK's observable result that this package uses. */
-export interface OpenTelemetryResult {
+interface OpenTelemetryResult {
   observe(value: number, attributes: Labels): void;
 }
 

@@ -10,7 +10,7 @@ interface Configuration<Registry> {
 }
 
 /** The part of a registry that this package uses. */
-export interface PrometheusRegistry {
+interface PrometheusRegistry {
   removeSingleMetric(name: string): void;
 }
 

@@ -6,10 +6,10 @@ import type { Labels, Metric, MetricName } from './table.js';
 export type Write = (value: number, labels: Labels) => void;
 
 /** Sets a gauge; `undefined` removes its series. */
-export type WriteGauge = (value: number | undefined, labels: Labels) => void;
+type WriteGauge = (value: number | undefined, labels: Labels) => void;
 
 /** Makes the instruments of a metrics library. */
-export interface Instruments {
+interface Instruments {
   counter(metric: CounterMetric): Write;
   histogram(metric: HistogramMetric): Write;
   gauge(metric: GaugeMetric): WriteGauge;

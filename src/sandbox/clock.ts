@@ -2,7 +2,7 @@ import { maxTimerMs, wholeNumber } from '../core/checks.js';
 import { Agenda } from './agenda.js';
 
 /** When a manual clock starts: a repeated run shows the same timestamps. */
-export const manualStartMs = Date.parse('2026-01-15T10:30:00.000Z');
+const manualStartMs = Date.parse('2026-01-15T10:30:00.000Z');
 
 /** Sandbox time starts at real time and runs `speed` times as fast. */
 export function scaledClock(speed: number): SandboxClock {

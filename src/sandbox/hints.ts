@@ -13,7 +13,7 @@ const byStatus: Readonly<Record<number, string>> = {
   409: 'Another delivery of this callback was being handled.',
   413: 'The body is longer than the app allows.',
   415: 'Your app takes only application/json.',
-  422: 'The same id with other facts is never acknowledged. In production this is an alert.',
+  422: 'The same id with other facts is never acknowledged. In production this raises the alert TransferConflict.',
   500: `Your handler threw. ${see}`,
   503: 'Your app could not handle it now.',
 };

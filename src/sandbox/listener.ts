@@ -1,15 +1,15 @@
 import type { RequestListener } from 'node:http';
 import { isLoopback } from '../delivery/address.js';
 import type { SandboxClock } from './clock.js';
-import { consoleListener, isConsolePath } from './console.js';
-import { refuseHost } from './guard.js';
+import { consoleListener, isConsolePath } from './console-listener.js';
+import { refuseHost } from './origin-guard.js';
 import type { ResolvedSandboxOptions } from './options.js';
-import { serviceListener, type SandboxKeys } from './server.js';
+import { serviceListener, type SandboxKeys } from './service-listener.js';
 import type { ConsoleStream } from './stream.js';
 import type { SandboxTransfers } from './transfers.js';
-import { sendError } from './wire.js';
+import { sendError } from './http-messages.js';
 
-export interface ListenerTerms {
+interface ListenerParts {
   readonly keys: SandboxKeys;
   readonly transfers: SandboxTransfers;
   readonly stream: ConsoleStream;
@@ -20,7 +20,7 @@ export interface ListenerTerms {
 /** Responds as the service and, unless it is switched off, as the console. */
 export function sandboxListener(
   options: ResolvedSandboxOptions,
-  { keys, transfers, stream, clock, advance }: ListenerTerms,
+  { keys, transfers, stream, clock, advance }: ListenerParts,
 ): RequestListener {
   const respondAsService = serviceListener(keys, transfers);
   const respondAsConsole = consoleListener({

@@ -3,11 +3,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { baseUrlAt } from '../delivery/address.js';
 import { manualClock, scaledClock } from './clock.js';
-import type { DeliveryTerms, SandboxAttempt } from './deliveries.js';
+import type { AnnouncerParts, SandboxAttempt } from './announcements.js';
 import { sandboxListener } from './listener.js';
 import { resolveSandboxOptions, type ResolvedSandboxOptions, type TransferSandboxOptions } from './options.js';
 import type { TransferScenario } from './scenarios.js';
-import type { SandboxKeys } from './server.js';
+import type { SandboxKeys } from './service-listener.js';
 import { ConsoleStream } from './stream.js';
 import type { SandboxTransfer } from './transfer.js';
 import { SandboxTransfers } from './transfers.js';
@@ -26,14 +26,14 @@ export interface TransferSandbox {
   /** Chooses the scenario of a transfer that is yet to be created, before its externalId or `scenario` does. */
   setScenario(externalId: string, scenario: TransferScenario): void;
   /**
-   * Delivers the callback of a final transfer again, the same bytes with up to 4 attempts of their own, whatever its
+   * Delivers the callback of a final transfer again, the same bytes with up to 4 new attempts, whatever its
    * scenario. Resolves when the first of them has ended.
    */
   resend(idOrExternalId: string): Promise<void>;
   /**
-   * Announces the other outcome of a final transfer under the same id, with up to 4 attempts of its own: what the
-   * documentation rules out (service §3.2) and real providers do. From then on a query shows that outcome. Resolves
-   * when the first attempt has ended.
+   * Sends the other outcome of a final transfer under the same id, with up to 4 attempts. The documentation excludes
+   * this (service §3.2), but real providers do it. From then on a query shows that outcome. Resolves when the first
+   * attempt has ended.
    */
   contradict(idOrExternalId: string): Promise<void>;
   /**
@@ -65,7 +65,7 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
   setMaxListeners(0, ending.signal);
   const attempts: SandboxAttempt[] = [];
   const stream = new ConsoleStream(clock);
-  const terms: DeliveryTerms = {
+  const parts: AnnouncerParts = {
     clock,
     timeoutMs: resolved.attemptTimeoutMs,
     headers: resolved.callbackHeaders,
@@ -75,12 +75,12 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
       void callSafely(resolved.onAttempt, attempt);
     },
   };
-  const transfers = new SandboxTransfers(resolved, terms, (transfer) => {
-    stream.announce(transfer);
+  const transfers = new SandboxTransfers(resolved, parts, (transfer) => {
+    stream.publish(transfer);
   });
   async function advance(ms: number): Promise<void> {
     await clock.advance(ms);
-    stream.announce();
+    stream.publish();
   }
 
   const server = createServer(sandboxListener(resolved, { keys, transfers, stream, clock, advance }));

@@ -17,7 +17,7 @@ export type TransferScenario =
   | 'query-fails';
 
 /** The differences between a scenario and a transfer that succeeds and is announced immediately. */
-export interface Conduct {
+export interface Behaviour {
   readonly description: string;
   readonly outcome?: 'FAILED';
   /** The time from the final status to the first attempt, in milliseconds of sandbox time. */
@@ -25,7 +25,7 @@ export interface Conduct {
   readonly silent?: true;
   /** The transfer becomes final, and is announced, before the service responds to its creation. */
   readonly early?: true;
-  readonly delivery?: DeliveryConduct;
+  readonly announcement?: AnnouncementBehaviour;
   /** The time from the acknowledged attempt to the other outcome, in milliseconds of sandbox time. */
   readonly flipAfterMs?: number;
   /** How long a query still shows PENDING after the outcome, in milliseconds of sandbox time. */
@@ -34,7 +34,7 @@ export interface Conduct {
 }
 
 /** The differences between the attempts of a scenario and the documented ones (service §6). */
-export interface DeliveryConduct {
+export interface AnnouncementBehaviour {
   /** How many copies of the first attempt are sent concurrently. */
   readonly copies?: number;
   /** How many attempts never reach the merchant. */
@@ -46,7 +46,7 @@ export interface DeliveryConduct {
   readonly firstAttempt?: 'answer dropped' | 'cut short' | 'text/plain';
 }
 
-export const conducts: Readonly<Record<TransferScenario, Conduct>> = {
+export const behaviours: Readonly<Record<TransferScenario, Behaviour>> = {
   success: { description: 'It succeeds, and its callback follows immediately.' },
   failed: { description: 'It fails, with a failureReason.', outcome: 'FAILED' },
   'no-callback': { description: 'No callback is sent; only a query tells the outcome.', silent: true },
@@ -57,18 +57,18 @@ export const conducts: Readonly<Record<TransferScenario, Conduct>> = {
   'early-callback': { description: 'The callback arrives before the creation returns.', early: true },
   duplicate: {
     description: 'The acknowledged callback is sent again 30 s later.',
-    delivery: { repeated: true },
+    announcement: { repeated: true },
   },
-  burst: { description: 'Ten copies of the callback arrive concurrently.', delivery: { copies: 10 } },
+  burst: { description: 'Ten copies of the callback arrive concurrently.', announcement: { copies: 10 } },
   'lost-attempts': {
     description: 'The first two attempts are lost; the third arrives.',
-    delivery: { lost: 2 },
+    announcement: { lost: 2 },
   },
   'answer-lost': {
     description: 'The response to the first attempt is lost.',
-    delivery: { firstAttempt: 'answer dropped' },
+    announcement: { firstAttempt: 'answer dropped' },
   },
-  'slow-sender': { description: 'The body arrives in small pieces with pauses.', delivery: { pieces: true } },
+  'slow-sender': { description: 'The body arrives in small pieces with pauses.', announcement: { pieces: true } },
   flip: {
     // The documentation excludes this (service §3.2), but real providers do it.
     description: 'FAILED is acknowledged; then SUCCESS for the same id.',
@@ -77,21 +77,21 @@ export const conducts: Readonly<Record<TransferScenario, Conduct>> = {
   },
   malformed: {
     description: 'The first attempt is JSON cut short; the others are whole.',
-    delivery: { firstAttempt: 'cut short' },
+    announcement: { firstAttempt: 'cut short' },
   },
   'wrong-content-type': {
     description: 'The first attempt is text/plain; the others are JSON.',
-    delivery: { firstAttempt: 'text/plain' },
+    announcement: { firstAttempt: 'text/plain' },
   },
   'query-lags': { description: 'Queries show PENDING until 60 s after the outcome.', queryLagsMs: 60_000 },
   'query-fails': { description: 'The first two queries respond 500.', failingQueries: 2 },
 };
 
-const names = Object.keys(conducts) as TransferScenario[];
+const names = Object.keys(behaviours) as TransferScenario[];
 
 /** Every scenario by name, with one line on what happens. `flip` contradicts the documentation (service §3.2). */
 export const transferScenarios: readonly { readonly name: TransferScenario; readonly description: string }[] =
-  names.map((name) => ({ name, description: conducts[name].description }));
+  names.map((name) => ({ name, description: behaviours[name].description }));
 
 export function isScenario(value: unknown): value is TransferScenario {
   return names.some((name) => name === value);

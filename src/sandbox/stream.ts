@@ -12,7 +12,7 @@ export interface ClockState {
   readonly nextMs: number | undefined;
 }
 
-/** More pages than anybody has open. Each holds a connection. */
+/** Each open page holds a connection. */
 const maxReaders = 20;
 /** A reader that is further behind has stopped reading: what is written for it would fill the memory. */
 const maxBehindBytes = 1_048_576;
@@ -57,8 +57,8 @@ export class ConsoleStream {
     }, this.#commentMs).unref();
   }
 
-  /** Announces changes, gathered per turn of the event loop: a burst of ten attempts is one message. */
-  announce(transfer?: Transfer): void {
+  /** Publishes changes, gathered per turn of the event loop: a burst of ten attempts is one message. */
+  publish(transfer?: Transfer): void {
     // Without a reader a sandbox under load does no work here.
     if (this.#limits.size === 0) return;
     if (transfer !== undefined) this.#changed.add(transfer);

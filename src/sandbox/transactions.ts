@@ -5,7 +5,7 @@ import type { Creation } from './creation.js';
 export type SandboxFacts = Omit<TransferFacts, 'timestamp'> & Pick<Creation, 'payout'>;
 
 /** Draws the same amount for every creation, so that ids depend only on the seed and the order. */
-export type DrawFacts = (creation: Creation) => SandboxFacts;
+type DrawFacts = (creation: Creation) => SandboxFacts;
 
 /** Returns a function that makes the facts of transfers from a seed. It makes up what the creation leaves out. */
 export function seededFacts(seed: number): DrawFacts {

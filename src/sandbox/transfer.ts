@@ -1,6 +1,6 @@
 import type { TransferCallback } from '../core/callback.js';
-import type { DeliveryState, PlannedAttempt, SandboxAttempt } from './deliveries.js';
-import { conducts, type Conduct, type TransferScenario } from './scenarios.js';
+import type { AnnouncementState, SandboxAttempt } from './announcements.js';
+import { behaviours, type Behaviour, type TransferScenario } from './scenarios.js';
 import { callbackOf, type SandboxFacts } from './transactions.js';
 
 /** An event of a transfer. `atMs` is in milliseconds of Unix time by the sandbox's clock. */
@@ -20,13 +20,10 @@ export type SandboxEvent =
       readonly type: 'queried';
       readonly atMs: number;
       readonly times: number;
-      readonly status: ShownStatus | undefined;
+      readonly status: 'PENDING' | 'SUCCESS' | 'FAILED' | undefined;
     }
   /** `resend` was called. */
   | { readonly type: 'resent'; readonly atMs: number };
-
-/** The status in the response to a query. */
-export type ShownStatus = 'PENDING' | 'SUCCESS' | 'FAILED';
 
 /** A transfer as the sandbox knows it. `pending` is a word of the sandbox: the service documents none. */
 export type SandboxTransfer = {
@@ -42,7 +39,7 @@ export type SandboxTransfer = {
   /** When it becomes final; `undefined` if it is. */
   readonly finalDueMs: number | undefined;
   /** The attempt that is planned next, if one is. */
-  readonly next: PlannedAttempt | undefined;
+  readonly next: { readonly number: number; readonly plannedAtMs: number } | undefined;
   /** How many attempts are under way. */
   readonly underWay: number;
   /** What has happened to it, in the order in which the sandbox learnt it. */
@@ -61,7 +58,7 @@ export interface FinalOutcome {
 }
 
 /** What is known of a transfer from its creation on. */
-export interface TransferTerms {
+interface TransferParts {
   readonly facts: SandboxFacts;
   readonly scenario: TransferScenario;
   readonly createdAtMs: number;
@@ -74,34 +71,34 @@ export interface TransferTerms {
 /** One transfer, and what has happened to it. */
 export class Transfer {
   readonly facts: SandboxFacts;
-  readonly conduct: Conduct;
+  readonly behaviour: Behaviour;
   readonly callbackUrl: string | undefined;
   readonly finalDueMs: number;
   final: FinalOutcome | undefined;
   delivered = false;
   failingQueries: number;
-  readonly #terms: TransferTerms;
+  readonly #parts: TransferParts;
   readonly #events: SandboxEvent[];
-  /** By delivery: a resend may overlap with the first one. */
-  readonly #deliveries = new Map<object, DeliveryState>();
+  /** By announcement: a resend may overlap with the first one. */
+  readonly #announcements = new Map<object, AnnouncementState>();
 
-  constructor(terms: TransferTerms) {
-    this.#terms = terms;
-    this.facts = terms.facts;
-    this.callbackUrl = terms.callbackUrl;
-    this.finalDueMs = terms.finalDueMs;
-    this.conduct = conducts[terms.scenario];
-    this.failingQueries = this.conduct.failingQueries ?? 0;
-    this.#events = [{ type: 'created', atMs: terms.createdAtMs }];
-    terms.onChange(this);
+  constructor(parts: TransferParts) {
+    this.#parts = parts;
+    this.facts = parts.facts;
+    this.callbackUrl = parts.callbackUrl;
+    this.finalDueMs = parts.finalDueMs;
+    this.behaviour = behaviours[parts.scenario];
+    this.failingQueries = this.behaviour.failingQueries ?? 0;
+    this.#events = [{ type: 'created', atMs: parts.createdAtMs }];
+    parts.onChange(this);
   }
 
   add(event: SandboxEvent): void {
     this.#events.push(event);
-    this.#terms.onChange(this);
+    this.#parts.onChange(this);
   }
 
-  addQuery(atMs: number, status: ShownStatus | undefined): void {
+  addQuery(atMs: number, status: 'PENDING' | 'SUCCESS' | 'FAILED' | undefined): void {
     const last = this.#events.at(-1);
     // One event per query would grow without end under a merchant that polls.
     const isSame = last?.type === 'queried' && last.status === status;
@@ -117,16 +114,16 @@ export class Transfer {
     return this.final;
   }
 
-  setDelivery(delivery: object, state: DeliveryState | undefined): void {
-    if (state === undefined) this.#deliveries.delete(delivery);
-    else this.#deliveries.set(delivery, state);
-    this.#terms.onChange(this);
+  setAnnouncement(announcement: object, state: AnnouncementState | undefined): void {
+    if (state === undefined) this.#announcements.delete(announcement);
+    else this.#announcements.set(announcement, state);
+    this.#parts.onChange(this);
   }
 
   toPublic(): SandboxTransfer {
-    const { facts, scenario, createdAtMs, callbackUrl } = this.#terms;
+    const { facts, scenario, createdAtMs, callbackUrl } = this.#parts;
     const { id, externalId } = facts;
-    const states = [...this.#deliveries.values()];
+    const states = [...this.#announcements.values()];
     const [next] = states
       .flatMap((state) => ('next' in state ? [state.next] : []))
       .sort((a, b) => a.plannedAtMs - b.plannedAtMs);

@@ -1,8 +1,13 @@
 import { invalidArgument } from '../core/checks.js';
 import { CreationFault, parseCreation, type Creation } from './creation.js';
-import { callbackDeliverer, type DeliveryState, type DeliveryTerms, type PlannedAttempt } from './deliveries.js';
+import {
+  callbackAnnouncer,
+  type AnnouncementState,
+  type AnnouncerParts,
+  type PlannedAttempt,
+} from './announcements.js';
 import { callbackUrlFault, requireScenario, type ResolvedSandboxOptions } from './options.js';
-import { scenarioOf, type DeliveryConduct, type TransferScenario } from './scenarios.js';
+import { scenarioOf, type AnnouncementBehaviour, type TransferScenario } from './scenarios.js';
 import { pendingTransaction, seededFacts } from './transactions.js';
 import { Transfer, type FinalOutcome, type SandboxTransfer } from './transfer.js';
 
@@ -12,9 +17,9 @@ export type Result = { status: 200 | 201; data: object } | { status: 400 | 404 |
 /** Creates the transfers of one sandbox, makes them final on time, and announces them as their scenarios require. */
 export class SandboxTransfers {
   readonly #options: ResolvedSandboxOptions;
-  readonly #terms: DeliveryTerms;
+  readonly #parts: AnnouncerParts;
   readonly #onChange: (transfer: Transfer) => void;
-  readonly #deliver: ReturnType<typeof callbackDeliverer>;
+  readonly #announceCallback: ReturnType<typeof callbackAnnouncer>;
   readonly #drawFacts: ReturnType<typeof seededFacts>;
   readonly #byId = new Map<string, Transfer>();
   readonly #byExternalId = new Map<string, Transfer>();
@@ -23,17 +28,17 @@ export class SandboxTransfers {
   /** Calls `onChange` with each transfer that has changed. */
   constructor(
     options: ResolvedSandboxOptions,
-    terms: DeliveryTerms,
+    parts: AnnouncerParts,
     onChange: (transfer: Transfer) => void = () => undefined,
   ) {
     this.#options = options;
-    this.#terms = terms;
+    this.#parts = parts;
     this.#onChange = onChange;
-    this.#deliver = callbackDeliverer({
-      ...terms,
+    this.#announceCallback = callbackAnnouncer({
+      ...parts,
       record: (attempt) => {
         this.#byId.get(attempt.transferId)?.add({ type: 'attempt', atMs: attempt.sentAtMs, attempt });
-        terms.record(attempt);
+        parts.record(attempt);
       },
     });
     this.#drawFacts = seededFacts(options.seed);
@@ -47,13 +52,13 @@ export class SandboxTransfers {
       if (error instanceof CreationFault) return { status: error.status, message: error.message };
       throw error;
     }
-    const { conduct, facts } = transfer;
-    const { clock } = this.#terms;
-    if (conduct.early) {
+    const { behaviour, facts } = transfer;
+    const { clock } = this.#parts;
+    if (behaviour.early) {
       await clock.track(this.#finish(transfer, 'SUCCESS', clock.nowMs()));
     } else {
       const atMs = transfer.finalDueMs;
-      clock.at(atMs, () => this.#finish(transfer, conduct.outcome ?? 'SUCCESS', atMs));
+      clock.at(atMs, () => this.#finish(transfer, behaviour.outcome ?? 'SUCCESS', atMs));
     }
     // PENDING even if the callback was delivered first: a real service would have sent this response before it.
     return { status: 201, data: pendingTransaction(facts) };
@@ -62,14 +67,14 @@ export class SandboxTransfers {
   query(name: string): Result {
     const transfer = this.#find(name);
     if (transfer === undefined) return { status: 404, message: `No transaction ${name}.` };
-    const { facts, final, conduct } = transfer;
-    const nowMs = this.#terms.clock.nowMs();
+    const { facts, final, behaviour } = transfer;
+    const nowMs = this.#parts.clock.nowMs();
     if (transfer.failingQueries > 0) {
       transfer.failingQueries -= 1;
       transfer.addQuery(nowMs, undefined);
       return { status: 500, message: 'The scenario makes this query fail.' };
     }
-    const isShown = final !== undefined && nowMs >= final.atMs + (conduct.queryLagsMs ?? 0);
+    const isShown = final !== undefined && nowMs >= final.atMs + (behaviour.queryLagsMs ?? 0);
     const data = isShown ? final.callback.data : pendingTransaction(facts);
     transfer.addQuery(nowMs, data.status);
     return { status: 200, data };
@@ -77,14 +82,14 @@ export class SandboxTransfers {
 
   async resend(idOrExternalId: string): Promise<void> {
     const [transfer, final] = this.#requireFinal(idOrExternalId);
-    const { clock } = this.#terms;
+    const { clock } = this.#parts;
     transfer.add({ type: 'resent', atMs: clock.nowMs() });
     await clock.track(this.#announce(transfer, final, {}, clock.nowMs()));
   }
 
   async contradict(idOrExternalId: string): Promise<void> {
     const [transfer, final] = this.#requireFinal(idOrExternalId);
-    const { clock } = this.#terms;
+    const { clock } = this.#parts;
     const atMs = clock.nowMs();
     const other = transfer.finish(final.callback.data.status === 'SUCCESS' ? 'FAILED' : 'SUCCESS', atMs);
     await clock.track(this.#announce(transfer, other, {}, atMs));
@@ -130,7 +135,7 @@ export class SandboxTransfers {
     const facts = this.#drawFacts(creation);
     const { id, externalId } = facts;
     const scenario = this.#chosen.get(externalId) ?? scenarioOf(externalId) ?? this.#options.scenario;
-    const createdAtMs = this.#terms.clock.nowMs();
+    const createdAtMs = this.#parts.clock.nowMs();
     const transfer = new Transfer({
       facts,
       scenario,
@@ -156,19 +161,24 @@ export class SandboxTransfers {
   /** Makes the transfer final. If its first attempt is due now, resolves when that attempt has ended. */
   async #finish(transfer: Transfer, outcome: 'SUCCESS' | 'FAILED', atMs: number): Promise<void> {
     const final = transfer.finish(outcome, atMs);
-    const { silent, callbackAfterMs = 0, delivery = {} } = transfer.conduct;
-    if (!silent) await this.#announce(transfer, final, delivery, atMs + callbackAfterMs);
+    const { silent, callbackAfterMs = 0, announcement = {} } = transfer.behaviour;
+    if (!silent) await this.#announce(transfer, final, announcement, atMs + callbackAfterMs);
   }
 
   /** Delivers the callback if `atMs` has come, and otherwise schedules it. */
-  async #announce(transfer: Transfer, final: FinalOutcome, conduct: DeliveryConduct, atMs: number): Promise<void> {
+  async #announce(
+    transfer: Transfer,
+    final: FinalOutcome,
+    behaviour: AnnouncementBehaviour,
+    atMs: number,
+  ): Promise<void> {
     const { facts, callbackUrl: url } = transfer;
     if (url === undefined) return;
-    const { clock } = this.#terms;
-    const delivery = {
-      ...{ transferId: facts.id, externalId: facts.externalId, url, body: final.body, conduct },
-      onState: (state: DeliveryState | undefined): void => {
-        transfer.setDelivery(delivery, state);
+    const { clock } = this.#parts;
+    const announcement = {
+      ...{ transferId: facts.id, externalId: facts.externalId, url, body: final.body, behaviour },
+      onState: (state: AnnouncementState | undefined): void => {
+        transfer.setAnnouncement(announcement, state);
       },
       onAcknowledged: ({ number, plannedAtMs }: PlannedAttempt): void => {
         // Only the first acknowledgement of the current outcome counts: a resend must not flip it again.
@@ -178,16 +188,16 @@ export class SandboxTransfers {
         this.#flipLater(transfer, final, plannedAtMs);
       },
     };
-    if (atMs <= clock.nowMs()) return this.#deliver(delivery, atMs);
-    delivery.onState({ next: { number: 1, plannedAtMs: atMs } });
-    clock.at(atMs, () => this.#deliver(delivery, atMs));
+    if (atMs <= clock.nowMs()) return this.#announceCallback(announcement, atMs);
+    announcement.onState({ next: { number: 1, plannedAtMs: atMs } });
+    clock.at(atMs, () => this.#announceCallback(announcement, atMs));
   }
 
   #flipLater(transfer: Transfer, final: FinalOutcome, acknowledgedAtMs: number): void {
-    const { flipAfterMs } = transfer.conduct;
+    const { flipAfterMs } = transfer.behaviour;
     if (flipAfterMs === undefined || final.callback.data.status === 'SUCCESS') return;
     const atMs = acknowledgedAtMs + flipAfterMs;
-    this.#terms.clock.at(atMs, async () => {
+    this.#parts.clock.at(atMs, async () => {
       // `contradict` has already announced the other outcome.
       if (transfer.final === final) await this.#finish(transfer, 'SUCCESS', atMs);
     });

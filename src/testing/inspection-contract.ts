@@ -15,14 +15,6 @@ export interface InspectionCheck {
   readonly check: (store: InspectableStore<unknown>, other?: InspectableStore<unknown>) => Promise<void>;
 }
 
-/** A check before it is bound to a store. */
-export interface WrittenInspectionCheck {
-  readonly title: string;
-  /** How long a lease or record lasts that ends during the check, in milliseconds. Default: none ends. */
-  readonly leaseMs?: number;
-  readonly check: (round: InspectionRound) => Promise<void>;
-}
-
 /**
  * Lists what `read` and `forget` of a store must do, as checks for any test runner. A store that lacks one of them does
  * not compile.

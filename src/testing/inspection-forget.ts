@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { WrittenInspectionCheck } from './inspection-contract.js';
+import type { WrittenInspectionCheck } from './inspection-round.js';
 
 /** Checks of `forget`. */
 export const forgetChecks: readonly WrittenInspectionCheck[] = [

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import type { WrittenInspectionCheck } from './inspection-contract.js';
-import { assertBetween } from './inspection-round.js';
+import { assertBetween, type WrittenInspectionCheck } from './inspection-round.js';
 import { longMs } from './store-round.js';
 
 /** Checks of `read`. */
@@ -72,9 +71,9 @@ export const readChecks: readonly WrittenInspectionCheck[] = [
       const reads = round.readHundred();
       const late = await round.claim('late', { leaseMs: round.leaseMs });
       assert.ok(late.state === 'claimed', `during a hundred reads a claim of a free callback is ${late.state}`);
-      const term = round.begin('a lease that is read');
+      const period = round.begin('a lease that is read');
       await reads;
-      await round.leaseAfter(term, async () => {
+      await round.leaseAfter(period, async () => {
         await round.read();
         return round.tryLease('next');
       });

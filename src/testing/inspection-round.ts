@@ -5,6 +5,14 @@ import { Round } from './store-round.js';
 /** By how much the clock of a store may differ from this machine's, in milliseconds. */
 const clockToleranceMs = 10_000;
 
+/** A check before it is bound to a store. */
+export interface WrittenInspectionCheck {
+  readonly title: string;
+  /** How long a lease or record lasts that ends during the check, in milliseconds. Default: none ends. */
+  readonly leaseMs?: number;
+  readonly check: (round: InspectionRound) => Promise<void>;
+}
+
 /** One run of a check that reads and forgets. */
 export class InspectionRound extends Round {
   readonly #reader: InspectableStore<unknown>;

@@ -1,7 +1,7 @@
 import { transferFailed, transferSucceeded } from './fixtures.js';
 
 /** A body that an app must refuse. */
-export interface InvalidCallback {
+interface InvalidCallback {
   /** What is wrong with it. */
   readonly title: string;
   /** What to send: a string unchanged, any other value as JSON. */

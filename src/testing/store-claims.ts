@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { WrittenCheck } from './store-contract.js';
+import type { WrittenCheck } from './store-round.js';
 
 /** Of 1 500 characters, with some that a database may refuse. */
 const externalId = `payout 00001 \0\ud800${'é付😀"\\\''.repeat(216)}`;

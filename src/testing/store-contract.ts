@@ -15,14 +15,6 @@ export interface StoreCheck {
   readonly check: (store: CallbackStore<unknown>, other?: CallbackStore<unknown>) => Promise<void>;
 }
 
-/** A check before it is bound to a store. */
-export interface WrittenCheck {
-  readonly title: string;
-  /** How long a lease or record lasts that ends during the check, in milliseconds. Default: none ends. */
-  readonly leaseMs?: number;
-  readonly check: (round: Round) => Promise<void>;
-}
-
 /**
  * Lists what every store must do, as checks for any test runner. A transactional store, whose `settle` commits, keeps
  * nothing of a late holder; every other store keeps its success.
@@ -33,11 +25,12 @@ export interface WrittenCheck {
  *     }
  *
  * A store that keeps claims or records within its process is caught with a second object only. Make it as another
- * process would, with a client of its own. The checks never claim with one token through both objects.
+ * process would, with its own client. The checks never claim with one token through both objects.
  *
  * Each check uses new callbacks, and frees those that it has claimed; settled records last up to a minute. A check
  * takes up to 5 s. Where a call of the store takes longer than 15 ms, or the machine is busy, a check that fails runs
- * again with longer leases before it rejects: allow a minute. At most 50 claims are made concurrently, and 16 held.
+ * again with longer leases before it rejects: allow a minute. At most 50 claims run concurrently, and at most 16
+ * are held at the same time.
  *
  * The checks wait no longer than 1.5 s for a record, settle 150 others beside it, and do not restart your database.
  * They do not show that a record lasts for the 7 days of `retentionMs` or among more records, nor what a restart or a

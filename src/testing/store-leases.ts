@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { WrittenCheck } from './store-contract.js';
+import type { WrittenCheck } from './store-round.js';
 
 /** Longer than a second, to catch a store that cuts leases at one second. In milliseconds. */
 const measuredMs = 1_500;
@@ -12,9 +12,9 @@ export const leaseChecks: readonly WrittenCheck[] = [
     title: 'a lease that is not renewed lasts its length, and then lapses',
     leaseMs: measuredMs,
     async check(round) {
-      const term = round.begin('a lease');
+      const period = round.begin('a lease');
       await round.lease('a', { leaseMs: round.leaseMs });
-      await round.leaseAfterWhole(term);
+      await round.leaseAfterWhole(period);
     },
   },
   {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import type { WrittenCheck } from './store-contract.js';
-import { longMs } from './store-round.js';
+import { longMs, type WrittenCheck } from './store-round.js';
 
 /** Checks of how long a settled record lasts. */
 export const recordChecks: readonly WrittenCheck[] = [

@@ -17,6 +17,14 @@ const externalId = 'payout 00001 é付😀"\\\''.padEnd(255, 'x');
 /** What a check may change of a claim. */
 type Request = Partial<ClaimRequest & { key: string }>;
 
+/** A check before it is bound to a store. */
+export interface WrittenCheck {
+  readonly title: string;
+  /** How long a lease or record lasts that ends during the check, in milliseconds. Default: none ends. */
+  readonly leaseMs?: number;
+  readonly check: (round: Round) => Promise<void>;
+}
+
 /**
  * Runs a check. A failure counts only if each call of the store, and each pause, took a small part of `leaseMs`: a busy
  * machine can make a right store look wrong. Otherwise the check runs again, with a lease that fits what was measured.
@@ -47,7 +55,7 @@ export class Round {
   readonly leaseMs: number;
   readonly key = `contract-${crypto.randomUUID()}`;
   readonly transactional: boolean;
-  /** The longest time so far that a call of the store took, or that a pause took too long, in milliseconds. */
+  /** The longest delay so far, in milliseconds: of a call of the store, or of a pause beyond its length. */
   slowestMs = 0;
   readonly #store: CallbackStore<unknown>;
   readonly #other: CallbackStore<unknown>;
@@ -119,18 +127,18 @@ export class Round {
   }
 
   /** Notes the beginning of a lease of `leaseMs`, or of another time that ends without a call. */
-  begin(name: string, lengthMs = this.leaseMs): Term {
+  begin(name: string, lengthMs = this.leaseMs): Period {
     return { name, lengthMs, beganAt: performance.now() };
   }
 
-  /** Repeats a claim until it is granted, which must be soon after the term has ended. */
-  async leaseAfter({ name, lengthMs }: Term, tryLease = () => this.tryLease('next')): Promise<Lease<unknown>> {
+  /** Repeats a claim until it is granted, which must be soon after the period has ended. */
+  async leaseAfter({ name, lengthMs }: Period, tryLease = () => this.tryLease('next')): Promise<Lease<unknown>> {
     const slackMs = Math.max(1_000, lengthMs / 2);
     const giveUpAt = performance.now() + lengthMs + slackMs;
     for (;;) {
       const askedAt = performance.now();
       const lease = await tryLease();
-      // Also if the claim was granted: a process that stood still does not know when the term has ended.
+      // Also if the claim was granted: a process that stood still does not know when the period has ended.
       assert.ok(
         askedAt < giveUpAt,
         `${name} of ${lengthMs} ms never ended: no claim was granted until ${slackMs} ms later`,
@@ -140,11 +148,11 @@ export class Round {
     }
   }
 
-  /** As `leaseAfter`, and asserts that the term has lasted its whole length. */
-  async leaseAfterWhole(term: Term): Promise<Lease<unknown>> {
-    const { name, lengthMs, beganAt } = term;
+  /** As `leaseAfter`, and asserts that the period has lasted its whole length. */
+  async leaseAfterWhole(period: Period): Promise<Lease<unknown>> {
+    const { name, lengthMs, beganAt } = period;
     let refusedAt = beganAt;
-    const next = await this.leaseAfter(term, async () => {
+    const next = await this.leaseAfter(period, async () => {
       const askedAt = performance.now();
       const lease = await this.tryLease('next');
       if (lease === undefined) refusedAt = askedAt;
@@ -153,7 +161,7 @@ export class Round {
     const lastedMs = Math.ceil(performance.now() - beganAt);
     // Stores round their clocks, and servers correct theirs.
     assert.ok(lastedMs >= 0.95 * lengthMs, `${name} of ${lengthMs} ms lasted only ${lastedMs} ms`);
-    // A slow reply does not tell when the term has ended: a refusal near the end does.
+    // A slow reply does not tell when the period has ended: a refusal near the end does.
     assert.ok(refusedAt - beganAt >= 0.7 * lengthMs, `no claim was refused near the end of ${name} of ${lengthMs} ms`);
     return next;
   }
@@ -202,7 +210,7 @@ function toRejection(key: string, { token, fingerprint, externalId = '' }: Claim
 }
 
 /** A lease or a settled record, which ends without a call. */
-interface Term {
+interface Period {
   readonly name: string;
   readonly lengthMs: number;
   readonly beganAt: number;

@@ -10,7 +10,7 @@ import { baseUrlAt } from '../delivery/address.js';
 export type DeliverTarget = RequestListener | Server | HttpsServer | string | URL;
 
 /** A target that can be reached now. */
-export interface OpenTarget {
+interface OpenTarget {
   readonly baseUrl: string;
   /** `deliver` was given the server itself, so no certificate needs to prove which server it is. */
   readonly anyCertificate: boolean;

@@ -39,7 +39,7 @@ async function node(...given: string[]): Promise<string> {
   return stdout;
 }
 
-/** A claim on a callback of its own. */
+/** A claim on a callback that no other test uses. */
 async function leaseOn(asked: ClaimRequest) {
   const database = connect();
   const store = sqliteStore(database);

@@ -40,7 +40,7 @@ const named = [...guarantees.text.matchAll(/^- \[(.+)\]\((\S+\.ts)\)$/gm)].map((
 /** Says where a title has gone, or which title of its file has the most words in common with it. */
 function suggest({ title, path }: Named): string {
   const [elsewhere] = [...titles].find(([, all]) => all.includes(title)) ?? [];
-  if (elsewhere !== undefined) return `«${title}» is in ${elsewhere}, not in ${path}`;
+  if (elsewhere !== undefined) return `"${title}" is in ${elsewhere}, not in ${path}`;
   const words = new Set(title.toLowerCase().split(/\W+/));
   const common = (other: string): number =>
     other
@@ -49,7 +49,7 @@ function suggest({ title, path }: Named): string {
       .filter((word) => words.has(word)).length;
   const all = titles.get(path) ?? [...titles.values()].flat();
   const [closest = 'nothing'] = all.toSorted((a, b) => common(b) - common(a));
-  return `«${title}» is not in ${path}; closest is «${closest}»`;
+  return `"${title}" is not in ${path}; closest is "${closest}"`;
 }
 
 test('every test that docs/guarantees.md names exists, with its title', () => {

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { expect, test } from 'vitest';
-import { findAnchors, isThere, pages, withoutBlocks, type Page } from './pages.js';
+import { findAnchors, isThere, listFiles, pages, withoutBlocks, type Page } from './pages.js';
 
 interface Link {
   readonly from: string;
@@ -46,4 +46,11 @@ test('every section that a page links to exists', () => {
 test('every page is linked to from another one', () => {
   const linked = new Set(links.filter(({ from, path }) => from !== path).map(({ path }) => path));
   expect(pages.map(({ path }) => path).filter((path) => path !== 'README.md' && !linked.has(path))).toEqual([]);
+});
+
+test('every picture is shown on a page', () => {
+  const shown = new Set(links.map(({ path }) => path));
+  const pictures = ['.png', '.svg'].flatMap((extension) => listFiles('docs/images', extension));
+  expect(pictures.length).toBeGreaterThan(0);
+  expect(pictures.filter((path) => !shown.has(path))).toEqual([]);
 });

@@ -15,7 +15,7 @@ export interface Page {
 
 /** A fenced block of a page. */
 export interface Block {
-  /** Where it stands, such as `docs/stores.md:31`. */
+  /** Where it is, such as `docs/stores.md:31`. */
   readonly at: string;
   readonly code: string;
 }

@@ -2,7 +2,7 @@ import ts from 'typescript';
 import { expect, test } from 'vitest';
 import { findBlocks, listFiles, pages, readText } from './pages.js';
 
-// A secret that stands in the documentation is everybody's, and would be copied with the rest.
+// Every reader knows a secret of the documentation, and would copy it with the rest.
 
 const pageBlocks = pages.flatMap((page) => findBlocks(page, 'ts')).map(({ at, code }): [string, string] => [at, code]);
 const examples = listFiles('examples', '.ts')

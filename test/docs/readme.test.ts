@@ -10,7 +10,7 @@ import { findBlocks, findPage, readText, root } from './pages.js';
 
 const readme = findPage('README.md');
 
-test('the README shows the two commands «From a clone», which are scripts of the package', () => {
+test('the README shows the two commands "From a clone", which are scripts of the package', () => {
   const { scripts } = JSON.parse(readText('package.json')) as { scripts: object };
   const [, section = ''] = readme.text.split('\n## From a clone\n');
   const [, commands = ''] = /^\n```sh\n(.*?)^```$/ms.exec(section) ?? [];

@@ -61,7 +61,7 @@ export async function serve(example: string, environment: Environment = {}): Pro
   for (;;) {
     const started = run(example, { ...environment, PORT: String(await freePort()) });
     const [url] = await started.said(/http:\/\/localhost:\S+(?=\s)|EADDRINUSE/);
-    // Somebody else was faster to take the port.
+    // Another process was faster to take the port.
     if (url !== 'EADDRINUSE') return { ...started, url: url.replace('localhost', '127.0.0.1') };
   }
 }

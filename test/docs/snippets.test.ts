@@ -34,7 +34,7 @@ function runBlock<Exports>({ code }: Block): Partial<Exports> {
   return exported;
 }
 
-test('every TypeScript block of every page compiles as a module of its own', () => {
+test('every TypeScript block of every page compiles as a separate module', () => {
   const options = readCompilerOptions();
   const sources = new Map(
     blocks.map(({ at, code }) => [join(folder, 'examples', `${basename(at).replace(/\W/g, '-')}.ts`), { at, code }]),

@@ -4,7 +4,7 @@ import { transferScenarios } from 'transfer-callbacks/sandbox';
 import { serve } from '../support/serve.js';
 import { create, startSandbox } from './support.js';
 
-// How a transfer gets its scenario, and what holds for every scenario. What each of them does: scenarios.test.ts.
+// How a transfer gets its scenario, and what holds for every scenario. scenarios.test.ts tests what each of them does.
 
 test('a scenario is chosen by setScenario, else by the beginning of the externalId, else by the option', async () => {
   const sandbox = await startSandbox({ clock: 'manual', scenario: 'failed' });

@@ -11,7 +11,7 @@ test.each<[string, Parameters<typeof explainAnswer>]>([
   ['is no documented callback', [{ status: 400, body: '' }, 'processed']],
   ['A verifier refused the sender', [{ status: 401, body: '' }, undefined]],
   ['Your handler threw', [{ status: 500, body: '' }, 'The callback could not be handled.']],
-  ['In production this is an alert', [{ status: 422, body: '' }, undefined]],
+  ['In production this raises the alert TransferConflict', [{ status: 422, body: '' }, undefined]],
   ['Only a 2xx acknowledges', [{ status: 418, body: '' }, undefined]],
   ['Only a 2xx acknowledges', [{ status: 502, body: '' }, undefined]],
   ['It asked for a pause of 7 s; the service keeps its own.', [{ status: 503, body: '', retryAfter: '7' }, undefined]],
@@ -20,7 +20,7 @@ test.each<[string, Parameters<typeof explainAnswer>]>([
   ['Nothing listens there', [{ error: 'connect ECONNREFUSED 127.0.0.1:1' }, undefined]],
   ['did not respond in time', [{ error: 'no answer within 10000 ms' }, undefined]],
   ['The connection ended before the response did', [{ error: 'socket hang up' }, undefined]],
-])('the hint «%s» explains its response (%#)', (sentence, [answer, reason]) => {
+])('the hint "%s" explains its response (%#)', (sentence, [answer, reason]) => {
   expect(explainAnswer(answer, reason)).toContain(sentence);
 });
 

@@ -4,7 +4,7 @@ import { expect, onTestFinished, vi } from 'vitest';
 import type { TransferCallback } from 'transfer-callbacks';
 import {
   transferSandbox,
-  type SandboxKey,
+  type SandboxKeys,
   type TransferSandbox,
   type TransferSandboxOptions,
 } from 'transfer-callbacks/sandbox';
@@ -47,7 +47,7 @@ export async function startMerchant(answering: Answering | readonly number[] = [
   return { url: `${served.url}/callbacks`, received, bodies: () => received.map(({ body }) => body) };
 }
 
-export interface Envelope {
+interface Envelope {
   readonly error: boolean;
   readonly statusCode: number;
   readonly message: string;
@@ -85,7 +85,7 @@ export function query(sandbox: TransferSandbox, name: string) {
   return call(sandbox, `/transactions/${encodeURIComponent(name)}`);
 }
 
-export function headersOf({ apiKey, apiSecret }: SandboxKey): Record<string, string> {
+export function headersOf({ apiKey, apiSecret }: SandboxKeys['valid']): Record<string, string> {
   return { 'x-api-key': apiKey, 'x-api-secret': apiSecret };
 }
 

@@ -3,7 +3,7 @@ import { changedStore, type BrokenStore } from './changed-stores.js';
 import { everyToken, fiftyFree, fiftyReleased, lateRelease, lateRenewal, lostSuccess } from './check-titles.js';
 
 /** A store that keeps in one process what all must know. Only a second object on the same data shows its fault. */
-export interface BrokenPair extends Omit<BrokenStore, 'make'> {
+interface BrokenPair extends Omit<BrokenStore, 'make'> {
   readonly make: () => readonly [CallbackStore, CallbackStore];
 }
 

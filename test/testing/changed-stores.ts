@@ -37,7 +37,7 @@ export function changedStore(store: CallbackStore, changes: Changes): CallbackSt
 /** A way to make memory stores behind changes. */
 export const memory = (changes: () => Changes) => (): CallbackStore => changedStore(memoryStore(), changes());
 
-/** Calls something on the lease of whoever holds the callback now. */
+/** Calls something on the lease of the delivery that holds the callback now. */
 export function onHolder(changes: (holder: (key: string) => Lease | undefined) => Changes): Changes {
   const holders = new Map<string, Lease>();
   return {

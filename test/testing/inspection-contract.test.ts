@@ -27,7 +27,7 @@ async function findFault(
   store: InspectableStore,
   other?: InspectableStore,
 ): Promise<string | undefined> {
-  const found = inspectionContract.find((each) => each.title === title) ?? expect.fail(`There is no check «${title}».`);
+  const found = inspectionContract.find((each) => each.title === title) ?? expect.fail(`There is no check "${title}".`);
   return found.check(store, other).then(
     () => undefined,
     (error: unknown) => String(error),

@@ -29,7 +29,7 @@ afterAll(async () => {
 
 /** What the check with this title says of a store, or `undefined` if nothing. */
 async function faultFound(title: string, store: CallbackStore, other?: CallbackStore): Promise<string | undefined> {
-  const found = storeContract.find((each) => each.title === title) ?? expect.fail(`There is no check «${title}».`);
+  const found = storeContract.find((each) => each.title === title) ?? expect.fail(`There is no check "${title}".`);
   try {
     await found.check(store, other);
     return undefined;

@@ -1,6 +1,6 @@
 // The types of the scripts of the page. The compiler alone reads them; they are not shipped.
-import type { ConsoleSettings } from '../console.js';
-import type { SandboxAttempt } from '../deliveries.js';
+import type { ConsoleSettings } from '../console-listener.js';
+import type { SandboxAttempt } from '../announcements.js';
 import type { ClockState } from '../stream.js';
 import type { SandboxEvent, SandboxTransfer } from '../transfer.js';
 

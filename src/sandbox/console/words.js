@@ -28,7 +28,7 @@ export function resultFor({ answer }) {
   return 'status' in answer ? String(answer.status) : answer.error.replace(/^lost$/, 'lost on the way');
 }
 
-/** Where the callback of a transfer stands. @type {ForTransfer<{ tone: Tone, text: string, dueMs?: number }>} */
+/** The state of the callback of a transfer. @type {ForTransfer<{ tone: Tone, text: string, dueMs?: number }>} */
 export function standing(transfer) {
   const { next, underWay, delivered, callbackUrl, finalDueMs } = transfer;
   if (finalDueMs !== undefined) return { tone: 'open', text: 'final', dueMs: finalDueMs };
@@ -43,7 +43,7 @@ export function standing(transfer) {
     : { tone: 'bad', text: `${before}gave up after attempt ${last.number}` };
 }
 
-/** «burst-1: 10 attempts, 1 answered 200, 9 answered 200 duplicate» @param {Attempt[]} attempts */
+/** "burst-1: 10 attempts, 1 answered 200, 9 answered 200 duplicate" @param {Attempt[]} attempts */
 export function sentenceOn(attempts) {
   const names = [...new Set(attempts.map(({ externalId }) => externalId))];
   if (names.length > 1) return `${names.length} transfers: ${attempts.length} attempts`;

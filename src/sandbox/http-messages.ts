@@ -28,7 +28,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-export interface ErrorReply {
+interface ErrorReply {
   readonly status: number;
   readonly message: string;
   readonly headers?: Readonly<Record<string, string>>;

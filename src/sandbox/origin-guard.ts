@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { isJson } from './wire.js';
+import { isJson } from './http-messages.js';
 
 /** Why a request is refused. */
-export interface Refusal {
+interface Refusal {
   readonly status: 403 | 415 | 421;
   readonly message: string;
 }

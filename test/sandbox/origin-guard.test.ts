@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { TransferSandbox } from 'transfer-callbacks/sandbox';
-import { refuseHost } from '../../src/sandbox/guard.js';
+import { refuseHost } from '../../src/sandbox/origin-guard.js';
 import { post } from '../support/post.js';
 import { overSocket, parseStatus } from '../support/sockets.js';
 import { get, readStream, startMerchant, startSandbox } from './support.js';

@@ -2,14 +2,14 @@ import { attemptsPerCallback, firstRetryMs } from '../core/service.js';
 import { attemptCallback, isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
 import type { SandboxClock } from './clock.js';
 import { explainAnswer, findReason } from './hints.js';
-import { limitPerOrigin } from './limit.js';
-import type { DeliveryConduct } from './scenarios.js';
+import { limitPerOrigin } from './limit-per-origin.js';
+import type { AnnouncementBehaviour } from './scenarios.js';
 
-/** One delivery attempt that has ended. */
+/** One attempt that has ended. */
 export interface SandboxAttempt {
   readonly transferId: string;
   readonly externalId: string;
-  /** Counted from 1 within one delivery of a callback: 1 to 4, unless the scenario sends more copies. */
+  /** Counted from 1 within one announcement of a callback: 1 to 4, unless the scenario sends more copies. */
   readonly number: number;
   /** When the schedule wants it, in milliseconds of Unix time by the sandbox's clock, like `data.timestamp`. */
   readonly plannedAtMs: number;
@@ -27,7 +27,7 @@ export interface SandboxAttempt {
   readonly reason: string | undefined;
   /** What the answer means and what to do about it, in a sentence for people. Its words may change. */
   readonly hint: string;
-  /** When the next attempt of the same delivery is planned; `undefined` if this was the last. */
+  /** When the next attempt of the same announcement is planned; `undefined` if this was the last. */
   readonly nextAtMs: number | undefined;
 }
 
@@ -37,22 +37,23 @@ export interface PlannedAttempt {
   readonly plannedAtMs: number;
 }
 
-/** What a delivery is waiting for: the end of so many attempts, or the time of the next one. */
-export type DeliveryState = { readonly underWay: number } | { readonly next: PlannedAttempt };
+/** What an announcement is waiting for: the end of so many attempts, or the time of the next one. */
+export type AnnouncementState = { readonly underWay: number } | { readonly next: PlannedAttempt };
 
-export interface Delivery {
+/** The series of attempts that makes one outcome known. */
+interface Announcement {
   readonly transferId: string;
   readonly externalId: string;
   readonly url: string;
   readonly body: string;
-  readonly conduct: DeliveryConduct;
-  /** Called whenever the state changes; with `undefined` when the delivery has ended. */
-  onState(state: DeliveryState | undefined): void;
+  readonly behaviour: AnnouncementBehaviour;
+  /** Called whenever the state changes; with `undefined` when the announcement has ended. */
+  onState(state: AnnouncementState | undefined): void;
   /** Called with the first attempt that was acknowledged, after it was recorded. */
   onAcknowledged(attempt: PlannedAttempt): void;
 }
 
-export interface DeliveryTerms {
+export interface AnnouncerParts {
   readonly clock: SandboxClock;
   /** How long one attempt waits for its response, in milliseconds of real time. */
   readonly timeoutMs: number;
@@ -64,71 +65,76 @@ export interface DeliveryTerms {
 type Sent = Pick<SandboxAttempt, 'sentAtMs' | 'durationMs' | 'body' | 'contentType' | 'answer'>;
 
 /** A guess: the backoff is documented to be exponential, but not its factor (service §8). */
-export const backoffFactor = 2;
+const backoffFactor = 2;
 
 /** At one origin. 8 000 concurrent sockets made most attempts fail; 100 are as fast as the merchant. */
-const attemptsAtOnce = 100;
+const concurrentAttempts = 100;
 
 /** Delivers callbacks as the service does (service §6), each with its own schedule. */
-export function callbackDeliverer(terms: DeliveryTerms) {
+export function callbackAnnouncer(parts: AnnouncerParts) {
   // By origin, so that a merchant that hangs delays only its own callbacks.
-  const limit = limitPerOrigin(attemptsAtOnce);
+  const limit = limitPerOrigin(concurrentAttempts);
 
   /** Makes the attempt at `index` of the schedule, in several copies if the scenario wants that, and plans the next. */
-  async function attempt(delivery: Delivery, index: number, plannedAtMs: number, before: boolean): Promise<void> {
-    const { transferId, externalId, url, conduct } = delivery;
-    const { copies = 1, repeated = false } = conduct;
+  async function attempt(
+    announcement: Announcement,
+    index: number,
+    plannedAtMs: number,
+    before: boolean,
+  ): Promise<void> {
+    const { transferId, externalId, url, behaviour } = announcement;
+    const { copies = 1, repeated = false } = behaviour;
     const sending = Array.from({ length: index === 0 ? copies : 1 }, () =>
-      limit(url, () => sendCopy(terms, delivery, index)),
+      limit(url, () => sendCopy(parts, announcement, index)),
     );
-    delivery.onState({ underWay: sending.length });
+    announcement.onState({ underWay: sending.length });
     const sent = await Promise.all(sending);
 
     const acknowledged = sent.findIndex(({ answer }) => isAcknowledgement(answer));
     const isLast = before || index + 1 === attemptsPerCallback || (acknowledged !== -1 && !repeated);
     const pauseMs = firstRetryMs * backoffFactor ** index;
-    const nextAtMs = isLast || terms.signal.aborted ? undefined : plannedAtMs + pauseMs;
+    const nextAtMs = isLast || parts.signal.aborted ? undefined : plannedAtMs + pauseMs;
     const number = index === 0 ? 1 : index + copies;
     sent.forEach((each, copy) => {
       const reason = findReason(each.answer);
       const hint = explainAnswer(each.answer, reason);
-      terms.record({ transferId, externalId, number: number + copy, plannedAtMs, ...each, reason, hint, nextAtMs });
+      parts.record({ transferId, externalId, number: number + copy, plannedAtMs, ...each, reason, hint, nextAtMs });
     });
-    if (acknowledged !== -1 && !before) delivery.onAcknowledged({ number: number + acknowledged, plannedAtMs });
-    delivery.onState(
+    if (acknowledged !== -1 && !before) announcement.onAcknowledged({ number: number + acknowledged, plannedAtMs });
+    announcement.onState(
       nextAtMs === undefined ? undefined : { next: { number: number + sent.length, plannedAtMs: nextAtMs } },
     );
     if (nextAtMs === undefined) return;
     // At a high speed an attempt is sent later than planned. Count from then: the pause must not become shorter.
     const lastSentAtMs = Math.max(...sent.map(({ sentAtMs }) => sentAtMs));
     const wasAcknowledged = acknowledged !== -1;
-    terms.clock.at(lastSentAtMs + pauseMs, () => attempt(delivery, index + 1, nextAtMs, wasAcknowledged));
+    parts.clock.at(lastSentAtMs + pauseMs, () => attempt(announcement, index + 1, nextAtMs, wasAcknowledged));
   }
 
   /**
    * Sends the same bytes on every attempt until the response is a 2xx or 4 attempts have been made: 0, 30, 90 and 210 s
    * after `plannedAtMs`. Resolves when the first attempt has ended; the clock makes the others. Never rejects.
    */
-  return function deliverCallback(delivery: Delivery, plannedAtMs: number): Promise<void> {
-    return attempt(delivery, 0, plannedAtMs, false);
+  return function announceCallback(announcement: Announcement, plannedAtMs: number): Promise<void> {
+    return attempt(announcement, 0, plannedAtMs, false);
   };
 }
 
 /** Sends one copy of the attempt at `index`, with the fault that the scenario wants. */
-async function sendCopy(terms: DeliveryTerms, { url, body, conduct }: Delivery, index: number): Promise<Sent> {
-  const sentAtMs = terms.clock.nowMs();
-  const fault = index === 0 ? conduct.firstAttempt : undefined;
+async function sendCopy(parts: AnnouncerParts, { url, body, behaviour }: Announcement, index: number): Promise<Sent> {
+  const sentAtMs = parts.clock.nowMs();
+  const fault = index === 0 ? behaviour.firstAttempt : undefined;
   const contentType = fault === 'text/plain' ? fault : 'application/json';
-  if (index < (conduct.lost ?? 0)) {
+  if (index < (behaviour.lost ?? 0)) {
     return { sentAtMs, durationMs: 0, body, contentType, answer: { error: 'lost' } };
   }
   const sentBody = fault === 'cut short' ? body.slice(0, body.length / 2) : body;
   const startedAt = performance.now();
   const answer = await attemptCallback(url, sentBody, {
-    timeoutMs: terms.timeoutMs,
-    headers: terms.headers,
-    signal: terms.signal,
-    pieces: conduct.pieces,
+    timeoutMs: parts.timeoutMs,
+    headers: parts.headers,
+    signal: parts.signal,
+    pieces: behaviour.pieces,
     dropAnswer: fault === 'answer dropped',
     contentType,
   });

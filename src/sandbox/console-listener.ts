@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { invalidArgument, wholeNumber } from '../core/checks.js';
 import { isLoopback } from '../delivery/address.js';
-import { refuseReader, refuseWriter } from './guard.js';
+import { refuseReader, refuseWriter } from './origin-guard.js';
 import type { ResolvedSandboxOptions } from './options.js';
 import { transferScenarios } from './scenarios.js';
 import type { ConsoleStream } from './stream.js';
 import type { SandboxTransfer } from './transfer.js';
-import { bodyLimitBytes, parseJson, readText, sendError } from './wire.js';
+import { bodyLimitBytes, parseJson, readText, sendError } from './http-messages.js';
 
 /** What the console needs of the sandbox. */
-export interface ConsoleTerms {
+interface ConsoleParts {
   readonly options: ResolvedSandboxOptions;
   readonly stream: ConsoleStream;
   /** Returns the newest transfers, in the order of creation, and how many there are in all. */
@@ -27,7 +27,7 @@ type Reply =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly message: string }
   | { readonly state: object };
 
-/** In the state that a stream begins with. A page with more rows helps nobody. */
+/** In the state that a stream begins with. A page with more rows would be slow to read. */
 const shownTransfers = 200;
 
 const contentTypes = {
@@ -50,14 +50,14 @@ const securityHeaders = {
 };
 
 /** Responds to every path of the console, which are those that `isConsolePath` names. Never rejects. */
-export function consoleListener(terms: ConsoleTerms) {
+export function consoleListener(parts: ConsoleParts) {
   return async function respondAsConsole(request: IncomingMessage, response: ServerResponse): Promise<void> {
     for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
     // The browser has hung up while it was sending, and reads no response.
-    const reply = await findReply(terms, request).catch((error: unknown) => ({ status: 500, message: String(error) }));
+    const reply = await findReply(parts, request).catch((error: unknown) => ({ status: 500, message: String(error) }));
     if ('state' in reply) {
       response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
-      terms.stream.add(response, reply.state);
+      parts.stream.add(response, reply.state);
     } else if ('message' in reply) {
       sendError(response, reply);
     } else {
@@ -72,16 +72,16 @@ export function isConsolePath({ method, url = '', headers: { accept = '' } }: In
   return method === 'GET' && url === '/' && accept.includes('text/html');
 }
 
-async function findReply(terms: ConsoleTerms, request: IncomingMessage): Promise<Reply> {
+async function findReply(parts: ConsoleParts, request: IncomingMessage): Promise<Reply> {
   const [path = ''] = String(request.url).split('?');
   if (!path.startsWith('/console/')) return { status: 302, headers: { Location: '/console/' } };
   const name = path.slice('/console/'.length);
-  if (isAction(name)) return act(terms, name, request);
+  if (isAction(name)) return act(parts, name, request);
   if (request.method !== 'GET') return { status: 405, message: 'This path is a GET.', headers: { Allow: 'GET' } };
-  return refuseReader(request) ?? (name === 'events' ? beginStream(terms) : readPageFile(name || 'index.html'));
+  return refuseReader(request) ?? (name === 'events' ? beginStream(parts) : readPageFile(name || 'index.html'));
 }
 
-function beginStream({ options, stream, list }: ConsoleTerms): Reply {
+function beginStream({ options, stream, list }: ConsoleParts): Reply {
   if (stream.isFull) return { status: 503, message: 'Too many pages of the console are open.' };
   return { state: { ...list(shownTransfers), settings: toSettings(options) } };
 }
@@ -119,16 +119,16 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Each takes what the method of the sandbox takes, and ends when that ends. */
 const actions = {
-  resend: (terms: ConsoleTerms, { id }: Fields) => terms.resend(requireText('id', id)),
-  contradict: (terms: ConsoleTerms, { id }: Fields) => terms.contradict(requireText('id', id)),
-  advance: (terms: ConsoleTerms, { ms }: Fields) => terms.advance(ms === undefined ? ms : wholeNumber('ms', ms, 0)),
+  resend: (parts: ConsoleParts, { id }: Fields) => parts.resend(requireText('id', id)),
+  contradict: (parts: ConsoleParts, { id }: Fields) => parts.contradict(requireText('id', id)),
+  advance: (parts: ConsoleParts, { ms }: Fields) => parts.advance(ms === undefined ? ms : wholeNumber('ms', ms, 0)),
 };
 
 function isAction(name: string): name is keyof typeof actions {
   return Object.hasOwn(actions, name);
 }
 
-async function act(terms: ConsoleTerms, name: keyof typeof actions, request: IncomingMessage): Promise<Reply> {
+async function act(parts: ConsoleParts, name: keyof typeof actions, request: IncomingMessage): Promise<Reply> {
   if (request.method !== 'POST') return { status: 405, message: 'This path is a POST.', headers: { Allow: 'POST' } };
   const refusal = refuseWriter(request);
   if (refusal !== undefined) return refusal;
@@ -137,7 +137,7 @@ async function act(terms: ConsoleTerms, name: keyof typeof actions, request: Inc
   const fields = parseJson(text);
   if (typeof fields !== 'object' || fields === null) return { status: 400, message: 'The body is no JSON object.' };
   try {
-    await actions[name](terms, fields as Fields);
+    await actions[name](parts, fields as Fields);
     return { status: 204 };
   } catch (error) {
     return { status: 409, message: (error as Error).message };

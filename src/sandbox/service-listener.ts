@@ -1,20 +1,11 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Result } from './transfers.js';
-import { bodyLimitBytes, isJson, parseJson, readText, sendError } from './wire.js';
-
-/** The credentials of a merchant (service §5). */
-export interface SandboxKey {
-  readonly apiKey: string;
-  readonly apiSecret: string;
-}
+import { bodyLimitBytes, isJson, parseJson, readText, sendError } from './http-messages.js';
 
 /** One valid key, and one known key for each reason of refusal (service §5.4). */
-export interface SandboxKeys {
-  readonly valid: SandboxKey;
-  readonly expired: SandboxKey;
-  readonly revoked: SandboxKey;
-  readonly merchantInactive: SandboxKey;
-}
+export type SandboxKeys = Readonly<
+  Record<'valid' | 'expired' | 'revoked' | 'merchantInactive', { readonly apiKey: string; readonly apiSecret: string }>
+>;
 
 /** The methods of `SandboxTransfers` that the listener calls. */
 export interface Transfers {
@@ -65,8 +56,7 @@ async function findResult(keys: SandboxKeys, transfers: Transfers, request: Inco
 function findRefusal(keys: SandboxKeys, { headers }: IncomingMessage): Result | undefined {
   const { 'x-api-key': apiKey, 'x-api-secret': apiSecret } = headers;
   if (apiKey === undefined) return { status: 404, message: 'x-api-key is missing' };
-  const known = Object.values(keys) as SandboxKey[];
-  const key = known.find((each) => each.apiKey === apiKey);
+  const key = Object.values(keys).find((each) => each.apiKey === apiKey);
   if (key === undefined) return { status: 400, message: 'x-api-key is invalid' };
   if (apiSecret === undefined) return { status: 400, message: 'x-api-secret is missing' };
   if (apiSecret !== key.apiSecret) return { status: 400, message: 'x-api-secret does not match the key' };
