@@ -34,7 +34,7 @@ export async function confirmCallback<C extends CallbackShape>(
   });
   const abortable = { id: delivery.id, abort, finish: () => undefined };
   const timer = deadlines.set(() => {
-    abort(new TransferCallbackError('CONFIRM_TIMEOUT', `\`confirm\` did not settle within ${deadlines.ms} ms.`));
+    abort(new TransferCallbackError('CONFIRM_TIMEOUT', `\`confirm\` did not finish within ${deadlines.ms} ms.`));
   });
   inFlight.add(abortable);
   try {

@@ -16,11 +16,11 @@ export type TransferCallbackErrorCode =
   | 'STORE_NOT_PRIMARY'
   /** The store does not implement `read` or `forget`, which are optional. */
   | 'STORE_UNSUPPORTED'
-  /** The handler did not settle within `handlerTimeoutMs`. */
+  /** The handler did not finish within `handlerTimeoutMs`. */
   | 'HANDLER_TIMEOUT'
-  /** A verifier did not settle within `verifyTimeoutMs`. */
+  /** A verifier did not finish within `verifyTimeoutMs`. */
   | 'VERIFY_TIMEOUT'
-  /** `confirm` did not settle within `confirmTimeoutMs`. */
+  /** `confirm` did not finish within `confirmTimeoutMs`. */
   | 'CONFIRM_TIMEOUT'
   /** `confirm` returned something other than the callback with the same id, event and facts. */
   | 'UNCONFIRMED'

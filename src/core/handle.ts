@@ -20,7 +20,7 @@ type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
 
 /**
  * Runs the handler under its lease, and settles or releases the lease afterwards. On timeout it resolves with
- * `timed_out`, and holds the lease until the handler settles; then it reports the second ending. Never rejects.
+ * `timed_out`, and holds the lease until the handler finishes; then it reports the second ending. Never rejects.
  */
 export function handleCallback<C extends CallbackShape, Tx>(
   callback: C,
@@ -36,7 +36,7 @@ export function handleCallback<C extends CallbackShape, Tx>(
       end = (ending) => {
         report({ ...delivery.toOutcome(ending), late: true }, options);
       };
-      const message = `The handler did not settle within ${options.handlerTimeoutMs} ms.`;
+      const message = `The handler did not finish within ${options.handlerTimeoutMs} ms.`;
       const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
       resolve({ outcome: 'timed_out', error });
       lease.abort(error);

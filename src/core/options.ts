@@ -83,7 +83,7 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
    */
   retentionMs?: number | undefined;
   /**
-   * Called once per delivery, with its outcome, and again, with `late`, if its handler settles after `timed_out`. Not
+   * Called once per delivery, with its outcome, and again, with `late`, if its handler finishes after `timed_out`. Not
    * awaited. An error that it throws is logged.
    */
   onOutcome?: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
@@ -118,7 +118,7 @@ export type ResolvedTimes = Readonly<typeof receiverDefaults>;
 /** How many times a lease is renewed within `leaseMs`. */
 export const renewalsPerLease = 3;
 
-/** For how many times `handlerTimeoutMs` a lease is renewed while its handler has not settled. */
+/** For how many times `handlerTimeoutMs` a lease is renewed while its handler has not finished. */
 export const deadlinesHeld = 6;
 
 /** A shorter retention would forget a callback before the service's last attempt, and run the handler again. */

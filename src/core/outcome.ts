@@ -17,7 +17,7 @@ export type Ending =
   | { outcome: 'retry_later'; retryAfterMs: number; error: unknown }
   /** The handler threw. */
   | { outcome: 'handler_failed'; error: unknown }
-  /** The handler did not settle within `handlerTimeoutMs`. It may still succeed; then the next attempt gets a 2xx. */
+  /** The handler did not finish within `handlerTimeoutMs`. It may still succeed; then the next attempt gets a 2xx. */
   | { outcome: 'timed_out'; error: unknown }
   /** No claim could be made and the handler was not run; or a transactional store could not commit. */
   | { outcome: 'store_unavailable'; error: unknown }
@@ -68,7 +68,7 @@ interface Measured {
   source: string;
   /** The time from the call of `receive` to this outcome, in milliseconds. */
   durationMs: number;
-  /** Set on the second outcome of a delivery: its handler has settled after the delivery was reported `timed_out`. */
+  /** Set on the second outcome of a delivery: its handler has finished after the delivery was reported `timed_out`. */
   late?: true;
 }
 

@@ -18,7 +18,7 @@ const lines: Record<OutcomeName, LogLine> = {
   unconfirmed: ['error', 'A transfer callback could not be confirmed.'],
   retry_later: ['warn', 'The handler of a transfer callback asked to be called again later.'],
   handler_failed: ['error', 'The handler of a transfer callback failed.'],
-  timed_out: ['error', 'The handler of a transfer callback did not settle in time.'],
+  timed_out: ['error', 'The handler of a transfer callback did not finish in time.'],
   store_unavailable: ['error', 'A transfer callback was not acknowledged because the store failed.'],
   closing: ['warn', 'A transfer callback came while the receiver was closing.'],
 };

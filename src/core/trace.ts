@@ -48,9 +48,9 @@ type Channel<Context extends object> = TracingChannel<unknown, Context>;
 export const receiveChannel: Channel<ReceiveTrace> = tracingChannel('transfer-callbacks:receive');
 /** Each call of the store. */
 export const storeChannel: Channel<StoreTrace> = tracingChannel('transfer-callbacks:store');
-/** `confirm`, until it settles, even after its deadline. */
+/** `confirm`, until it finishes, even after its deadline. */
 export const confirmChannel: Channel<ConfirmTrace> = tracingChannel('transfer-callbacks:confirm');
-/** `onSuccess` or `onFailed`, until it settles, even after its deadline. */
+/** `onSuccess` or `onFailed`, until it finishes, even after its deadline. */
 export const handleChannel: Channel<HandleTrace> = tracingChannel('transfer-callbacks:handle');
 
 /** Calls `confirm`, and publishes when it begins and ends. */

@@ -57,7 +57,7 @@ describe('deadlines', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('a renewal that is refused after the handler has settled reports no lost lease', async () => {
+  test('a renewal that is refused after the handler has finished reports no lost lease', async () => {
     const work = later();
     const answer = later<boolean>();
     const logger = recordingLogger();

@@ -59,7 +59,7 @@ describe('a delivery', () => {
 });
 
 describe('verify', () => {
-  test('a verifier that never settles ends as unauthorized 50 ms after verifyTimeoutMs', async () => {
+  test('a verifier that never finishes ends as unauthorized 50 ms after verifyTimeoutMs', async () => {
     const delivery = receiverOf({ verifyTimeoutMs: 700 }).receive(transferSucceeded(), { verify: never });
     await vi.advanceTimersByTimeAsync(750);
     expect(await delivery).toMatchObject({

@@ -1,0 +1,191 @@
+import { once } from 'node:events';
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { httpServers, type Middleware } from '../support/http-servers.js';
+import { errorBody, post } from '../support/post.js';
+import { witness } from '../support/witness.js';
+import { gate, json, manyScripts, start } from './support.js';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { readBody } from '../../src/http/body.js';
+import { chunk, head, overSocket } from '../support/sockets.js';
+
+interface Body {
+  body?: unknown;
+}
+
+describe.each(httpServers)('on $name', (server) => {
+  describe('a stream that was read before and not left in request.body', () => {
+    const cause =
+      'Another middleware has read the body and left it neither in request.body nor in request.rawBody: ' +
+      'mount the router before that middleware.';
+    type Raw = IncomingMessage & Body & { rawBody?: unknown };
+    const leaving =
+      (rawBodyOf: (bytes: Buffer) => unknown, body?: unknown): Middleware =>
+      async (request: Raw, _response, next) => {
+        request.rawBody = rawBodyOf(Buffer.concat((await request.toArray()) as Buffer[]));
+        if (body !== undefined) request.body = body;
+        next();
+      };
+    const readers: [string, Middleware][] = [
+      [
+        'by listening',
+        async (request, _response, next) => {
+          await once(request.resume(), 'end');
+          next();
+        },
+      ],
+      [
+        'by iterating',
+        async (request, _response, next) => {
+          await request.toArray();
+          next();
+        },
+      ],
+      [
+        'by its first piece only',
+        async (request, _response, next) => {
+          await once(request, 'data');
+          request.pause();
+          next();
+        },
+      ],
+      ['into a rawBody that is a list', leaving((bytes) => [bytes], null)],
+      ['into a rawBody that is an object', leaving(() => ({}))],
+      ['into a rawBody that is empty', leaving(() => null)],
+    ];
+    test.each(readers)(
+      'a body that was read %s is a fault of the app: 500, and the log names the cause',
+      async (_how, reader) => {
+        const { options, handled, logged } = witness();
+        const { url, passedOn } = await start(server, options, { before: [reader] });
+        const answer = await post(url, transferSucceeded());
+        expect([answer.status, answer.body]).toEqual([500, errorBody(500, 'The callback could not be read.')]);
+        expect(handled).toEqual([]);
+        expect(passedOn).toEqual([]);
+        expect(logged).toMatchObject([
+          {
+            details: {
+              outcome: 'invalid',
+              issues: [{ path: [], message: cause }],
+              err: { code: 'BODY_CONSUMED', message: cause },
+            },
+          },
+        ]);
+      },
+    );
+
+    test.each([
+      ['bytes', leaving((bytes) => bytes)],
+      ['bytes of no Buffer', leaving((bytes) => new Uint8Array(bytes))],
+      ['text', leaving((bytes) => bytes.toString())],
+      ['bytes, beside the empty body of a parser that has parsed nothing', leaving((bytes) => bytes, {})],
+    ])('a body that was left in request.rawBody as %s is read there', async (_what, reader) => {
+      const { options, handled } = witness();
+      const { url } = await start(server, options, { before: [reader] });
+      const callback = manyScripts();
+      expect((await post(url, callback)).status).toBe(200);
+      expect(handled).toEqual([callback]);
+      expect((await post(url, '{')).body).toBe(errorBody(400, 'The body is not JSON.'));
+      expect((await post(url, Uint8Array.of(0x22, 0xff, 0x22))).status).toBe(400);
+    });
+
+    test('a request.body that was parsed comes before request.rawBody', async () => {
+      const { options, handled } = witness();
+      const callback = transferSucceeded();
+      const { url } = await start(server, options, { before: [leaving(() => 'not JSON', callback)] });
+      expect((await post(url, {})).status).toBe(200);
+      expect(handled).toEqual([callback]);
+    });
+  });
+});
+
+describe('readBody', () => {
+  test.each([
+    ['while the body comes', () => Promise.resolve()],
+    ['before it is read', (closed: Promise<unknown>) => closed],
+  ])('readBody resolves with undefined if the client has disconnected %s', async (_when, moment) => {
+    const read = gate();
+    let body: unknown = 'none yet';
+    const server = createServer((request) => {
+      const closed = new Promise((resolve) => request.once('close', resolve).once('error', resolve));
+      client.destroy();
+      void moment(closed)
+        .then(() => readBody(request, 1_000))
+        .then((found) => {
+          body = found;
+          read.open();
+        });
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const client = httpRequest({ port: (server.address() as AddressInfo).port, method: 'POST', headers: json });
+    client.on('error', () => undefined).write('{');
+    await read.opened;
+    expect(body).toBeUndefined();
+  });
+
+  test('an error of a request that another host has made does not end the process', async () => {
+    // Node's own requests keep an error to themselves while nobody listens; those of test tools and shims do not.
+    const request = new Readable({ read: () => undefined });
+    const body = readBody(Object.assign(request, { headers: { 'content-type': 'application/json' } }) as never, 1_000);
+    request.destroy(new Error('gone'));
+    expect(await body).toBeUndefined();
+  });
+});
+
+describe.each(httpServers)('on $name', (server) => {
+  describe('a body that ends before its end', () => {
+    const whole = JSON.stringify(transferFailed());
+    const framings: [string, (url: string) => Buffer][] = [
+      [
+        'with a Content-Length',
+        (url) => Buffer.from(head(url, { ...json, 'Content-Length': whole.length }) + whole.slice(0, -1)),
+      ],
+      [
+        'in chunks, all but the last one',
+        (url) => Buffer.concat([Buffer.from(head(url, { ...json, 'Transfer-Encoding': 'chunked' })), chunk(whole)]),
+      ],
+    ];
+    const moments: [string, (closed: Promise<unknown>) => Promise<unknown>][] = [
+      ['while it is read', () => Promise.resolve()],
+      ['before the package sees it', (closed) => closed],
+    ];
+
+    describe.each(framings)('%s', (_how, beginning) => {
+      test.each(moments)('a body that breaks off %s runs nothing, and the server goes on', async (_when, moment) => {
+        const { options, handled, logged } = witness();
+        let arrived = 0;
+        let closed: Promise<unknown> | undefined;
+        const { url, passedOn } = await start(server, options, {
+          before: [
+            async (request, _response, next) => {
+              if (request.headers['x-broken'] === undefined) {
+                next();
+                return;
+              }
+              closed = new Promise((resolve) => request.once('close', resolve).once('error', resolve));
+              arrived += 1;
+              await moment(closed);
+              next();
+            },
+          ],
+        });
+        const answer = await overSocket(url, async (socket) => {
+          socket.write(beginning(url).toString().replace('Connection: close', 'X-Broken: yes'));
+          await vi.waitFor(() => {
+            expect(arrived).toBe(1);
+          });
+          socket.destroy();
+        });
+        await closed;
+        expect(answer).toBe('');
+        expect((await post(url, whole)).body).toBe('{"outcome":"processed"}');
+        expect(handled).toHaveLength(1);
+        expect(logged).toEqual([]);
+        expect(passedOn).toEqual([]);
+      });
+    });
+  });
+});
