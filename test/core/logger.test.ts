@@ -160,7 +160,7 @@ describe('a log line', () => {
   test('a line that must be written is refused without a logger, and the error names the option', async () => {
     await expect(toLogger(false).warnOrReject({}, 'A settled transfer callback is forgotten.')).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
-      message: 'Expected `logger` to be set: this must be logged, got false.',
+      message: 'Expected `logger` to be a logger, because `forget` must leave a trace, got false.',
     });
   });
 });
