@@ -3,10 +3,11 @@ import { transferCallbackSchema, type CallbackShape, type TransferCallback } fro
 import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { toPrintable } from '../core/printable.js';
 import { reconciliation, toCallback } from './callback.js';
-import type { Transaction, TransferClient } from './client.js';
+import type { TransferClient } from './client.js';
 import { Slots } from './concurrency.js';
 import { deadlineSignal, withDeadline } from './deadline.js';
 import { TransferClientError } from './errors.js';
+import type { Transaction } from './get-transaction.js';
 
 /** Options of `confirmWith`. */
 export interface ConfirmOptions<C extends CallbackShape = TransferCallback> {

@@ -4,8 +4,9 @@ import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.j
 import { TransferCallbackError } from '../core/errors.js';
 import { receiverDefaults } from '../core/options.js';
 import type { CallbackStore, StoreRecord } from '../core/store.js';
-import type { Transaction, TransferClient } from './client.js';
+import type { TransferClient } from './client.js';
 import { deadlineSignal, withDeadline } from './deadline.js';
+import type { Transaction } from './get-transaction.js';
 import { lookUpTransfer } from './lookup.js';
 import { advise } from './advice.js';
 import { toVerdict, type FateVerdict, type RecordReading, type ServiceReading } from './verdict.js';

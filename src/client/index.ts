@@ -1,19 +1,13 @@
-export {
-  transferClient,
-  type CreateOptions,
-  type QueryOptions,
-  type Transaction,
-  type TransferClient,
-  type TransferClientOptions,
-  type TransferRequest,
-} from './client.js';
+export { transferClient, type TransferClient, type TransferClientOptions } from './client.js';
 export { confirmWith, type ConfirmOptions } from './confirm.js';
+export type { CreateOptions, TransferRequest } from './create-transfer.js';
 export {
   TransferClientError,
   type AuthenticationFault,
   type ServiceErrorBody,
   type TransferClientErrorCode,
 } from './errors.js';
+export type { QueryOptions, Transaction } from './get-transaction.js';
 export { transferFate, type FateOptions, type InspectingReceiver, type TransferFate } from './fate.js';
 export { ReconciliationError, type PassOptions, type PassReport, type Stopped } from './pass-options.js';
 export { readTransfers, type ReadingReport, type ReadOptions, type TransferReading } from './read.js';

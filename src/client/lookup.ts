@@ -1,6 +1,7 @@
 import { toCallback, type AnnouncedTransaction } from './callback.js';
-import type { Transaction, TransferClient } from './client.js';
+import type { TransferClient } from './client.js';
 import { TransferClientError } from './errors.js';
+import type { Transaction } from './get-transaction.js';
 
 /** What the service responds for one transfer. */
 export type Lookup =

@@ -132,6 +132,17 @@ function describeSilence(error: unknown, timeoutMs: number): string {
   return `: ${code?.startsWith('ERR_SSL') === true ? code : message.replace(/\.$/, '')}`;
 }
 
+/** Throws INVALID_ID for an id that a URL could read as several segments or as a way up, as `encodeURIComponent('..')`. */
+export function toPathSegment(id: unknown): string {
+  if (typeof id === 'string' && id.length <= 255 && /^(?!\.{1,2}$)[^/\\?#%\p{Cc}\p{Cf}\p{Cs}]+$/u.test(id)) {
+    return encodeURIComponent(id);
+  }
+  throw new TransferClientError(
+    'INVALID_ID',
+    'An id is 1 to 255 characters, not `.` or `..`, and has no slash, backslash, ?, #, % or control character.',
+  );
+}
+
 /** `undefined` for text that is not JSON. */
 export function parseJson(text: string): unknown {
   try {

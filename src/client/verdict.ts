@@ -1,7 +1,7 @@
 import { parseFingerprint, type TransferCallbackFacts } from '../core/facts.js';
 import type { StoreRecord } from '../core/store.js';
 import type { AnnouncedTransaction } from './callback.js';
-import type { Transaction } from './client.js';
+import type { Transaction } from './get-transaction.js';
 import type { TransferClientError } from './errors.js';
 
 /** What the service responds for a transfer. */
