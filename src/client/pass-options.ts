@@ -11,8 +11,6 @@ export type Stopped =
   | 'closing'
   /** `signal` aborted. */
   | 'aborted'
-  /** `deadlineMs` had passed. */
-  | 'deadline'
   /** `limit` was reached. */
   | 'limit'
   /** `pending` or `onProgress` threw. */
@@ -27,9 +25,10 @@ export interface PassOptions {
   queriesPerSecond?: number | undefined;
   /** How many transfers are taken at most. Default all. */
   limit?: number | undefined;
-  /** Ends the pass after this time, in milliseconds, as `signal` does. Default none. */
-  deadlineMs?: number | undefined;
-  /** Ends the pass: no more transfers are read, those being read stay pending, and running handlers finish. */
+  /**
+   * Ends the pass: no more transfers are read, those being read stay pending, and running handlers finish. Pass
+   * `AbortSignal.timeout(ms)` to end it after a time.
+   */
   signal?: AbortSignal | undefined;
 }
 
@@ -67,14 +66,14 @@ export class ReconciliationError<Report = unknown> extends Error {
   }
 }
 
-export const passOptionNames = ['client', 'concurrency', 'queriesPerSecond', 'limit', 'deadlineMs', 'signal'];
+export const passOptionNames = ['client', 'concurrency', 'queriesPerSecond', 'limit', 'signal'];
 
 /** Throws INVALID_ARGUMENT. */
-export function checkPassOptions({ client, concurrency, queriesPerSecond, limit, deadlineMs }: PassOptions): void {
+export function checkPassOptions({ client, concurrency, queriesPerSecond, limit }: PassOptions): void {
   if (typeof (client as Partial<typeof client> | undefined)?.getTransaction !== 'function') {
     throw invalidArgument('client', 'made by transferClient()', client);
   }
-  for (const [name, value] of Object.entries({ concurrency, queriesPerSecond, limit, deadlineMs })) {
+  for (const [name, value] of Object.entries({ concurrency, queriesPerSecond, limit })) {
     if (value !== undefined) wholeNumber(name, value, 1);
   }
 }

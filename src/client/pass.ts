@@ -39,14 +39,10 @@ export class Pass<Item> {
     source: AsyncIterable<Item> | Iterable<Item>,
     handle: (item: Item) => Promise<'read' | 'unread'>,
   ): Promise<void> {
-    const { signal, deadlineMs } = this.#options;
+    const { signal } = this.#options;
     const abort = (): void => {
       this.stop('aborted');
     };
-    const expire = (): void => {
-      this.stop('deadline');
-    };
-    const timer = deadlineMs === undefined ? undefined : setTimeout(expire, deadlineMs);
     signal?.addEventListener('abort', abort);
     if (signal?.aborted) abort();
     let isComplete = false;
@@ -59,7 +55,6 @@ export class Pass<Item> {
       this.#fail('PENDING_FAILED', error);
     }
     await Promise.all(this.#underWay);
-    clearTimeout(timer);
     signal?.removeEventListener('abort', abort);
 
     isComplete &&= this.#firstUnread === undefined && this.#fault === undefined;

@@ -14,16 +14,16 @@ describe('the limits of a pass', () => {
     expect(await reconcileTransfers({ ...options, pending: [] })).toMatchObject({ stopped: undefined });
   });
 
-  test('`deadlineMs` ends it: what is being read stays pending, and a handler that runs comes to its end', async () => {
+  test('a signal that times out ends it: what is being read stays pending, and a handler that runs finishes', async () => {
     const { client } = await startQueries((id) => (id === 'tr-1' ? () => undefined : final(id)));
     const report = await reconcileTransfers({
       client,
       receiver: receiverOf({ onSuccess: () => pause(3_000) }),
       pending: transfers(20),
       concurrency: 2,
-      deadlineMs: 2_500,
+      signal: AbortSignal.timeout(2_500),
     });
-    expect(report).toMatchObject({ stopped: 'deadline', processed: 1, pending: 1, cursor: { id: 'tr-0' } });
+    expect(report).toMatchObject({ stopped: 'aborted', processed: 1, pending: 1, cursor: { id: 'tr-0' } });
   });
 
   test('`queriesPerSecond` spaces the queries, and young transfers do not wait', async () => {

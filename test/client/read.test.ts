@@ -51,11 +51,11 @@ test.each<[object, string]>([
   [{ ids: 5 }, 'Expected `ids` to be an iterable or an async iterable, got 5.'],
   [{ onProgress: undefined }, 'Expected `onProgress` to be a function, got undefined.'],
   [{ limit: 0 }, 'Expected `limit` to be a whole number from 1 to 2147483647, got 0.'],
-  [{ deadlineMs: '5' }, 'Expected `deadlineMs` to be a whole number from 1 to 2147483647, got "5".'],
+  [{ limit: '5' }, 'Expected `limit` to be a whole number from 1 to 2147483647, got "5".'],
   [{ queriesPerSecond: 0.5 }, 'Expected `queriesPerSecond` to be a whole number from 1 to 2147483647, got 0.5.'],
   [
     { receiver: {} },
-    'Unknown option `receiver`; known are client, concurrency, queriesPerSecond, limit, deadlineMs, signal, ids, onProgress.',
+    'Unknown option `receiver`; known are client, concurrency, queriesPerSecond, limit, signal, ids, onProgress.',
   ],
 ])('refuses the options %j', async (changes, message) => {
   const client = { getTransaction: () => Promise.reject(new Error('not asked')) };

@@ -103,7 +103,7 @@ describe('reconcileTransfers', () => {
     [{ minAgeMs: -1 }, 'Expected `minAgeMs` to be a whole number from 0 to 9007199254740991, got -1.'],
     [
       { minAge: 1 },
-      'Unknown option `minAge`; known are client, concurrency, queriesPerSecond, limit, deadlineMs, signal, receiver, pending, minAgeMs, onProgress.',
+      'Unknown option `minAge`; known are client, concurrency, queriesPerSecond, limit, signal, receiver, pending, minAgeMs, onProgress.',
     ],
   ])('refuses the options %j', async (changes, message) => {
     const options = { client, receiver, pending: [], ...changes } as ReconcileOptions<TransferCallback, undefined>;
