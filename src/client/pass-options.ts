@@ -19,7 +19,7 @@ export type Stopped =
 /** Options of a pass over many transfers. */
 export interface PassOptions {
   client: Pick<TransferClient, 'getTransaction'>;
-  /** How many transfers are processed at the same time. Default 4. */
+  /** How many transfers are processed at the same time. Default 4, at most 10 000. */
   concurrency?: number | undefined;
   /** How many queries may begin per second. Default unlimited. The client's own retries are not counted. */
   queriesPerSecond?: number | undefined;
@@ -73,9 +73,10 @@ export function checkPassOptions({ client, concurrency, queriesPerSecond, limit 
   if (typeof (client as Partial<typeof client> | undefined)?.getTransaction !== 'function') {
     throw invalidArgument('client', 'made by transferClient()', client);
   }
-  for (const [name, value] of Object.entries({ concurrency, queriesPerSecond, limit })) {
-    if (value !== undefined) wholeNumber(name, value, 1);
-  }
+  // Each of them is a worker, which takes memory whether it has a transfer or not.
+  if (concurrency !== undefined) wholeNumber('concurrency', concurrency, 1, 10_000);
+  if (queriesPerSecond !== undefined) wholeNumber('queriesPerSecond', queriesPerSecond, 1);
+  if (limit !== undefined) wholeNumber('limit', limit, 1);
 }
 
 /** Throws INVALID_ARGUMENT. */

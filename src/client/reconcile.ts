@@ -52,9 +52,9 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
 
   const tally = new Tally();
   const { report } = tally;
-  const pass = new Pass<PendingTransfer>(options, report);
+  const pass = new Pass(pending, options, report);
   try {
-    await pass.run(pending, async (transfer) => {
+    await pass.run(async (transfer) => {
       const reconciled = await reconcileTransfer(transfer, { pass, receiver, minAgeMs });
       tally.add(reconciled, findCreationMs(transfer));
       await onProgress?.(reconciled, report);
