@@ -73,7 +73,7 @@ module.exports = {
       ['node:diagnostics_channel', core, ownRoom],
       'metrics knows core, and takes a metrics library by its methods.',
     ),
-    wall(['src/delivery/**'], ['node:(?:https?|net)', core, ownRoom], 'delivery knows core and Node.'),
+    wall(['src/delivery/**'], ['node:(?:https?|net|timers/promises)', core, ownRoom], 'delivery knows core and Node.'),
     wall(
       ['src/sandbox/**'],
       ['node:(?:http|net|events|fs/promises)', core, delivery, ownRoom],

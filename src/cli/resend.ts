@@ -1,7 +1,7 @@
 import type { ServiceReading, TransferFate } from '../client/index.js';
 import { receiverDefaults } from '../core/options.js';
-import { attemptCallback, isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
-import { explainAnswer, findReason } from '../sandbox/hints.js';
+import { attemptCallback, findReason, isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
+import { explainAnswer } from '../sandbox/hints.js';
 import { appHelp, appOptions, environmentHelp, findApp, requireClient } from './app.js';
 import type { App } from './environment.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from './arguments.js';

@@ -1,7 +1,8 @@
 import type { z } from 'zod/v4';
+import { parseJson } from '../core/json.js';
 import { toPrintable } from '../core/printable.js';
 import { TransferClientError } from './errors.js';
-import { parseJson, requireSuccess, sendOnce, toPathSegment, type ServiceAccess } from './request.js';
+import { requireSuccess, sendOnce, toPathSegment, type ServiceAccess } from './request.js';
 
 /** The body of a creation. Only `callbackUrl` is documented (service §2.2); all fields are sent unchanged. */
 export interface TransferRequest {

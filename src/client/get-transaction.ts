@@ -1,5 +1,6 @@
+import { parseJson } from '../core/json.js';
 import { TransferClientError } from './errors.js';
-import { parseJson, requireSuccess, sendWithRetries, toPathSegment, type ServiceAccess } from './request.js';
+import { requireSuccess, sendWithRetries, toPathSegment, type ServiceAccess } from './request.js';
 
 /** A transaction as it was read. Final with `status` SUCCESS or FAILED; other statuses are not documented (service §3). */
 export interface Transaction {

@@ -1,3 +1,4 @@
+import { messageOf } from '../core/printable.js';
 import { toCallback, type AnnouncedTransaction } from './callback.js';
 import type { TransferClient } from './client.js';
 import { TransferClientError } from './errors.js';
@@ -46,8 +47,4 @@ function toClientError(thrown: unknown): TransferClientError {
 /** By name: the class may be loaded twice. */
 function isClientError(thrown: unknown): thrown is TransferClientError {
   return thrown instanceof Error && thrown.name === 'TransferClientError';
-}
-
-export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
 }

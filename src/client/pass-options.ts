@@ -1,6 +1,6 @@
 import { invalidArgument, wholeNumber } from '../core/checks.js';
+import { messageOf } from '../core/printable.js';
 import type { TransferClient } from './client.js';
-import { messageOf } from './lookup.js';
 import type { Trouble } from './pace.js';
 
 /** Why a pass ended before its last transfer. */

@@ -1,9 +1,9 @@
 import type { CallbackShape } from '../core/callback.js';
 import type { TransferCallbackOutcome } from '../core/outcome.js';
+import { messageOf } from '../core/printable.js';
 import type { TransferCallbackReceiver } from '../core/receiver.js';
 import { reconciliation, type AnnouncedTransaction } from './callback.js';
 import { TransferClientError } from './errors.js';
-import { messageOf } from './lookup.js';
 import type { Pass } from './pass.js';
 import { describeUnhandled, type PendingTransfer, type Reconciled } from './report.js';
 

@@ -1,6 +1,6 @@
 import type { Issue, OutcomeName, TransferCallbackOutcome } from '../core/outcome.js';
+import { messageOf } from '../core/printable.js';
 import { TransferClientError } from './errors.js';
-import { messageOf } from './lookup.js';
 import { emptyPassReport, type PassReport } from './pass-options.js';
 
 /** A transfer that is still open in your own books. */

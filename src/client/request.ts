@@ -1,3 +1,4 @@
+import { parseJson } from '../core/json.js';
 import { toPrintable } from '../core/printable.js';
 import { deadlineSignal, pauseUnlessAborted, withDeadline } from './deadline.js';
 import { TransferClientError, type ServiceErrorBody, type TransferClientErrorCode } from './errors.js';
@@ -141,15 +142,6 @@ export function toPathSegment(id: unknown): string {
     'INVALID_ID',
     'An id is 1 to 255 characters, not `.` or `..`, and has no slash, backslash, ?, #, % or control character.',
   );
-}
-
-/** `undefined` for text that is not JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function readBounded({ body }: Response): Promise<string | undefined> {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { parseJson } from '../core/json.js';
 import type { Result } from './transfers.js';
-import { bodyLimitBytes, isJson, parseJson, readText, sendError } from './wire.js';
+import { bodyLimitBytes, isJson, readText, sendError } from './wire.js';
 
 /** The credentials of a merchant (service §5). */
 export interface SandboxKey {
