@@ -8,9 +8,14 @@ export {
   type TransferClientErrorCode,
 } from './errors.js';
 export type { QueryOptions, Transaction } from './get-transaction.js';
-export { transferFate, type FateOptions, type InspectingReceiver, type TransferFate } from './fate.js';
+export {
+  inspectTransfer,
+  type InspectOptions,
+  type InspectingReceiver,
+  type TransferInspection,
+} from './inspect-transfer.js';
 export { ReconciliationError, type PassOptions, type PassReport, type Stopped } from './pass-options.js';
 export { readTransfers, type ReadingReport, type ReadOptions, type TransferReading } from './read.js';
 export { reconcileTransfers, type ReconciledMessage, type ReconcileOptions } from './reconcile.js';
-export type { NotHandled, PendingTransfer, Reconciled, ReconciliationReport } from './report.js';
-export type { FateVerdict, RecordReading, ServiceReading } from './verdict.js';
+export type { NotHandled, PendingTransfer, Reconciled, ReconciliationReport } from './tally.js';
+export type { TransferVerdict, RecordReading, ServiceReading } from './verdict.js';

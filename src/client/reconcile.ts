@@ -5,7 +5,7 @@ import type { TransferCallbackReceiver } from '../core/receiver.js';
 import { checkPassOptions, passOptionNames, requireIterable, type PassOptions } from './pass-options.js';
 import { Pass } from './pass.js';
 import { findCreationMs, reconcileTransfer } from './reconcile-transfer.js';
-import { Tally, type PendingTransfer, type Reconciled, type ReconciliationReport } from './report.js';
+import { Tally, type PendingTransfer, type Reconciled, type ReconciliationReport } from './tally.js';
 
 /** Options of `reconcileTransfers`. */
 export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptions {
@@ -55,7 +55,7 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
   const pass = new Pass(pending, options, report);
   try {
     await pass.run(async (transfer) => {
-      const reconciled = await reconcileTransfer(transfer, { pass, receiver, minAgeMs });
+      const reconciled = await reconcileTransfer(transfer, minAgeMs, pass, receiver);
       tally.add(reconciled, findCreationMs(transfer));
       await onProgress?.(reconciled, report);
       return reconciled.result === 'pending' && reconciled.reason === 'not_read' ? 'unread' : 'read';

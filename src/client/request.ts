@@ -19,7 +19,7 @@ interface RequestContent extends Omit<RequestInit, 'headers'> {
 }
 
 /** The result of a request: a response, or the error that prevented one. */
-export type RequestResult =
+type RequestResult =
   | {
       responded: true;
       status: number;

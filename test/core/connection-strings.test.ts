@@ -19,7 +19,7 @@ import {
   readTransfers,
   reconcileTransfers,
   transferClient,
-  transferFate,
+  inspectTransfer,
 } from 'transfer-callbacks/client';
 import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
 import { transferSandbox } from 'transfer-callbacks/sandbox';
@@ -74,7 +74,7 @@ const functions: [name: string, call: (...given: never[]) => unknown, args: unkn
   ['confirmWith', confirmWith, [client, {}], 'concurrency timeoutMs schema'],
   ['reconcileTransfers', reconcileTransfers, [{ client, receiver: receiverOf(), pending: [] }], pass],
   ['readTransfers', readTransfers, [{ client, ids: [], onProgress: fitting() }], `${pass} ids`],
-  ['transferFate', transferFate, [{ id: 'a', store: { read: () => ({ state: 'free' }) } }], names],
+  ['inspectTransfer', inspectTransfer, [{ id: 'a', store: { read: () => ({ state: 'free' }) } }], names],
   ['prometheusMetrics', prometheusMetrics, [{}], 'Counter Gauge Histogram registers'],
   ['openTelemetryMetrics', openTelemetryMetrics, [{}], 'createCounter'],
   ['transferSandbox', async (...given) => (await transferSandbox(...given)).close(), [{}], sandbox],
