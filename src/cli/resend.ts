@@ -12,9 +12,8 @@ import { describePayout } from './transfer.js';
 export const help = `Usage: transfer-callbacks resend <id or externalId> --to-env NAME [options]
 
 Reads a transfer from the service, and sends its callback to your endpoint once,
-as the service would. There it meets your verifier, your schema and the record
-of what was handled, so that a callback that was handled before is not handled
-again. It does not pass an ipAllowList.
+as the service would. Your verifier, your schema and the record apply as usual,
+so a callback that was handled is not handled again. An ipAllowList refuses it.
 
 ${endpointHelp}
   --timeout MS               How long to wait for the response (default 10000)

@@ -19,12 +19,12 @@ export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptio
   onProgress?: ((reconciled: Reconciled, report: Readonly<ReconciliationReport>) => unknown) | undefined;
 }
 
-/** What the diagnostics channel `transfer-callbacks:reconciled` publishes when a pass has ended, in whatever way. Frozen. */
+/** What the diagnostics channel `transfer-callbacks:reconciled` publishes at the end of each pass, successful or not. Frozen. */
 export interface ReconciledMessage {
   /** What `reconcileTransfers` resolves with, or the report of the `ReconciliationError` that it rejects with. */
   readonly report: Readonly<ReconciliationReport>;
   readonly durationMs: number;
-  /** When the oldest transfer was created that the pass took and left open; `undefined` if there is none. */
+  /** The creation time of the oldest transfer that the pass left open; `undefined` if there is none. */
   readonly oldestOpenAt: Date | undefined;
 }
 

@@ -92,8 +92,8 @@ export async function sendWithRetries(
 }
 
 /**
- * Statuses that refuse the request without acting on it. 400 and 404 are documented (service §5.4), the others mean it in
- * HTTP. Not 408, 409 or 499: those may follow an action.
+ * Statuses that refuse the request without acting on it. 400 and 404 are documented (service §5.4); the others have that
+ * meaning in HTTP. Not 408, 409 or 499: those may follow an action.
  */
 const refusals = new Set([400, 401, 403, 404, 405, 413, 415, 421, 422, 429, 431]);
 
@@ -119,7 +119,7 @@ export function requireSuccess(
   if (status >= 200 && status < 300) return result;
   const body = parseErrorBody(text, access.secrets);
   const details = { status, body, retryAfterMs };
-  const said = body === undefined ? `${status}` : `${status}, «${toPrintable(body.message)}»`;
+  const said = body === undefined ? `${status}` : `${status}, "${toPrintable(body.message)}"`;
   if (refusals.has(status)) {
     throw new TransferClientError('REFUSED', `The service at ${origin} refused: ${said}.`, details);
   }
@@ -157,7 +157,7 @@ async function readBounded({ body }: Response): Promise<string | undefined> {
   return text + decoder.decode();
 }
 
-/** Whether a retry may help. 429 is not documented (service §8), but means so in HTTP. */
+/** Whether a retry may help. 429 is not documented (service §8), but in HTTP it means "try later". */
 function isTransient(result: RequestResult): boolean {
   return !result.responded || result.status >= 500 || result.status === 429;
 }

@@ -63,7 +63,7 @@ export class Tally {
   };
   #oldestOpenMs = Infinity;
 
-  /** When the oldest transfer was created that is neither `processed` nor `duplicate`. */
+  /** The creation time of the oldest transfer that is neither `processed` nor `duplicate`. */
   get oldestOpenAt(): Date | undefined {
     return this.#oldestOpenMs === Infinity ? undefined : new Date(this.#oldestOpenMs);
   }

@@ -62,7 +62,7 @@ describe('createTransfer', () => {
       status,
       authenticationFaults,
       body: { error: true, statusCode: status, message: 'No.', data: null },
-      message: `The service at ${new URL(baseUrl).origin} refused: ${status}, «No.».`,
+      message: `The service at ${new URL(baseUrl).origin} refused: ${status}, "No.".`,
     });
     expect(received).toHaveLength(1);
   });
