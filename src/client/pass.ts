@@ -102,8 +102,8 @@ export class Pass<Item> {
   }
 
   /**
-   * Takes the next item, and waits until the service may be queried for it. One worker after another: two that waited
-   * together would query together.
+   * Takes the next item, and waits until the service may be queried for it. One worker after another: the iterator is
+   * asked for one item at a time, and only one item waits.
    */
   #take(): Promise<Taken<Item> | undefined> {
     this.#turn = this.#turn.then(() => this.#takeNext());

@@ -116,18 +116,28 @@ test('a memory store is read in its own process', async () => {
   expect((await inspectWith({}, { state: 'free' }, { store })).verdict).toBe('handled');
 });
 
-test.each<[object, string]>([
-  [{ id: '' }, 'Expected `id` to be the id or externalId of a transfer, got "".'],
-  [{ client: undefined, store: undefined }, 'Expected `client` to be given, or `store` or `receiver`, got undefined.'],
-  [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
-  [{ store: { claim: () => undefined } }, 'Expected `store` to be a store that has `read`, got an object.'],
-  [{ receiver: {} }, 'Expected `store` to be left out beside `receiver`, which has it, got an object.'],
-  [{ store: undefined, receiver: {} }, 'Expected `receiver` to be made by transferCallbackReceiver(), got an object.'],
-  [{ storeTimeoutMs: 0 }, 'Expected `storeTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
-  [{ pending: [] }, 'Unknown option `pending`; known are id, client, store, receiver, storeTimeoutMs, schema, signal.'],
-])('the options %j are refused', async (changes, message) => {
-  await expect(inspectWith({}, { state: 'free' }, changes)).rejects.toMatchObject({
-    code: 'INVALID_ARGUMENT',
-    message,
-  });
+test('options of inspectTransfer that do not fit are refused, and the error names them', async () => {
+  const cases: [changes: object, message: string][] = [
+    [{ id: '' }, 'Expected `id` to be the id or externalId of a transfer, got "".'],
+    [
+      { client: undefined, store: undefined },
+      'Expected `client` to be given, or `store` or `receiver`, got undefined.',
+    ],
+    [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
+    [{ store: { claim: () => undefined } }, 'Expected `store` to be a store that has `read`, got an object.'],
+    [{ receiver: {} }, 'Expected `store` to be left out beside `receiver`, which has it, got an object.'],
+    [
+      { store: undefined, receiver: {} },
+      'Expected `receiver` to be made by transferCallbackReceiver(), got an object.',
+    ],
+    [{ storeTimeoutMs: 0 }, 'Expected `storeTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
+    [
+      { pending: [] },
+      'Unknown option `pending`; known are id, client, store, receiver, storeTimeoutMs, schema, signal.',
+    ],
+  ];
+  for (const [changes, message] of cases) {
+    const refused = expect(inspectWith({}, { state: 'free' }, changes), message).rejects;
+    await refused.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+  }
 });

@@ -93,42 +93,49 @@ describe('reconcileTransfers', () => {
 
   const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
   const receiver: TransferCallbackReceiver = receiverOf();
-  test.each<[object, string]>([
-    [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
-    [{ receiver: undefined }, 'Expected `receiver` to be made by transferCallbackReceiver(), got undefined.'],
-    [{ pending: 5 }, 'Expected `pending` to be an iterable or an async iterable, got 5.'],
-    [{ pending: null }, 'Expected `pending` to be an iterable or an async iterable, got null.'],
-    [{ pending: {} }, 'Expected `pending` to be an iterable or an async iterable, got an object.'],
-    [{ concurrency: 0 }, 'Expected `concurrency` to be a whole number from 1 to 10000, got 0.'],
-    [{ concurrency: 10_001 }, 'Expected `concurrency` to be a whole number from 1 to 10000, got 10001.'],
-    [{ minAgeMs: -1 }, 'Expected `minAgeMs` to be a whole number from 0 to 9007199254740991, got -1.'],
-    [
-      { minAge: 1 },
-      'Unknown option `minAge`; known are client, concurrency, queriesPerSecond, limit, signal, receiver, pending, minAgeMs, onProgress.',
-    ],
-  ])('refuses the options %j', async (changes, message) => {
-    const options = { client, receiver, pending: [], ...changes } as ReconcileOptions<TransferCallback, undefined>;
-    await expect(reconcileTransfers(options)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+  test('options that do not fit are refused, and the error names them', async () => {
+    const cases: [changes: object, message: string][] = [
+      [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
+      [{ receiver: undefined }, 'Expected `receiver` to be made by transferCallbackReceiver(), got undefined.'],
+      [{ pending: 5 }, 'Expected `pending` to be an iterable or an async iterable, got 5.'],
+      [{ pending: null }, 'Expected `pending` to be an iterable or an async iterable, got null.'],
+      [{ pending: {} }, 'Expected `pending` to be an iterable or an async iterable, got an object.'],
+      [{ concurrency: 0 }, 'Expected `concurrency` to be a whole number from 1 to 10000, got 0.'],
+      [{ concurrency: 10_001 }, 'Expected `concurrency` to be a whole number from 1 to 10000, got 10001.'],
+      [{ minAgeMs: -1 }, 'Expected `minAgeMs` to be a whole number from 0 to 9007199254740991, got -1.'],
+      [
+        { minAge: 1 },
+        'Unknown option `minAge`; known are client, concurrency, queriesPerSecond, limit, signal, receiver, pending, minAgeMs, onProgress.',
+      ],
+    ];
+    for (const [changes, message] of cases) {
+      const options = { client, receiver, pending: [], ...changes } as ReconcileOptions<TransferCallback, undefined>;
+      await expect(reconcileTransfers(options), message).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+    }
   });
 });
 
 describe('a transfer of a pass', () => {
   const invalidArgument = 'INVALID_ARGUMENT';
-  test.each<[string, unknown, string]>([
-    ['its id climbs out of the path', old('../keys'), 'INVALID_ID'],
-    ['its id is a number', { ...old('5'), id: 5 }, 'INVALID_ID'],
-    ['its age is not known', { id: 'a', createdAt: new Date('soon') }, invalidArgument],
-    ['it is no transfer', null, invalidArgument],
-    ['it is undefined', undefined, invalidArgument],
-    ['it was created in the future', { id: 'a', createdAt: Date.now() + 2 * 86_400_000 }, invalidArgument],
-    ['it was created in microseconds', { id: 'a', createdAt: Date.now() * 1_000 }, invalidArgument],
-    ['it was created at no time', { id: 'a', createdAt: null }, invalidArgument],
-  ])('one that is bad, because %s, fails alone', async (_title, bad, code) => {
-    const success = transferSucceeded();
-    const { client } = await startKnowing({ ...success.data });
-    const pending = [bad as PendingTransfer, ...oneOf(success)];
-    const done = await reconcileTransfers({ client, receiver: receiverOf(), pending });
-    expect(done).toMatchObject({ processed: 1, failed: 1, problems: [{ result: 'failed', error: { code } }] });
+  test('a transfer of `pending` that is not one fails alone', async () => {
+    const cases: [why: string, bad: unknown, code: string][] = [
+      ['its id climbs out of the path', old('../keys'), 'INVALID_ID'],
+      ['its id is a number', { ...old('5'), id: 5 }, 'INVALID_ID'],
+      ['its age is not known', { id: 'a', createdAt: new Date('soon') }, invalidArgument],
+      ['it is no transfer', null, invalidArgument],
+      ['it is undefined', undefined, invalidArgument],
+      ['it was created in the future', { id: 'a', createdAt: Date.now() + 2 * 86_400_000 }, invalidArgument],
+      ['it was created in microseconds', { id: 'a', createdAt: Date.now() * 1_000 }, invalidArgument],
+      ['it was created at no time', { id: 'a', createdAt: null }, invalidArgument],
+    ];
+    for (const [why, bad, code] of cases) {
+      const success = transferSucceeded();
+      const { client } = await startKnowing({ ...success.data });
+      const pending = [bad as PendingTransfer, ...oneOf(success)];
+      const done = await reconcileTransfers({ client, receiver: receiverOf(), pending });
+      const expected = { processed: 1, failed: 1, problems: [{ result: 'failed', error: { code } }] };
+      expect(done, why).toMatchObject(expected);
+    }
   });
 
   test.each<[string, Partial<Parameters<typeof receiverOf>[0]>, object]>([
