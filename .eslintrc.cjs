@@ -73,7 +73,7 @@ module.exports = {
       ['node:diagnostics_channel', core, ownRoom],
       'metrics knows core, and takes a metrics library by its methods.',
     ),
-    wall(['src/delivery/**'], ['node:(?:https?|net)', core, ownRoom], 'delivery knows core and Node.'),
+    wall(['src/delivery/**'], ['node:(?:https?|net|timers/promises)', core, ownRoom], 'delivery knows core and Node.'),
     wall(
       ['src/sandbox/**'],
       ['node:(?:http|net|events|fs/promises)', core, delivery, ownRoom],
@@ -88,7 +88,7 @@ module.exports = {
       ['src/cli/**'],
       [
         'node:(?:util|module|events|fs|path|url|http|net|os|child_process)',
-        String.raw`\.\./(?:client/index|core/(?:checks|options|printable)|http/verify|node|stores/(?:redis|postgres))\.js`,
+        String.raw`\.\./(?:client/index|core/(?:checks|options|text)|http/verify|node|stores/(?:redis|postgres))\.js`,
         sandbox,
         delivery,
         ownRoom,

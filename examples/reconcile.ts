@@ -29,7 +29,6 @@ async function reconcile(signal?: AbortSignal): Promise<void> {
     client,
     receiver,
     pending: openPayouts(),
-    deadlineMs: 240_000, // The pass must end before cron starts the next one.
     signal,
   });
   console.log(`Reconciled: ${JSON.stringify({ processed, duplicate, pending, unknown, failed })}`);

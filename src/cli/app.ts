@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { TransferClient } from '../client/index.js';
+import { inspectTransfer, type TransferClient, type TransferInspection } from '../client/index.js';
 import { text, UsageError } from './arguments.js';
-import { findInEnvironment, type App } from './environment.js';
+import { findInEnvironment, storeTimeoutMs, type App } from './environment.js';
 import { messageOf } from './terminal.js';
 
 /** The option of every command that uses the app. */
@@ -36,6 +36,24 @@ export function requireClient({ client }: App): TransferClient {
     'Expected TRANSFER_SERVICE_URL, TRANSFER_API_KEY and TRANSFER_API_SECRET in the environment, or a client in ' +
       'transfer-callbacks.config.js.',
   );
+}
+
+/** How long the service may take before a line says that it is waited for, in milliseconds. */
+const patienceMs = 3_000;
+
+/** Reads what became of a transfer, at the service and in the store of the app. */
+export async function inspectWithApp(
+  id: string,
+  { client, receiver, store, serviceName }: App,
+): Promise<TransferInspection> {
+  const notice = setTimeout(() => {
+    process.stderr.write(`Still waiting for ${serviceName ?? 'the service'}, which is asked up to 3 times.\n`);
+  }, patienceMs);
+  try {
+    return await inspectTransfer({ id, client, receiver, store, storeTimeoutMs });
+  } finally {
+    clearTimeout(notice);
+  }
 }
 
 async function loadApp(file: string): Promise<App> {

@@ -6,7 +6,7 @@ import { memoryStore, transferCallbackListener } from '../node.js';
 import { transferSandbox, type SandboxAttempt } from '../sandbox/index.js';
 import { allowPositionals, flag, parseArguments, randomSeed, text, toNumber } from './arguments.js';
 import { openInBrowser } from './browser.js';
-import { attemptRows } from './rows.js';
+import { attemptRows } from './attempt-rows.js';
 import { paint, print } from './terminal.js';
 
 export const help = `Usage: transfer-callbacks demo [options]

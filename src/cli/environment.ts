@@ -123,7 +123,7 @@ function openRedis(url: URL): FoundStore {
   return lazyStore(`Redis at ${url.host}`, async () => {
     const client = makeRedis(url);
     let reason: unknown;
-    // `connect` of ioredis rejects with «Connection is closed», and does not reject for a database that does not exist:
+    // `connect` of ioredis rejects with "Connection is closed", and does not reject for a database that does not exist:
     // the listener gets the reason.
     client.on('error', (error) => {
       reason ??= error;

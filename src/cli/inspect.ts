@@ -1,9 +1,8 @@
-import type { FateVerdict, TransferFate } from '../client/index.js';
-import { appHelp, appOptions, environmentHelp, findApp } from './app.js';
+import type { TransferVerdict, TransferInspection } from '../client/index.js';
+import { appHelp, appOptions, environmentHelp, findApp, inspectWithApp } from './app.js';
 import type { App } from './environment.js';
 import { allowPositionals, exampleFile, flag, parseArguments, readIds, UsageError } from './arguments.js';
-import { describeUnread, fateLine, fateReport } from './fate-report.js';
-import { readFate } from './fate.js';
+import { describeUnread, inspectionLine, inspectionReport } from './inspection-report.js';
 import { jsonLine, print } from './terminal.js';
 import { toShown } from './transfer.js';
 
@@ -31,7 +30,7 @@ transfers the first of 1, 3 and 0 counts that one of them has.
 `;
 
 /** A verdict as an exit code: 0 nothing to do, 1 look into it, 3 nothing can be concluded. */
-const exitCodes: Readonly<Record<FateVerdict, number>> = {
+const exitCodes: Readonly<Record<TransferVerdict, number>> = {
   open: 0,
   in_progress: 0,
   handled: 0,
@@ -60,30 +59,30 @@ export async function run(args: readonly string[]): Promise<number> {
   }
   const isJson = values.json === true;
   if (id === undefined) return inspectAll(await readIds(), app, isJson);
-  const fate = await readFate(id, app);
-  print(isJson ? jsonLine(toJson(fate, app)) : fateReport(fate, app, values.config));
-  return exitCodes[fate.verdict];
+  const inspection = await inspectWithApp(id, app);
+  print(isJson ? jsonLine(toJson(inspection, app)) : inspectionReport(inspection, app, values.config));
+  return exitCodes[inspection.verdict];
 }
 
 async function inspectAll(ids: readonly string[], app: App, isJson: boolean): Promise<number> {
   const codes = new Set<number>();
   let undecided = 0;
   for (const id of ids) {
-    const fate = await readFate(id, app);
-    print(isJson ? jsonLine(toJson(fate, app)) : fateLine(fate));
-    codes.add(exitCodes[fate.verdict]);
-    undecided = fate.verdict === 'undecided' ? undecided + 1 : 0;
+    const inspection = await inspectWithApp(id, app);
+    print(isJson ? jsonLine(toJson(inspection, app)) : inspectionLine(inspection));
+    codes.add(exitCodes[inspection.verdict]);
+    undecided = inspection.verdict === 'undecided' ? undecided + 1 : 0;
     if (undecided === mostUndecided) {
-      process.stderr.write(`Stopped after ${id}: ${fate.meaning} ${fate.advice}\n`);
+      process.stderr.write(`Stopped after ${id}: ${inspection.meaning} ${inspection.advice}\n`);
       break;
     }
   }
   return [1, 3, 0].find((code) => codes.has(code)) ?? 0;
 }
 
-function toJson({ service, record, ...fate }: TransferFate, app: App): object {
+function toJson({ service, record, ...inspection }: TransferInspection, app: App): object {
   return {
-    ...fate,
+    ...inspection,
     service:
       'transaction' in service
         ? { ...service, transaction: toShown(service.transaction) }

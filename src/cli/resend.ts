@@ -1,21 +1,19 @@
-import type { ServiceReading, TransferFate } from '../client/index.js';
+import type { ServiceReading, TransferInspection } from '../client/index.js';
 import { receiverDefaults } from '../core/options.js';
-import { attemptCallback, isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
-import { explainAnswer, findReason } from '../sandbox/hints.js';
-import { appHelp, appOptions, environmentHelp, findApp, requireClient } from './app.js';
+import { attemptCallback, findReason, isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
+import { explainAnswer } from '../sandbox/hints.js';
+import { appHelp, appOptions, environmentHelp, findApp, inspectWithApp, requireClient } from './app.js';
 import type { App } from './environment.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from './arguments.js';
-import { endpointHelp, endpointOptions, toEndpoint } from './endpoint.js';
-import { readFate } from './fate.js';
+import { endpointHelp, endpointOptions, toEndpoint } from './endpoint-options.js';
 import { fit, jsonLine, paint, print, printable, width, wrap } from './terminal.js';
 import { describePayout } from './transfer.js';
 
 export const help = `Usage: transfer-callbacks resend <id or externalId> --to-env NAME [options]
 
 Reads a transfer from the service, and sends its callback to your endpoint once,
-as the service would. There it meets your verifier, your schema and the record
-of what was handled, so that a callback that was handled before is not handled
-again. It does not pass an ipAllowList.
+as the service would. Your verifier, your schema and the record apply as usual,
+so a callback that was handled is not handled again. An ipAllowList refuses it.
 
 ${endpointHelp}
   --timeout MS               How long to wait for the response (default 10000)
@@ -55,16 +53,16 @@ export async function run(args: readonly string[]): Promise<number> {
 
   const app = await findApp(values.config);
   requireClient(app);
-  const fate = await readFate(
+  const inspection = await inspectWithApp(
     id,
     app.receiver === undefined && app.store === undefined ? { ...app, store: noStore } : app,
   );
-  const refusal = findRefusal(fate, anyway);
+  const refusal = findRefusal(inspection, anyway);
   if (refusal !== undefined) {
     print(json ? jsonLine({ type: 'resend', sent: false, because: refusal }) : `${refusalText(refusal)}\n`);
-    return fate.service.state === 'unread' ? 3 : 1;
+    return inspection.service.state === 'unread' ? 3 : 1;
   }
-  const { event, transaction } = fate.service as FinalReading;
+  const { event, transaction } = inspection.service as FinalReading;
   const body = JSON.stringify({ event, data: transaction });
   const startedAt = performance.now();
   const answer = await attemptCallback(urlFor(transaction.externalId), body, { headers, timeoutMs });
@@ -76,7 +74,7 @@ export async function run(args: readonly string[]): Promise<number> {
       jsonLine({ type: 'resend', sent: true, id: transferId, externalId, event, acknowledged, durationMs, ...answer }),
     );
   } else {
-    print(report(fate.service as FinalReading, answer, durationMs));
+    print(report(inspection.service as FinalReading, answer, durationMs));
   }
   return acknowledged ? 0 : 1;
 }
@@ -88,7 +86,7 @@ const noStore: NonNullable<App['store']> = {
 };
 
 /** Why the callback is not sent; `undefined` if it is. */
-function findRefusal({ service, verdict, meaning, advice }: TransferFate, anyway: boolean): string | undefined {
+function findRefusal({ service, verdict, meaning, advice }: TransferInspection, anyway: boolean): string | undefined {
   switch (service.state) {
     case 'unread':
       return `${String(service.error?.message)} ${advice}`;

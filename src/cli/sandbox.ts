@@ -12,8 +12,8 @@ import {
   UsageError,
 } from './arguments.js';
 import { openInBrowser } from './browser.js';
-import { attemptRows } from './rows.js';
-import { securedHelp, securedOptions, toCallbackOptions, unauthorizedHint } from './secured.js';
+import { attemptRows } from './attempt-rows.js';
+import { callbackHelp, callbackOptions, toCallbackOptions, unauthorizedHint } from './endpoint-options.js';
 import { jsonLine, paint, print } from './terminal.js';
 
 export const help = `Usage: transfer-callbacks sandbox [options]
@@ -23,7 +23,7 @@ its response, until Ctrl+C.
 
   --callback-url URL         Where callbacks go for transfers created without a
                              callbackUrl
-${securedHelp}
+${callbackHelp}
   --host ADDRESS             Where to listen (default 127.0.0.1; 0.0.0.0 lets
                              other machines in, for example out of a container)
   --port N                   The port to listen on (default: any free port)
@@ -48,7 +48,7 @@ ${scenarioList}
 `;
 
 const options = {
-  ...securedOptions,
+  ...callbackOptions,
   'callback-url': text,
   host: text,
   port: text,

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 
 /** Shows the characters of a text from elsewhere that would rewrite the line. */
-export { escapeUnprintable as printable } from '../core/printable.js';
+export { escapeUnprintable as printable, messageOf } from '../core/text.js';
 
 /** Prints to standard output. */
 export function print(output: string): void {
@@ -74,10 +74,4 @@ function breakWord(text: string, columns: number): string[] {
     taken += more;
   }
   return [...pieces, piece];
-}
-
-/** The message of what was thrown. An error of several addresses has a code and no message. */
-export function messageOf(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return String(thrown);
-  return thrown.message || String((thrown as NodeJS.ErrnoException).code);
 }

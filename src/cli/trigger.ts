@@ -11,10 +11,10 @@ import {
   toScenario,
   UsageError,
 } from './arguments.js';
-import { attemptRows } from './rows.js';
-import { securedHelp, securedOptions, toCallbackOptions, toHint } from './secured.js';
+import { attemptRows } from './attempt-rows.js';
+import { callbackHelp, callbackOptions, toCallbackOptions, toHint } from './endpoint-options.js';
 import { jsonLine, paint, print } from './terminal.js';
-import { judgeAttempts } from './verdict.js';
+import { judgeAttempts } from './judge-attempts.js';
 
 export const help = `Usage: transfer-callbacks trigger <scenario> --to URL [options]
 
@@ -24,7 +24,7 @@ endpoint responded as it should in this scenario, 1 if not, 2 if the arguments
 are wrong.
 
   --to URL                   The callback endpoint
-${securedHelp}
+${callbackHelp}
   --amount N                 The amount of the transfer
   --external-id ID           Its externalId (default: made up from the seed)
   --speed N                  How many times as fast as real time (default 1000)
@@ -36,7 +36,7 @@ ${scenarioList}
 `;
 
 const options = {
-  ...securedOptions,
+  ...callbackOptions,
   to: text,
   amount: text,
   'external-id': text,

@@ -2,7 +2,7 @@ import type { StoreRecord } from '../core/store.js';
 import type { TransferClientError } from './errors.js';
 import {
   findDoubt,
-  type FateVerdict,
+  type TransferVerdict,
   type FinalReading,
   type NoRecord,
   type RecordReading,
@@ -10,13 +10,13 @@ import {
 } from './verdict.js';
 
 /** What a verdict means and what to do, each in one or two sentences. */
-export interface Advice {
+interface Advice {
   meaning: string;
   advice: string;
 }
 
 /** Returns what a verdict means and what to do next. */
-export function advise(verdict: FateVerdict, service: ServiceReading, record: RecordReading): Advice {
+export function advise(verdict: TransferVerdict, service: ServiceReading, record: RecordReading): Advice {
   if (verdict === 'undecided') return adviseUndecided(service, record);
   if (verdict === 'in_progress') return adviseInProgress(record as Extract<StoreRecord, { state: 'claimed' }>);
   if (verdict !== 'missed_or_forgotten') return advices[verdict];
@@ -29,7 +29,7 @@ const compareBooks =
   'would run again.';
 
 const advices: Readonly<
-  Record<Exclude<FateVerdict, 'in_progress' | 'missed_or_forgotten' | 'undecided'>, Readonly<Advice>>
+  Record<Exclude<TransferVerdict, 'in_progress' | 'missed_or_forgotten' | 'undecided'>, Readonly<Advice>>
 > = {
   open: {
     meaning: 'The service has not finished this transfer.',

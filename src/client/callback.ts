@@ -1,4 +1,4 @@
-import type { Transaction } from './client.js';
+import type { Transaction } from './get-transaction.js';
 
 /** The source under which reconciliation hands transfers to the receiver. */
 export const reconciliation = 'reconciliation';

@@ -1,7 +1,6 @@
-import type { z } from 'zod/v4';
 import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
-import { createTransfer } from './create-transfer.js';
-import { findTransaction, getTransaction } from './get-transaction.js';
+import { createTransfer, type CreateOptions, type TransferRequest } from './create-transfer.js';
+import { findTransaction, getTransaction, type QueryOptions, type Transaction } from './get-transaction.js';
 
 /** Options of `transferClient`. */
 export interface TransferClientOptions {
@@ -20,35 +19,6 @@ export interface TransferClientOptions {
    * looks under `data` and at the top for an object with the documented `id`, `externalId` and `status`.
    */
   readTransaction?: ((body: unknown) => Transaction | undefined) | undefined;
-}
-
-/** The body of a creation. Only `callbackUrl` is documented (service §2.2); all fields are sent unchanged. */
-export interface TransferRequest {
-  callbackUrl: string;
-  /** Your own id of the transfer. Rejected with INVALID_ID if it is a string that `getTransaction` would reject. */
-  externalId?: unknown;
-  [field: string]: unknown;
-}
-
-/** A transaction as it was read. Final with `status` SUCCESS or FAILED; other statuses are not documented (service §3). */
-export interface Transaction {
-  id: string;
-  externalId: string;
-  status: string;
-  [field: string]: unknown;
-}
-
-/** Options of `createTransfer`. */
-export interface CreateOptions<T> {
-  /** Checks and types the response. Without it the response is returned as parsed. */
-  schema?: z.ZodType<T> | undefined;
-  /** Once the request has been sent, an abort rejects with OUTCOME_UNKNOWN. */
-  signal?: AbortSignal | undefined;
-}
-
-/** Options of `getTransaction`. */
-export interface QueryOptions {
-  signal?: AbortSignal | undefined;
 }
 
 /**

@@ -1,12 +1,13 @@
 import type { z } from 'zod/v4';
 import { transferCallbackSchema, type CallbackShape, type TransferCallback } from '../core/callback.js';
 import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../core/checks.js';
-import { toPrintable } from '../core/printable.js';
+import { toPrintable } from '../core/text.js';
+import { Slots } from '../core/slots.js';
 import { reconciliation, toCallback } from './callback.js';
-import type { Transaction, TransferClient } from './client.js';
-import { Slots } from './concurrency.js';
+import type { TransferClient } from './client.js';
 import { deadlineSignal, withDeadline } from './deadline.js';
 import { TransferClientError } from './errors.js';
+import type { Transaction } from './get-transaction.js';
 
 /** Options of `confirmWith`. */
 export interface ConfirmOptions<C extends CallbackShape = TransferCallback> {
@@ -35,7 +36,7 @@ const idsRemembered = 5_000;
  * Under a flood of forged callbacks, `concurrency` transfers are read at the same time, `4 * concurrency` callbacks wait,
  * and all others are rejected immediately with BUSY. A callback whose transfer was not read for that reason goes first
  * when it comes again to this process, which remembers the last 5 000 to 10 000 such ids: the service repeats real
- * callbacks, and new forged ones cannot overtake them. A query that is no longer waited for keeps its place until it ends,
+ * callbacks, and new forged ones cannot overtake them. A query that nobody waits for keeps its slot until it ends, for
  * at most `timeoutMs` more, because the service may still work on it.
  */
 export function confirmWith<C extends CallbackShape = TransferCallback>(

@@ -1,8 +1,24 @@
-import { toPrintable } from '../core/printable.js';
-import type { CreateOptions } from './client.js';
+import type { z } from 'zod/v4';
+import { parseJson } from '../core/text.js';
+import { toPrintable } from '../core/text.js';
 import { TransferClientError } from './errors.js';
-import { toPathSegment } from './get-transaction.js';
-import { parseJson, requireSuccess, sendOnce, type ServiceAccess } from './request.js';
+import { requireSuccess, sendOnce, toPathSegment, type ServiceAccess } from './request.js';
+
+/** The body of a creation. Only `callbackUrl` is documented (service §2.2); all fields are sent unchanged. */
+export interface TransferRequest {
+  callbackUrl: string;
+  /** Your own id of the transfer. Rejected with INVALID_ID if it is a string that `getTransaction` would reject. */
+  externalId?: unknown;
+  [field: string]: unknown;
+}
+
+/** Options of `createTransfer`. */
+export interface CreateOptions<T> {
+  /** Checks and types the response. Without it the response is returned as parsed. */
+  schema?: z.ZodType<T> | undefined;
+  /** Once the request has been sent, an abort rejects with OUTCOME_UNKNOWN. */
+  signal?: AbortSignal | undefined;
+}
 
 export async function createTransfer<T>(
   access: ServiceAccess,

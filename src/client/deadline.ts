@@ -1,4 +1,4 @@
-export interface Deadline {
+interface Deadline {
   readonly signal: AbortSignal;
   /** Must be called when the signal is no longer needed. */
   readonly clear: () => void;

@@ -1,10 +1,23 @@
-import type { QueryOptions, Transaction, TransferClientOptions } from './client.js';
+import { parseJson } from '../core/text.js';
 import { TransferClientError } from './errors.js';
-import { parseJson, requireSuccess, sendWithRetries, type ServiceAccess } from './request.js';
+import { requireSuccess, sendWithRetries, toPathSegment, type ServiceAccess } from './request.js';
+
+/** A transaction as it was read. Final with `status` SUCCESS or FAILED; other statuses are not documented (service §3). */
+export interface Transaction {
+  id: string;
+  externalId: string;
+  status: string;
+  [field: string]: unknown;
+}
+
+/** Options of `getTransaction`. */
+export interface QueryOptions {
+  signal?: AbortSignal | undefined;
+}
 
 export async function getTransaction(
   access: ServiceAccess,
-  readTransaction: NonNullable<TransferClientOptions['readTransaction']>,
+  readTransaction: (body: unknown) => Transaction | undefined,
   idOrExternalId: string,
   options?: QueryOptions,
 ): Promise<Transaction> {
@@ -28,17 +41,6 @@ export async function getTransaction(
   throw unreadable(
     'No transaction with id, externalId and status was found in the response, under `data` or at the top. ' +
       'Use `readTransaction` to find it.',
-  );
-}
-
-/** Throws INVALID_ID for an id that a URL could read as several segments or as a way up, as `encodeURIComponent('..')`. */
-export function toPathSegment(id: unknown): string {
-  if (typeof id === 'string' && id.length <= 255 && /^(?!\.{1,2}$)[^/\\?#%\p{Cc}\p{Cf}\p{Cs}]+$/u.test(id)) {
-    return encodeURIComponent(id);
-  }
-  throw new TransferClientError(
-    'INVALID_ID',
-    'An id is 1 to 255 characters, not `.` or `..`, and has no slash, backslash, ?, #, % or control character.',
   );
 }
 

@@ -1,22 +1,21 @@
-export {
-  transferClient,
-  type CreateOptions,
-  type QueryOptions,
-  type Transaction,
-  type TransferClient,
-  type TransferClientOptions,
-  type TransferRequest,
-} from './client.js';
+export { transferClient, type TransferClient, type TransferClientOptions } from './client.js';
 export { confirmWith, type ConfirmOptions } from './confirm.js';
+export type { CreateOptions, TransferRequest } from './create-transfer.js';
 export {
   TransferClientError,
   type AuthenticationFault,
   type ServiceErrorBody,
   type TransferClientErrorCode,
 } from './errors.js';
-export { transferFate, type FateOptions, type InspectingReceiver, type TransferFate } from './fate.js';
+export type { QueryOptions, Transaction } from './get-transaction.js';
+export {
+  inspectTransfer,
+  type InspectOptions,
+  type InspectingReceiver,
+  type TransferInspection,
+} from './inspect-transfer.js';
 export { ReconciliationError, type PassOptions, type PassReport, type Stopped } from './pass-options.js';
 export { readTransfers, type ReadingReport, type ReadOptions, type TransferReading } from './read.js';
 export { reconcileTransfers, type ReconciledMessage, type ReconcileOptions } from './reconcile.js';
-export type { NotHandled, PendingTransfer, Reconciled, ReconciliationReport } from './report.js';
-export type { FateVerdict, RecordReading, ServiceReading } from './verdict.js';
+export type { NotHandled, PendingTransfer, Reconciled, ReconciliationReport } from './tally.js';
+export type { TransferVerdict, RecordReading, ServiceReading } from './verdict.js';

@@ -1,13 +1,14 @@
 /** The items of an iterable, taken one at a time until the signal aborts. */
 export class Items<T> {
-  readonly #iterator: AsyncIterator<T> | Iterator<T>;
+  readonly #source: AsyncIterable<T> | Iterable<T>;
   readonly #signal: AbortSignal;
-  /** `asked` while a `next` is pending; `done` at the end, and after an error. */
+  #iterator: AsyncIterator<T> | Iterator<T> | undefined;
+  /** `asked` while a `next` of the iterator is pending, and after it threw; `done` at its end. */
   #state: 'open' | 'asked' | 'done' = 'open';
   #stopWaiting: (() => void) | undefined;
 
-  constructor(items: AsyncIterable<T> | Iterable<T>, signal: AbortSignal) {
-    this.#iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
+  constructor(source: AsyncIterable<T> | Iterable<T>, signal: AbortSignal) {
+    this.#source = source;
     this.#signal = signal;
     // One listener for all items: adding and removing one takes longer than everything else here.
     signal.addEventListener('abort', () => this.#stopWaiting?.(), { once: true });
@@ -19,29 +20,29 @@ export class Items<T> {
 
   /** Resolves with `undefined` at the end, or when the signal aborts: a pending `next` is not waited for then. */
   async next(): Promise<{ value: T } | undefined> {
-    if (this.#signal.aborted) return undefined;
+    if (this.#state === 'done' || this.#signal.aborted) return undefined;
     this.#state = 'asked';
-    try {
-      const next = await new Promise<IteratorResult<T> | undefined>((resolve, reject) => {
-        this.#stopWaiting = () => {
-          resolve(undefined);
-        };
-        Promise.resolve(this.#iterator.next()).then(resolve, reject);
-      });
-      if (next === undefined) return undefined;
-      this.#state = next.done === true ? 'done' : 'open';
-      return next.done === true ? undefined : next;
-    } catch (error) {
-      this.#state = 'done';
-      throw error;
-    }
+    const next = await new Promise<IteratorResult<T> | undefined>((resolve, reject) => {
+      this.#stopWaiting = () => {
+        resolve(undefined);
+      };
+      this.#iterator ??= openIterator(this.#source);
+      Promise.resolve(this.#iterator.next()).then(resolve, reject);
+    });
+    if (next === undefined) return undefined;
+    this.#state = next.done === true ? 'done' : 'open';
+    return next.done === true ? undefined : next;
   }
 
   /** Closes an iterator that is not at its end. One whose `next` is pending closes itself later, unobserved. */
   async close(): Promise<void> {
     if (this.#state === 'done') return;
-    const closing = Promise.resolve(this.#iterator.return?.());
+    const closing = Promise.resolve(this.#iterator?.return?.());
     if (this.#state === 'open') await closing;
     else closing.catch(() => undefined);
   }
+}
+
+function openIterator<T>(items: AsyncIterable<T> | Iterable<T>): AsyncIterator<T> | Iterator<T> {
+  return Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
 }

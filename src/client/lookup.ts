@@ -1,6 +1,8 @@
+import { messageOf } from '../core/text.js';
 import { toCallback, type AnnouncedTransaction } from './callback.js';
-import type { Transaction, TransferClient } from './client.js';
+import type { TransferClient } from './client.js';
 import { TransferClientError } from './errors.js';
+import type { Transaction } from './get-transaction.js';
 
 /** What the service responds for one transfer. */
 export type Lookup =
@@ -45,8 +47,4 @@ function toClientError(thrown: unknown): TransferClientError {
 /** By name: the class may be loaded twice. */
 function isClientError(thrown: unknown): thrown is TransferClientError {
   return thrown instanceof Error && thrown.name === 'TransferClientError';
-}
-
-export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -1,6 +1,6 @@
 import { invalidArgument, wholeNumber } from '../core/checks.js';
+import { messageOf } from '../core/text.js';
 import type { TransferClient } from './client.js';
-import { messageOf } from './lookup.js';
 import type { Trouble } from './pace.js';
 
 /** Why a pass ended before its last transfer. */
@@ -11,8 +11,6 @@ export type Stopped =
   | 'closing'
   /** `signal` aborted. */
   | 'aborted'
-  /** `deadlineMs` had passed. */
-  | 'deadline'
   /** `limit` was reached. */
   | 'limit'
   /** `pending` or `onProgress` threw. */
@@ -21,15 +19,16 @@ export type Stopped =
 /** Options of a pass over many transfers. */
 export interface PassOptions {
   client: Pick<TransferClient, 'getTransaction'>;
-  /** How many transfers are processed at the same time. Default 4. */
+  /** How many transfers are processed at the same time. Default 4, at most 10 000. */
   concurrency?: number | undefined;
   /** How many queries may begin per second. Default unlimited. The client's own retries are not counted. */
   queriesPerSecond?: number | undefined;
   /** How many transfers are taken at most. Default all. */
   limit?: number | undefined;
-  /** Ends the pass after this time, in milliseconds, as `signal` does. Default none. */
-  deadlineMs?: number | undefined;
-  /** Ends the pass: no more transfers are read, those being read stay pending, and running handlers finish. */
+  /**
+   * Ends the pass: no more transfers are read, those being read stay pending, and running handlers finish. Pass
+   * `AbortSignal.timeout(ms)` to end it after a time.
+   */
   signal?: AbortSignal | undefined;
 }
 
@@ -67,16 +66,17 @@ export class ReconciliationError<Report = unknown> extends Error {
   }
 }
 
-export const passOptionNames = ['client', 'concurrency', 'queriesPerSecond', 'limit', 'deadlineMs', 'signal'];
+export const passOptionNames = ['client', 'concurrency', 'queriesPerSecond', 'limit', 'signal'];
 
 /** Throws INVALID_ARGUMENT. */
-export function checkPassOptions({ client, concurrency, queriesPerSecond, limit, deadlineMs }: PassOptions): void {
+export function checkPassOptions({ client, concurrency, queriesPerSecond, limit }: PassOptions): void {
   if (typeof (client as Partial<typeof client> | undefined)?.getTransaction !== 'function') {
     throw invalidArgument('client', 'made by transferClient()', client);
   }
-  for (const [name, value] of Object.entries({ concurrency, queriesPerSecond, limit, deadlineMs })) {
-    if (value !== undefined) wholeNumber(name, value, 1);
-  }
+  // Each of them is a worker, which takes memory whether it has a transfer or not.
+  if (concurrency !== undefined) wholeNumber('concurrency', concurrency, 1, 10_000);
+  if (queriesPerSecond !== undefined) wholeNumber('queriesPerSecond', queriesPerSecond, 1);
+  if (limit !== undefined) wholeNumber('limit', limit, 1);
 }
 
 /** Throws INVALID_ARGUMENT. */

@@ -1,4 +1,3 @@
-import { Slots } from './concurrency.js';
 import { pauseUnlessAborted } from './deadline.js';
 import { Items } from './items.js';
 import { lookUpTransfer, type Lookup } from './lookup.js';
@@ -7,63 +6,56 @@ import { ReconciliationError, type PassOptions, type PassReport, type Stopped } 
 
 const itemsPerMacrotask = 1_000;
 
-/**
- * Goes through the items, `concurrency` at a time, as fast as the service allows. `handle` resolves with whether it has read the
- * transfer; what it throws ends the pass.
- */
+interface Taken<Item> {
+  readonly value: Item;
+  readonly index: number;
+  readonly previous: Item | undefined;
+}
+
+/** Goes through items with `concurrency` workers, as fast as the service allows. */
 export class Pass<Item> {
   readonly #options: PassOptions;
   readonly #report: PassReport<Item>;
   readonly #pace: Pace;
-  readonly #slots: Slots;
   readonly #startedAt = performance.now();
   readonly #ending = new AbortController();
+  readonly #items: Items<Item>;
   /** One per query, not `#ending` for all: an AbortSignal removes a listener in linear time. */
   readonly #reading = new Set<AbortController>();
-  readonly #underWay = new Set<Promise<void>>();
+  #turn: Promise<Taken<Item> | undefined> = Promise.resolve(undefined);
+  #count = 0;
+  #last: Item | undefined;
+  #firstUnread: Taken<Item> | undefined;
   #stopped: Stopped | undefined;
   #fault: ReconciliationError | undefined;
-  #firstUnread: { index: number; previous: Item | undefined } | undefined;
-  #last: Item | undefined;
 
-  constructor(options: PassOptions, report: PassReport<Item>) {
-    const { concurrency = 4, queriesPerSecond = Infinity } = options;
+  constructor(source: AsyncIterable<Item> | Iterable<Item>, options: PassOptions, report: PassReport<Item>) {
     this.#options = options;
     this.#report = report;
-    this.#pace = new Pace(queriesPerSecond);
-    this.#slots = new Slots(concurrency);
+    this.#pace = new Pace(options.queriesPerSecond ?? Infinity);
+    this.#items = new Items(source, this.#ending.signal);
   }
 
-  /** Resolves when everything that was begun has ended. Rejects with a `ReconciliationError`. */
-  async run(
-    source: AsyncIterable<Item> | Iterable<Item>,
-    handle: (item: Item) => Promise<'read' | 'unread'>,
-  ): Promise<void> {
-    const { signal, deadlineMs } = this.#options;
+  /**
+   * Resolves when everything that was begun has ended. `handle` resolves with whether it has read the transfer; what it
+   * throws ends the pass. Rejects with a `ReconciliationError`.
+   */
+  async run(handle: (item: Item) => Promise<'read' | 'unread'>): Promise<void> {
+    const { signal, concurrency = 4 } = this.#options;
     const abort = (): void => {
       this.stop('aborted');
     };
-    const expire = (): void => {
-      this.stop('deadline');
-    };
-    const timer = deadlineMs === undefined ? undefined : setTimeout(expire, deadlineMs);
     signal?.addEventListener('abort', abort);
     if (signal?.aborted) abort();
-    let isComplete = false;
-    try {
-      const items = new Items(source, this.#ending.signal);
-      await this.#takeAll(items, handle);
-      isComplete = items.isDone;
-      await items.close();
-    } catch (error) {
+    await Promise.all(Array.from({ length: concurrency }, () => this.#work(handle)));
+    await this.#items.close().catch((error: unknown) => {
       this.#fail('PENDING_FAILED', error);
-    }
-    await Promise.all(this.#underWay);
-    clearTimeout(timer);
+    });
     signal?.removeEventListener('abort', abort);
 
-    isComplete &&= this.#firstUnread === undefined && this.#fault === undefined;
-    this.#report.stopped = isComplete ? undefined : this.#stopped;
+    const isComplete = this.#items.isDone && this.#firstUnread === undefined && this.#fault === undefined;
+    // Without another reason the workers have stopped at the limit.
+    this.#report.stopped = isComplete ? undefined : (this.#stopped ?? 'limit');
     this.#report.cursor = this.#firstUnread === undefined ? this.#last : this.#firstUnread.previous;
     this.#report.durationMs = performance.now() - this.#startedAt;
     if (this.#fault !== undefined) throw this.#fault;
@@ -97,20 +89,42 @@ export class Pass<Item> {
     if (trouble !== undefined) this.stop(trouble);
   }
 
-  async #takeAll(items: Items<Item>, handle: (item: Item) => Promise<'read' | 'unread'>): Promise<void> {
-    const { limit = Infinity } = this.#options;
-    for (let index = 0; this.#stopped === undefined; index += 1) {
-      if (index === limit) {
-        this.#takeNoMore('limit');
-        return;
+  /** Handles one item after another. Never rejects. */
+  async #work(handle: (item: Item) => Promise<'read' | 'unread'>): Promise<void> {
+    for (let next = await this.#take(); next !== undefined; next = await this.#take()) {
+      try {
+        const result = await handle(next.value);
+        if (result === 'unread' && next.index < (this.#firstUnread?.index ?? Infinity)) this.#firstUnread = next;
+      } catch (error) {
+        this.#fail('ON_PROGRESS_FAILED', error);
       }
+    }
+  }
+
+  /**
+   * Takes the next item, and waits until the service may be queried for it. One worker after another: the iterator is
+   * asked for one item at a time, and only one item waits.
+   */
+  #take(): Promise<Taken<Item> | undefined> {
+    this.#turn = this.#turn.then(() => this.#takeNext());
+    return this.#turn;
+  }
+
+  async #takeNext(): Promise<Taken<Item> | undefined> {
+    const { limit = Infinity } = this.#options;
+    try {
       // Items without I/O are promises only: timers and signals would wait for the last of them.
-      if (index % itemsPerMacrotask === itemsPerMacrotask - 1) await new Promise(setImmediate);
-      await this.#slots.take();
-      const next = await items.next();
-      if (next === undefined) return;
+      if (this.#count % itemsPerMacrotask === itemsPerMacrotask - 1) await new Promise(setImmediate);
+      const next = this.#count < limit ? await this.#items.next() : undefined;
+      if (next === undefined) return undefined;
+      const taken = { value: next.value, index: this.#count, previous: this.#last };
+      this.#count += 1;
+      this.#last = next.value;
       await this.#waitForPace();
-      this.#begin(next.value, index, handle);
+      return taken;
+    } catch (error) {
+      this.#fail('PENDING_FAILED', error);
+      return undefined;
     }
   }
 
@@ -122,27 +136,8 @@ export class Pass<Item> {
     }
   }
 
-  #begin(item: Item, index: number, handle: (item: Item) => Promise<'read' | 'unread'>): void {
-    const previous = this.#last;
-    this.#last = item;
-    const task = handle(item)
-      .then((result) => {
-        if (result === 'read' || index > (this.#firstUnread?.index ?? Infinity)) return;
-        this.#firstUnread = { index, previous };
-      })
-      .catch((error: unknown) => {
-        this.#fail('ON_PROGRESS_FAILED', error);
-      })
-      .finally(() => {
-        this.#underWay.delete(task);
-        this.#slots.release();
-      });
-    this.#underWay.add(task);
-  }
-
   #takeNoMore(reason: Stopped): void {
-    // Until the last transfers are read, the pass may still end for a better reason than its limit.
-    if (this.#stopped === undefined || this.#stopped === 'limit') this.#stopped = reason;
+    this.#stopped ??= reason;
     this.#ending.abort();
   }
 

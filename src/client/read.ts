@@ -34,8 +34,8 @@ export async function readTransfers(options: ReadOptions): Promise<ReadingReport
   requireIterable('ids', options.ids);
   if (typeof options.onProgress !== 'function') throw invalidArgument('onProgress', 'a function', options.onProgress);
   const report: ReadingReport = { final: 0, open: 0, unknown: 0, failed: 0, unread: 0, ...emptyPassReport() };
-  const pass = new Pass<string>(options, report);
-  await pass.run(options.ids, async (id) => {
+  const pass = new Pass(options.ids, options, report);
+  await pass.run(async (id) => {
     const found = await pass.lookUp(id);
     report[found.result] += 1;
     await options.onProgress({ id, ...found }, report);

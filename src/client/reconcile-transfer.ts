@@ -1,25 +1,20 @@
 import type { CallbackShape } from '../core/callback.js';
 import type { TransferCallbackOutcome } from '../core/outcome.js';
+import { messageOf } from '../core/text.js';
 import type { TransferCallbackReceiver } from '../core/receiver.js';
 import { reconciliation, type AnnouncedTransaction } from './callback.js';
 import { TransferClientError } from './errors.js';
-import { messageOf } from './lookup.js';
 import type { Pass } from './pass.js';
-import { describeUnhandled, type PendingTransfer, type Reconciled } from './report.js';
-
-/** What decides about a transfer, beside the transfer. */
-export interface ReconcileTerms<C extends CallbackShape, Tx> {
-  readonly pass: Pick<Pass<PendingTransfer>, 'lookUp' | 'noteStore' | 'stop'>;
-  readonly receiver: Pick<TransferCallbackReceiver<C, Tx>, 'receive'>;
-  readonly minAgeMs: number;
-}
+import { describeUnhandled, type PendingTransfer, type Reconciled } from './tally.js';
 
 const dayMs = 86_400_000;
 
 /** Decides about one transfer of a pass: reads it if it is old enough, and hands it to the receiver if it is final. */
 export async function reconcileTransfer<C extends CallbackShape, Tx>(
   transfer: PendingTransfer,
-  { pass, receiver, minAgeMs }: ReconcileTerms<C, Tx>,
+  minAgeMs: number,
+  pass: Pick<Pass<PendingTransfer>, 'lookUp' | 'noteStore' | 'stop'>,
+  receiver: Pick<TransferCallbackReceiver<C, Tx>, 'receive'>,
 ): Promise<Reconciled> {
   const id = findId(transfer);
   const ageMs = Date.now() - findCreationMs(transfer);
@@ -44,7 +39,7 @@ export async function reconcileTransfer<C extends CallbackShape, Tx>(
 /** Hands a final transfer to the receiver. This package's receiver never rejects; one of your own may. */
 async function receiveFinal<C extends CallbackShape, Tx>(
   callback: AnnouncedTransaction,
-  receiver: ReconcileTerms<C, Tx>['receiver'],
+  receiver: Pick<TransferCallbackReceiver<C, Tx>, 'receive'>,
 ): Promise<TransferCallbackOutcome | TransferClientError> {
   try {
     return await receiver.receive(callback, { source: reconciliation });

@@ -5,7 +5,7 @@ import type { TransferCallbackReceiver } from '../core/receiver.js';
 import { checkPassOptions, passOptionNames, requireIterable, type PassOptions } from './pass-options.js';
 import { Pass } from './pass.js';
 import { findCreationMs, reconcileTransfer } from './reconcile-transfer.js';
-import { Tally, type PendingTransfer, type Reconciled, type ReconciliationReport } from './report.js';
+import { Tally, type PendingTransfer, type Reconciled, type ReconciliationReport } from './tally.js';
 
 /** Options of `reconcileTransfers`. */
 export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptions {
@@ -19,12 +19,12 @@ export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptio
   onProgress?: ((reconciled: Reconciled, report: Readonly<ReconciliationReport>) => unknown) | undefined;
 }
 
-/** What the diagnostics channel `transfer-callbacks:reconciled` publishes when a pass has ended, in whatever way. Frozen. */
+/** What the diagnostics channel `transfer-callbacks:reconciled` publishes at the end of each pass, successful or not. Frozen. */
 export interface ReconciledMessage {
   /** What `reconcileTransfers` resolves with, or the report of the `ReconciliationError` that it rejects with. */
   readonly report: Readonly<ReconciliationReport>;
   readonly durationMs: number;
-  /** When the oldest transfer was created that the pass took and left open; `undefined` if there is none. */
+  /** The creation time of the oldest transfer that the pass left open; `undefined` if there is none. */
   readonly oldestOpenAt: Date | undefined;
 }
 
@@ -52,10 +52,10 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
 
   const tally = new Tally();
   const { report } = tally;
-  const pass = new Pass<PendingTransfer>(options, report);
+  const pass = new Pass(pending, options, report);
   try {
-    await pass.run(pending, async (transfer) => {
-      const reconciled = await reconcileTransfer(transfer, { pass, receiver, minAgeMs });
+    await pass.run(async (transfer) => {
+      const reconciled = await reconcileTransfer(transfer, minAgeMs, pass, receiver);
       tally.add(reconciled, findCreationMs(transfer));
       await onProgress?.(reconciled, report);
       return reconciled.result === 'pending' && reconciled.reason === 'not_read' ? 'unread' : 'read';

@@ -1,4 +1,5 @@
-import { toPrintable } from '../core/printable.js';
+import { parseJson } from '../core/text.js';
+import { toPrintable } from '../core/text.js';
 import { deadlineSignal, pauseUnlessAborted, withDeadline } from './deadline.js';
 import { TransferClientError, type ServiceErrorBody, type TransferClientErrorCode } from './errors.js';
 
@@ -18,7 +19,7 @@ interface RequestContent extends Omit<RequestInit, 'headers'> {
 }
 
 /** The result of a request: a response, or the error that prevented one. */
-export type RequestResult =
+type RequestResult =
   | {
       responded: true;
       status: number;
@@ -91,8 +92,8 @@ export async function sendWithRetries(
 }
 
 /**
- * Statuses that refuse the request without acting on it. 400 and 404 are documented (service §5.4), the others mean it in
- * HTTP. Not 408, 409 or 499: those may follow an action.
+ * Statuses that refuse the request without acting on it. 400 and 404 are documented (service §5.4); the others have that
+ * meaning in HTTP. Not 408, 409 or 499: those may follow an action.
  */
 const refusals = new Set([400, 401, 403, 404, 405, 413, 415, 421, 422, 429, 431]);
 
@@ -118,7 +119,7 @@ export function requireSuccess(
   if (status >= 200 && status < 300) return result;
   const body = parseErrorBody(text, access.secrets);
   const details = { status, body, retryAfterMs };
-  const said = body === undefined ? `${status}` : `${status}, «${toPrintable(body.message)}»`;
+  const said = body === undefined ? `${status}` : `${status}, "${toPrintable(body.message)}"`;
   if (refusals.has(status)) {
     throw new TransferClientError('REFUSED', `The service at ${origin} refused: ${said}.`, details);
   }
@@ -132,13 +133,15 @@ function describeSilence(error: unknown, timeoutMs: number): string {
   return `: ${code?.startsWith('ERR_SSL') === true ? code : message.replace(/\.$/, '')}`;
 }
 
-/** `undefined` for text that is not JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+/** Throws INVALID_ID for an id that a URL could read as several segments or as a way up, as `encodeURIComponent('..')`. */
+export function toPathSegment(id: unknown): string {
+  if (typeof id === 'string' && id.length <= 255 && /^(?!\.{1,2}$)[^/\\?#%\p{Cc}\p{Cf}\p{Cs}]+$/u.test(id)) {
+    return encodeURIComponent(id);
   }
+  throw new TransferClientError(
+    'INVALID_ID',
+    'An id is 1 to 255 characters, not `.` or `..`, and has no slash, backslash, ?, #, % or control character.',
+  );
 }
 
 async function readBounded({ body }: Response): Promise<string | undefined> {
@@ -154,7 +157,7 @@ async function readBounded({ body }: Response): Promise<string | undefined> {
   return text + decoder.decode();
 }
 
-/** Whether a retry may help. 429 is not documented (service §8), but means so in HTTP. */
+/** Whether a retry may help. 429 is not documented (service §8), but in HTTP it means "try later". */
 function isTransient(result: RequestResult): boolean {
   return !result.responded || result.status >= 500 || result.status === 429;
 }

@@ -1,7 +1,7 @@
 import { parseFingerprint, type TransferCallbackFacts } from '../core/facts.js';
 import type { StoreRecord } from '../core/store.js';
 import type { AnnouncedTransaction } from './callback.js';
-import type { Transaction } from './client.js';
+import type { Transaction } from './get-transaction.js';
 import type { TransferClientError } from './errors.js';
 
 /** What the service responds for a transfer. */
@@ -26,7 +26,7 @@ export type RecordReading =
   | { state: 'unread'; error: unknown };
 
 /** What became of a transfer. */
-export type FateVerdict =
+export type TransferVerdict =
   /** The service has not finished the transfer. */
   | 'open'
   /** A delivery holds the claim. */
@@ -52,7 +52,7 @@ type RecordColumn = Exclude<RecordReading['state'], 'settled'> | 'same' | 'other
 
 /** The verdict for every pair of readings. `final_unsure`: that there is no record would prove nothing. */
 // prettier-ignore
-const verdicts: Readonly<Record<ServiceRow, Readonly<Record<RecordColumn, FateVerdict>>>> = {
+const verdicts: Readonly<Record<ServiceRow, Readonly<Record<RecordColumn, TransferVerdict>>>> = {
   open:         { free: 'open',                claimed: 'in_progress', same: 'unfounded', other: 'unfounded', unread: 'undecided' },
   final:        { free: 'missed',              claimed: 'in_progress', same: 'handled',   other: 'conflict',  unread: 'undecided' },
   final_unsure: { free: 'missed_or_forgotten', claimed: 'in_progress', same: 'handled',   other: 'conflict',  unread: 'undecided' },
@@ -65,7 +65,7 @@ export function toVerdict(
   service: ServiceReading,
   record: RecordReading,
   facts: Partial<Record<keyof TransferCallbackFacts, unknown>>,
-): FateVerdict {
+): TransferVerdict {
   const isUnsure = service.state === 'final' && record.state === 'free' && findDoubt(service, record) !== undefined;
   return verdicts[isUnsure ? 'final_unsure' : service.state][toColumn(record, facts)];
 }

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { CallbackShape } from './callback.js';
 import { showFingerprint, toFingerprint } from './facts.js';
 import type { Ending, TransferCallbackOutcome } from './outcome.js';
-import { toPrintable } from './printable.js';
+import { toPrintable } from './text.js';
 
 /** One arrival of a callback. */
 export interface Arrival {

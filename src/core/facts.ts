@@ -1,6 +1,6 @@
 import type { CallbackShape } from './callback.js';
 import { TransferCallbackError } from './errors.js';
-import { toPrintable } from './printable.js';
+import { toPrintable } from './text.js';
 
 /** The facts that callbacks with the same id must share. A callback with other facts is a conflict. */
 export interface TransferCallbackFacts {

@@ -11,7 +11,7 @@ import {
 } from './callback.js';
 import { TransferCallbackError } from './errors.js';
 import type { Invalid } from './outcome.js';
-import { toPrintable } from './printable.js';
+import { toPrintable } from './text.js';
 
 /** The method of a schema that the receiver calls. Every zod schema has it, also those of zod/mini. */
 interface SafeParser<C> {

@@ -1,16 +1,25 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { pause } from '../core/timers.js';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseJson } from '../core/text.js';
+import { messageOf } from '../core/text.js';
 
 /**
- * The response to one attempt, or why there was none. Of its body the first 4 096 bytes are kept, as text. `retryAfter`
- * is the header of that name as it was received.
+ * The response to one attempt, or why there was none. `body` is its first 4 096 bytes as text, `retryAfter` the header of
+ * that name as it was received.
  */
 export type AttemptAnswer = { status: number; body: string; retryAfter?: string | undefined } | { error: string };
 
 /** Whether the response is a 2xx: nothing else acknowledges a callback (service §4.3). */
 export function isAcknowledgement(answer: AttemptAnswer): boolean {
   return 'status' in answer && answer.status >= 200 && answer.status < 300;
+}
+
+/** Returns what the body of a response says of itself: the message of an error, or the outcome of a success. */
+export function findReason(answer: AttemptAnswer): string | undefined {
+  if (!('body' in answer)) return undefined;
+  const { message, outcome } = (parseJson(answer.body) ?? {}) as { message?: unknown; outcome?: unknown };
+  return [message, outcome].find((text) => typeof text === 'string');
 }
 
 export interface AttemptOptions {
@@ -66,9 +75,8 @@ export function attemptCallback(
     }, timeoutMs);
 
     // Several of these events may come: the promise resolves with the first.
-    request.on('error', (error: NodeJS.ErrnoException) => {
-      // If a name has several addresses and none responds, the error has a code and no message.
-      end({ error: error.message || String(error.code) });
+    request.on('error', (error) => {
+      end({ error: messageOf(error) });
     });
     let answering = false;
     request.on('close', () => {

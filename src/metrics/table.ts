@@ -126,7 +126,7 @@ export const metrics = {
     prometheus: 'transfer_callbacks_reconciliation_last_end_timestamp_seconds',
     openTelemetry: 'transfer_callbacks.reconciliation.last_end.timestamp',
     unit: 's',
-    help: 'When the last reconciliation pass ended that reached its end, its limit or its deadline, in seconds since 1970.',
+    help: 'Time of the last reconciliation pass that was not stopped by a failure, in seconds since 1970.',
     labels: [],
     aggregator: 'max',
   },

@@ -1,7 +1,7 @@
 import { attemptsPerCallback, firstRetryMs } from '../core/service.js';
-import { attemptCallback, isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
+import { attemptCallback, findReason, isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
 import type { SandboxClock } from './clock.js';
-import { explainAnswer, findReason } from './hints.js';
+import { explainAnswer } from './hints.js';
 import { limitPerOrigin } from './limit-per-origin.js';
 import type { AnnouncementBehaviour } from './scenarios.js';
 

@@ -1,13 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { invalidArgument, wholeNumber } from '../core/checks.js';
+import { parseJson } from '../core/text.js';
 import { isLoopback } from '../delivery/address.js';
 import { refuseReader, refuseWriter } from './origin-guard.js';
 import type { ResolvedSandboxOptions } from './options.js';
 import { transferScenarios } from './scenarios.js';
 import type { ConsoleStream } from './stream.js';
 import type { SandboxTransfer } from './transfer.js';
-import { bodyLimitBytes, parseJson, readText, sendError } from './http-messages.js';
+import { bodyLimitBytes, readText, sendError } from './http-messages.js';
 
 /** What the console needs of the sandbox. */
 interface ConsoleParts {

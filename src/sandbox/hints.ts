@@ -47,14 +47,3 @@ export function explainAnswer(answer: AttemptAnswer, reason: string | undefined)
   const pause = retryAfter === undefined ? '' : ` It asked for a pause of ${retryAfter} s; the service keeps its own.`;
   return `${hint ?? `Only a 2xx acknowledges. ${see}`}${pause}`;
 }
-
-/** Returns what the body of a response says of itself: the message of an error, or the outcome of a success. */
-export function findReason(answer: AttemptAnswer): string | undefined {
-  if (!('body' in answer)) return undefined;
-  try {
-    const { message, outcome } = JSON.parse(answer.body) as { message?: unknown; outcome?: unknown };
-    return [message, outcome].find((text) => typeof text === 'string');
-  } catch {
-    return undefined; // The body is not JSON, or it is `null`.
-  }
-}

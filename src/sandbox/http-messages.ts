@@ -19,15 +19,6 @@ export async function readText(request: IncomingMessage): Promise<string | undef
   return length > bodyLimitBytes ? undefined : Buffer.concat(chunks).toString();
 }
 
-/** Returns `undefined` for text that is not JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 interface ErrorReply {
   readonly status: number;
   readonly message: string;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { parseJson } from '../core/text.js';
 import type { Result } from './transfers.js';
-import { bodyLimitBytes, isJson, parseJson, readText, sendError } from './http-messages.js';
+import { bodyLimitBytes, isJson, readText, sendError } from './http-messages.js';
 
 /** One valid key, and one known key for each reason of refusal (service §5.4). */
 export type SandboxKeys = Readonly<

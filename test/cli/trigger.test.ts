@@ -117,7 +117,7 @@ describe('the rows', () => {
     const { url } = await startMerchant([500, 500, 500, 500]);
     const { out } = await run('trigger', 'lost-attempts', '--to', url, '--speed', '20000');
     expect([...out.matchAll(/^ *(\d+) s {2}/gm)].map(([, seconds]) => Number(seconds))).toEqual([0, 30, 90, 210]);
-    expect(out).toContain('← lost on the way, as the scenario wants  next in 30 s');
+    expect(out).toContain('← lost: part of the scenario  next in 30 s');
   });
 
   test('with --json are one object each, with the result last', async () => {

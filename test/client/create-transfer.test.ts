@@ -62,23 +62,26 @@ describe('createTransfer', () => {
       status,
       authenticationFaults,
       body: { error: true, statusCode: status, message: 'No.', data: null },
-      message: `The service at ${new URL(baseUrl).origin} refused: ${status}, «No.».`,
+      message: `The service at ${new URL(baseUrl).origin} refused: ${status}, "No.".`,
     });
     expect(received).toHaveLength(1);
   });
 
-  test.each([
-    '{"error":true}',
-    '{"error":true,"statusCode":"400","message":"x","data":null}',
-    '{"error":true,"statusCode":400,"message":"x","data":{}}',
-    'null',
-    '[]',
-    'Bad Request',
-  ])('a refusal of another shape, %s, has no body', async (body) => {
-    const { client } = await startService([[400, body]]);
-    const error = await catchError(client.createTransfer(request));
-    const message = expect.stringMatching(/^The service at \S+ refused: 400\.$/) as string;
-    expect(error).toMatchObject({ code: 'REFUSED', body: undefined, message });
+  test('a refusal of another shape has no body', async () => {
+    const cases: string[] = [
+      '{"error":true}',
+      '{"error":true,"statusCode":"400","message":"x","data":null}',
+      '{"error":true,"statusCode":400,"message":"x","data":{}}',
+      'null',
+      '[]',
+      'Bad Request',
+    ];
+    for (const body of cases) {
+      const { client } = await startService([[400, body]]);
+      const error = await catchError(client.createTransfer(request));
+      const message = expect.stringMatching(/^The service at \S+ refused: 400\.$/) as string;
+      expect(error, body).toMatchObject({ code: 'REFUSED', body: undefined, message });
+    }
   });
 
   test('a schema that throws, or is asynchronous, does not hide that the transfer was accepted', async () => {
@@ -96,20 +99,24 @@ describe('createTransfer', () => {
 
   const circular: Record<string, unknown> = { callbackUrl: 'x' };
   circular.self = circular;
-  test.each<[string, unknown]>([
-    ['nothing', undefined],
-    ['null', null],
-    ['a text', 'https://merchant.example/callbacks'],
-    ['a list', [{ callbackUrl: 'x' }]],
-    ['an object without callbackUrl', { amount: 5 }],
-    ['an object whose callbackUrl is no text', { callbackUrl: new Date(0).getTime() }],
-    ['an object that contains itself', circular],
-    ['an object with a bigint', { callbackUrl: 'x', amount: 5n }],
-    ['an object whose JSON lacks the callbackUrl', { callbackUrl: 'x', toJSON: () => ({ amount: 5 }) }],
-  ])('a request that is %s rejects with INVALID_ARGUMENT and is not sent', async (_title, given) => {
-    const { client, received } = await startService([[201, {}]]);
-    expect(await catchError(client.createTransfer(given as never))).toMatchObject({ code: 'INVALID_ARGUMENT' });
-    expect(received).toEqual([]);
+  test('a request that cannot be sent rejects with INVALID_ARGUMENT', async () => {
+    const cases: [what: string, given: unknown][] = [
+      ['nothing', undefined],
+      ['null', null],
+      ['a text', 'https://merchant.example/callbacks'],
+      ['a list', [{ callbackUrl: 'x' }]],
+      ['an object without callbackUrl', { amount: 5 }],
+      ['an object whose callbackUrl is no text', { callbackUrl: new Date(0).getTime() }],
+      ['an object that contains itself', circular],
+      ['an object with a bigint', { callbackUrl: 'x', amount: 5n }],
+      ['an object whose JSON lacks the callbackUrl', { callbackUrl: 'x', toJSON: () => ({ amount: 5 }) }],
+    ];
+    for (const [what, given] of cases) {
+      const { client, received } = await startService([[201, {}]]);
+      const error = await catchError(client.createTransfer(given as never));
+      expect(error, what).toMatchObject({ code: 'INVALID_ARGUMENT' });
+      expect(received, what).toEqual([]);
+    }
   });
 
   test.each([

@@ -20,7 +20,7 @@ describe('getTransaction', () => {
     expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({
       code: 'UNAVAILABLE',
       status: 502,
-      message: `The service at ${new URL(baseUrl).origin} responded with 502, «Bad gateway». The transfer could not be read.`,
+      message: `The service at ${new URL(baseUrl).origin} responded with 502, "Bad gateway". The transfer could not be read.`,
     });
     expect(received).toHaveLength(3);
   });

@@ -46,19 +46,22 @@ test('readTransfers ends with the signal, and reports what was not read', async 
   expect(report).toMatchObject({ unread: 1, queries: 1, stopped: 'aborted', cursor: undefined });
 });
 
-test.each<[object, string]>([
-  [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
-  [{ ids: 5 }, 'Expected `ids` to be an iterable or an async iterable, got 5.'],
-  [{ onProgress: undefined }, 'Expected `onProgress` to be a function, got undefined.'],
-  [{ limit: 0 }, 'Expected `limit` to be a whole number from 1 to 2147483647, got 0.'],
-  [{ deadlineMs: '5' }, 'Expected `deadlineMs` to be a whole number from 1 to 2147483647, got "5".'],
-  [{ queriesPerSecond: 0.5 }, 'Expected `queriesPerSecond` to be a whole number from 1 to 2147483647, got 0.5.'],
-  [
-    { receiver: {} },
-    'Unknown option `receiver`; known are client, concurrency, queriesPerSecond, limit, deadlineMs, signal, ids, onProgress.',
-  ],
-])('refuses the options %j', async (changes, message) => {
-  const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
-  const options = { client, ids: [], onProgress: () => undefined, ...changes } as ReadOptions;
-  await expect(readTransfers(options)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+test('options of readTransfers that do not fit are refused, and the error names them', async () => {
+  const cases: [changes: object, message: string][] = [
+    [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
+    [{ ids: 5 }, 'Expected `ids` to be an iterable or an async iterable, got 5.'],
+    [{ onProgress: undefined }, 'Expected `onProgress` to be a function, got undefined.'],
+    [{ limit: 0 }, 'Expected `limit` to be a whole number from 1 to 2147483647, got 0.'],
+    [{ limit: '5' }, 'Expected `limit` to be a whole number from 1 to 2147483647, got "5".'],
+    [{ queriesPerSecond: 0.5 }, 'Expected `queriesPerSecond` to be a whole number from 1 to 2147483647, got 0.5.'],
+    [
+      { receiver: {} },
+      'Unknown option `receiver`; known are client, concurrency, queriesPerSecond, limit, signal, ids, onProgress.',
+    ],
+  ];
+  for (const [changes, message] of cases) {
+    const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
+    const options = { client, ids: [], onProgress: () => undefined, ...changes } as ReadOptions;
+    await expect(readTransfers(options), message).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+  }
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
-import { reconcileTransfers, type ReconcileOptions } from 'transfer-callbacks/client';
-import type { TransferCallback, TransferCallbackReceiver } from 'transfer-callbacks';
+import { RetryLater, type TransferCallback, type TransferCallbackReceiver } from 'transfer-callbacks';
+import { reconcileTransfers, type PendingTransfer, type ReconcileOptions } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
-import { emptyReport, old, oneOf, startKnowing } from './support.js';
+import { emptyReport, old, oneOf, startKnowing, startService } from './support.js';
 
 describe('reconcileTransfers', () => {
   test('hands final transfers to the handlers, with its source, and leaves the others', async () => {
@@ -93,20 +93,108 @@ describe('reconcileTransfers', () => {
 
   const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
   const receiver: TransferCallbackReceiver = receiverOf();
-  test.each<[object, string]>([
-    [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
-    [{ receiver: undefined }, 'Expected `receiver` to be made by transferCallbackReceiver(), got undefined.'],
-    [{ pending: 5 }, 'Expected `pending` to be an iterable or an async iterable, got 5.'],
-    [{ pending: null }, 'Expected `pending` to be an iterable or an async iterable, got null.'],
-    [{ pending: {} }, 'Expected `pending` to be an iterable or an async iterable, got an object.'],
-    [{ concurrency: 0 }, 'Expected `concurrency` to be a whole number from 1 to 2147483647, got 0.'],
-    [{ minAgeMs: -1 }, 'Expected `minAgeMs` to be a whole number from 0 to 9007199254740991, got -1.'],
+  test('options that do not fit are refused, and the error names them', async () => {
+    const cases: [changes: object, message: string][] = [
+      [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
+      [{ receiver: undefined }, 'Expected `receiver` to be made by transferCallbackReceiver(), got undefined.'],
+      [{ pending: 5 }, 'Expected `pending` to be an iterable or an async iterable, got 5.'],
+      [{ pending: null }, 'Expected `pending` to be an iterable or an async iterable, got null.'],
+      [{ pending: {} }, 'Expected `pending` to be an iterable or an async iterable, got an object.'],
+      [{ concurrency: 0 }, 'Expected `concurrency` to be a whole number from 1 to 10000, got 0.'],
+      [{ concurrency: 10_001 }, 'Expected `concurrency` to be a whole number from 1 to 10000, got 10001.'],
+      [{ minAgeMs: -1 }, 'Expected `minAgeMs` to be a whole number from 0 to 9007199254740991, got -1.'],
+      [
+        { minAge: 1 },
+        'Unknown option `minAge`; known are client, concurrency, queriesPerSecond, limit, signal, receiver, pending, minAgeMs, onProgress.',
+      ],
+    ];
+    for (const [changes, message] of cases) {
+      const options = { client, receiver, pending: [], ...changes } as ReconcileOptions<TransferCallback, undefined>;
+      await expect(reconcileTransfers(options), message).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+    }
+  });
+});
+
+describe('a transfer of a pass', () => {
+  const invalidArgument = 'INVALID_ARGUMENT';
+  test('a transfer of `pending` that is not one fails alone', async () => {
+    const cases: [why: string, bad: unknown, code: string][] = [
+      ['its id climbs out of the path', old('../keys'), 'INVALID_ID'],
+      ['its id is a number', { ...old('5'), id: 5 }, 'INVALID_ID'],
+      ['its age is not known', { id: 'a', createdAt: new Date('soon') }, invalidArgument],
+      ['it is no transfer', null, invalidArgument],
+      ['it is undefined', undefined, invalidArgument],
+      ['it was created in the future', { id: 'a', createdAt: Date.now() + 2 * 86_400_000 }, invalidArgument],
+      ['it was created in microseconds', { id: 'a', createdAt: Date.now() * 1_000 }, invalidArgument],
+      ['it was created at no time', { id: 'a', createdAt: null }, invalidArgument],
+    ];
+    for (const [why, bad, code] of cases) {
+      const success = transferSucceeded();
+      const { client } = await startKnowing({ ...success.data });
+      const pending = [bad as PendingTransfer, ...oneOf(success)];
+      const done = await reconcileTransfers({ client, receiver: receiverOf(), pending });
+      const expected = { processed: 1, failed: 1, problems: [{ result: 'failed', error: { code } }] };
+      expect(done, why).toMatchObject(expected);
+    }
+  });
+
+  test.each<[string, Partial<Parameters<typeof receiverOf>[0]>, object]>([
     [
-      { minAge: 1 },
-      'Unknown option `minAge`; known are client, concurrency, queriesPerSecond, limit, deadlineMs, signal, receiver, pending, minAgeMs, onProgress.',
+      'throws',
+      { onSuccess: () => Promise.reject(new Error('down')) },
+      { outcome: 'handler_failed', error: { code: 'NOT_HANDLED', cause: new Error('down') } },
     ],
-  ])('refuses the options %j', async (changes, message) => {
-    const options = { client, receiver, pending: [], ...changes } as ReconcileOptions<TransferCallback, undefined>;
-    await expect(reconcileTransfers(options)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+    ['asks for later', { onSuccess: () => Promise.reject(new RetryLater()) }, { outcome: 'retry_later' }],
+  ])('a handler that %s is a failure of the pass, not of the transfer', async (_title, options, expected) => {
+    const success = transferSucceeded();
+    const { client } = await startKnowing({ ...success.data });
+    const onFailed = vi.fn();
+    const done = await reconcileTransfers({
+      client,
+      receiver: receiverOf({ ...options, onFailed }),
+      pending: oneOf(success),
+    });
+    expect(done).toMatchObject({ failed: 1, problems: [{ result: 'failed', ...expected }] });
+    expect(onFailed).not.toHaveBeenCalled();
+  });
+
+  test('a contradiction with what was settled is a failure that shows both sides', async () => {
+    const success = transferSucceeded();
+    const { client } = await startKnowing({ ...success.data });
+    const receiver = receiverOf();
+    await receiver.receive(transferFailed({ id: success.data.id, externalId: success.data.externalId }));
+    expect(await reconcileTransfers({ client, receiver, pending: oneOf(success) })).toMatchObject({
+      failed: 1,
+      problems: [
+        {
+          outcome: 'conflict',
+          error: {
+            code: 'NOT_HANDLED',
+            message: expect.stringMatching(
+              /^The receiver ended with conflict: handled before with .*FAILED.*, now .*SUCCESS/,
+            ) as string,
+          },
+          settled: expect.anything() as never,
+          received: { status: 'SUCCESS', amount: 15_000, currency: 'XAF', externalId: success.data.externalId },
+        },
+      ],
+    });
+  });
+
+  test('another transfer than the one that was asked for is refused', async () => {
+    const service = await startService([[200, transferSucceeded().data]]);
+    const onSuccess = vi.fn();
+    const done = await reconcileTransfers({
+      client: service.client,
+      receiver: receiverOf({ onSuccess }),
+      pending: [old('payout-1')],
+    });
+    expect(done).toMatchObject({
+      failed: 1,
+      problems: [
+        { error: expect.objectContaining({ message: 'The service responded with another transfer.' }) as unknown },
+      ],
+    });
+    expect(onSuccess).not.toHaveBeenCalled();
   });
 });

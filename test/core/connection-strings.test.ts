@@ -19,7 +19,7 @@ import {
   readTransfers,
   reconcileTransfers,
   transferClient,
-  transferFate,
+  inspectTransfer,
 } from 'transfer-callbacks/client';
 import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
 import { transferSandbox } from 'transfer-callbacks/sandbox';
@@ -46,7 +46,7 @@ const names = 'id client store receiver retentionMs storeTimeoutMs schema signal
 const times = 'verifyTimeoutMs confirmTimeoutMs inFlightWaitMs leaseMs handlerTimeoutMs storeTimeoutMs retentionMs';
 const receiver = `store onSuccess onFailed confirm schema onOutcome logger ${times}`;
 const pass =
-  'client receiver pending minAgeMs concurrency queriesPerSecond limit cursor deadlineMs signal onProgress schema';
+  'client receiver pending minAgeMs concurrency queriesPerSecond limit cursor signal onProgress schema';
 // Without `host`, for which the system is asked: see test/sandbox.
 const sandbox =
   'port apiKey apiSecret seed finalAfterMs speed clock scenario callbackUrl callbackHeaders console onAttempt';
@@ -74,7 +74,7 @@ const functions: [name: string, call: (...given: never[]) => unknown, args: unkn
   ['confirmWith', confirmWith, [client, {}], 'concurrency timeoutMs schema'],
   ['reconcileTransfers', reconcileTransfers, [{ client, receiver: receiverOf(), pending: [] }], pass],
   ['readTransfers', readTransfers, [{ client, ids: [], onProgress: fitting() }], `${pass} ids`],
-  ['transferFate', transferFate, [{ id: 'a', store: { read: () => ({ state: 'free' }) } }], names],
+  ['inspectTransfer', inspectTransfer, [{ id: 'a', store: { read: () => ({ state: 'free' }) } }], names],
   ['prometheusMetrics', prometheusMetrics, [{}], 'Counter Gauge Histogram registers'],
   ['openTelemetryMetrics', openTelemetryMetrics, [{}], 'createCounter'],
   ['transferSandbox', async (...given) => (await transferSandbox(...given)).close(), [{}], sandbox],

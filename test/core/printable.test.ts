@@ -4,7 +4,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { toAnswer } from '../../src/http/answers.js';
-import { toPrintable } from '../../src/core/printable.js';
+import { toPrintable } from '../../src/core/text.js';
 import fc from '../support/fast-check.js';
 import { text } from './callback-support.js';
 import { invalidId, knowingStore, receiverOf } from './support.js';

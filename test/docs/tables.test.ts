@@ -187,7 +187,7 @@ test('docs/operations.md lists the fields of a log line in their order', () => {
 });
 
 test('docs/operations.md and docs/reconciliation.md list each verdict', () => {
-  const verdicts = findTexts('transfer-callbacks/client', 'FateVerdict').sort();
+  const verdicts = findTexts('transfer-callbacks/client', 'TransferVerdict').sort();
   expect(firstNames(findTable(findPage('docs/operations.md'), 'verdict')).sort()).toEqual(verdicts);
   const shown = findTable(reconciliation, 'service').map(([, , verdict]) => findNames(verdict)[0]);
   expect([...new Set(shown)].sort()).toEqual(verdicts);

@@ -77,7 +77,7 @@ describe.each([
   [
     'metrics knows core, and no metrics library',
     'src/metrics/planted.ts',
-    ['prom-client', '@opentelemetry/api', 'express', '../client/report.js', '../http/answers.js', '../index.js'],
+    ['prom-client', '@opentelemetry/api', 'express', '../client/tally.js', '../http/answers.js', '../index.js'],
     ['node:diagnostics_channel', './table.js', '../core/outcome.js'],
   ],
   [

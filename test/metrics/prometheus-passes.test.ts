@@ -29,16 +29,19 @@ describe('a reconciliation pass', () => {
     expect(now.has(oldestOpen)).toBe(false);
   });
 
-  test('that reached its limit has ended, but does not know what is open', async () => {
-    const { series } = registerMetrics();
-    publishPass({ pending: 1, stopped: 'limit' }, createdAt);
-    const now = await series();
-    expect(now.has(lastEnd)).toBe(true);
-    expect(now.has('transfer_callbacks_open_transfers')).toBe(false);
-    expect(now.has(oldestOpen)).toBe(false);
-  });
+  test.each(['limit', 'aborted'])(
+    'that was stopped as `%s` has ended, but does not know what is open',
+    async (stopped) => {
+      const { series } = registerMetrics();
+      publishPass({ pending: 1, stopped }, createdAt);
+      const now = await series();
+      expect(now.has(lastEnd)).toBe(true);
+      expect(now.has('transfer_callbacks_open_transfers')).toBe(false);
+      expect(now.has(oldestOpen)).toBe(false);
+    },
+  );
 
-  test.each(['refused', 'unavailable', 'store_unavailable', 'error', 'aborted', 'closing'])(
+  test.each(['refused', 'unavailable', 'store_unavailable', 'error', 'closing'])(
     'that was stopped as `%s` counts as no pass',
     async (stopped) => {
       const { series } = registerMetrics();

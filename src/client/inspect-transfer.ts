@@ -4,14 +4,15 @@ import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.j
 import { TransferCallbackError } from '../core/errors.js';
 import { receiverDefaults } from '../core/options.js';
 import type { CallbackStore, StoreRecord } from '../core/store.js';
-import type { Transaction, TransferClient } from './client.js';
+import type { TransferClient } from './client.js';
 import { deadlineSignal, withDeadline } from './deadline.js';
+import type { Transaction } from './get-transaction.js';
 import { lookUpTransfer } from './lookup.js';
 import { advise } from './advice.js';
-import { toVerdict, type FateVerdict, type RecordReading, type ServiceReading } from './verdict.js';
+import { toVerdict, type TransferVerdict, type RecordReading, type ServiceReading } from './verdict.js';
 
-/** Options of `transferFate`. */
-export interface FateOptions<C extends CallbackShape = TransferCallback> {
+/** Options of `inspectTransfer`. */
+export interface InspectOptions<C extends CallbackShape = TransferCallback> {
   /** The service's id or your own externalId. */
   id: string;
   /** Without it the service is not asked. */
@@ -27,13 +28,13 @@ export interface FateOptions<C extends CallbackShape = TransferCallback> {
   signal?: AbortSignal | undefined;
 }
 
-/** What `transferFate` uses of a receiver. */
+/** What `inspectTransfer` uses of a receiver. */
 export interface InspectingReceiver {
   inspect(id: string): Promise<StoreRecord>;
   readonly options?: { readonly schema?: object };
 }
 
-interface Fate<V extends FateVerdict, S extends ServiceReading['state'], R extends RecordReading['state']> {
+interface Inspection<V extends TransferVerdict, S extends ServiceReading['state'], R extends RecordReading['state']> {
   verdict: V;
   service: Extract<ServiceReading, { state: S }>;
   record: Extract<RecordReading, { state: R }>;
@@ -48,18 +49,18 @@ interface Fate<V extends FateVerdict, S extends ServiceReading['state'], R exten
 }
 
 /** What became of a transfer, and the two readings that show it. */
-export type TransferFate =
-  | Fate<'open', 'open', 'free'>
-  | Fate<'in_progress', ServiceReading['state'], 'claimed'>
-  | Fate<'handled', 'final', 'settled'>
-  | Fate<'missed' | 'missed_or_forgotten', 'final', 'free'>
-  | Fate<'conflict', 'final', 'settled'>
-  | Fate<'unfounded', 'open' | 'unknown', 'settled'>
-  | Fate<'unknown', 'unknown', 'free'>
-  | Fate<'undecided', ServiceReading['state'], RecordReading['state']>;
+export type TransferInspection =
+  | Inspection<'open', 'open', 'free'>
+  | Inspection<'in_progress', ServiceReading['state'], 'claimed'>
+  | Inspection<'handled', 'final', 'settled'>
+  | Inspection<'missed' | 'missed_or_forgotten', 'final', 'free'>
+  | Inspection<'conflict', 'final', 'settled'>
+  | Inspection<'unfounded', 'open' | 'unknown', 'settled'>
+  | Inspection<'unknown', 'unknown', 'free'>
+  | Inspection<'undecided', ServiceReading['state'], RecordReading['state']>;
 
 /** What the readings need of the options. */
-type Sources = Omit<FateOptions, 'schema'>;
+type Sources = Omit<InspectOptions, 'schema'>;
 
 const optionNames = ['id', 'client', 'store', 'receiver', 'storeTimeoutMs', 'schema', 'signal'];
 
@@ -68,9 +69,9 @@ const optionNames = ['id', 'client', 'store', 'receiver', 'storeTimeoutMs', 'sch
  * because one of the two cannot be read: the verdict is `undecided` then, with the error. Rejects with INVALID_ARGUMENT,
  * or with the reason of `signal`.
  */
-export async function transferFate<C extends CallbackShape = TransferCallback>(
-  options: FateOptions<C>,
-): Promise<TransferFate> {
+export async function inspectTransfer<C extends CallbackShape = TransferCallback>(
+  options: InspectOptions<C>,
+): Promise<TransferInspection> {
   checkOptions(options);
   const { id, receiver, signal } = options;
   // A receiver made for a callback of another shape has a schema of that shape: both parse what the service gives.
@@ -78,7 +79,7 @@ export async function transferFate<C extends CallbackShape = TransferCallback>(
   let service = await readService(options);
   const recordId = 'transaction' in service ? service.transaction.id : id;
   const record = await readRecord(options, recordId);
-  const judge = (): FateVerdict => toVerdict(service, record, findFacts(service, schema));
+  const judge = (): TransferVerdict => toVerdict(service, record, findFacts(service, schema));
   let verdict = judge();
   if (verdict === 'unfounded') {
     // The transfer may have become final between the two readings.
@@ -87,7 +88,7 @@ export async function transferFate<C extends CallbackShape = TransferCallback>(
   }
   signal?.throwIfAborted();
   // The table of verdicts combines them with no other readings than the type does.
-  return { verdict, service, record, id, recordId, ...advise(verdict, service, record) } as TransferFate;
+  return { verdict, service, record, id, recordId, ...advise(verdict, service, record) } as TransferInspection;
 }
 
 async function readService({ client, id, signal }: Sources): Promise<ServiceReading> {

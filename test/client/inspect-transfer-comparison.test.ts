@@ -1,31 +1,35 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { RecordsKept } from 'transfer-callbacks';
 import { z } from 'zod';
-import { callback, fateWith, record } from './fate-support.js';
+import { callback, inspectWith, record } from './inspect-transfer-support.js';
 
 describe('what is compared', () => {
-  test.each<[string, object, string, string]>([
-    ['the same facts', {}, record, 'handled'],
-    ['another amount', { amount: 6 }, record, 'conflict'],
-    ['the amount as text', { amount: '5.00' }, record, 'handled'],
-    ['another amount as text', { amount: '5.01' }, record, 'conflict'],
-    ['an amount that is no text of a number', { amount: '' }, record, 'conflict'],
-    ['a null amount', { amount: null }, '["SUCCESS",0,"XAF","payout-1"]', 'conflict'],
-    ['another amount, where the record has text', { amount: 5 }, '["SUCCESS","6","XAF","payout-1"]', 'conflict'],
-    ['an externalId that is the same number', { externalId: '01' }, '["SUCCESS",5,"XAF",1]', 'conflict'],
-    ['another currency', { currency: 'XOF' }, record, 'conflict'],
-    ['another status', { status: 'FAILED' }, record, 'conflict'],
-    ['another externalId', { externalId: 'payout-2' }, record, 'conflict'],
-    ['facts that the service leaves out', { amount: undefined, currency: undefined }, record, 'handled'],
-    ['a record that cannot be read as facts', {}, 'facts of a store of your own', 'conflict'],
-  ])('%s: %j and %j is %s', async (_title, data, fingerprint, verdict) => {
-    expect((await fateWith(data, { state: 'settled', fingerprint })).verdict).toBe(verdict);
+  test('an inspection compares every fact that the service gives with the record', async () => {
+    const cases: [what: string, data: object, fingerprint: string, verdict: string][] = [
+      ['the same facts', {}, record, 'handled'],
+      ['another amount', { amount: 6 }, record, 'conflict'],
+      ['the amount as text', { amount: '5.00' }, record, 'handled'],
+      ['another amount as text', { amount: '5.01' }, record, 'conflict'],
+      ['an amount that is no text of a number', { amount: '' }, record, 'conflict'],
+      ['a null amount', { amount: null }, '["SUCCESS",0,"XAF","payout-1"]', 'conflict'],
+      ['another amount, where the record has text', { amount: 5 }, '["SUCCESS","6","XAF","payout-1"]', 'conflict'],
+      ['an externalId that is the same number', { externalId: '01' }, '["SUCCESS",5,"XAF",1]', 'conflict'],
+      ['another currency', { currency: 'XOF' }, record, 'conflict'],
+      ['another status', { status: 'FAILED' }, record, 'conflict'],
+      ['another externalId', { externalId: 'payout-2' }, record, 'conflict'],
+      ['facts that the service leaves out', { amount: undefined, currency: undefined }, record, 'handled'],
+      ['a record that cannot be read as facts', {}, 'facts of a store of your own', 'conflict'],
+    ];
+    for (const [what, data, fingerprint, verdict] of cases) {
+      const inspection = await inspectWith(data, { state: 'settled', fingerprint });
+      expect(inspection.verdict, what).toBe(verdict);
+    }
   });
 
   test.each(['x'.repeat(300), '\u202e'])('is every text as a whole and as it was sent', async (text) => {
     const fingerprint = JSON.stringify(['SUCCESS', 5, text, text]);
     const data = { currency: text, externalId: text };
-    expect((await fateWith(data, { state: 'settled', fingerprint })).verdict).toBe('handled');
+    expect((await inspectWith(data, { state: 'settled', fingerprint })).verdict).toBe('handled');
   });
 
   test('is what the schema of the receiver makes of the transfer', async () => {
@@ -39,11 +43,13 @@ describe('what is compared', () => {
       }),
     ]);
     const settled = { state: 'settled', fingerprint: record } as const;
-    expect((await fateWith({ amount: '5.00 XAF' }, settled)).verdict).toBe('conflict');
-    expect((await fateWith({ amount: '5.00 XAF' }, settled, { schema })).verdict).toBe('handled');
+    expect((await inspectWith({ amount: '5.00 XAF' }, settled)).verdict).toBe('conflict');
+    expect((await inspectWith({ amount: '5.00 XAF' }, settled, { schema })).verdict).toBe('handled');
     const receiver = { inspect: () => Promise.resolve(settled), options: { schema } };
-    expect((await fateWith({ amount: '5.00 XAF' }, settled, { store: undefined, receiver })).verdict).toBe('handled');
-    expect((await fateWith({ amount: 5 }, settled, { schema })).verdict).toBe('handled'); // It does not fit the schema.
+    expect((await inspectWith({ amount: '5.00 XAF' }, settled, { store: undefined, receiver })).verdict).toBe(
+      'handled',
+    );
+    expect((await inspectWith({ amount: 5 }, settled, { schema })).verdict).toBe('handled'); // It does not fit the schema.
   });
 
   test('a missing record proves something for transfers that became final while the store kept records', async () => {
@@ -62,8 +68,12 @@ describe('what is compared', () => {
       }),
     ];
     for (const [verdict, timestamp, of, doubt] of cases) {
-      const fate = await fateWith({ timestamp }, { state: 'free', ...(of && { kept: of }) });
-      expect([timestamp, fate.verdict, fate.meaning]).toEqual([timestamp, verdict, expect.stringContaining(doubt)]);
+      const inspection = await inspectWith({ timestamp }, { state: 'free', ...(of && { kept: of }) });
+      expect([timestamp, inspection.verdict, inspection.meaning]).toEqual([
+        timestamp,
+        verdict,
+        expect.stringContaining(doubt),
+      ]);
     }
   });
 
@@ -71,7 +81,7 @@ describe('what is compared', () => {
     const statuses = ['PENDING', 'SUCCESS'];
     const getTransaction = vi.fn(() => Promise.resolve({ ...callback.data, status: statuses.shift() ?? '' }));
     const settled = { state: 'settled', fingerprint: record } as const;
-    expect(await fateWith({}, settled, { client: { getTransaction } })).toMatchObject({
+    expect(await inspectWith({}, settled, { client: { getTransaction } })).toMatchObject({
       verdict: 'handled',
       service: { state: 'final' },
     });

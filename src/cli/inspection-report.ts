@@ -1,10 +1,10 @@
-import type { RecordReading, ServiceReading, TransferFate } from '../client/index.js';
+import type { RecordReading, ServiceReading, TransferInspection } from '../client/index.js';
 import type { App } from './environment.js';
 import { fit, messageOf, paint, printable, width, wrap, type Style } from './terminal.js';
 import { toAge, toUtc } from './times.js';
 import { describePayout } from './transfer.js';
 
-const styles: Readonly<Record<TransferFate['verdict'], Style>> = {
+const styles: Readonly<Record<TransferInspection['verdict'], Style>> = {
   open: 'cyan',
   in_progress: 'cyan',
   handled: 'green',
@@ -18,9 +18,9 @@ const styles: Readonly<Record<TransferFate['verdict'], Style>> = {
 
 const labelWidth = 12;
 
-/** Renders a fate for people: what the service responds, what the store has, the verdict, and what to do next. */
-export function fateReport(fate: TransferFate, app: App, configFile: string | undefined): string {
-  const { service, record, verdict, meaning, advice } = fate;
+/** Renders an inspection for people: what the service responds, what the store has, the verdict, and what to do next. */
+export function inspectionReport(inspection: TransferInspection, app: App, configFile: string | undefined): string {
+  const { service, record, verdict, meaning, advice } = inspection;
   const known = 'transaction' in service ? service.transaction : undefined;
   const rows = [
     ...(known === undefined ? [] : [row('id', known.id)]),
@@ -29,20 +29,20 @@ export function fateReport(fate: TransferFate, app: App, configFile: string | un
     row('verdict', `${verdict}: ${meaning}`, styles[verdict]),
     row('next', advice),
   ];
-  const command = verdict === 'missed' ? `\n  ${resendCommand(known?.externalId ?? fate.id, configFile)}\n` : '';
-  return `${paint('bold', fit(titleOf(fate), width()))}\n\n${rows.join('')}${command}`;
+  const command = verdict === 'missed' ? `\n  ${resendCommand(known?.externalId ?? inspection.id, configFile)}\n` : '';
+  return `${paint('bold', fit(titleOf(inspection), width()))}\n\n${rows.join('')}${command}`;
 }
 
-/** Renders a fate as one line. */
-export function fateLine(fate: TransferFate): string {
-  const { verdict } = fate;
-  return `${paint(styles[verdict], verdict.padEnd(verdictWidth))}  ${fit(titleOf(fate), width() - verdictWidth - 2)}\n`;
+/** Renders an inspection as one line. */
+export function inspectionLine(inspection: TransferInspection): string {
+  const { verdict } = inspection;
+  return `${paint(styles[verdict], verdict.padEnd(verdictWidth))}  ${fit(titleOf(inspection), width() - verdictWidth - 2)}\n`;
 }
 
 const verdictWidth = 'missed_or_forgotten'.length;
 
 /** The id that people know, and the payout as far as it is known. */
-function titleOf({ id, service }: TransferFate): string {
+function titleOf({ id, service }: TransferInspection): string {
   const known = 'transaction' in service ? service.transaction : undefined;
   return printable(known === undefined ? id : `${known.externalId}  ${describePayout(known)}`.trimEnd());
 }

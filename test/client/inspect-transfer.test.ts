@@ -1,13 +1,13 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { postgresStore, redisStore, type CallbackStore } from 'transfer-callbacks';
-import { transferClient, type TransferFate } from 'transfer-callbacks/client';
+import { transferClient, type TransferInspection } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { later } from '../core/support.js';
 import { freePort } from '../support/port.js';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
-import { startMerchant } from './fate-support.js';
+import { startMerchant } from './inspect-transfer-support.js';
 
 let redis: RedisServer;
 let postgres: PostgresServer;
@@ -52,9 +52,9 @@ const stores: Record<
   }),
 };
 
-/** Asks for both ids, and expects the same fate of both. */
-async function fateOfBoth(ids: readonly [string, string], fate: (id: string) => Promise<TransferFate>) {
-  const [one, other] = await Promise.all([fate(ids[0]), fate(ids[1])]);
+/** Asks for both ids, and expects the same result for both. */
+async function inspectBoth(ids: readonly [string, string], inspect: (id: string) => Promise<TransferInspection>) {
+  const [one, other] = await Promise.all([inspect(ids[0]), inspect(ids[1])]);
   expect(other.verdict).toBe(one.verdict);
   expect(other.recordId).toBe(one.recordId);
   return one;
@@ -62,9 +62,9 @@ async function fateOfBoth(ids: readonly [string, string], fate: (id: string) => 
 
 describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   test('that the service has not finished is open', async () => {
-    const { transfer, fate } = await startMerchant(open().store, undefined, 3_600_000);
+    const { transfer, inspect } = await startMerchant(open().store, undefined, 3_600_000);
     const id = await transfer('success-1');
-    expect(await fateOfBoth([id, 'success-1'], fate)).toMatchObject({
+    expect(await inspectBoth([id, 'success-1'], inspect)).toMatchObject({
       verdict: 'open',
       service: { state: 'open', transaction: { id, externalId: 'success-1' } },
       record: { state: 'free' },
@@ -75,26 +75,26 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
 
   test('whose handler runs is in progress', async () => {
     const [started, gate] = [later(), later()];
-    const { transfer, fate } = await startMerchant(open().store, async () => {
+    const { transfer, inspect } = await startMerchant(open().store, async () => {
       started.resolve();
       await gate.promise;
     });
     const delivered = transfer('success-1');
     await started.promise;
-    const found = await fate('success-1');
+    const found = await inspect('success-1');
     gate.resolve();
     await delivered;
     expect(found).toMatchObject({ verdict: 'in_progress', service: { state: 'final' }, record: { state: 'claimed' } });
     expect(found.meaning).toMatch(/^A delivery is being handled/);
     expect(found.advice).toMatch(/^Wait.*inspect it again/);
-    expect((await fate('success-1')).verdict).toBe('handled');
+    expect((await inspect('success-1')).verdict).toBe('handled');
   });
 
   test('whose callback was handled is handled', async () => {
-    const { transfer, fate } = await startMerchant(open().store);
+    const { transfer, inspect } = await startMerchant(open().store);
     for (const externalId of ['success-1', 'failed-2']) {
       const id = await transfer(externalId);
-      expect(await fateOfBoth([id, externalId], fate)).toMatchObject({
+      expect(await inspectBoth([id, externalId], inspect)).toMatchObject({
         verdict: 'handled',
         service: { state: 'final', finalAt: expect.any(Date) as Date },
         record: { state: 'settled', fingerprint: expect.stringContaining(externalId) as string },
@@ -104,10 +104,10 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   });
 
   test('whose callback never came is missed, until it is reconciled', async () => {
-    const { transfer, fate, receiver, keep } = await startMerchant(open().store);
+    const { transfer, inspect, receiver, keep } = await startMerchant(open().store);
     await keep();
     const id = await transfer('no-callback-1');
-    const found = await fateOfBoth([id, 'no-callback-1'], fate);
+    const found = await inspectBoth([id, 'no-callback-1'], inspect);
     expect(found).toMatchObject({
       verdict: 'missed',
       record: { state: 'free' },
@@ -117,30 +117,30 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
     if (found.verdict !== 'missed') expect.fail();
     const { event, transaction } = found.service;
     expect((await receiver.receive({ event, data: transaction })).outcome).toBe('processed');
-    expect((await fate(id)).verdict).toBe('handled');
+    expect((await inspect(id)).verdict).toBe('handled');
   });
 
   test('that became final before the store kept records may have been forgotten', async () => {
-    const { transfer, fate, keep } = await startMerchant(open().empty());
+    const { transfer, inspect, keep } = await startMerchant(open().empty());
     const id = await transfer('no-callback-1');
-    expect(await fate(id)).toMatchObject({
+    expect(await inspect(id)).toMatchObject({
       verdict: 'missed_or_forgotten',
       meaning: expect.stringContaining(': no receiver has claimed in it, or your app uses another.') as string,
       advice: expect.stringContaining('Compare the transfer with your own books before') as string,
     });
     await keep();
-    expect(await fate(id)).toMatchObject({
+    expect(await inspect(id)).toMatchObject({
       verdict: 'missed_or_forgotten',
       meaning: expect.stringContaining(', and it was final before.') as string,
     });
   });
 
   test('that was handled with other facts than the service gives is in conflict', async () => {
-    const { transfer, fate, receiver } = await startMerchant(open().store);
+    const { transfer, inspect, receiver } = await startMerchant(open().store);
     const id = await transfer('no-callback-1');
     const forged = transferFailed({ id, externalId: 'no-callback-1', amount: 250 });
     expect((await receiver.receive(forged)).outcome).toBe('processed');
-    expect(await fate(id)).toMatchObject({
+    expect(await inspect(id)).toMatchObject({
       verdict: 'conflict',
       service: { state: 'final', transaction: { status: 'SUCCESS' } },
       record: { state: 'settled', fingerprint: expect.stringContaining('FAILED') as string },
@@ -148,9 +148,9 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   });
 
   test('that was handled although the service calls it open is unfounded', async () => {
-    const { transfer, fate } = await startMerchant(open().store);
+    const { transfer, inspect } = await startMerchant(open().store);
     const id = await transfer('query-lags-1');
-    expect(await fate(id)).toMatchObject({
+    expect(await inspect(id)).toMatchObject({
       verdict: 'unfounded',
       service: { state: 'open' },
       record: { state: 'settled' },
@@ -159,10 +159,10 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   });
 
   test('that was handled although the service does not know it is unfounded', async () => {
-    const { fate, receiver } = await startMerchant(open().store);
+    const { inspect, receiver } = await startMerchant(open().store);
     const forged = transferSucceeded();
     await receiver.receive(forged);
-    expect(await fate(forged.data.id)).toMatchObject({
+    expect(await inspect(forged.data.id)).toMatchObject({
       verdict: 'unfounded',
       service: { state: 'unknown', error: { status: 404 } },
       record: { state: 'settled' },
@@ -171,8 +171,8 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   });
 
   test('that neither the service nor the store knows is unknown, which does not mean failed', async () => {
-    const { fate } = await startMerchant(open().store);
-    expect(await fate('unheard-of')).toMatchObject({
+    const { inspect } = await startMerchant(open().store);
+    expect(await inspect('unheard-of')).toMatchObject({
       verdict: 'unknown',
       service: { state: 'unknown' },
       record: { state: 'free' },
@@ -181,10 +181,10 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   });
 
   test('that the service cannot be asked about is undecided, and its record is shown', async () => {
-    const { transfer, fate } = await startMerchant(open().store);
+    const { transfer, inspect } = await startMerchant(open().store);
     const id = await transfer('success-1');
     const client = transferClient({ baseUrl: `http://127.0.0.1:${await freePort()}`, apiKey: 'k', apiSecret: 's' });
-    expect(await fate(id, { client })).toMatchObject({
+    expect(await inspect(id, { client })).toMatchObject({
       verdict: 'undecided',
       service: { state: 'unread', error: { code: 'UNAVAILABLE' } },
       record: { state: 'settled' },
@@ -195,9 +195,9 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
 
   test('whose record cannot be read is undecided, and what the service says is shown', async () => {
     const { store, unreachable } = open();
-    const { transfer, fate } = await startMerchant(store);
+    const { transfer, inspect } = await startMerchant(store);
     const id = await transfer('success-1');
-    expect(await fate(id, { store: await unreachable(), storeTimeoutMs: 500 })).toMatchObject({
+    expect(await inspect(id, { store: await unreachable(), storeTimeoutMs: 500 })).toMatchObject({
       verdict: 'undecided',
       service: { state: 'final' },
       record: { state: 'unread', error: expect.any(Error) as Error },

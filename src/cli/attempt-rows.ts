@@ -29,7 +29,7 @@ function isLost(answer: AttemptAnswer): boolean {
 
 function describeAnswer(answer: AttemptAnswer): string {
   if ('status' in answer) return String(answer.status);
-  return isLost(answer) ? 'lost on the way, as the scenario wants' : fit(printable(answer.error), 50);
+  return isLost(answer) ? 'lost: part of the scenario' : fit(printable(answer.error), 50);
 }
 
 /** The event and the amount of a callback's body; the scenario `malformed` sends one that cannot be read. */

@@ -28,3 +28,17 @@ export function escapeUnprintable(text: string): string {
 function toEscape(character: string): string {
   return `\\u{${Number(character.codePointAt(0)).toString(16)}}`;
 }
+
+/** Returns the message of what was thrown. An error of several addresses has a code and no message. */
+export function messageOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  return thrown.message || ((thrown as NodeJS.ErrnoException).code ?? thrown.name);
+}
+/** Returns `undefined` for text that is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -4,12 +4,12 @@ import { transferClient } from 'transfer-callbacks/client';
 import { receiverOf } from '../core/support.js';
 import { freePort } from '../support/port.js';
 import { serve } from '../support/serve.js';
-import { callback, fateWith, record } from './fate-support.js';
+import { callback, inspectWith, record } from './inspect-transfer-support.js';
 
 describe('what is read', () => {
   test('a claim that tells its holder and its lease is advised with both', async () => {
     const claimed = { state: 'claimed', by: 'payouts-7f9c, process 41', leaseLeftMs: 11_500 } as const;
-    expect(await fateWith({ status: 'PENDING' }, claimed)).toMatchObject({
+    expect(await inspectWith({ status: 'PENDING' }, claimed)).toMatchObject({
       verdict: 'in_progress',
       record: claimed,
       meaning: 'A delivery is being handled by payouts-7f9c, process 41.',
@@ -18,13 +18,13 @@ describe('what is read', () => {
   });
 
   test('one half is enough to ask, and not to conclude', async () => {
-    expect(await fateWith({}, { state: 'free' }, { store: undefined })).toMatchObject({
+    expect(await inspectWith({}, { state: 'free' }, { store: undefined })).toMatchObject({
       verdict: 'undecided',
       service: { state: 'final' },
       record: { state: 'unread', error: undefined },
       meaning: 'Nothing can be concluded: the record was not read.',
     });
-    expect(await fateWith({}, { state: 'free' }, { client: undefined })).toMatchObject({
+    expect(await inspectWith({}, { state: 'free' }, { client: undefined })).toMatchObject({
       verdict: 'undecided',
       service: { state: 'unread', error: undefined },
       record: { state: 'free' },
@@ -48,7 +48,7 @@ describe('what is read', () => {
     await Promise.all(
       cases.map(async ([baseUrl, why, check]) => {
         const client = transferClient({ baseUrl, apiKey: 'the-key', apiSecret: 'the-secret', timeoutMs: 500 });
-        const { service, advice } = await fateWith({}, { state: 'free' }, { client });
+        const { service, advice } = await inspectWith({}, { state: 'free' }, { client });
         if (service.state !== 'unread') expect.fail(service.state);
         expect(service.error?.message).toContain(new URL(baseUrl).origin);
         expect(service.error?.message).toMatch(why);
@@ -61,7 +61,7 @@ describe('what is read', () => {
   test('an id that the service cannot be asked about leaves the record', async () => {
     const client = transferClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'k', apiSecret: 's' });
     const settled = { state: 'settled', fingerprint: record } as const;
-    expect(await fateWith({}, settled, { client, id: 'a/b' })).toMatchObject({
+    expect(await inspectWith({}, settled, { client, id: 'a/b' })).toMatchObject({
       verdict: 'undecided',
       service: { state: 'unread', error: { code: 'INVALID_ID' } },
       record: settled,
@@ -70,7 +70,7 @@ describe('what is read', () => {
 
   test('a store that does not reply is given up after storeTimeoutMs', async () => {
     const store = { read: () => new Promise<never>(() => undefined) };
-    expect(await fateWith({}, { state: 'free' }, { store, storeTimeoutMs: 50 })).toMatchObject({
+    expect(await inspectWith({}, { state: 'free' }, { store, storeTimeoutMs: 50 })).toMatchObject({
       verdict: 'undecided',
       record: { state: 'unread', error: { code: 'STORE_TIMEOUT', message: 'The store did not reply within 50 ms.' } },
     });
@@ -78,7 +78,7 @@ describe('what is read', () => {
 
   test('a store from JavaScript that resolves with nothing has no record that could be read', async () => {
     const store = { read: () => Promise.resolve(undefined as never) };
-    expect(await fateWith({}, { state: 'free' }, { store })).toMatchObject({
+    expect(await inspectWith({}, { state: 'free' }, { store })).toMatchObject({
       verdict: 'undecided',
       record: { state: 'unread', error: { message: 'The store resolved with no record.' } },
     });
@@ -97,34 +97,47 @@ describe('what is read', () => {
         Promise.race([never(), new Promise<never>((_, reject) => signal?.addEventListener('abort', reject))]),
     };
     const halves = half === 'service' ? { client } : { store: { read: never } };
-    const fate = fateWith({}, { state: 'free' }, { ...halves, signal: controller.signal });
-    await expect(fate).rejects.toThrow('the pod is leaving');
+    const inspection = inspectWith({}, { state: 'free' }, { ...halves, signal: controller.signal });
+    await expect(inspection).rejects.toThrow('the pod is leaving');
   });
 });
 
 test('a receiver is asked through its inspect', async () => {
   const kept = { since: new Date(0), retentionMs: 100_000 };
   const inspect = vi.fn(() => Promise.resolve({ state: 'free' as const, kept, here: { sinceMs: 5 } }));
-  const fate = await fateWith({}, { state: 'free' }, { store: undefined, receiver: { inspect } });
-  expect(fate).toMatchObject({ verdict: 'missed', record: { here: { sinceMs: 5 } } });
+  const inspection = await inspectWith({}, { state: 'free' }, { store: undefined, receiver: { inspect } });
+  expect(inspection).toMatchObject({ verdict: 'missed', record: { here: { sinceMs: 5 } } });
   expect(inspect).toHaveBeenCalledWith('tr-1');
 });
 
 test('a memory store is read in its own process', async () => {
   const store = memoryStore();
   await receiverOf({ store }).receive(callback);
-  expect((await fateWith({}, { state: 'free' }, { store })).verdict).toBe('handled');
+  expect((await inspectWith({}, { state: 'free' }, { store })).verdict).toBe('handled');
 });
 
-test.each<[object, string]>([
-  [{ id: '' }, 'Expected `id` to be the id or externalId of a transfer, got "".'],
-  [{ client: undefined, store: undefined }, 'Expected `client` to be given, or `store` or `receiver`, got undefined.'],
-  [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
-  [{ store: { claim: () => undefined } }, 'Expected `store` to be a store that has `read`, got an object.'],
-  [{ receiver: {} }, 'Expected `store` to be left out beside `receiver`, which has it, got an object.'],
-  [{ store: undefined, receiver: {} }, 'Expected `receiver` to be made by transferCallbackReceiver(), got an object.'],
-  [{ storeTimeoutMs: 0 }, 'Expected `storeTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
-  [{ pending: [] }, 'Unknown option `pending`; known are id, client, store, receiver, storeTimeoutMs, schema, signal.'],
-])('the options %j are refused', async (changes, message) => {
-  await expect(fateWith({}, { state: 'free' }, changes)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+test('options of inspectTransfer that do not fit are refused, and the error names them', async () => {
+  const cases: [changes: object, message: string][] = [
+    [{ id: '' }, 'Expected `id` to be the id or externalId of a transfer, got "".'],
+    [
+      { client: undefined, store: undefined },
+      'Expected `client` to be given, or `store` or `receiver`, got undefined.',
+    ],
+    [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
+    [{ store: { claim: () => undefined } }, 'Expected `store` to be a store that has `read`, got an object.'],
+    [{ receiver: {} }, 'Expected `store` to be left out beside `receiver`, which has it, got an object.'],
+    [
+      { store: undefined, receiver: {} },
+      'Expected `receiver` to be made by transferCallbackReceiver(), got an object.',
+    ],
+    [{ storeTimeoutMs: 0 }, 'Expected `storeTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
+    [
+      { pending: [] },
+      'Unknown option `pending`; known are id, client, store, receiver, storeTimeoutMs, schema, signal.',
+    ],
+  ];
+  for (const [changes, message] of cases) {
+    const refused = expect(inspectWith({}, { state: 'free' }, changes), message).rejects;
+    await refused.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+  }
 });

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { transferCallbackListener, transferCallbackReceiver, type CallbackStore } from 'transfer-callbacks';
-import { transferClient, transferFate, type FateOptions } from 'transfer-callbacks/client';
+import { transferClient, inspectTransfer, type InspectOptions } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { startSandbox } from '../sandbox/support.js';
 import { keepRecords } from '../support/kept.js';
@@ -29,11 +29,11 @@ export async function startMerchant(
     },
     /** Waits until the store tells since when it keeps records. */
     keep: () => keepRecords(receiver),
-    fate: (id: string, options: Partial<FateOptions> = {}) => transferFate({ client, store, id, ...options }),
+    inspect: (id: string, options: Partial<InspectOptions> = {}) => inspectTransfer({ client, store, id, ...options }),
   };
 }
 
-/** The callback of the transfer that `fateWith` asks about. */
+/** The callback of the transfer that `inspectWith` asks about. */
 export const callback = transferSucceeded({
   id: 'tr-1',
   externalId: 'payout-1',
@@ -44,13 +44,13 @@ export const callback = transferSucceeded({
 /** The facts of this callback, as the record of a store has them. */
 export const record = '["SUCCESS",5,"XAF","payout-1"]';
 
-/** The fate of a transfer where the service responds with `data` and the store has this record. */
-export function fateWith(
+/** Inspects a transfer where the service responds with `data` and the store has this record. */
+export function inspectWith(
   data: object,
   found: Awaited<ReturnType<NonNullable<CallbackStore['read']>>>,
   options: object = {},
 ) {
-  return transferFate({
+  return inspectTransfer({
     id: 'tr-1',
     client: { getTransaction: () => Promise.resolve({ ...callback.data, ...data }) },
     store: { read: () => Promise.resolve(found) },

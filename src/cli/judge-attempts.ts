@@ -2,7 +2,7 @@ import { isAcknowledgement } from '../delivery/attempt.js';
 import type { SandboxAttempt, TransferScenario } from '../sandbox/index.js';
 
 /** Whether the endpoint responded as it should in a scenario, and why in one sentence. */
-export interface Verdict {
+interface Verdict {
   readonly passed: boolean;
   readonly because: string;
 }

@@ -1,7 +1,7 @@
 import type { Issue } from '../core/callback.js';
 import type { OutcomeName, TransferCallbackOutcome } from '../core/outcome.js';
+import { messageOf } from '../core/text.js';
 import { TransferClientError } from './errors.js';
-import { messageOf } from './lookup.js';
 import { emptyPassReport, type PassReport } from './pass-options.js';
 
 /** A transfer that is still open in your own books. */
@@ -64,7 +64,7 @@ export class Tally {
   };
   #oldestOpenMs = Infinity;
 
-  /** When the oldest transfer was created that is neither `processed` nor `duplicate`. */
+  /** The creation time of the oldest transfer that is neither `processed` nor `duplicate`. */
   get oldestOpenAt(): Date | undefined {
     return this.#oldestOpenMs === Infinity ? undefined : new Date(this.#oldestOpenMs);
   }
