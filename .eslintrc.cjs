@@ -4,7 +4,7 @@
 const ownRoom = String.raw`\./[^/]+`;
 const core = String.raw`\.\./core/[^/]+`;
 const sandbox = String.raw`\.\./sandbox/[^/]+`;
-const delivery = String.raw`\.\./delivery/[^/]+`;
+const attempt = String.raw`\.\./attempt/[^/]+`;
 
 const importExpression = {
   selector: 'ImportExpression',
@@ -73,27 +73,27 @@ module.exports = {
       ['node:diagnostics_channel', core, ownRoom],
       'metrics knows core, and takes a metrics library by its methods.',
     ),
-    wall(['src/delivery/**'], ['node:(?:https?|net|timers/promises)', core, ownRoom], 'delivery knows core and Node.'),
+    wall(['src/attempt/**'], ['node:(?:https?|net|timers/promises)', core, ownRoom], 'attempt knows core and Node.'),
     wall(
       ['src/sandbox/**'],
-      ['node:(?:http|net|events|fs/promises)', core, delivery, ownRoom],
-      'sandbox knows core, delivery and Node.',
+      ['node:(?:http|net|events|fs/promises)', core, attempt, ownRoom],
+      'sandbox knows core, attempt and Node.',
     ),
     wall(
       ['src/testing/**'],
-      ['node:(?:assert/strict|events|https?|net|tls)', core, delivery, ownRoom],
-      'testing knows core and delivery.',
+      ['node:(?:assert/strict|events|https?|net|tls)', core, attempt, ownRoom],
+      'testing knows core and attempt.',
     ),
     wall(
       ['src/cli/**'],
       [
         'node:(?:util|module|events|fs|path|url|http|net|os|child_process)',
-        String.raw`\.\./(?:client/index|core/(?:checks|options|text)|http/verify|node|stores/(?:redis|postgres))\.js`,
+        String.raw`\.\./(?:client/index|core/(?:checks|options|text)|http/verifiers|node|stores/(?:redis|postgres))\.js`,
         sandbox,
-        delivery,
+        attempt,
         ownRoom,
       ],
-      'The command line knows delivery, the sandbox, the client, the verifiers and the shared stores.',
+      'The command line knows attempt, the sandbox, the client, the verifiers and the shared stores.',
     ),
     {
       // The file of a user's app: its path is known at run time only.

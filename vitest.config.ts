@@ -17,7 +17,7 @@ const lowestZod = [
 ];
 
 const inSharedProcess = [
-  'test/{client,core,delivery,http,metrics,sandbox,stores,testing}/**/*.test.ts',
+  'test/{attempt,client,core,http,metrics,sandbox,stores,testing}/**/*.test.ts',
   'examples/**/*.test.ts',
 ];
 

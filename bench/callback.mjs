@@ -1,4 +1,4 @@
-/** Where every server answers. The last segment is the secret of the package's `urlToken`. */
+/** Where every server responds. The last segment is the secret of the package's `urlToken`. */
 export const secret = 'a-secret-of-the-benchmark';
 export const path = `/callbacks/transfers/${secret}`;
 

@@ -5,12 +5,12 @@ import { connect } from 'node:net';
 import { makeUnique, newRequest } from './request.mjs';
 
 const ok = Buffer.from('HTTP/1.1 200 ');
-/** The whole length of the answer that `bytes` begin, or undefined when its head is not complete. */
+/** The whole length of the response that `bytes` begin, or undefined when its head is not complete. */
 function lengthOf(bytes) {
   const headLength = bytes.indexOf('\r\n\r\n') + 4;
   if (headLength === 3) return undefined;
   const contentLength = /\r\ncontent-length: *(\d+)/i.exec(bytes.toString('latin1', 0, headLength))?.[1];
-  if (contentLength === undefined) throw new Error('An answer without Content-Length.');
+  if (contentLength === undefined) throw new Error('A response without Content-Length.');
   return headLength + Number(contentLength);
 }
 
@@ -34,7 +34,7 @@ async function measure({ ports, connections, durationMs }) {
         new Promise((resolve, reject) => {
           const request = newRequest(ports[0]);
           let sentAt;
-          let answerLength; // The answers of one server are all of one length: only the first is parsed.
+          let responseLength; // The responses of one server are all of one length: only the first is parsed.
           let received = 0;
           let beginning = Buffer.alloc(0);
 
@@ -49,12 +49,12 @@ async function measure({ ports, connections, durationMs }) {
               return;
             }
             received += chunk.length;
-            if (answerLength === undefined) {
+            if (responseLength === undefined) {
               beginning = Buffer.concat([beginning, chunk]);
-              answerLength = lengthOf(beginning);
+              responseLength = lengthOf(beginning);
             }
-            if (answerLength === undefined || received < answerLength) return;
-            if (received > answerLength) reject(new Error('An answer longer than the ones before.'));
+            if (responseLength === undefined || received < responseLength) return;
+            if (received > responseLength) reject(new Error('A response longer than the ones before.'));
             const now = performance.now();
             if (now > endsAt) {
               socket.destroy();

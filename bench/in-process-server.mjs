@@ -6,8 +6,8 @@ import { profile } from './support/profiler.mjs';
 import { served } from './servers/serve.mjs';
 
 const ok = Buffer.from('HTTP/1.1 200 ');
-let unanswered = 0;
-let onAllAnswered = () => undefined;
+let withoutResponse = 0;
+let onAllResponded = () => undefined;
 
 class Connection extends Duplex {
   request = newRequest(80);
@@ -24,8 +24,8 @@ class Connection extends Duplex {
       console.error(`Not a 200: ${chunk.toString()}`);
       process.exit(1);
     }
-    unanswered -= 1;
-    if (unanswered === 0) onAllAnswered();
+    withoutResponse -= 1;
+    if (withoutResponse === 0) onAllResponded();
   }
   // node:http calls it on every socket.
   setTimeout() {}
@@ -41,12 +41,12 @@ async function send(count) {
   const turns = Math.ceil(count / connections.length);
   const before = process.cpuUsage();
   for (let turn = 0; turn < turns; turn += 1) {
-    unanswered = connections.length;
-    const allAnswered = new Promise((resolve) => {
-      onAllAnswered = resolve;
+    withoutResponse = connections.length;
+    const allResponded = new Promise((resolve) => {
+      onAllResponded = resolve;
     });
     for (const connection of connections) connection.send();
-    await allAnswered;
+    await allResponded;
     await new Promise(setImmediate);
   }
   const { user, system } = process.cpuUsage(before);

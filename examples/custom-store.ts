@@ -53,21 +53,21 @@ export function sqliteStore(database: Database.Database): CallbackStore {
     let overlapped = false;
     return {
       tx: undefined,
-      renew: () => answer(() => extend.run({ id, token, leaseMs }).changes === 1),
+      renew: () => reply(() => extend.run({ id, token, leaseMs }).changes === 1),
       settle: () =>
-        answer(() => {
+        reply(() => {
           const record = { id, token, fingerprint, retentionMs };
           overlapped ||= settleMine.run(record).changes === 0;
           if (overlapped) settleLate.run(record);
           return { overlapped };
         }),
-      release: () => answer(() => void free.run({ id, token })),
+      release: () => reply(() => void free.run({ id, token })),
     };
   }
 
   return {
     claim: (id, request) =>
-      answer(() => {
+      reply(() => {
         forgetSome.run();
         const { token, leaseMs } = request;
         if (take.run({ id, token, leaseMs }).changes === 1) return { state: 'claimed', lease: leaseOf(id, request) };
@@ -78,7 +78,7 @@ export function sqliteStore(database: Database.Database): CallbackStore {
 }
 
 /** Turns a throw into a rejection: SQLite's drivers are synchronous, but a store must reject. */
-const answer = <T>(work: () => T): Promise<T> => Promise.resolve().then(work);
+const reply = <T>(work: () => T): Promise<T> => Promise.resolve().then(work);
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const store = sqliteStore(new Database(process.argv[2] ?? ':memory:', { timeout: 1_000 }));

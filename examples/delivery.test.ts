@@ -48,7 +48,7 @@ describe('the callbacks of our payouts, delivered as the service does', () => {
 
     expect(await deliver(merchant().app, transferSucceeded(), { path })).toEqual({
       acknowledged: true,
-      answers: [500, 200],
+      responses: [500, 200],
     });
     expect(markPaid).toHaveBeenCalledTimes(2);
   });
@@ -58,7 +58,7 @@ describe('the callbacks of our payouts, delivered as the service does', () => {
 
     expect(await deliver(app, transferSucceeded(), { path, headers: { 'X-Callback-Token': token } })).toEqual({
       acknowledged: true,
-      answers: [200],
+      responses: [200],
     });
     expect(markPaid).toHaveBeenCalledTimes(1);
   });
@@ -66,7 +66,7 @@ describe('the callbacks of our payouts, delivered as the service does', () => {
   it.each(invalidCallbacks)('are refused: $title', async ({ callback }) => {
     expect(await deliver(merchant().app, callback, { path, retry: false })).toEqual({
       acknowledged: false,
-      answers: [400],
+      responses: [400],
     });
   });
 

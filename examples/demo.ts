@@ -18,7 +18,7 @@ console.log(`
 A merchant creates transfers at a sandbox of the service and receives their
 callbacks, with claims in ${redis === undefined ? 'memory' : 'Redis'}. The service makes up to 4 attempts; the pauses
 between them, of 30, 60 and 120 s, take as many milliseconds here. Below: what
-each attempt was answered, what the handlers did, how each delivery ended.
+each attempt got, what the handlers did, how each delivery ended.
 
 ${header()}`);
 // On a terminal, show the address of the console, which is served while the demonstration runs.

@@ -44,13 +44,13 @@ await once(server, 'listening');
 const { port } = server.address() as AddressInfo;
 const completed = once(worker, 'completed');
 for (const delivery of ['first', 'second']) {
-  const answer = await fetch(`http://localhost:${port}/callbacks/transfers`, {
+  const response = await fetch(`http://localhost:${port}/callbacks/transfers`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(callback),
   });
-  console.log(`The ${delivery} delivery was answered ${answer.status}: ${await answer.text()}`);
-  if (!answer.ok) throw new Error('Without a 2xx there is nothing in the queue');
+  console.log(`The ${delivery} delivery got ${response.status}: ${await response.text()}`);
+  if (!response.ok) throw new Error('Without a 2xx there is nothing in the queue');
 }
 await completed;
 

@@ -34,8 +34,8 @@ await fetch(`${sandbox.baseUrl}/transactions/transfer`, {
   }),
 });
 await sandbox.idle();
-for (const { number, answer, reason } of sandbox.attempts) {
-  console.log(`Attempt ${number}:`, 'status' in answer ? answer.status : answer.error, reason ?? '');
+for (const { number, response, reason } of sandbox.attempts) {
+  console.log(`Attempt ${number}:`, 'status' in response ? response.status : response.error, reason ?? '');
 }
 
 await sandbox.close();

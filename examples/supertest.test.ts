@@ -45,9 +45,9 @@ describe('the callbacks of our payouts', () => {
     const app = merchantApp({ markPaid, refund });
     const callback = transferSucceeded({ externalId: 'payout-1', amount: 15_000 });
 
-    const answers = await Promise.all(Array.from({ length: 5 }, () => deliver(app, callback)));
+    const responses = await Promise.all(Array.from({ length: 5 }, () => deliver(app, callback)));
 
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     expect(markPaid.mock.calls).toEqual([['payout-1', 15_000]]);
     expect(refund).not.toHaveBeenCalled();
   });
@@ -68,9 +68,9 @@ describe('the callbacks of our payouts', () => {
   });
 
   it('are refused when they are forged', async () => {
-    const answer = await deliver(merchantApp({ markPaid, refund }), transferFailed(), 'a-guess-of-somebody');
+    const response = await deliver(merchantApp({ markPaid, refund }), transferFailed(), 'a-guess-of-somebody');
 
-    expect(answer.status).toBe(401);
+    expect(response.status).toBe(401);
     expect(refund).not.toHaveBeenCalled();
   });
 });

@@ -23,8 +23,8 @@ export const parts = {
   },
   client: {
     least: 90,
-    mutate: ['src/client/**/*.ts', 'src/delivery/**/*.ts'],
-    tests: ['test/{client,delivery}/**/*.test.ts'],
+    mutate: ['src/client/**/*.ts', 'src/attempt/**/*.ts'],
+    tests: ['test/{attempt,client}/**/*.test.ts'],
     without: ['test/client/{flood,scale}.test.ts'],
   },
   sandbox: {

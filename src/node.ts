@@ -7,7 +7,7 @@ export {
   urlToken,
   type Credentials,
   type TransferTokenVerifier,
-} from './http/verify.js';
+} from './http/verifiers.js';
 export { ipAllowList } from './http/ip-allow-list.js';
 export type { Secret } from './http/secrets.js';
 export type { Verifier } from './http/verifier.js';

@@ -64,7 +64,7 @@ export async function measureBursts({ quick }) {
         middle(bursts[index], 'tookMs', 0),
         middle(bursts[index], 'blockedMs', 0),
       ]),
-      note: `The fewest acknowledged and the median times of ${rounds} rounds. A callback that was not acknowledged is sent again when all have been answered: sooner than the service does.`,
+      note: `The fewest acknowledged and the median times of ${rounds} rounds. A callback that was not acknowledged is sent again when all have a response: sooner than the service does.`,
     },
     {
       title: `Herd: ${copies.toLocaleString('en')} copies of one callback at one moment, handler of 200 ms`,

@@ -15,10 +15,10 @@ async function readCpuMicros(servers) {
 }
 
 /**
- * Calls `measure` until so many requests were answered, or until `longestMs` have passed: before V8 has compiled a server,
+ * Calls `measure` until so many requests got a response, or until `longestMs` have passed: before V8 has compiled a server,
  * it may look half as fast as it is.
  */
 export async function warmUp(measure, requests, longestMs) {
   const giveUpAt = performance.now() + longestMs;
-  for (let answered = 0; answered < requests && performance.now() < giveUpAt;) answered += (await measure()).count;
+  for (let responded = 0; responded < requests && performance.now() < giveUpAt;) responded += (await measure()).count;
 }

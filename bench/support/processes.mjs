@@ -60,8 +60,8 @@ export async function startNode(script, args = [], { env = {}, core, flags = [],
 /** Sends a message to a process and resolves with its next one. */
 export async function ask({ child, failed }, question) {
   child.send(question);
-  const [answer] = await Promise.race([once(child, 'message'), failed]);
-  return answer;
+  const [response] = await Promise.race([once(child, 'message'), failed]);
+  return response;
 }
 
 /** Ends a process, and resolves when it has ended. */

@@ -21,7 +21,7 @@ export interface Stage {
 export interface Scene {
   readonly transfer: string;
   readonly expected: Cells;
-  /** Answers what each attempt was answered: a status, or why there was none. */
+  /** Resolves with the response to each attempt: a status, or why there was none. */
   play(stage: Stage): Promise<(number | string)[]>;
 }
 
@@ -84,7 +84,7 @@ export const scenes: readonly Scene[] = [
   {
     transfer: 'A forgery',
     expected: { attempts: '4 × 401', runs: 'nothing', outcomes: '4 × unauthorized' },
-    play: async ({ merchant }) => (await deliver(merchant.publicUrl, transferFailed())).answers,
+    play: async ({ merchant }) => (await deliver(merchant.publicUrl, transferFailed())).responses,
   },
   {
     transfer: 'No callback',
@@ -107,7 +107,7 @@ export const scenes: readonly Scene[] = [
   },
 ];
 
-/** Creates a transfer, waits until the service has nothing more to say of it, and answers what its attempts came to. */
+/** Creates a transfer, waits until the service has nothing more to say of it, and resolves with the responses to its attempts. */
 async function create(stage: Stage, scenario: string, fields: object = {}): Promise<(number | string)[]> {
   const { merchant, service, client } = stage;
   merchant.externalId = `${scenario}-${crypto.randomUUID().slice(0, 8)}`;
@@ -116,10 +116,10 @@ async function create(stage: Stage, scenario: string, fields: object = {}): Prom
   await service.idle();
   return service.attempts
     .filter((attempt) => attempt.externalId === externalId)
-    .map(({ answer }) => ('status' in answer ? answer.status : answer.error));
+    .map(({ response }) => ('status' in response ? response.status : response.error));
 }
 
-/** One pass over the one transfer that is open; answers how many it has found done. */
+/** One pass over the one transfer that is open; resolves with how many it has found done. */
 async function reconcile({ merchant, client }: Stage): Promise<number> {
   const pending = [{ id: merchant.externalId, createdAt: 0 }];
   const { processed, duplicate } = await reconcileTransfers({ client, receiver: merchant.receiver, pending });

@@ -78,7 +78,7 @@ async function loadExports(file: string): Promise<Record<string, unknown>> {
   }
 }
 
-function requireMethod(name: string, value: unknown, method: string, wish: string): void {
+function requireMethod(name: string, value: unknown, method: string, expected: string): void {
   if (value === undefined || typeof (value as Record<string, unknown> | null)?.[method] === 'function') return;
-  throw new UsageError(`Expected the ${name} to be ${wish}.`);
+  throw new UsageError(`Expected the ${name} to be ${expected}.`);
 }

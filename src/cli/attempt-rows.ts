@@ -1,20 +1,20 @@
-import { isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
+import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
 import type { SandboxAttempt } from '../sandbox/index.js';
 import { fit, paint, printable, width } from './terminal.js';
 
 /** Two or three lines on an attempt: what was sent, what came back and why. `when` comes first, and sets the indent. */
 export function attemptRows(attempt: SandboxAttempt, when: string): string {
-  const { number, answer, durationMs, reason, nextAtMs, plannedAtMs } = attempt;
+  const { number, response, durationMs, reason, nextAtMs, plannedAtMs } = attempt;
   const indent = ' '.repeat(when.length + 2);
   const tail = `  ${describe(attempt.body)}  attempt ${number}`;
   const name = fit(printable(attempt.externalId), width() - indent.length - tail.length);
 
-  const result = describeAnswer(answer);
-  const took = isLost(answer) ? '' : `  ${durationMs} ms`;
+  const result = describeResponse(response);
+  const took = isLost(response) ? '' : `  ${durationMs} ms`;
   const next = nextAtMs === undefined ? '' : `  next in ${(nextAtMs - plannedAtMs) / 1_000} s`;
   const why = reason === undefined ? '' : printable(reason);
   const isShort = `${indent}← ${result}${took}  ${why}${next}`.length <= width();
-  const colour = isAcknowledgement(answer) ? 'green' : 'red';
+  const colour = isAcknowledgement(response) ? 'green' : 'red';
   const inline = why !== '' && isShort ? `  ${why}` : '';
   const below = isShort ? '' : `${indent}  ${fit(why, width() - indent.length - 2)}\n`;
   return (
@@ -23,13 +23,13 @@ export function attemptRows(attempt: SandboxAttempt, when: string): string {
   );
 }
 
-function isLost(answer: AttemptAnswer): boolean {
-  return 'error' in answer && answer.error === 'lost';
+function isLost(response: AttemptResponse): boolean {
+  return 'error' in response && response.error === 'lost';
 }
 
-function describeAnswer(answer: AttemptAnswer): string {
-  if ('status' in answer) return String(answer.status);
-  return isLost(answer) ? 'lost: part of the scenario' : fit(printable(answer.error), 50);
+function describeResponse(response: AttemptResponse): string {
+  if ('status' in response) return String(response.status);
+  return isLost(response) ? 'lost: part of the scenario' : fit(printable(response.error), 50);
 }
 
 /** The event and the amount of a callback's body; the scenario `malformed` sends one that cannot be read. */

@@ -1,7 +1,7 @@
-import { isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
-import { requireHeaders } from '../delivery/headers.js';
-import { transferToken, urlToken } from '../http/verify.js';
-import { explainAnswer } from '../sandbox/hints.js';
+import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
+import { requireHeaders } from '../attempt/headers.js';
+import { transferToken, urlToken } from '../http/verifiers.js';
+import { explainResponse } from '../sandbox/hints.js';
 import { callbackUrlFault } from '../sandbox/options.js';
 import { text, UsageError } from './arguments.js';
 import { width, wrap } from './terminal.js';
@@ -27,13 +27,13 @@ export const unauthorizedHint = `Hint: 401 means that a verifier refused the sen
 `;
 
 /**
- * Returns the lines that say what an answer means and what to do about it; none if it acknowledges the callback.
+ * Returns the lines that say what a response means and what to do about it; none if it acknowledges the callback.
  * `reason` is what the body of the response says of itself.
  */
-export function toHint(answer: AttemptAnswer, reason: string | undefined): string {
-  if (isAcknowledgement(answer)) return '';
-  if ('status' in answer && answer.status === 401) return unauthorizedHint;
-  return `${wrap(`Hint: ${explainAnswer(answer, reason)}`, width()).join('\n')}\n`;
+export function toHint(response: AttemptResponse, reason: string | undefined): string {
+  if (isAcknowledgement(response)) return '';
+  if ('status' in response && response.status === 401) return unauthorizedHint;
+  return `${wrap(`Hint: ${explainResponse(response, reason)}`, width()).join('\n')}\n`;
 }
 
 interface CallbackValues {

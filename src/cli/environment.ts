@@ -63,9 +63,9 @@ function findStore(): FoundStore {
   return {};
 }
 
-function unfit(variable: string, wish: string): UsageError {
+function unfit(variable: string, expected: string): UsageError {
   const password = 'In a password, # and / are written as %23 and %2F.';
-  return new UsageError(`${variable} is set, but is no ${wish}. ${password}\n${exampleFile}`);
+  return new UsageError(`${variable} is set, but is no ${expected}. ${password}\n${exampleFile}`);
 }
 
 function parseUrl(value: string | undefined, protocol: RegExp): URL | undefined {

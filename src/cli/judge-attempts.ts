@@ -1,4 +1,4 @@
-import { isAcknowledgement } from '../delivery/attempt.js';
+import { isAcknowledgement } from '../attempt/attempt.js';
 import type { SandboxAttempt, TransferScenario } from '../sandbox/index.js';
 
 /** Whether the endpoint responded as it should in a scenario, and why in one sentence. */
@@ -36,8 +36,8 @@ function judgeFlip(attempts: readonly SandboxAttempt[]): Verdict {
     : passed('FAILED was acknowledged; the contradiction that followed it was refused.');
 }
 
-function isAcknowledged({ answer }: SandboxAttempt): boolean {
-  return isAcknowledgement(answer);
+function isAcknowledged({ response }: SandboxAttempt): boolean {
+  return isAcknowledgement(response);
 }
 
 const passed = (because: string): Verdict => ({ passed: true, because });

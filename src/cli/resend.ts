@@ -1,7 +1,7 @@
 import type { ServiceReading, TransferInspection } from '../client/index.js';
 import { receiverDefaults } from '../core/options.js';
-import { attemptCallback, findReason, isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
-import { explainAnswer } from '../sandbox/hints.js';
+import { attemptCallback, findReason, isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
+import { explainResponse } from '../sandbox/hints.js';
 import { appHelp, appOptions, environmentHelp, findApp, inspectWithApp, requireClient } from './app.js';
 import type { App } from './environment.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from './arguments.js';
@@ -65,16 +65,25 @@ export async function run(args: readonly string[]): Promise<number> {
   const { event, transaction } = inspection.service as FinalReading;
   const body = JSON.stringify({ event, data: transaction });
   const startedAt = performance.now();
-  const answer = await attemptCallback(urlFor(transaction.externalId), body, { headers, timeoutMs });
+  const response = await attemptCallback(urlFor(transaction.externalId), body, { headers, timeoutMs });
   const durationMs = Math.round(performance.now() - startedAt);
-  const acknowledged = isAcknowledged(answer);
+  const acknowledged = isAcknowledged(response);
   if (json) {
     const { id: transferId, externalId } = transaction;
     print(
-      jsonLine({ type: 'resend', sent: true, id: transferId, externalId, event, acknowledged, durationMs, ...answer }),
+      jsonLine({
+        type: 'resend',
+        sent: true,
+        id: transferId,
+        externalId,
+        event,
+        acknowledged,
+        durationMs,
+        ...response,
+      }),
     );
   } else {
-    print(report(inspection.service as FinalReading, answer, durationMs));
+    print(report(inspection.service as FinalReading, response, durationMs));
   }
   return acknowledged ? 0 : 1;
 }
@@ -106,16 +115,16 @@ function refusalText(refusal: string): string {
 }
 
 /** Whether this package has acknowledged. A login page or another route of the app may respond with 200, too. */
-function isAcknowledged(answer: AttemptAnswer): boolean {
-  return isAcknowledgement(answer) && /^(?:processed|duplicate)$/.test(String(findReason(answer)));
+function isAcknowledged(response: AttemptResponse): boolean {
+  return isAcknowledgement(response) && /^(?:processed|duplicate)$/.test(String(findReason(response)));
 }
 
-function report({ event, transaction }: FinalReading, answer: AttemptAnswer, durationMs: number): string {
+function report({ event, transaction }: FinalReading, response: AttemptResponse, durationMs: number): string {
   const title = `${transaction.externalId}  ${event}  ${describePayout(transaction)}`;
-  const result = 'status' in answer ? String(answer.status) : answer.error;
-  const line = fit(printable(`${result}  ${durationMs} ms  ${findReason(answer) ?? ''}`.trimEnd()), width() - 4);
-  const isGood = isAcknowledged(answer);
-  const end = isGood ? ['Acknowledged.'] : ['Not acknowledged.', ...wrap(explain(answer), width())];
+  const result = 'status' in response ? String(response.status) : response.error;
+  const line = fit(printable(`${result}  ${durationMs} ms  ${findReason(response) ?? ''}`.trimEnd()), width() - 4);
+  const isGood = isAcknowledged(response);
+  const end = isGood ? ['Acknowledged.'] : ['Not acknowledged.', ...wrap(explain(response), width())];
   const colour = isGood ? 'green' : 'red';
   return (
     `${fit(printable(title.trimEnd()), width())}\n` +
@@ -124,11 +133,11 @@ function report({ event, transaction }: FinalReading, answer: AttemptAnswer, dur
   );
 }
 
-function explain(answer: AttemptAnswer): string {
-  if (isAcknowledgement(answer)) {
+function explain(response: AttemptResponse): string {
+  if (isAcknowledgement(response)) {
     return 'It is a 2xx, but not from transfer-callbacks. Check the URL, and inspect the transfer.';
   }
-  const hint = explainAnswer(answer, findReason(answer));
-  if ('status' in answer && answer.status === 404) return `${hint} Does it have the token already?`;
-  return 'error' in answer ? `${hint} The handler may still be running: inspect the transfer.` : hint;
+  const hint = explainResponse(response, findReason(response));
+  if ('status' in response && response.status === 404) return `${hint} Does it have the token already?`;
+  return 'error' in response ? `${hint} The handler may still be running: inspect the transfer.` : hint;
 }

@@ -117,9 +117,9 @@ function printJson(attempt: SandboxAttempt): void {
 function rowPrinter(): (attempt: SandboxAttempt) => void {
   let hinted = false;
   return (attempt) => {
-    const { answer, plannedAtMs } = attempt;
+    const { response, plannedAtMs } = attempt;
     print(attemptRows(attempt, new Date(plannedAtMs).toISOString().slice(11, 19)));
-    if (hinted || !('status' in answer) || answer.status !== 401) return;
+    if (hinted || !('status' in response) || response.status !== 401) return;
     hinted = true;
     print(unauthorizedHint);
   };

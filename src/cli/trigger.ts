@@ -1,4 +1,4 @@
-import { isAcknowledgement } from '../delivery/attempt.js';
+import { isAcknowledgement } from '../attempt/attempt.js';
 import { transferSandbox, type TransferSandbox } from '../sandbox/index.js';
 import {
   allowPositionals,
@@ -80,12 +80,12 @@ export async function run(args: readonly string[]): Promise<number> {
 
   const { attempts } = sandbox;
   const verdict = judgeAttempts(scenario, attempts);
-  const acknowledged = attempts.some(({ answer }) => isAcknowledgement(answer));
+  const acknowledged = attempts.some(({ response }) => isAcknowledgement(response));
   if (json) {
     print(jsonLine({ type: 'result', scenario, attempts: attempts.length, acknowledged, ...verdict }));
   } else {
     const last = attempts.at(-1);
-    if (!verdict.passed && last !== undefined) print(toHint(last.answer, last.reason));
+    if (!verdict.passed && last !== undefined) print(toHint(last.response, last.reason));
     print(`${verdict.passed ? paint('green', 'Passed.') : paint('red', 'Not passed.')} ${verdict.because}\n`);
   }
   return verdict.passed ? 0 : 1;

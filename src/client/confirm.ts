@@ -79,7 +79,7 @@ export function confirmWith<C extends CallbackShape = TransferCallback>(
     if (checked.success) return checked.data;
     const at = checked.error.issues.map(({ path }) => path.map(String).join('.')).join(', ');
     throw new TransferClientError(
-      'UNREADABLE_ANSWER',
+      'UNREADABLE_RESPONSE',
       `The transaction that was read is not as documented, at ${toPrintable(at)}.`,
     );
   };

@@ -72,14 +72,14 @@ function serialise(request: unknown): { text: string; externalId: unknown } {
   return { text, externalId: sent.externalId };
 }
 
-/** Throws UNREADABLE_ANSWER, which says that the transfer was accepted. */
+/** Throws UNREADABLE_RESPONSE, which says that the transfer was accepted. */
 function parseResponse<T>(
   { status, text }: { status: number; text: string | undefined },
   schema: CreateOptions<T>['schema'],
   query: string,
 ): T {
   const unreadable = (what: string, cause?: unknown): TransferClientError =>
-    new TransferClientError('UNREADABLE_ANSWER', `The transfer was accepted, but ${what}: ${query}.`, {
+    new TransferClientError('UNREADABLE_RESPONSE', `The transfer was accepted, but ${what}: ${query}.`, {
       status,
       cause,
     });

@@ -11,7 +11,7 @@ export type TransferClientErrorCode =
   /** A creation was sent, and the service may have acted on it. Query the transfer before anything else. */
   | 'OUTCOME_UNKNOWN'
   /** The service responded with 2xx, but with a body that cannot be used. A creation was accepted. */
-  | 'UNREADABLE_ANSWER'
+  | 'UNREADABLE_RESPONSE'
   /** The transaction that was read is not final yet. */
   | 'NOT_FINAL'
   /** `confirmWith` has as many callbacks waiting as it allows. Nothing was sent. */

@@ -29,7 +29,7 @@ export async function getTransaction(
 
   const { status, text } = requireSuccess(result, access, 'UNAVAILABLE', 'The transfer could not be read.');
   const unreadable = (message: string, cause?: unknown): TransferClientError =>
-    new TransferClientError('UNREADABLE_ANSWER', message, { status, cause });
+    new TransferClientError('UNREADABLE_RESPONSE', message, { status, cause });
   if (text === undefined) throw unreadable('The response is longer than 1 MiB.');
   let transaction: Transaction | undefined;
   try {

@@ -24,7 +24,7 @@ export async function lookUpTransfer(
   try {
     const transaction = await client.getTransaction(id, { signal });
     if (transaction.id !== id && transaction.externalId !== id) {
-      throw new TransferClientError('UNREADABLE_ANSWER', 'The service responded with another transfer.');
+      throw new TransferClientError('UNREADABLE_RESPONSE', 'The service responded with another transfer.');
     }
     const callback = toCallback(transaction);
     if (callback === undefined) return { result: 'open', transaction };

@@ -4,18 +4,18 @@ import { TransferCallbackError } from './errors.js';
 export const maxTimerMs = 2_147_483_647;
 
 /** Returns the error for an invalid argument. Names the option, what was expected and, as `describeGiven`, what was given. */
-export function invalidArgument(option: string, wish: string, value: unknown): TransferCallbackError {
+export function invalidArgument(option: string, expected: string, value: unknown): TransferCallbackError {
   return new TransferCallbackError(
     'INVALID_ARGUMENT',
-    `Expected \`${option}\` to be ${wish}, got ${describeGiven(value)}.`,
+    `Expected \`${option}\` to be ${expected}, got ${describeGiven(value)}.`,
   );
 }
 
 /** Returns the error for an option that is a secret. Describes the kind of the value, never its content. */
-export function invalidSecret(option: string, wish: string, value: unknown): TransferCallbackError {
+export function invalidSecret(option: string, expected: string, value: unknown): TransferCallbackError {
   const got =
     typeof value === 'string' ? describeLength(value) : typeof value === 'number' ? 'a number' : describeGiven(value);
-  return new TransferCallbackError('INVALID_ARGUMENT', `Expected \`${option}\` to be ${wish}, got ${got}.`);
+  return new TransferCallbackError('INVALID_ARGUMENT', `Expected \`${option}\` to be ${expected}, got ${got}.`);
 }
 
 /** Returns `value` if it is a whole number from `min` to `max`, and throws INVALID_ARGUMENT otherwise. */

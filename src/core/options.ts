@@ -141,8 +141,8 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
 ): ResolvedOptions<C, Tx> & { readonly logger: SafeLogger } {
   onlyKnownOptions(options, receiverOptionNames);
   const { store, onSuccess, onFailed, confirm, onOutcome, logger, schema } = options;
-  const wish = 'a store, such as memoryStore(), redisStore(client) or postgresStore(pool)';
-  requireMethods('store', store, ['claim'], wish);
+  const expected = 'a store, such as memoryStore(), redisStore(client) or postgresStore(pool)';
+  requireMethods('store', store, ['claim'], expected);
   requireFunction('onSuccess', onSuccess);
   requireFunction('onFailed', onFailed);
   if (confirm !== undefined) requireFunction('confirm', confirm);
@@ -199,10 +199,10 @@ function requireFunction(option: string, value: unknown): void {
   if (typeof value !== 'function') throw invalidArgument(option, 'a function', value);
 }
 
-function requireMethods(option: string, value: unknown, methods: readonly string[], wish: string): void {
+function requireMethods(option: string, value: unknown, methods: readonly string[], expected: string): void {
   if (typeof value === 'object' && value !== null) {
     const known = value as Record<string, unknown>;
     if (methods.every((method) => typeof known[method] === 'function')) return;
   }
-  throw invalidArgument(option, wish, value);
+  throw invalidArgument(option, expected, value);
 }

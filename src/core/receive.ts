@@ -8,7 +8,7 @@ import type { Ending, TransferCallbackOutcome } from './outcome.js';
 import { report } from './report.js';
 import type { TimerQueue } from './timers.js';
 import { validateCallback } from './validate.js';
-import { verifySender, type VerifySender } from './verify.js';
+import { verifySender, type VerifySender } from './verify-sender.js';
 
 /** What all deliveries of a receiver share. */
 export interface ReceiverParts<C extends CallbackShape, Tx> extends HandlerParts<C, Tx> {

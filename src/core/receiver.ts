@@ -11,7 +11,7 @@ import { receiveCallback, type ReceiverParts } from './receive.js';
 import { TimedStore } from './timed-store.js';
 import { TimerQueue } from './timers.js';
 import { receiveChannel, tracedStore } from './trace.js';
-import type { VerifySender } from './verify.js';
+import type { VerifySender } from './verify-sender.js';
 
 /** Options of `receive`. */
 export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {

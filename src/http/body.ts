@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { UnreadableCallback } from '../core/callback.js';
 import { TransferCallbackError } from '../core/errors.js';
-import type { Fault } from './answers.js';
+import type { Fault } from './responses.js';
 
 /** A request that the sender must send differently, with the response to it. */
 export class RefusedRequest extends UnreadableCallback implements Fault {

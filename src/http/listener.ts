@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { UnreadableCallback, type CallbackShape, type TransferCallback } from '../core/callback.js';
-import { toAnswer } from './answers.js';
+import { toResponse } from './responses.js';
 import { readBody, RefusedRequest } from './body.js';
 import { resolveHttpOptions, type ResolvedHttpOptions, type TransferCallbackOptions } from './options.js';
 import { respond } from './respond.js';
@@ -36,7 +36,7 @@ export function deliveryListener<C extends CallbackShape, Tx, Request extends In
   const early = verifiers.filter(({ readsCallback }) => readsCallback === false);
   const late = verifiers.filter(({ readsCallback }) => readsCallback !== false);
 
-  async function answerDelivery(request: Request, response: ServerResponse): Promise<void> {
+  async function respondToDelivery(request: Request, response: ServerResponse): Promise<void> {
     let delivery: string | undefined;
     try {
       const refusal = findRefusal(early, request);
@@ -51,19 +51,19 @@ export function deliveryListener<C extends CallbackShape, Tx, Request extends In
       });
       ({ delivery } = outcome);
       const fault = input instanceof RefusedRequest ? input : undefined;
-      respond(request, response, toAnswer(outcome, fault), {
+      respond(request, response, toResponse(outcome, fault), {
         closes: receiver.closing || fault?.status === 413,
         unread: !request.readableEnded,
         bodyLimitBytes,
       });
     } catch (error) {
       // Other middleware has already responded. Close the connection: its status must not pass for ours.
-      receiver.options.logger.error({ delivery, err: error }, 'A transfer callback could not be answered.');
+      receiver.options.logger.error({ delivery, err: error }, 'A transfer callback could not be responded to.');
       response.destroy();
     }
   }
 
   return function listenForTransferCallbacks(request, response) {
-    void answerDelivery(request, response);
+    void respondToDelivery(request, response);
   };
 }

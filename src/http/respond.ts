@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Stream } from 'node:http2';
-import type { Answer } from './answers.js';
+import type { CallbackResponse } from './responses.js';
 
 /** How much of a body is read and dropped after its response, as a multiple of `bodyLimitBytes`. */
 const drainedLimits = 10;
@@ -19,7 +19,7 @@ interface Connection {
 export function respond(
   request: IncomingMessage,
   response: ServerResponse,
-  { status, headers, body }: Answer,
+  { status, headers, body }: CallbackResponse,
   { closes, unread, bodyLimitBytes }: Connection,
 ): void {
   // HTTP/2 has no such header: Node would warn and drop it.

@@ -1,7 +1,7 @@
 import { attemptsPerCallback, firstRetryMs } from '../core/service.js';
-import { attemptCallback, findReason, isAcknowledgement, type AttemptAnswer } from '../delivery/attempt.js';
+import { attemptCallback, findReason, isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
 import type { SandboxClock } from './clock.js';
-import { explainAnswer } from './hints.js';
+import { explainResponse } from './hints.js';
 import { limitPerOrigin } from './limit-per-origin.js';
 import type { AnnouncementBehaviour } from './scenarios.js';
 
@@ -22,10 +22,10 @@ export interface SandboxAttempt {
   /** The Content-Type as it was sent. */
   readonly contentType: string;
   /** `{ error: 'lost' }` for an attempt that the scenario kept from the merchant. */
-  readonly answer: AttemptAnswer;
+  readonly response: AttemptResponse;
   /** The `message` of an error or the `outcome` of a success in the body of the response, if it has one. */
   readonly reason: string | undefined;
-  /** What the answer means and what to do about it, in a sentence for people. Its words may change. */
+  /** What the response means and what to do about it, in a sentence for people. Its words may change. */
   readonly hint: string;
   /** When the next attempt of the same announcement is planned; `undefined` if this was the last. */
   readonly nextAtMs: number | undefined;
@@ -62,7 +62,7 @@ export interface AnnouncerParts {
   record(attempt: SandboxAttempt): void;
 }
 
-type Sent = Pick<SandboxAttempt, 'sentAtMs' | 'durationMs' | 'body' | 'contentType' | 'answer'>;
+type Sent = Pick<SandboxAttempt, 'sentAtMs' | 'durationMs' | 'body' | 'contentType' | 'response'>;
 
 /** A guess: the backoff is documented to be exponential, but not its factor (service §8). */
 const backoffFactor = 2;
@@ -90,14 +90,14 @@ export function callbackAnnouncer(parts: AnnouncerParts) {
     announcement.onState({ underWay: sending.length });
     const sent = await Promise.all(sending);
 
-    const acknowledged = sent.findIndex(({ answer }) => isAcknowledgement(answer));
+    const acknowledged = sent.findIndex(({ response }) => isAcknowledgement(response));
     const isLast = before || index + 1 === attemptsPerCallback || (acknowledged !== -1 && !repeated);
     const pauseMs = firstRetryMs * backoffFactor ** index;
     const nextAtMs = isLast || parts.signal.aborted ? undefined : plannedAtMs + pauseMs;
     const number = index === 0 ? 1 : index + copies;
     sent.forEach((each, copy) => {
-      const reason = findReason(each.answer);
-      const hint = explainAnswer(each.answer, reason);
+      const reason = findReason(each.response);
+      const hint = explainResponse(each.response, reason);
       parts.record({ transferId, externalId, number: number + copy, plannedAtMs, ...each, reason, hint, nextAtMs });
     });
     if (acknowledged !== -1 && !before) announcement.onAcknowledged({ number: number + acknowledged, plannedAtMs });
@@ -126,17 +126,17 @@ async function sendCopy(parts: AnnouncerParts, { url, body, behaviour }: Announc
   const fault = index === 0 ? behaviour.firstAttempt : undefined;
   const contentType = fault === 'text/plain' ? fault : 'application/json';
   if (index < (behaviour.lost ?? 0)) {
-    return { sentAtMs, durationMs: 0, body, contentType, answer: { error: 'lost' } };
+    return { sentAtMs, durationMs: 0, body, contentType, response: { error: 'lost' } };
   }
   const sentBody = fault === 'cut short' ? body.slice(0, body.length / 2) : body;
   const startedAt = performance.now();
-  const answer = await attemptCallback(url, sentBody, {
+  const response = await attemptCallback(url, sentBody, {
     timeoutMs: parts.timeoutMs,
     headers: parts.headers,
     signal: parts.signal,
     pieces: behaviour.pieces,
-    dropAnswer: fault === 'answer dropped',
+    dropResponse: fault === 'response dropped',
     contentType,
   });
-  return { sentAtMs, durationMs: Math.round(performance.now() - startedAt), body: sentBody, contentType, answer };
+  return { sentAtMs, durationMs: Math.round(performance.now() - startedAt), body: sentBody, contentType, response };
 }

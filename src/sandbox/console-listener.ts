@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { invalidArgument, wholeNumber } from '../core/checks.js';
 import { parseJson } from '../core/text.js';
-import { isLoopback } from '../delivery/address.js';
+import { isLoopback } from '../attempt/address.js';
 import { refuseReader, refuseWriter } from './origin-guard.js';
 import type { ResolvedSandboxOptions } from './options.js';
 import { transferScenarios } from './scenarios.js';

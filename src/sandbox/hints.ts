@@ -1,4 +1,4 @@
-import type { AttemptAnswer } from '../delivery/attempt.js';
+import type { AttemptResponse } from '../attempt/attempt.js';
 
 const see = 'See the log of your app.';
 
@@ -27,22 +27,22 @@ const byReason: Readonly<Record<string, string>> = {
 
 const byError: readonly (readonly [RegExp, string])[] = [
   [/^lost$/, 'The scenario kept it from your app.'],
-  [/^answer lost$/, 'The scenario lost the response of your app, which will see the callback again.'],
+  [/^response lost$/, 'The scenario lost the response of your app, which will see the callback again.'],
   [/^aborted$/, 'The sandbox was closed.'],
   [/ECONNREFUSED/, 'Nothing listens there. Start your app, or correct the callback URL.'],
   [/ENOTFOUND|EAI_AGAIN/, 'No machine has this name.'],
   [
-    /^no answer within/,
+    /^no response within/,
     'Your app did not respond in time. Does the request reach the router, and does the handler end?',
   ],
   [/certificate/, 'The certificate of your app is not trusted.'],
   [/./, 'The connection ended before the response did. Has your app crashed or restarted?'],
 ];
 
-/** Says what an answer means and what to do about it. `reason` is what the body of the response says of itself. */
-export function explainAnswer(answer: AttemptAnswer, reason: string | undefined): string {
-  if ('error' in answer) return byError.find(([pattern]) => pattern.test(answer.error))?.[1] ?? '';
-  const { status, retryAfter } = answer;
+/** Says what a response means and what to do about it. `reason` is what the body of the response says of itself. */
+export function explainResponse(response: AttemptResponse, reason: string | undefined): string {
+  if ('error' in response) return byError.find(([pattern]) => pattern.test(response.error))?.[1] ?? '';
+  const { status, retryAfter } = response;
   const hint = byReason[`${status} ${reason}`] ?? byStatus[status] ?? byStatus[Math.floor(status / 100)];
   const pause = retryAfter === undefined ? '' : ` It asked for a pause of ${retryAfter} s; the service keeps its own.`;
   return `${hint ?? `Only a 2xx acknowledges. ${see}`}${pause}`;

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { isLoopback } from '../delivery/address.js';
+import { isLoopback } from '../attempt/address.js';
 import type { SandboxClock } from './clock.js';
 import { consoleListener, isConsolePath } from './console-listener.js';
 import { refuseHost } from './origin-guard.js';

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
-import { isLoopback } from '../delivery/address.js';
-import { requireHeaders } from '../delivery/headers.js';
+import { isLoopback } from '../attempt/address.js';
+import { requireHeaders } from '../attempt/headers.js';
 import type { SandboxAttempt } from './announcements.js';
 import { isScenario, transferScenarios, type TransferScenario } from './scenarios.js';
 

@@ -1,7 +1,7 @@
 import { once, setMaxListeners } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { baseUrlAt } from '../delivery/address.js';
+import { baseUrlAt } from '../attempt/address.js';
 import { manualClock, scaledClock } from './clock.js';
 import type { AnnouncerParts, SandboxAttempt } from './announcements.js';
 import { sandboxListener } from './listener.js';

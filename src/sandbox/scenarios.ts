@@ -8,7 +8,7 @@ export type TransferScenario =
   | 'duplicate'
   | 'burst'
   | 'lost-attempts'
-  | 'answer-lost'
+  | 'response-lost'
   | 'slow-sender'
   | 'flip'
   | 'malformed'
@@ -43,7 +43,7 @@ export interface AnnouncementBehaviour {
   readonly repeated?: true;
   readonly pieces?: true;
   /** The fault of the first attempt. */
-  readonly firstAttempt?: 'answer dropped' | 'cut short' | 'text/plain';
+  readonly firstAttempt?: 'response dropped' | 'cut short' | 'text/plain';
 }
 
 export const behaviours: Readonly<Record<TransferScenario, Behaviour>> = {
@@ -64,9 +64,9 @@ export const behaviours: Readonly<Record<TransferScenario, Behaviour>> = {
     description: 'The first two attempts are lost; the third arrives.',
     announcement: { lost: 2 },
   },
-  'answer-lost': {
+  'response-lost': {
     description: 'The response to the first attempt is lost.',
-    announcement: { firstAttempt: 'answer dropped' },
+    announcement: { firstAttempt: 'response dropped' },
   },
   'slow-sender': { description: 'The body arrives in small pieces with pauses.', announcement: { pieces: true } },
   flip: {

@@ -39,7 +39,7 @@ interface FoundRow {
 }
 
 /** Claims callbacks in one table, each on a client of the pool, and knows the leases that this process holds. */
-export class Claims {
+export class PostgresClaims {
   readonly #pool: PgPool;
   readonly #table: string;
   readonly #limits: Limits;

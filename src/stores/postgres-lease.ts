@@ -5,7 +5,7 @@ import { nextTurn, setTimer } from './postgres-deadline.js';
 import { Fence } from './postgres-fence.js';
 import type { Checkout, PgClient } from './postgres-pool.js';
 
-export interface LeaseTerms {
+export interface TransactionParts {
   readonly leaseMs: number;
   /** Returns the SQL that commits. */
   readonly settleSql: () => string;
@@ -28,27 +28,27 @@ type State = 'held' | 'settling' | 'releasing' | 'settled' | 'gone';
 export class TransactionLease implements Lease<PgClient> {
   readonly tx: PgClient;
   readonly #checkout: Checkout;
-  readonly #terms: LeaseTerms;
+  readonly #parts: TransactionParts;
   readonly #fence: Fence;
   #state: State = 'held';
   #cancelLapse: () => void;
 
-  constructor(checkout: Checkout, terms: LeaseTerms) {
+  constructor(checkout: Checkout, parts: TransactionParts) {
     this.#checkout = checkout;
-    this.#terms = terms;
+    this.#parts = parts;
     this.#fence = new Fence(checkout.client);
     this.tx = this.#fence.tx;
-    this.#cancelLapse = setTimer(terms.leaseMs, this.#lose);
+    this.#cancelLapse = setTimer(parts.leaseMs, this.#lose);
     checkout.onBroken = this.#lose;
   }
 
   readonly renew = async (): Promise<boolean> => {
-    this.#terms.onRenew();
+    this.#parts.onRenew();
     // After the process was held up, the news that Postgres has ended the transaction may be in a socket not read yet.
     await nextTurn();
     if (this.#isOver()) return false;
     this.#cancelLapse();
-    this.#cancelLapse = setTimer(this.#terms.leaseMs, this.#lose);
+    this.#cancelLapse = setTimer(this.#parts.leaseMs, this.#lose);
     return true;
   };
 
@@ -64,7 +64,7 @@ export class TransactionLease implements Lease<PgClient> {
     this.#state = 'settling';
     this.#fence.close();
     try {
-      await this.#checkout.client.query(this.#terms.settleSql());
+      await this.#checkout.client.query(this.#parts.settleSql());
     } catch (error) {
       // The commit may have succeeded and its reply been lost: the next attempt will find the record.
       this.#lose();
@@ -111,7 +111,7 @@ export class TransactionLease implements Lease<PgClient> {
     this.#state = state;
     this.#fence.close();
     this.#cancelLapse();
-    this.#terms.onOver();
+    this.#parts.onOver();
     return true;
   }
 

@@ -1,7 +1,7 @@
 import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { leastRetentionMs } from '../core/options.js';
 import type { Claim, InspectableStore } from '../core/store.js';
-import { Claims } from './postgres-claims.js';
+import { PostgresClaims } from './postgres-claims.js';
 import { forgetRecord, readRecord } from './postgres-inspect.js';
 import { runOnce, surviveRestarts, type PgClient, type PgClientOf, type PgPool } from './postgres-pool.js';
 import { existsSql, migrateSql, pruneSql, tableSql, toIdentifier, type Limits } from './postgres-sql.js';
@@ -54,7 +54,7 @@ export function postgresStore<Pool extends PgPool>(
 ): PostgresStore<PgClientOf<Pool>> {
   const { table, limits, migrationSql } = resolveOptions(pool, options);
   surviveRestarts(pool);
-  const claims = new Claims(pool, table, limits);
+  const claims = new PostgresClaims(pool, table, limits);
   return {
     transactional: true,
     queues: true,

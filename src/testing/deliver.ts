@@ -1,8 +1,8 @@
 import { attemptsPerCallback } from '../core/service.js';
 import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { pause } from '../core/timers.js';
-import { attemptCallback, isAcknowledgement, type AttemptAnswer, type AttemptOptions } from '../delivery/attempt.js';
-import { requireHeaders } from '../delivery/headers.js';
+import { attemptCallback, isAcknowledgement, type AttemptResponse, type AttemptOptions } from '../attempt/attempt.js';
+import { requireHeaders } from '../attempt/headers.js';
 import { openTarget, type DeliverTarget } from './target.js';
 
 /** Options of `deliver`. */
@@ -34,7 +34,7 @@ export interface Delivered {
   /** Whether each copy was acknowledged with a 2xx, at its first attempt or a later one. */
   acknowledged: boolean;
   /** The status of the response to each attempt, copy by copy, or why there was none. */
-  answers: (number | string)[];
+  responses: (number | string)[];
 }
 
 const optionNames: readonly (keyof DeliverOptions)[] = [
@@ -54,7 +54,7 @@ const optionNames: readonly (keyof DeliverOptions)[] = [
  * the delivery. The certificate of a server is not checked; that of a URL is. A `callback` that is a string is sent
  * unchanged, anything else as JSON.
  *
- * Rejects with INVALID_ARGUMENT only. If the target does not respond, `answers` holds the reason.
+ * Rejects with INVALID_ARGUMENT only. If the target does not respond, `responses` holds the reason.
  */
 export async function deliver(
   target: DeliverTarget,
@@ -73,13 +73,13 @@ export async function deliver(
   try {
     const url = urlAt(path, opened.baseUrl);
     const attempt = { headers, timeoutMs, anyCertificate: opened.anyCertificate };
-    const send = (): Promise<AttemptAnswer[]> => deliverOnce(url, body, attempt, retry, retryPauseMs);
-    const delivered: AttemptAnswer[][] = [];
+    const send = (): Promise<AttemptResponse[]> => deliverOnce(url, body, attempt, retry, retryPauseMs);
+    const delivered: AttemptResponse[][] = [];
     if (concurrent) delivered.push(...(await Promise.all(Array.from({ length: copies }, send))));
     else while (delivered.length < copies) delivered.push(await send());
     return {
-      acknowledged: delivered.every((answers) => answers.some(isAcknowledgement)),
-      answers: delivered.flat().map((answer) => ('status' in answer ? answer.status : answer.error)),
+      acknowledged: delivered.every((responses) => responses.some(isAcknowledgement)),
+      responses: delivered.flat().map((response) => ('status' in response ? response.status : response.error)),
     };
   } finally {
     await opened.close();
@@ -92,15 +92,15 @@ async function deliverOnce(
   options: AttemptOptions,
   retry: boolean,
   pauseMs: number,
-): Promise<AttemptAnswer[]> {
-  const answers: AttemptAnswer[] = [];
+): Promise<AttemptResponse[]> {
+  const responses: AttemptResponse[] = [];
   for (let attempt = 0; attempt < (retry ? attemptsPerCallback : 1); attempt += 1) {
     if (attempt > 0) await pause(pauseMs * 2 ** (attempt - 1));
-    const answer = await attemptCallback(url, body, options);
-    answers.push(answer);
-    if (isAcknowledgement(answer)) break;
+    const response = await attemptCallback(url, body, options);
+    responses.push(response);
+    if (isAcknowledgement(response)) break;
   }
-  return answers;
+  return responses;
 }
 
 function renderBody(callback: unknown): string {

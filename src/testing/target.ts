@@ -4,7 +4,7 @@ import type { Server as HttpsServer } from 'node:https';
 import { createServer as createNetServer, Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { invalidArgument } from '../core/checks.js';
-import { baseUrlAt } from '../delivery/address.js';
+import { baseUrlAt } from '../attempt/address.js';
 
 /** What `deliver` accepts as its target: an app or another request listener, a server, or a URL. */
 export type DeliverTarget = RequestListener | Server | HttpsServer | string | URL;

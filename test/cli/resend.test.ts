@@ -109,7 +109,7 @@ test('a handler that is slower than --timeout may still succeed, which is said',
   onTestFinished(close);
   const { code, out } = await resend('success-1', '--to', url, '--timeout', '100');
   expect(code).toBe(1);
-  expect(out).toContain('← no answer within 100 ms');
+  expect(out).toContain('← no response within 100 ms');
   expect(out.replaceAll('\n', ' ')).toContain('The handler may still be running: inspect the transfer.');
 });
 
@@ -201,6 +201,6 @@ test('an endpoint that cannot be reached is exit code 1, and https may be anywhe
   for (const to of [`http://127.0.0.1:${await freePort()}`, 'https://merchant.invalid/callbacks']) {
     const { code, out } = await resend('success-1', '--to', to);
     expect(code).toBe(1);
-    expect(out).toMatch(/\n {2}← .*(ECONNREFUSED|merchant\.invalid|no answer|no response).*\nNot acknowledged\.\n/);
+    expect(out).toMatch(/\n {2}← .*(ECONNREFUSED|merchant\.invalid|no response|no response).*\nNot acknowledged\.\n/);
   }
 });

@@ -125,7 +125,7 @@ describe('the rows', () => {
     const { code, out } = await run('trigger', 'success', '--to', url, '--json', '--speed', '10000');
     expect(code).toBe(1);
     expect(objects(out)).toMatchObject([
-      ...[1, 2, 3, 4].map((number) => ({ type: 'attempt', number, answer: { status: 400 } })),
+      ...[1, 2, 3, 4].map((number) => ({ type: 'attempt', number, response: { status: 400 } })),
       { type: 'result', scenario: 'success', attempts: 4, acknowledged: false, passed: false },
     ]);
   });

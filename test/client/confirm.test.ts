@@ -41,9 +41,9 @@ describe('confirmWith', () => {
     ['has failed', () => [200, transferFailed({ ...success.data, status: 'FAILED' }).data], 'UNCONFIRMED'],
     ['has another amount', replying(success, { amount: 5.01 }), 'UNCONFIRMED'],
     ['has another currency', replying(success, { currency: 'XOF' }), 'UNCONFIRMED'],
-    ['is not as documented', replying(success, { provider: undefined }), 'UNREADABLE_ANSWER'],
+    ['is not as documented', replying(success, { provider: undefined }), 'UNREADABLE_RESPONSE'],
     ['is not known', () => refusal(404, 'Not found'), 'REFUSED'],
-    ['cannot be found in the response', () => [200, []], 'UNREADABLE_ANSWER'],
+    ['cannot be found in the response', () => [200, []], 'UNREADABLE_RESPONSE'],
     ['cannot be read, because the service is down', () => (response) => response.destroy(), 'UNAVAILABLE'],
   ])('a transfer that %s is unconfirmed, with a 503', async (_title, reply, code) => {
     const { client } = await startQueries(reply);

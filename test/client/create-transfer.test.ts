@@ -23,15 +23,15 @@ describe('createTransfer', () => {
 
   test('gives the response the type of a schema', async () => {
     const { client } = await startService([[200, { data: { id: 'tr-1' } }]]);
-    const answer = await client.createTransfer(request, { schema: z.object({ data: z.object({ id: z.string() }) }) });
-    expect(answer.data.id).toBe('tr-1');
+    const response = await client.createTransfer(request, { schema: z.object({ data: z.object({ id: z.string() }) }) });
+    expect(response.data.id).toBe('tr-1');
   });
 
   test('reports the transfer as accepted when the response does not fit the schema', async () => {
     const { client, received } = await startService([[200, { data: {} }]]);
     const schema = z.object({ data: z.object({ id: z.string() }) });
     expect(await catchError(client.createTransfer(request, { schema }))).toMatchObject({
-      code: 'UNREADABLE_ANSWER',
+      code: 'UNREADABLE_RESPONSE',
       status: 200,
       message:
         'The transfer was accepted, but the response does not fit the schema, at data.id: query it by its externalId, payout-1.',
@@ -42,7 +42,7 @@ describe('createTransfer', () => {
   test('reports the transfer as accepted when the response is not JSON', async () => {
     const { client } = await startService([[200, '<html>']]);
     expect(await catchError(client.createTransfer({ callbackUrl: 'x' }))).toMatchObject({
-      code: 'UNREADABLE_ANSWER',
+      code: 'UNREADABLE_RESPONSE',
       message: 'The transfer was accepted, but the response is not JSON: query it.',
     });
   });
@@ -92,7 +92,7 @@ describe('createTransfer', () => {
     const asynchronous = z.unknown().refine(() => Promise.resolve(true));
     for (const schema of [broken, asynchronous]) {
       const error = await catchError(client.createTransfer(request, { schema }));
-      expect(error).toMatchObject({ code: 'UNREADABLE_ANSWER', cause: expect.any(Error) as unknown });
+      expect(error).toMatchObject({ code: 'UNREADABLE_RESPONSE', cause: expect.any(Error) as unknown });
       expect(error.message).toMatch(/^The transfer was accepted, but the schema threw: query it/);
     }
   });

@@ -59,7 +59,7 @@ describe('getTransaction', () => {
   ])('a response such as %j has no transaction in it, and the error tells so', async (body, message) => {
     const { client } = await startService([[200, body === 'not json' ? 'not json' : JSON.stringify(body)]]);
     const error = await catchError(client.getTransaction('tr-1'));
-    expect(error).toMatchObject({ code: 'UNREADABLE_ANSWER', status: 200 });
+    expect(error).toMatchObject({ code: 'UNREADABLE_RESPONSE', status: 200 });
     expect(error.message).toContain(message);
   });
 
@@ -70,6 +70,6 @@ describe('getTransaction', () => {
         throw cause;
       },
     });
-    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({ code: 'UNREADABLE_ANSWER', cause });
+    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({ code: 'UNREADABLE_RESPONSE', cause });
   });
 });

@@ -5,8 +5,8 @@ import { catchError, credentials, hangUp, refusal, request, startService, type R
 describe('createTransfer', () => {
   test.each<[string, Reply, number | undefined]>([
     ['the connection breaks', hangUp, undefined],
-    ['the service answers 500', refusal(500, 'Oops'), 500],
-    ['the service answers 503', [503, 'busy'], 503],
+    ['the service responds 500', refusal(500, 'Oops'), 500],
+    ['the service responds 503', [503, 'busy'], 503],
     ['the service redirects', [307, '', { Location: 'http://127.0.0.1:9/' }], 307],
     ['somebody on the way gives up', refusal(408, 'Timeout'), 408],
     ['there seems to be such a transfer', refusal(409, 'Conflict'), 409],

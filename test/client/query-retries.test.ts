@@ -7,8 +7,8 @@ import { catchError, credentials, hangUp, refusal, startService, transaction, ty
 describe('getTransaction', () => {
   test.each<[string, Reply]>([
     ['breaks the connection', hangUp],
-    ['answers 500', refusal(500, 'Oops')],
-    ['answers 429', [429, '']],
+    ['responds 500', refusal(500, 'Oops')],
+    ['responds 429', [429, '']],
   ])('retries a query while the service %s', async (_title, reply) => {
     const { client, received } = await startService([reply, reply, [200, transaction]]);
     expect(await client.getTransaction('tr-1')).toEqual(transaction);

@@ -23,7 +23,7 @@ test('readTransfers reports each transfer as final, open, unknown or failed', as
     { id: 'failed', result: 'final', event: 'transfer.failed', transaction: failure },
     { id: 'open', result: 'open', transaction: open },
     { id: 'unheard-of', result: 'unknown', error: { code: 'REFUSED', status: 404 } },
-    { id: 'broken', result: 'failed', error: { code: 'UNREADABLE_ANSWER' } },
+    { id: 'broken', result: 'failed', error: { code: 'UNREADABLE_RESPONSE' } },
     { id: 'a/b', result: 'failed', error: { code: 'INVALID_ID' } },
   ]);
   expect(report).toMatchObject({ final: 2, open: 1, unknown: 1, failed: 2, unread: 0, queries: 6, cursor: 'a/b' });

@@ -32,7 +32,7 @@ describe('a long response', () => {
       },
     ]);
     expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({
-      code: 'UNREADABLE_ANSWER',
+      code: 'UNREADABLE_RESPONSE',
       status: 200,
       message: 'The response is longer than 1 MiB.',
     });
@@ -47,11 +47,11 @@ describe('a long response', () => {
       (response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(bomb),
     ]);
     expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({
-      code: 'UNREADABLE_ANSWER',
+      code: 'UNREADABLE_RESPONSE',
       message: 'The response is longer than 1 MiB.',
     });
     expect(await catchError(client.createTransfer(request))).toMatchObject({
-      code: 'UNREADABLE_ANSWER',
+      code: 'UNREADABLE_RESPONSE',
       message:
         'The transfer was accepted, but the response is longer than 1 MiB: query it by its externalId, payout-1.',
     });
@@ -70,7 +70,7 @@ describe('a long response', () => {
       [200, Buffer.concat([padded, Buffer.from(' ')]).toString()],
     ]);
     expect(await client.getTransaction('tr-1')).toEqual({ ...transaction, provider: 'é' });
-    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({ code: 'UNREADABLE_ANSWER' });
+    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({ code: 'UNREADABLE_RESPONSE' });
   });
 
   test.each([

@@ -60,7 +60,7 @@ describe('a transfer', () => {
     await sandbox.advance(1_000);
     await page
       .getByRole('status')
-      .getByText(/^burst-1: 10 attempts, (1 answered 500, )?9 answered 200(, 1 answered 500)?$/)
+      .getByText(/^burst-1: 10 attempts, (1 responded 500, )?9 responded 200(, 1 responded 500)?$/)
       .waitFor();
   });
 
@@ -69,10 +69,10 @@ describe('a transfer', () => {
     await create(sandbox, { externalId: 'query-fails-1' });
     await sandbox.advance(1_000);
     const page = await openConsole(browser, sandbox);
-    const answer = page.locator('#answer');
+    const response = page.locator('#response');
     for (const expected of ['500', '500', '200']) {
       await page.getByRole('button', { name: 'Query' }).click();
-      await answer.getByText(new RegExp(`^${expected}\n`)).waitFor();
+      await response.getByText(new RegExp(`^${expected}\n`)).waitFor();
       await vi.waitFor(async () => {
         expect((await page.locator('#timeline li').allInnerTexts()).join()).toMatch(
           expected === '200' ? 'queried\nSUCCESS' : 'queried\n500',

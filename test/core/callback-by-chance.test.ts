@@ -65,7 +65,7 @@ describe('callbacks made by chance', () => {
   };
 
   test.each(Object.keys(outside))(
-    'one with data.%s out of its domain is answered 400 and reaches no handler',
+    'one with data.%s out of its domain gets 400 and reaches no handler',
     async (field) => {
       const nearlyValid = validCallback.chain((callback) =>
         (outside[field]?.(callback) ?? fc.constant(null)).map((value) => ({

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { bankPayout, changed, expectRefused, received } from './callback-support.js';
 
-test('several faults are named one by one, in the order of the fields, and the answer names the first', async () => {
+test('several faults are named one by one, in the order of the fields, and the response names the first', async () => {
   await expectRefused(
     changed(transferSucceeded(), { amount: '1', id: '', vouchercode: null, status: 'FAILED' }),
     'data.id',

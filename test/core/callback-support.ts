@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { memoryStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { toAnswer } from '../../src/http/answers.js';
+import { toResponse } from '../../src/http/responses.js';
 import fc from '../support/fast-check.js';
 import { errorBody } from '../support/post.js';
 
@@ -37,11 +37,11 @@ export async function received(body: unknown) {
   const note = (callback: TransferCallback): number => handled.push(callback);
   const receiver = transferCallbackReceiver({ store: memoryStore(), onSuccess: note, onFailed: note, logger: false });
   const outcome = await receiver.receive(body);
-  const { status, body: said } = toAnswer(outcome);
+  const { status, body: said } = toResponse(outcome);
   return { outcome, handled, status, body: said };
 }
 
-/** Expects a body to be refused, for exactly these places in it, the first of which the answer names. */
+/** Expects a body to be refused, for exactly these places in it, the first of which the response names. */
 export async function expectRefused(body: unknown, ...paths: string[]): Promise<void> {
   const { outcome, handled, status, body: said } = await received(body);
   const issues = outcome.outcome === 'invalid' ? outcome.issues : [];

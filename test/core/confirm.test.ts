@@ -24,10 +24,10 @@ describe('confirm', () => {
     ['another event', (callback) => ({ ...callback, event: 'transfer.failed' })],
     ['a throw', () => { throw new Error('service down'); }], // prettier-ignore
     ['a rejection', () => Promise.reject(new Error('service down'))],
-  ])('a confirm that ends with %s leaves the callback unconfirmed, unhandled and free', async (_name, answer) => {
+  ])('a confirm that ends with %s leaves the callback unconfirmed, unhandled and free', async (_name, response) => {
     const onSuccess = vi.fn();
     const confirm = vi.fn((callback: TransferCallback) => callback as unknown);
-    confirm.mockImplementationOnce(answer);
+    confirm.mockImplementationOnce(response);
     const receiver = receiverOf({ confirm: confirm as (callback: TransferCallback) => TransferCallback, onSuccess });
     const callback = transferSucceeded();
     expect(await receiver.receive(callback)).toMatchObject({
@@ -40,16 +40,16 @@ describe('confirm', () => {
 
   test('a confirm that exceeds its deadline ends the delivery, and the handler does not run after it', async () => {
     const onSuccess = vi.fn();
-    const answer = later<TransferCallback>();
+    const response = later<TransferCallback>();
     const confirm = vi
       .fn((callback: TransferCallback) => Promise.resolve(callback))
-      .mockReturnValueOnce(answer.promise);
+      .mockReturnValueOnce(response.promise);
     const receiver = receiverOf({ confirm, onSuccess });
     const callback = transferSucceeded();
     const delivery = receiver.receive(callback);
     await vi.advanceTimersByTimeAsync(10_050);
     expect(await delivery).toMatchObject({ outcome: 'unconfirmed', error: { code: 'CONFIRM_TIMEOUT' } });
-    answer.resolve(callback);
+    response.resolve(callback);
     await vi.advanceTimersByTimeAsync(0);
     expect(onSuccess).not.toHaveBeenCalled();
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });

@@ -73,7 +73,7 @@ describe.each([
   }); // prettier-ignore
 });
 
-test('an unknown option is answered with the known ones', () => {
+test('an unknown option is refused, with the known ones', () => {
   expect(thrownBy(() => transferCallbackReceiver({ ...required, timeout: 5 } as typeof required))).toMatchObject({
     message:
       'Unknown option `timeout`; known are store, onSuccess, onFailed, confirm, schema, onOutcome, logger, ' +

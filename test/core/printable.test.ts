@@ -3,7 +3,7 @@ import type { CallbackSchema, Logger, TransferCallback, TransferCallbackOutcome 
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod/v4';
-import { toAnswer } from '../../src/http/answers.js';
+import { toResponse } from '../../src/http/responses.js';
 import { toPrintable } from '../../src/core/text.js';
 import fc from '../support/fast-check.js';
 import { text } from './callback-support.js';
@@ -78,7 +78,7 @@ test.each(strange)('%s in a text of a sender is printable wherever it is shown',
   const logger: Logger = { info: show, warn: show, error: show };
   const onOutcome = (outcome: TransferCallbackOutcome): void => {
     show(outcome);
-    show(toAnswer(outcome));
+    show(toResponse(outcome));
   };
   for (const name of ['outcome', 'forgotten']) listen(`transfer-callbacks:${name}`, show);
   for (const name of ['confirm', 'handle']) listen(`tracing:transfer-callbacks:${name}:start`, show);

@@ -59,15 +59,15 @@ describe('deadlines', () => {
 
   test('a renewal that is refused after the handler has finished reports no lost lease', async () => {
     const work = later();
-    const answer = later<boolean>();
+    const response = later<boolean>();
     const logger = recordingLogger();
-    const store = storeWith({ lease: () => ({ renew: () => answer.promise }) });
+    const store = storeWith({ lease: () => ({ renew: () => response.promise }) });
     const receiver = receiverOf({ store, logger, onSuccess: () => work.promise });
     const delivery = receiver.receive(transferSucceeded());
     await vi.advanceTimersByTimeAsync(5_000);
     work.resolve();
     await delivery;
-    answer.resolve(false);
+    response.resolve(false);
     await vi.advanceTimersByTimeAsync(0);
     expect(logger.lines).toEqual([]);
   });

@@ -18,16 +18,16 @@ describe('seeing', () => {
     subscribe('transfer-callbacks:outcome', listen);
     const receiver = receiverOf({ onOutcome: (outcome) => told.push(outcome) });
     const callback = transferSucceeded();
-    const answers = [
+    const responses = [
       await receiver.receive(callback),
       await receiver.receive(callback),
       await receiver.receive({}),
       await receiver.receive(callback, { verify: () => false }),
     ];
     unsubscribe('transfer-callbacks:outcome', listen);
-    expect(answers.map(({ outcome }) => outcome)).toEqual(['processed', 'duplicate', 'invalid', 'unauthorized']);
-    expect(told).toEqual(answers);
-    expect(published).toEqual(answers);
+    expect(responses.map(({ outcome }) => outcome)).toEqual(['processed', 'duplicate', 'invalid', 'unauthorized']);
+    expect(told).toEqual(responses);
+    expect(published).toEqual(responses);
   });
 
   test.each<[string, () => unknown]>([

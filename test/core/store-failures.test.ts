@@ -83,11 +83,11 @@ describe('a store that fails', () => {
   });
 
   test('a late reply that the callback is settled releases nothing', async () => {
-    const answer = later<Awaited<ReturnType<CallbackStore['claim']>>>();
-    const delivery = receiverOf({ store: { claim: () => answer.promise } }).receive(transferSucceeded());
+    const response = later<Awaited<ReturnType<CallbackStore['claim']>>>();
+    const delivery = receiverOf({ store: { claim: () => response.promise } }).receive(transferSucceeded());
     await vi.advanceTimersByTimeAsync(2_050);
     expect(await delivery).toMatchObject({ outcome: 'store_unavailable' });
-    answer.resolve({ state: 'settled', fingerprint: '' });
+    response.resolve({ state: 'settled', fingerprint: '' });
     await vi.advanceTimersByTimeAsync(0);
   });
 

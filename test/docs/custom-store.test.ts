@@ -33,7 +33,7 @@ function connect(timeout = 20_000): Database.Database {
   return database;
 }
 
-/** Runs Node as a user of the example would. Answers what it prints. */
+/** Runs Node as a user of the example would. Resolves with what it prints. */
 async function node(...given: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', ...given], { cwd: root });
   return stdout;

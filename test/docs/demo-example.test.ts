@@ -78,7 +78,7 @@ describe('demo.ts', () => {
     },
     {
       fault: 'a failed handler is acknowledged',
-      file: 'src/http/answers.ts',
+      file: 'src/http/responses.ts',
       plant: (text: string) => text.replace('status: 500', 'status: 200'),
       failures: [1],
       row: 3,
@@ -86,7 +86,7 @@ describe('demo.ts', () => {
     },
     {
       fault: 'every sender is believed',
-      file: 'src/http/verify.ts',
+      file: 'src/http/verifiers.ts',
       plant: (text: string) => text.replace('return matches(lastPathSegment(request))', 'return true'),
       failures: [1],
       row: 9,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { answers } from '../../src/http/answers.js';
+import { responses } from '../../src/http/responses.js';
 import { listFiles, readText } from './pages.js';
 
 interface Package {
@@ -29,7 +29,7 @@ test('the issue form offers each outcome', () => {
   const [, options = ''] =
     /id: outcome\n.*?options:\n(.*?) {4}validations/s.exec(readText('.github/ISSUE_TEMPLATE/bug.yml')) ?? [];
   const offered = [...options.matchAll(/- (.*)/g)].map(([, option = '']) => option);
-  expect(offered.slice(0, -1)).toEqual(Object.keys(answers));
+  expect(offered.slice(0, -1)).toEqual(Object.keys(responses));
 });
 
 test('the package is published with its provenance', () => {

@@ -85,11 +85,11 @@ describe('graceful-shutdown.ts', () => {
     const { url, said, send, exitCode } = await serve('graceful-shutdown.ts', { REDIS_URL });
     const callback = transferSucceeded({ externalId: 'payout-1' });
 
-    const answer = post(url, callback);
+    const response = post(url, callback);
     await said(/Booking payout-1/);
     send('SIGTERM');
 
-    expect(await answer).toMatchObject(processed);
+    expect(await response).toMatchObject(processed);
     expect(await exitCode).toBe(0);
     await said(/Booked payout-1/);
     await expect(post(url, callback)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
@@ -109,12 +109,12 @@ describe('graceful-shutdown.ts', () => {
     await once(stranger, 'connect');
     stranger.write(head(url, { 'Content-Type': 'application/json', 'Content-Length': 10 }) + '{"a');
     const callback = transferSucceeded({ externalId: 'payout-1' });
-    const answer = post(url, callback);
+    const response = post(url, callback);
     await said(/Booking payout-1/);
 
     send('SIGTERM');
 
-    expect(await answer).toMatchObject(processed);
+    expect(await response).toMatchObject(processed);
     expect(await exitCode).toBe(0);
     await cut;
   });
@@ -127,8 +127,8 @@ describe('queue-hand-off.ts', () => {
     const { exitCode, output } = run('queue-hand-off.ts', { REDIS_URL });
 
     expect(await exitCode).toBe(0);
-    expect(output()).toContain(`first delivery was answered 200: ${processed.body}`);
-    expect(output()).toContain(`second delivery was answered 200: ${duplicate.body}`);
+    expect(output()).toContain(`first delivery got 200: ${processed.body}`);
+    expect(output()).toContain(`second delivery got 200: ${duplicate.body}`);
     expect(output().match(/Worked on payout-\w+: SUCCESS/g)).toHaveLength(1);
   });
 });

@@ -10,9 +10,9 @@ type Environment = Record<string, string | undefined>;
 interface Run {
   /** What it has printed until now, on both streams. */
   readonly output: () => string;
-  /** Answers the first match in what it prints; rejects if it ends without. */
+  /** Resolves with the first match in what it prints; rejects if it ends without. */
   readonly said: (pattern: RegExp) => Promise<RegExpExecArray>;
-  /** Answers the exit code; `null` for a signal. */
+  /** Resolves with the exit code; `null` for a signal. */
   readonly exitCode: Promise<number | null>;
   readonly send: (signal: NodeJS.Signals) => void;
 }
@@ -56,7 +56,7 @@ export function run(example: string, environment: Environment = {}, cwd = root):
   };
 }
 
-/** Runs an example that serves on PORT, on a free one. Answers what it says when it listens. */
+/** Runs an example that serves on PORT, on a free one. Resolves with what it says when it listens. */
 export async function serve(example: string, environment: Environment = {}): Promise<Run & { url: string }> {
   for (;;) {
     const started = run(example, { ...environment, PORT: String(await freePort()) });
@@ -66,7 +66,7 @@ export async function serve(example: string, environment: Environment = {}): Pro
   }
 }
 
-/** Starts a server for the running test alone. Answers its address. */
+/** Starts a server for the running test alone. Resolves with its address. */
 export async function urlOf(start: () => Promise<{ url: string; stop: () => Promise<void> }>): Promise<string> {
   const server = await start();
   onTestFinished(() => server.stop());

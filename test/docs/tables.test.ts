@@ -3,7 +3,7 @@ import ts from 'typescript';
 import { describe, expect, test } from 'vitest';
 import { receiverDefaults, receiverOptionNames } from '../../src/core/options.js';
 import { logFields } from '../../src/core/report.js';
-import { answers } from '../../src/http/answers.js';
+import { responses } from '../../src/http/responses.js';
 import { defaultBodyLimitBytes } from '../../src/http/options.js';
 import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
 import {
@@ -61,12 +61,12 @@ test('the README shows the status of each outcome, and whether it has Retry-Afte
     status.includes('Retry-After'),
   ]);
   expect(documented).toEqual(
-    Object.entries(answers).map(([outcome, { status, retryAfter }]) => [outcome, status, retryAfter !== undefined]),
+    Object.entries(responses).map(([outcome, { status, retryAfter }]) => [outcome, status, retryAfter !== undefined]),
   );
 });
 
 test('docs/handlers.md lists each outcome', () => {
-  expect(firstNames(findTable(handlers, 'outcome'))).toEqual(Object.keys(answers));
+  expect(firstNames(findTable(handlers, 'outcome'))).toEqual(Object.keys(responses));
 });
 
 test('docs/handlers.md shows what the service gets when a handler fails', () => {
@@ -78,7 +78,7 @@ test('docs/handlers.md shows what the service gets when a handler fails', () => 
   expect(documented.length).toBeGreaterThan(0);
   expect(documented).toEqual(
     documented.map(([outcome]) => {
-      const { status, retryAfter } = answers[outcome as OutcomeName];
+      const { status, retryAfter } = responses[outcome as OutcomeName];
       return [outcome, status, retryAfter !== undefined];
     }),
   );

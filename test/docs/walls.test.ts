@@ -32,8 +32,8 @@ describe.each([
       'redis',
       'zod',
       'zod/v4/core',
-      '../http/answers.js',
-      './../http/answers.js',
+      '../http/responses.js',
+      './../http/responses.js',
       '../stores/memory.js',
       '../testing/index.js',
       '../index.js',
@@ -60,7 +60,7 @@ describe.each([
       '../testing/index.js',
       '../index.js',
     ],
-    ['node:http', 'node:http2', './answers.js', '../core/receiver.js'],
+    ['node:http', 'node:http2', './responses.js', '../core/receiver.js'],
   ],
   [
     'the router alone knows Express',
@@ -71,23 +71,23 @@ describe.each([
   [
     'client knows core, and calls with fetch',
     'src/client/planted.ts',
-    ['express', 'node:http', 'ioredis', 'undici', '../http/answers.js', '../stores/memory.js', '../sandbox/index.js'],
+    ['express', 'node:http', 'ioredis', 'undici', '../http/responses.js', '../stores/memory.js', '../sandbox/index.js'],
     ['zod/v4', 'node:diagnostics_channel', './errors.js', '../core/receiver.js'],
   ],
   [
     'metrics knows core, and no metrics library',
     'src/metrics/planted.ts',
-    ['prom-client', '@opentelemetry/api', 'express', '../client/tally.js', '../http/answers.js', '../index.js'],
+    ['prom-client', '@opentelemetry/api', 'express', '../client/tally.js', '../http/responses.js', '../index.js'],
     ['node:diagnostics_channel', './table.js', '../core/outcome.js'],
   ],
   [
-    'delivery knows core and Node',
-    'src/delivery/planted.ts',
+    'attempt knows core and Node',
+    'src/attempt/planted.ts',
     ['express', 'undici', 'zod', '../http/body.js', '../sandbox/options.js', '../testing/index.js', '../index.js'],
     ['node:http', 'node:https', 'node:net', './attempt.js', '../core/timing.js'],
   ],
   [
-    'sandbox knows core, delivery and Node',
+    'sandbox knows core, attempt and Node',
     'src/sandbox/planted.ts',
     [
       'express',
@@ -98,10 +98,10 @@ describe.each([
       '../client/index.js',
       '../testing/index.js',
     ],
-    ['node:http', './clock.js', '../core/errors.js', '../delivery/attempt.js'],
+    ['node:http', './clock.js', '../core/errors.js', '../attempt/attempt.js'],
   ],
   [
-    'testing knows core and delivery',
+    'testing knows core and attempt',
     'src/testing/planted.ts',
     [
       'vitest',
@@ -113,10 +113,10 @@ describe.each([
       '../sandbox/index.js',
       '../index.js',
     ],
-    ['node:assert/strict', './fixtures.js', '../core/store.js', '../delivery/attempt.js'],
+    ['node:assert/strict', './fixtures.js', '../core/store.js', '../attempt/attempt.js'],
   ],
   [
-    'the command line knows delivery, the sandbox, the client, the verifiers and the shared stores',
+    'the command line knows attempt, the sandbox, the client, the verifiers and the shared stores',
     'src/cli/planted.ts',
     [
       'express',
@@ -132,7 +132,7 @@ describe.each([
     [
       'node:util',
       './terminal.js',
-      '../delivery/attempt.js',
+      '../attempt/attempt.js',
       '../sandbox/options.js',
       '../client/index.js',
       '../stores/redis.js',

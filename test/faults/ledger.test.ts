@@ -75,7 +75,7 @@ async function deliverAll(store: LedgerOptions['store']) {
         attempts += 1;
         const { port } = apps[turn % 2] ?? expect.fail();
         const status = await post(`http://127.0.0.1:${port}/`, callback).then(
-          (answer) => answer.status,
+          (response) => response.status,
           () => 0,
         );
         if (status === 200) break;

@@ -43,12 +43,12 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     ]);
     const callback = transferSucceeded();
     const { id } = callback.data;
-    const lost = post(victim.url, callback).catch(() => 'no answer');
+    const lost = post(victim.url, callback).catch(() => 'no response');
     await victim.says({ handling: id });
     const claimed = await recordOf(id);
     victim.signal('SIGKILL');
     expect(await victim.exitCode).toBe(null);
-    expect(await lost).toBe('no answer');
+    expect(await lost).toBe('no response');
 
     const statuses = await sendUntilAcknowledged(heir.url, callback);
     // It was still claimed by the dead process when the first of these came, and the handler was not run then.
@@ -71,11 +71,11 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
       startMerchant({ redisUrl: server.url }),
     ]);
     const callback = transferFailed();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 50 }, (_, copy) => post((merchants[copy % 2] ?? expect.fail()).url, callback)),
     );
-    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 200));
-    expect(answers.filter(({ body }) => body === '{"outcome":"processed"}')).toHaveLength(1);
+    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 200));
+    expect(responses.filter(({ body }) => body === '{"outcome":"processed"}')).toHaveLength(1);
     await Promise.any(merchants.map((merchant) => merchant.says({ handling: callback.data.id })));
     expect(merchants.reduce((runs, merchant) => runs + merchant.runs(callback.data.id), 0)).toBe(1);
   });
@@ -122,13 +122,13 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     const merchant = await startMerchant({ redisUrl: server.url, handlersWait: true, closeTimeoutMs: 100, ...quick });
     const callback = transferSucceeded();
     const { id } = callback.data;
-    const running = post(merchant.url, callback).catch(() => 'no answer');
+    const running = post(merchant.url, callback).catch(() => 'no response');
     await merchant.says({ handling: id });
     merchant.signal('SIGTERM');
     await merchant.says({ aborted: id, code: 'CLOSING' });
     await merchant.says({ unfinished: 1 });
     merchant.signal('SIGKILL');
-    expect(await running).toBe('no answer');
+    expect(await running).toBe('no response');
     const heir = await startMerchant({ redisUrl: server.url, ...quick });
     expect((await sendUntilAcknowledged(heir.url, callback)).at(-1)).toBe(200);
   });

@@ -37,7 +37,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Starts one of the apps and answers the first thing it says. */
+/** Starts one of the apps and resolves with the first thing it says. */
 async function start(app: string, name: string, options: object): Promise<{ child: ChildProcess; said: unknown }> {
   const child = forkApp(`${app}.ts`, name, options, 'pipe');
   children.push(child);
@@ -55,7 +55,7 @@ async function start(app: string, name: string, options: object): Promise<{ chil
 
 interface Service {
   client: TransferClient;
-  /** Waits until the service has nothing more to say, and answers what it has decided. */
+  /** Waits until the service has nothing more to say, and resolves with what it has decided. */
   readonly settled: () => Promise<{ transfers: SandboxTransfer[]; attempts: number }>;
 }
 
@@ -65,8 +65,8 @@ async function startService(options: object): Promise<Service> {
     client: transferClient(said as TransferClientOptions),
     async settled() {
       child.send('idle');
-      const [answer] = (await once(child, 'message')) as [{ transfers: SandboxTransfer[]; attempts: number }];
-      return answer;
+      const [response] = (await once(child, 'message')) as [{ transfers: SandboxTransfer[]; attempts: number }];
+      return response;
     },
   };
 }

@@ -40,8 +40,8 @@ describe.each(httpServers)('on $name', (server) => {
       expect(logged).toEqual([]);
 
       const tooLarge = errorBody(413, `The body must not be longer than ${limit} bytes.`);
-      const answer = await post(url, callbackOf(limit + 1));
-      expect([answer.status, answer.body]).toEqual([413, tooLarge]);
+      const response = await post(url, callbackOf(limit + 1));
+      expect([response.status, response.body]).toEqual([413, tooLarge]);
       const chunked = await sendChunked(url, callbackOf(limit + 1));
       expect(parseStatus(chunked)).toBe(413);
       expect(chunked.endsWith(tooLarge)).toBe(true);
@@ -51,19 +51,21 @@ describe.each(httpServers)('on $name', (server) => {
     test('a body that is too long by its Content-Length is refused before a byte has come', async () => {
       const { options } = witness();
       const { url } = await start(server, options);
-      const answer = await overSocket(url, (socket) => socket.write(head(url, { ...json, 'Content-Length': 102_401 })));
-      expect(parseStatus(answer)).toBe(413);
+      const response = await overSocket(url, (socket) =>
+        socket.write(head(url, { ...json, 'Content-Length': 102_401 })),
+      );
+      expect(parseStatus(response)).toBe(413);
     });
 
     test('an endless body is refused at the limit', async () => {
       const { options } = witness();
       const { url } = await start(server, options);
-      const answer = await overSocket(url, (socket) => {
+      const response = await overSocket(url, (socket) => {
         socket.write(head(url, { ...json, 'Transfer-Encoding': 'chunked' }));
         const filling = chunk(Buffer.alloc(16_384, '['));
         for (let sent = 0; sent < 7; sent += 1) socket.write(filling);
       });
-      expect(parseStatus(answer)).toBe(413);
+      expect(parseStatus(response)).toBe(413);
     });
 
     test('the limit does not apply to a body that a parser has read', async () => {

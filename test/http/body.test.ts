@@ -150,12 +150,12 @@ describe.each(httpServers)('on $name', (server) => {
       const { options, handled } = witness();
       const { url } = await start(server, options, { before });
       const callback = manyScripts();
-      const answer = await overSocket(url, (socket) => {
+      const response = await overSocket(url, (socket) => {
         socket.write(head(url, { ...json, 'Transfer-Encoding': 'chunked' }));
         for (const byte of Buffer.from(JSON.stringify(callback))) socket.write(chunk(Uint8Array.of(byte)));
         socket.write(chunk(''));
       });
-      expect(parseStatus(answer)).toBe(200);
+      expect(parseStatus(response)).toBe(200);
       expect(handled).toEqual([callback]);
     });
   });
@@ -174,7 +174,7 @@ describe.each(httpServers)('on $name', (server) => {
     const callback = transferSucceeded({ reference: '😀' });
     const bytes = Buffer.from(JSON.stringify(callback));
     const cut = bytes.indexOf('😀') + 2;
-    const answer = await overSocket(url, async (socket) => {
+    const response = await overSocket(url, async (socket) => {
       socket.write(head(url, { ...json, 'Content-Length': bytes.length }));
       socket.write(bytes.subarray(0, cut));
       await vi.waitFor(() => {
@@ -182,7 +182,7 @@ describe.each(httpServers)('on $name', (server) => {
       });
       socket.write(bytes.subarray(cut));
     });
-    expect(parseStatus(answer)).toBe(200);
+    expect(parseStatus(response)).toBe(200);
     expect(handled).toEqual([callback]);
   });
 
@@ -229,11 +229,11 @@ describe.each(httpServers)('on $name', (server) => {
 
     test('the response to an empty chunked body is 400', async () => {
       const { url } = await start(server, witness().options);
-      const answer = await overSocket(url, (socket) => {
+      const response = await overSocket(url, (socket) => {
         socket.write(head(url, { ...json, 'Transfer-Encoding': 'chunked' }) + '0\r\n\r\n');
       });
-      expect(parseStatus(answer)).toBe(400);
-      expect(answer.endsWith(empty)).toBe(true);
+      expect(parseStatus(response)).toBe(400);
+      expect(response.endsWith(empty)).toBe(true);
     });
 
     test('an empty body that other middleware has drained is a fault of the app, and is not waited for', async () => {

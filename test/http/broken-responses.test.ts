@@ -6,13 +6,13 @@ import { head, overSocket } from '../support/sockets.js';
 import { witness } from '../support/witness.js';
 import { gate, start } from './support.js';
 
-const unanswerable = { level: 'error', message: 'A transfer callback could not be answered.' };
+const cannotRespond = { level: 'error', message: 'A transfer callback could not be responded to.' };
 
 describe.each(httpServers)('on $name', (server) => {
-  describe('when another middleware has already answered', () => {
+  describe('when another middleware has already responded', () => {
     const early: [string, (response: Parameters<Middleware>[1]) => void][] = [
       ['with 503', (response) => response.writeHead(503).end('too slow')],
-      ['with half an answer', (response) => response.writeHead(200).write('all is')],
+      ['with half an response', (response) => response.writeHead(200).write('all is')],
       [
         'by cutting the connection',
         (response) => {
@@ -22,7 +22,7 @@ describe.each(httpServers)('on $name', (server) => {
     ];
     test.each(early)(
       'a response that other middleware has ended %s breaks nothing, and the handler has run',
-      async (_how, answer) => {
+      async (_how, endEarly) => {
         const { options, handled, logged } = witness();
         const running = gate();
         const begun = gate();
@@ -41,7 +41,7 @@ describe.each(httpServers)('on $name', (server) => {
               (request, response, next) => {
                 if (request.headers['x-slow'] !== undefined) {
                   void begun.opened.then(() => {
-                    answer(response);
+                    endEarly(response);
                     running.open();
                   });
                 }
@@ -61,7 +61,7 @@ describe.each(httpServers)('on $name', (server) => {
         });
         expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
         expect(passedOn).toEqual([]);
-        expect(logged.filter((line) => line.message !== unanswerable.message)).toEqual([]);
+        expect(logged.filter((line) => line.message !== cannotRespond.message)).toEqual([]);
       },
     );
 
@@ -75,12 +75,12 @@ describe.each(httpServers)('on $name', (server) => {
           },
         ],
       });
-      const answer = await post(url, transferSucceeded());
-      expect([answer.status, answer.body]).toEqual([418, 'teapot']);
+      const response = await post(url, transferSucceeded());
+      expect([response.status, response.body]).toEqual([418, 'teapot']);
       await vi.waitFor(() => {
         expect(logged).toMatchObject([
           {
-            ...unanswerable,
+            ...cannotRespond,
             details: { delivery: expect.any(String) as string, err: { code: 'ERR_HTTP_HEADERS_SENT' } },
           },
         ]);
@@ -109,7 +109,7 @@ describe.each(httpServers)('on $name', (server) => {
       await expect(post(url, callback, { headers: { 'X-Patched': 'yes' } })).rejects.toMatchObject({
         code: 'ECONNRESET',
       });
-      expect(logged).toMatchObject([{ ...unanswerable, details: { err: { message: 'patched badly' } } }]);
+      expect(logged).toMatchObject([{ ...cannotRespond, details: { err: { message: 'patched badly' } } }]);
       expect(passedOn).toEqual([]);
       expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
       expect(handled).toEqual([callback]);

@@ -40,13 +40,13 @@ describe.each(httpServers)('on $name', (server) => {
     const { url } = await start(server, options);
     const first = JSON.stringify(transferSucceeded({ externalId: 'first' }));
     const last = JSON.stringify(transferSucceeded({ externalId: 'last' }));
-    const answer = await overSocket(url, (socket) => {
+    const response = await overSocket(url, (socket) => {
       const headOf = (body: string): string =>
         head(url, { 'Content-Type': 'application/json', 'Content-Length': body.length });
       for (const body of [first, '{']) socket.write(headOf(body).replace('Connection: close\r\n', '') + body);
       socket.write(headOf(last) + last);
     });
-    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400', 'HTTP/1.1 200']);
+    expect(response.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400', 'HTTP/1.1 200']);
     expect(handled.map(({ data }) => data.externalId)).toEqual(['first', 'last']);
   });
 
@@ -58,10 +58,10 @@ describe.each(httpServers)('on $name', (server) => {
   ])('a request with %s is refused before it runs anything, and the server goes on', async (_what, headers, body) => {
     const { options, handled } = witness();
     const { url } = await start(server, options);
-    const answer = await overSocket(url, (socket) =>
+    const response = await overSocket(url, (socket) =>
       socket.write(head(url, { 'Content-Type': 'application/json', ...headers }) + body),
     );
-    expect([0, 400]).toContain(parseStatus(answer));
+    expect([0, 400]).toContain(parseStatus(response));
     expect(handled).toEqual([]);
     expect((await post(url, transferSucceeded())).status).toBe(200);
   });
@@ -70,13 +70,13 @@ describe.each(httpServers)('on $name', (server) => {
     const { options, handled } = witness();
     const { url } = await start(server, options);
     const body = JSON.stringify(transferSucceeded());
-    const answer = await overSocket(url, async (socket) => {
+    const response = await overSocket(url, async (socket) => {
       const headers = { 'Content-Type': 'application/json', 'Content-Length': body.length, Expect: '100-continue' };
       socket.write(head(url, headers));
       await once(socket, 'data');
       socket.write(body);
     });
-    expect(answer).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
+    expect(response).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
     expect(handled).toHaveLength(1);
   });
 });

@@ -62,8 +62,8 @@ describe.each(httpServers)('on $name', (server) => {
     ])('the response to %j is 415', async (headers, message) => {
       const { options, handled } = witness();
       const { url } = await start(server, options);
-      const answer = await post(url, manyScripts(), { headers });
-      expect([answer.status, answer.body]).toEqual([415, errorBody(415, message)]);
+      const response = await post(url, manyScripts(), { headers });
+      expect([response.status, response.body]).toEqual([415, errorBody(415, message)]);
       expect(handled).toEqual([]);
     });
 
@@ -110,8 +110,8 @@ describe.each(httpServers)('on $name', (server) => {
         Buffer.concat([Uint8Array.from(bytes), Buffer.from(first + last)]),
       ]) {
         for (const { url } of [unread, raw]) {
-          const answer = await post(url, body);
-          expect([answer.status, answer.body]).toEqual([400, invalid]);
+          const response = await post(url, body);
+          expect([response.status, response.body]).toEqual([400, invalid]);
         }
       }
       expect(handled).toEqual([]);
@@ -203,13 +203,15 @@ describe.each(httpServers)('JSON that is no callback on $name', (server) => {
     ['data in a list', `{"event":"${event}","data":[${JSON.stringify(data)}]}`, 'data'],
   ];
   test.each(cases)('the response to %s is 400', async (_what, body, path) => {
-    const answer = await post(started.url, body);
+    const response = await post(started.url, body);
     const isList = /^\s*\[|"data":\[/.test(body);
     // The first versions of zod 4 take a list for an object, and miss its first field.
     const inList = path === '' ? 'event' : `${path}.paymentMethod`;
-    const answers = [path, ...(isList ? [inList] : [])].map((at) => (at === '' ? '' : `: see ${at}`));
-    expect(answer.status).toBe(400);
-    expect(answers.map((where) => errorBody(400, `This is not a documented callback${where}.`))).toContain(answer.body);
+    const responses = [path, ...(isList ? [inList] : [])].map((at) => (at === '' ? '' : `: see ${at}`));
+    expect(response.status).toBe(400);
+    expect(responses.map((where) => errorBody(400, `This is not a documented callback${where}.`))).toContain(
+      response.body,
+    );
     expect(handled).toEqual([]);
   });
 });

@@ -61,11 +61,11 @@ describe.each(httpServers)('nothing of an error reaches the wire on $name', (ser
       for (const how of ['thrown', 'rejected']) {
         const { options } = witness();
         const { url, passedOn, close } = await server.start({ ...options, [name]: thrower(reason, how) });
-        const answer = await deliver(url);
+        const response = await deliver(url);
         await close();
-        expect(answer.status).toBe(status);
-        expect(answer.body).toBe(errorBody(status, message));
-        expect(JSON.stringify(answer.headers)).not.toContain('tale');
+        expect(response.status).toBe(status);
+        expect(response.body).toBe(errorBody(status, message));
+        expect(JSON.stringify(response.headers)).not.toContain('tale');
         expect(passedOn).toEqual([]);
       }
     });
@@ -75,10 +75,10 @@ describe.each(httpServers)('nothing of an error reaches the wire on $name', (ser
     for (const how of ['thrown', 'rejected']) {
       const { options } = witness();
       const { url, passedOn, close } = await server.start({ ...options, store: { claim: thrower(reason, how) } });
-      const answer = await deliver(url);
+      const response = await deliver(url);
       await close();
-      expect(answer.status).toBe(503);
-      expect(answer.body).toBe(errorBody(503, 'The callback could not be recorded.'));
+      expect(response.status).toBe(503);
+      expect(response.body).toBe(errorBody(503, 'The callback could not be recorded.'));
       expect(passedOn).toEqual([]);
     }
   });
@@ -87,9 +87,9 @@ describe.each(httpServers)('nothing of an error reaches the wire on $name', (ser
     const { options } = witness();
     const onSuccess = thrower(Object.assign(new Error(tale), { code: 'RETRY_LATER' }), 'thrown');
     const { url } = await start(server, { ...options, onSuccess });
-    const answer = await deliver(url);
-    expect(answer.status).toBeGreaterThanOrEqual(500);
-    expect(answer.headers['retry-after'] ?? '30').toMatch(/^\d+$/);
+    const response = await deliver(url);
+    expect(response.status).toBeGreaterThanOrEqual(500);
+    expect(response.headers['retry-after'] ?? '30').toMatch(/^\d+$/);
   });
 
   test('an error that throws when it is looked at is a failed handler, and the next attempt runs', async () => {
@@ -110,9 +110,9 @@ describe.each(httpServers)('nothing of an error reaches the wire on $name', (ser
       },
     });
     const callback = transferSucceeded();
-    const answer = await deliver(url, callback);
-    expect(answer.status).toBe(500);
-    expect(answer.body).toBe(errorBody(500, 'The callback could not be handled.'));
+    const response = await deliver(url, callback);
+    expect(response.status).toBe(500);
+    expect(response.body).toBe(errorBody(500, 'The callback could not be handled.'));
     expect((await deliver(url, callback)).body).toBe('{"outcome":"processed"}');
     expect(handled).toEqual([callback]);
   });
@@ -123,9 +123,9 @@ describe.each(httpServers)('nothing of an error reaches the wire on $name', (ser
       throw new Error(tale);
     });
     const { url, passedOn } = await start(server, { ...options, schema });
-    const answer = await deliver(url);
-    expect(answer.status).toBe(500);
-    expect(answer.body).toBe(errorBody(500, 'The callback could not be read.'));
+    const response = await deliver(url);
+    expect(response.status).toBe(500);
+    expect(response.body).toBe(errorBody(500, 'The callback could not be read.'));
     expect(passedOn).toEqual([]);
     expect(logged[0]?.details.err).toMatchObject({ message: tale });
   });

@@ -71,13 +71,13 @@ test('no header of a connection is sent over HTTP/2, and Node warns of none', as
   expect(warnings).toEqual([]);
 });
 
-test('a refused sender is answered over HTTP/2 before its body has come, and is not waited for', async () => {
+test('a refused sender gets its response over HTTP/2 before its body has come, and is not waited for', async () => {
   const { session, closedStreams } = await start({
     ...witness().options,
     verify: headerToken('x-token', 'a-secret-long-enough'),
   });
-  const answer = await send(session, 'x', { ends: false });
-  expect(answer).toMatchObject({ status: 401, body: errorBody(401, 'The sender is not verified.') });
+  const response = await send(session, 'x', { ends: false });
+  expect(response).toMatchObject({ status: 401, body: errorBody(401, 'The sender is not verified.') });
   await vi.waitFor(() => {
     expect(closedStreams).toEqual([constants.NGHTTP2_NO_ERROR]);
   }, patience);
@@ -85,8 +85,8 @@ test('a refused sender is answered over HTTP/2 before its body has come, and is 
 
 test('a body without end is cut over HTTP/2, and the session goes on', async () => {
   const { session, closedStreams } = await start({ ...witness().options, bodyLimitBytes: 1_000 });
-  const answer = await send(session, Buffer.alloc(1_000_000, '['), { ends: false });
-  expect(answer.status).toBe(413);
+  const response = await send(session, Buffer.alloc(1_000_000, '['), { ends: false });
+  expect(response.status).toBe(413);
   await vi.waitFor(() => {
     expect(closedStreams).toEqual([constants.NGHTTP2_NO_ERROR]);
   }, patience);

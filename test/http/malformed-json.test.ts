@@ -57,8 +57,8 @@ describe.each(httpServers)('malformed JSON on $name', (server) => {
   test('malformed JSON is refused, whatever is wrong with it', async () => {
     const others: unknown[] = [];
     const refuses = async ({ what }: Malformed, url: string, body: Buffer, error: string): Promise<void> => {
-      const answer = await post(url, body);
-      if (answer.status !== 400 || answer.body !== error) others.push([what, body.toString(), answer]);
+      const response = await post(url, body);
+      if (response.status !== 400 || response.body !== error) others.push([what, body.toString(), response]);
     };
     for (const entry of malformedJson) {
       const alone = bytesOf(entry);

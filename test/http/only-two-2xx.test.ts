@@ -2,22 +2,22 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { answers, toAnswer } from '../../src/http/answers.js';
+import { responses, toResponse } from '../../src/http/responses.js';
 import { httpServers } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
 import { witness } from '../support/witness.js';
 
 test('only processed and duplicate are 2xx', () => {
-  const acknowledged = Object.entries(answers).filter(([, { status }]) => status < 300);
+  const acknowledged = Object.entries(responses).filter(([, { status }]) => status < 300);
   expect(acknowledged.map(([outcome]) => outcome)).toEqual(['processed', 'duplicate']);
 });
 
 test('of all outcomes and faults only processed and duplicate make a 2xx', () => {
   const details = { source: 'http', durationMs: 1, issues: [], retryAfterMs: 200, status: 200, statusCode: 200 };
-  for (const outcome of Object.keys(answers)) {
+  for (const outcome of Object.keys(responses)) {
     for (const error of [undefined, new Error('no'), { status: 200 }]) {
       for (const fault of [undefined, { status: 413, message: 'too long' } as const]) {
-        const { status } = toAnswer({ ...details, outcome, error } as unknown as TransferCallbackOutcome, fault);
+        const { status } = toResponse({ ...details, outcome, error } as unknown as TransferCallbackOutcome, fault);
         expect([outcome, status < 300]).toEqual([outcome, outcome === 'processed' || outcome === 'duplicate']);
       }
     }
@@ -67,8 +67,8 @@ describe.each(httpServers)('on $name', (server) => {
           },
         });
         onTestFinished(close);
-        const answer = await post(url, transferSucceeded());
-        expect([answer.status, answer.body]).toEqual([500, failed]);
+        const response = await post(url, transferSucceeded());
+        expect([response.status, response.body]).toEqual([500, failed]);
       },
     );
   });

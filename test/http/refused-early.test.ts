@@ -50,14 +50,14 @@ const bodyless: [string, () => Verifier][] = [
 describe.each(httpServers)('on $name', (server) => {
   test.each(bodyless)('%s refuses before a byte of the body has come, and reports it', async (_name, make) => {
     const { url, outcomes, requests, handled } = await start(server, [() => expect.fail('asked too late'), make()]);
-    const answer = await overSocket(url, async (socket) => {
+    const response = await overSocket(url, async (socket) => {
       socket.write(head(url, { ...json, 'Content-Length': 100 }));
       // The response comes although nothing of the body has been sent.
       await once(socket, 'data');
       socket.write('x'.repeat(100));
     });
-    expect(parseStatus(answer)).toBe(401);
-    expect(answer.endsWith(unauthorized)).toBe(true);
+    expect(parseStatus(response)).toBe(401);
+    expect(response.endsWith(unauthorized)).toBe(true);
     expect(outcomes).toMatchObject([{ outcome: 'unauthorized', source: 'http' }]);
     // It is a verdict, and no failure of the verifier.
     expect(outcomes[0]).not.toHaveProperty('error');
@@ -68,10 +68,10 @@ describe.each(httpServers)('on $name', (server) => {
   test('a body that never comes is not waited for', async () => {
     const { url } = await start(server, headerToken('X-Token', secret));
     // Resolves when the server has ended the connection: the sender does nothing for it.
-    const answer = await overSocket(url, (socket) =>
+    const response = await overSocket(url, (socket) =>
       socket.write(head(url, { ...json, 'Content-Length': 100, Connection: 'keep-alive' })),
     );
-    expect(parseStatus(answer)).toBe(401);
+    expect(parseStatus(response)).toBe(401);
   });
 
   test('the body of a refused sender is not parsed', async () => {
@@ -86,25 +86,25 @@ describe.each(httpServers)('on $name', (server) => {
   test('a refused sender may go on with its connection, once it has sent the body', async () => {
     const { url } = await start(server, headerToken('X-Token', secret));
     const body = JSON.stringify(transferSucceeded());
-    const answer = await overSocket(url, async (socket) => {
+    const response = await overSocket(url, async (socket) => {
       const headers = { ...json, 'Content-Length': body.length };
       socket.write(head(url, { ...headers, Connection: 'keep-alive' }));
       await once(socket, 'data');
       socket.write(body + head(url, { ...headers, 'X-Token': secret }) + body);
     });
-    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200']);
+    expect(response.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200']);
   });
 
   test('transferToken needs the callback: it refuses when the body has been read', async () => {
     const { url, outcomes, requests } = await start(server, transferToken(secret));
     const bytes = JSON.stringify(transferSucceeded());
-    const answer = await overSocket(`${url}/token`, async (socket) => {
+    const response = await overSocket(`${url}/token`, async (socket) => {
       socket.write(head(`${url}/token`, { ...json, 'Content-Length': bytes.length }));
       while (requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
       expect(outcomes).toEqual([]);
       socket.write(bytes);
     });
-    expect(parseStatus(answer)).toBe(401);
+    expect(parseStatus(response)).toBe(401);
   });
 
   test('verifiers that need no callback are called first, in order, and each once; then the others', async () => {

@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest';
 import { RetryLater, transferCallbackReceiver, type CallbackStore, type ReceiverOptions } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { answers } from '../../src/http/answers.js';
+import { responses } from '../../src/http/responses.js';
 import { httpServers, type HttpServer } from '../support/http-servers.js';
-import { errorBody, type Answer } from '../support/post.js';
+import { errorBody, type PostResponse } from '../support/post.js';
 import { witness } from '../support/witness.js';
 import { deliver, open, start, told } from './support.js';
 
 const later = { ...open, 'retry-after': '30' };
 
 interface Row {
-  outcome: keyof typeof answers;
+  outcome: keyof typeof responses;
   status: number;
   headers: Record<string, string>;
   body: string;
-  /** Brings the outcome about, and answers with what was said on the wire. */
-  bring: (server: HttpServer) => Promise<Answer>;
+  /** Brings the outcome about, and resolves with what was sent on the wire. */
+  bring: (server: HttpServer) => Promise<PostResponse>;
 }
 
 /** Brings an outcome about by one option of the receiver. */
@@ -161,16 +161,16 @@ const rows: Row[] = [
 ];
 
 test('every outcome has a row here', () => {
-  expect(rows.map(({ outcome }) => outcome)).toEqual(Object.keys(answers));
+  expect(rows.map(({ outcome }) => outcome)).toEqual(Object.keys(responses));
 });
 
 describe.each(httpServers)('on $name', (server) => {
   test.each(rows)('the response to $outcome is $status', async ({ status, headers, body, bring }) => {
-    const answer = await bring(server);
-    expect(answer.status).toBe(status);
-    expect(answer.body).toBe(body);
-    expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(body)));
-    expect(told(answer)).toEqual(headers);
+    const response = await bring(server);
+    expect(response.status).toBe(status);
+    expect(response.body).toBe(body);
+    expect(response.headers['content-length']).toBe(String(Buffer.byteLength(body)));
+    expect(told(response)).toEqual(headers);
   });
 });
 
@@ -188,9 +188,9 @@ describe.each(httpServers)('on $name', (server) => {
     ],
   ])('the response to an invalid callback names the first wrong place: %s', async (_what, callback, message) => {
     const { url } = await start(server, witness().options);
-    const answer = await deliver(url, JSON.stringify(callback));
-    expect(answer.status).toBe(400);
-    expect(answer.body).toBe(errorBody(400, message));
+    const response = await deliver(url, JSON.stringify(callback));
+    expect(response.status).toBe(400);
+    expect(response.body).toBe(errorBody(400, message));
   });
 
   test('every response ends its connection once the receiver is closing, also for running deliveries', async () => {
@@ -229,12 +229,12 @@ describe.each(httpServers)('on $name', (server) => {
   test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('the response to %s is 405', async (method) => {
     const { options, handled } = witness();
     const { url } = await start(server, options);
-    const answer = await deliver(url, transferSucceeded(), method);
-    expect(answer.status).toBe(405);
-    expect(told(answer)).toEqual({ ...open, allow: 'POST' });
+    const response = await deliver(url, transferSucceeded(), method);
+    expect(response.status).toBe(405);
+    expect(told(response)).toEqual({ ...open, allow: 'POST' });
     const body = errorBody(405, 'A callback is a POST.');
-    expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(body)));
-    expect(answer.body).toBe(method === 'HEAD' ? '' : body);
+    expect(response.headers['content-length']).toBe(String(Buffer.byteLength(body)));
+    expect(response.body).toBe(method === 'HEAD' ? '' : body);
     expect(handled).toEqual([]);
   });
 });

@@ -60,9 +60,9 @@ describe.each(httpServers)('on $name', (server) => {
     const { url, passedOn } = await start(server, witness().options);
     for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
       for (const below of ['', '/']) {
-        const answer = await post(url + below, {}, { method });
-        expect([answer.status, answer.headers.allow]).toEqual([405, 'POST']);
-        expect(answer.body).toBe(errorBody(405, 'A callback is a POST.'));
+        const response = await post(url + below, {}, { method });
+        expect([response.status, response.headers.allow]).toEqual([405, 'POST']);
+        expect(response.body).toBe(errorBody(405, 'A callback is a POST.'));
       }
     }
     expect(passedOn).toEqual([]);
@@ -153,8 +153,8 @@ describe.each(expressServers)('on $name', (server) => {
     const { options, handled } = witness();
     const { url } = await start(server, options);
     const callback = transferSucceeded();
-    const answer = await postTo(url, url, callback);
-    expect(parseStatus(answer)).toBe(200);
+    const response = await postTo(url, url, callback);
+    expect(parseStatus(response)).toBe(200);
     expect(handled).toEqual([callback]);
   });
 

@@ -39,9 +39,13 @@ describe.each(httpServers)('on $name', (server) => {
       async (_name, verify) => {
         const { url, refuses, logged } = await startGuarded(server, verify);
         for (const [what, body, sent] of requests) {
-          const answer = await post(url, body, sent);
-          expect([what, answer.status, answer.body]).toEqual([what, 401, sent.method === 'HEAD' ? '' : unauthorized]);
-          expect(answer.headers).not.toHaveProperty('allow');
+          const response = await post(url, body, sent);
+          expect([what, response.status, response.body]).toEqual([
+            what,
+            401,
+            sent.method === 'HEAD' ? '' : unauthorized,
+          ]);
+          expect(response.headers).not.toHaveProperty('allow');
         }
         await refuses(url);
         for (const { details } of logged) expect(details).toMatchObject({ outcome: 'unauthorized', source: 'http' });

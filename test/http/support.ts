@@ -2,7 +2,7 @@ import { expect, onTestFinished } from 'vitest';
 import { memoryStore, type CallbackStore, type TransferCallback, type Verifier } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import type { HttpServer, Started, Surroundings } from '../support/http-servers.js';
-import { errorBody, post, type Answer, type Sent } from '../support/post.js';
+import { errorBody, post, type PostResponse, type Sent } from '../support/post.js';
 import { witness } from '../support/witness.js';
 
 /** Starts `server` for the running test. */
@@ -16,12 +16,12 @@ export const json = { 'Content-Type': 'application/json' };
 export const unauthorized = errorBody(401, 'The sender is not verified.');
 
 /** Delivers without the `Connection: close` of a client that asks once: the server's own wish is to be seen. */
-export function deliver(url: string, callback: unknown = transferSucceeded(), method = 'POST'): Promise<Answer> {
+export function deliver(url: string, callback: unknown = transferSucceeded(), method = 'POST'): Promise<PostResponse> {
   return post(url, callback, { method, headers: { Connection: 'keep-alive' } });
 }
 
 /** The headers that say something of the outcome, and those that the package has no business to set. */
-export function told({ headers }: Answer): Record<string, unknown> {
+export function told({ headers }: PostResponse): Record<string, unknown> {
   const ours = Object.entries(headers).filter(
     ([name]) => !['date', 'keep-alive', 'x-powered-by', 'content-length'].includes(name),
   );
@@ -67,14 +67,14 @@ export async function startGuarded(server: HttpServer, verify: unknown, surround
     /** What verifiers have thrown. */
     thrown: (): unknown[] => logged.flatMap(({ details }) => ('err' in details ? [details.err] : [])),
     admits: async (at: string, sent?: Sent, callback: TransferCallback = transferSucceeded()): Promise<void> => {
-      const answer = await post(at, callback, sent);
-      expect([answer.status, answer.body]).toEqual([200, '{"outcome":"processed"}']);
+      const response = await post(at, callback, sent);
+      expect([response.status, response.body]).toEqual([200, '{"outcome":"processed"}']);
       expect(handled.at(-1)).toEqual(callback);
     },
     refuses: async (at: string, sent?: Sent, callback: unknown = transferSucceeded()): Promise<void> => {
       const before = [claims.length, handled.length];
-      const answer = await post(at, callback, sent);
-      expect([answer.status, answer.body]).toEqual([401, unauthorized]);
+      const response = await post(at, callback, sent);
+      expect([response.status, response.body]).toEqual([401, unauthorized]);
       expect([claims.length, handled.length]).toEqual(before);
     },
   };

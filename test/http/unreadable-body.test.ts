@@ -60,8 +60,8 @@ describe.each(httpServers)('on $name', (server) => {
       async (_how, reader) => {
         const { options, handled, logged } = witness();
         const { url, passedOn } = await start(server, options, { before: [reader] });
-        const answer = await post(url, transferSucceeded());
-        expect([answer.status, answer.body]).toEqual([500, errorBody(500, 'The callback could not be read.')]);
+        const response = await post(url, transferSucceeded());
+        expect([response.status, response.body]).toEqual([500, errorBody(500, 'The callback could not be read.')]);
         expect(handled).toEqual([]);
         expect(passedOn).toEqual([]);
         expect(logged).toMatchObject([
@@ -172,7 +172,7 @@ describe.each(httpServers)('on $name', (server) => {
             },
           ],
         });
-        const answer = await overSocket(url, async (socket) => {
+        const response = await overSocket(url, async (socket) => {
           socket.write(beginning(url).toString().replace('Connection: close', 'X-Broken: yes'));
           await vi.waitFor(() => {
             expect(arrived).toBe(1);
@@ -180,7 +180,7 @@ describe.each(httpServers)('on $name', (server) => {
           socket.destroy();
         });
         await closed;
-        expect(answer).toBe('');
+        expect(response).toBe('');
         expect((await post(url, whole)).body).toBe('{"outcome":"processed"}');
         expect(handled).toHaveLength(1);
         expect(logged).toEqual([]);

@@ -34,8 +34,8 @@ describe.each(httpServers)('unusual callbacks on $name', (server) => {
     ['9007199254740991', Number.MAX_SAFE_INTEGER],
     [`1.${'0'.repeat(40)}1`, 1],
   ])('the amount %s is accepted as a number', async (raw, amount) => {
-    const answer = await post(started.url, withRaw('amount', raw));
-    expect(answer.status).toBe(200);
+    const response = await post(started.url, withRaw('amount', raw));
+    expect(response.status).toBe(200);
     expect((handled.at(-1)?.data.amount ?? NaN) + 0).toBe(amount);
   });
 
@@ -79,8 +79,8 @@ describe.each(httpServers)('unusual callbacks on $name', (server) => {
       'walletNumber',
     ]) {
       const body = withRaw(field, raw);
-      const answer = await post(started.url, body);
-      expect([field, answer.status]).toEqual([field, 200]);
+      const response = await post(started.url, body);
+      expect([field, response.status]).toEqual([field, 200]);
       expect(handled.at(-1)?.data).toEqual((JSON.parse(body) as { data: unknown }).data);
       expect(handled.at(-1)?.data).toHaveProperty(field, JSON.parse(raw));
     }
@@ -104,8 +104,8 @@ describe.each(httpServers)('unusual callbacks on $name', (server) => {
     ].map(named),
   )('the response to the id %s is 400', async (_shown, raw) => {
     const before = handled.length;
-    const answer = await post(started.url, withRaw('id', raw));
-    expect([answer.status, answer.body]).toEqual([
+    const response = await post(started.url, withRaw('id', raw));
+    expect([response.status, response.body]).toEqual([
       400,
       errorBody(400, 'This is not a documented callback: see data.id.'),
     ]);

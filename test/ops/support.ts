@@ -108,7 +108,7 @@ export async function startNight<Tx>({ store, env }: Backend<Tx>, options: Night
     /** Returns the service's id of a transfer. */
     findId: (externalId: string): string =>
       sandbox.transfers().find((transfer) => transfer.externalId === externalId)?.id ?? expect.fail(externalId),
-    statuses: () => sandbox.attempts.map(({ answer }) => ('status' in answer ? answer.status : answer.error)),
+    statuses: () => sandbox.attempts.map(({ response }) => ('status' in response ? response.status : response.error)),
     reconcile: (id: string) =>
       reconcileTransfers({ client, receiver, pending: [{ id, createdAt: Date.now() }], minAgeMs: 0 }),
     async deliveries(outcome: string, source = 'http'): Promise<number> {

@@ -94,13 +94,19 @@ describe.each(roots)('a project on $title (express $express, zod $zod)', ({ fold
     expect(JSON.parse(printed)).toEqual([200, 200, 200, 200]);
   });
 
-  const answers = [
+  const responses = [
     [200, 'processed', null],
     [200, 'duplicate', null],
     [503, true, '7'],
     [400, true, null],
   ];
-  const report = { express, manifest: packageName, answers, seen: [['transfer.success', 'payout-1']], ownError: true };
+  const report = {
+    express,
+    manifest: packageName,
+    responses,
+    seen: [['transfer.success', 'payout-1']],
+    ownError: true,
+  };
 
   test('receives callbacks in CommonJS', async () => {
     expect(JSON.parse(await run(process.execPath, ['main.js'], at('javascript-cjs')))).toEqual(report);
@@ -153,9 +159,9 @@ describe.each(roots)('a project on $title (express $express, zod $zod)', ({ fold
       const attempts = printed
         .trim()
         .split('\n')
-        .map((line) => JSON.parse(line) as { type: string; answer: object })
+        .map((line) => JSON.parse(line) as { type: string; response: object })
         .filter(({ type }) => type === 'attempt');
-      expect(attempts.map(({ answer }) => answer)).toMatchObject([
+      expect(attempts.map(({ response }) => response)).toMatchObject([
         ...[{ error: 'lost' }, { error: 'lost' }, { status: 200 }],
       ]);
     } finally {

@@ -57,7 +57,9 @@ describe('a write', () => {
     expect(await write('resend', { id })).toBe(204);
     expect(await write('contradict', { id })).toBe(204);
     const first = sandbox.attempts[0]?.sentAtMs ?? 0;
-    expect(sandbox.attempts.map(({ number, sentAtMs, answer }) => [number, sentAtMs - first, answer])).toMatchObject([
+    expect(
+      sandbox.attempts.map(({ number, sentAtMs, response }) => [number, sentAtMs - first, response]),
+    ).toMatchObject([
       [1, 0, { status: 500 }],
       [2, 30_000, { status: 200 }],
       [1, 30_000, { status: 200 }],

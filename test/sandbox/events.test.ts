@@ -14,8 +14,8 @@ function events(sandbox: TransferSandbox): unknown[] {
       case 'final':
         return [seconds, 'final', event.status];
       case 'attempt': {
-        const { number, answer } = event.attempt;
-        return [seconds, 'attempt', number, 'status' in answer ? answer.status : answer.error];
+        const { number, response } = event.attempt;
+        return [seconds, 'attempt', number, 'status' in response ? response.status : response.error];
       }
       case 'acknowledged':
         return [seconds, 'acknowledged', event.number];
@@ -122,8 +122,8 @@ test('an attempt has the Content-Type that was sent and the Retry-After that was
   await create(sandbox, { externalId: 'wrong-content-type-1' });
   await sandbox.advance(60_000);
   expect(sandbox.attempts).toMatchObject([
-    { contentType: 'text/plain', answer: { status: 503, retryAfter: '7' } },
-    { contentType: 'application/json', answer: { status: 200, retryAfter: undefined } },
+    { contentType: 'text/plain', response: { status: 503, retryAfter: '7' } },
+    { contentType: 'application/json', response: { status: 200, retryAfter: undefined } },
   ]);
 });
 

@@ -38,7 +38,7 @@ test('against the receiver of this package, every scenario runs one handler once
   await create(sandbox, { externalId: 'flip' });
   await sandbox.idle();
   expect(handled.filter((name) => name === 'flip')).toHaveLength(1);
-  const answers = sandbox.attempts.filter(({ externalId }) => externalId === 'flip').map(({ answer }) => answer);
-  expect(answers).toMatchObject([200, 422, 422, 422, 422].map((status) => ({ status })));
+  const responses = sandbox.attempts.filter(({ externalId }) => externalId === 'flip').map(({ response }) => response);
+  expect(responses).toMatchObject([200, 422, 422, 422, 422].map((status) => ({ status })));
   await vi.waitFor(close);
 });

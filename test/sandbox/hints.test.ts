@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { explainAnswer } from '../../src/sandbox/hints.js';
+import { explainResponse } from '../../src/sandbox/hints.js';
 import { create, startMerchant, startSandbox } from './support.js';
 
-test.each<[string, Parameters<typeof explainAnswer>]>([
+test.each<[string, Parameters<typeof explainResponse>]>([
   ['Your handler ran and succeeded.', [{ status: 200, body: '' }, 'processed']],
   ['Handled before: your handler did not run again.', [{ status: 200, body: '' }, 'duplicate']],
   ['Acknowledged, as any 2xx is', [{ status: 202, body: 'OK' }, undefined]],
@@ -16,12 +16,12 @@ test.each<[string, Parameters<typeof explainAnswer>]>([
   ['Only a 2xx acknowledges', [{ status: 502, body: '' }, undefined]],
   ['It asked for a pause of 7 s; the service keeps its own.', [{ status: 503, body: '', retryAfter: '7' }, undefined]],
   ['The scenario kept it from your app.', [{ error: 'lost' }, undefined]],
-  ['The scenario lost the response', [{ error: 'answer lost' }, undefined]],
+  ['The scenario lost the response', [{ error: 'response lost' }, undefined]],
   ['Nothing listens there', [{ error: 'connect ECONNREFUSED 127.0.0.1:1' }, undefined]],
-  ['did not respond in time', [{ error: 'no answer within 10000 ms' }, undefined]],
+  ['did not respond in time', [{ error: 'no response within 10000 ms' }, undefined]],
   ['The connection ended before the response did', [{ error: 'socket hang up' }, undefined]],
-])('the hint "%s" explains its response (%#)', (sentence, [answer, reason]) => {
-  expect(explainAnswer(answer, reason)).toContain(sentence);
+])('the hint "%s" explains its response (%#)', (sentence, [response, reason]) => {
+  expect(explainResponse(response, reason)).toContain(sentence);
 });
 
 test('an attempt has a hint', async () => {

@@ -37,7 +37,7 @@ test('with a manual clock, attempts that are due at the same time run concurrent
   const sandbox = await startSandbox({ clock: 'manual' });
   await createMany(sandbox, 20, url);
   await sandbox.advance(1_000);
-  expect(sandbox.attempts.map(({ answer }) => answer)).toEqual(Array(20).fill({ status: 200, body: '' }));
+  expect(sandbox.attempts.map(({ response }) => response)).toEqual(Array(20).fill({ status: 200, body: '' }));
 });
 
 test('at most 100 attempts run at one merchant concurrently, and the others wait', async () => {
@@ -55,7 +55,7 @@ test('at most 100 attempts run at one merchant concurrently, and the others wait
   await createMany(sandbox, 250, url);
   await sandbox.advance(1_000);
   expect(most).toBe(100);
-  expect(sandbox.attempts.filter(({ answer }) => 'error' in answer)).toEqual([]);
+  expect(sandbox.attempts.filter(({ response }) => 'error' in response)).toEqual([]);
   expect(sandbox.attempts).toHaveLength(250);
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { memoryStore, transferCallbackListener, transferToken } from 'transfer-callbacks';
 import { transferSandbox } from 'transfer-callbacks/sandbox';
-import { baseUrlAt } from '../../src/delivery/address.js';
+import { baseUrlAt } from '../../src/attempt/address.js';
 import { serve } from '../support/serve.js';
 import { create, startMerchant, startSandbox } from './support.js';
 

@@ -3,20 +3,20 @@ import { freePort } from '../support/port.js';
 import { course, create, startMerchant, startSandbox } from './support.js';
 
 test('an attempt has its duration and the body of its response', async () => {
-  const answers = [
+  const responses = [
     '{"outcome":"processed"}',
     '{"error":true,"statusCode":500,"message":"Broken","data":null}',
     'OK',
     '7',
   ];
-  const { url } = await startMerchant((_received, count, response) => response.end(answers[count - 1]));
+  const { url } = await startMerchant((_received, count, response) => response.end(responses[count - 1]));
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
   for (const externalId of ['a', 'b', 'c', 'd']) {
     await create(sandbox, { externalId });
     await sandbox.advance(1_000);
   }
   expect(sandbox.attempts.map(({ reason }) => reason)).toEqual(['processed', 'Broken', undefined, undefined]);
-  expect(sandbox.attempts.map(({ answer }) => 'body' in answer && answer.body)).toEqual(answers);
+  expect(sandbox.attempts.map(({ response }) => 'body' in response && response.body)).toEqual(responses);
   for (const { durationMs } of sandbox.attempts) expect(durationMs).toBeLessThan(10_000);
 });
 
@@ -100,7 +100,7 @@ describe('close', () => {
     });
     await Promise.all([sandbox.close(), sandbox.close()]);
     await idle;
-    expect(sandbox.attempts).toMatchObject([{ answer: { error: 'aborted' } }]);
+    expect(sandbox.attempts).toMatchObject([{ response: { error: 'aborted' } }]);
     await expect(fetch(sandbox.baseUrl)).rejects.toThrow();
     const again = await startSandbox({ port: Number(new URL(sandbox.baseUrl).port) });
     expect(again.baseUrl).toBe(sandbox.baseUrl);
@@ -127,6 +127,6 @@ describe('close', () => {
     await sandbox.resend('one');
     await sandbox.advance(300_000);
     expect(received).toHaveLength(1);
-    expect(sandbox.attempts).toMatchObject([{ answer: { status: 200 } }, { answer: { error: 'aborted' } }]);
+    expect(sandbox.attempts).toMatchObject([{ response: { status: 200 } }, { response: { error: 'aborted' } }]);
   });
 });

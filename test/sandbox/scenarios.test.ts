@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import type { TransferCallback } from 'transfer-callbacks';
 import type { TransferScenario } from 'transfer-callbacks/sandbox';
-import { course, create, longEnoughMs, query, startMerchant, startSandbox, type Answering } from './support.js';
+import { course, create, longEnoughMs, query, startMerchant, startSandbox, type Responding } from './support.js';
 
 /** One transfer of a scenario, from its creation on, with a manual clock. */
-async function play(scenario: TransferScenario, answering?: Answering | readonly number[]) {
-  const merchant = await startMerchant(answering);
+async function play(scenario: TransferScenario, responding?: Responding | readonly number[]) {
+  const merchant = await startMerchant(responding);
   const sandbox = await startSandbox({ clock: 'manual', scenario, callbackUrl: merchant.url });
   const created = await create(sandbox, { externalId: 'one' });
   return { ...merchant, sandbox, created };
@@ -77,7 +77,7 @@ test('early-callback: a merchant that waits for the creation first gets its resp
   const { url } = await startMerchant(() => undefined);
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, attemptTimeoutMs: 50 });
   expect((await create(sandbox, { externalId: 'early-callback' })).status).toBe(201);
-  expect(course(sandbox)).toEqual([[0, 1, 'no answer within 50 ms']]);
+  expect(course(sandbox)).toEqual([[0, 1, 'no response within 50 ms']]);
 });
 
 test('duplicate: the acknowledged callback is sent once more', async () => {
@@ -115,11 +115,11 @@ test('lost-attempts: the first two attempts never arrive', async () => {
   expect(received).toHaveLength(1);
 });
 
-test('answer-lost: the response of the merchant is lost, and the callback is sent again', async () => {
-  const { sandbox, bodies } = await play('answer-lost');
+test('response-lost: the response of the merchant is lost, and the callback is sent again', async () => {
+  const { sandbox, bodies } = await play('response-lost');
   await sandbox.advance(longEnoughMs);
   expect(course(sandbox)).toEqual([
-    [0, 1, 'answer lost'],
+    [0, 1, 'response lost'],
     [30, 2, 200],
   ]);
   expect(bodies()[0]).toBe(bodies()[1]);

@@ -49,7 +49,8 @@ describe('service §6, events', () => {
     await create(sandbox, {});
     await sandbox.advance(longEnoughMs);
     expect(sandbox.attempts.map(({ number }) => number)).toEqual([1, 2, 3, 4]);
-    for (const { answer } of sandbox.attempts) expect(answer).toMatchObject({ error: expect.any(String) as string });
+    for (const { response } of sandbox.attempts)
+      expect(response).toMatchObject({ error: expect.any(String) as string });
   });
 
   test('§6.3: an endpoint that drops the connection gets 4 attempts', async () => {

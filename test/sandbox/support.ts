@@ -26,22 +26,22 @@ export interface Received {
   readonly pieces: number;
 }
 
-export type Answering = (received: Received, count: number, response: ServerResponse) => unknown;
+export type Responding = (received: Received, count: number, response: ServerResponse) => unknown;
 
-/** A merchant's endpoint that keeps what it receives and answers as told: with a status, or in its own way. */
-export async function startMerchant(answering: Answering | readonly number[] = []) {
+/** A merchant's endpoint that keeps what it receives and responds as told: with a status, or in its own way. */
+export async function startMerchant(responding: Responding | readonly number[] = []) {
   const received: Received[] = [];
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const { headers, method } = request;
     const one = { body: Buffer.concat(chunks).toString(), headers, method, pieces: chunks.length };
     received.push(one);
-    if (typeof answering === 'function') await answering(one, received.length, response);
-    else response.writeHead(answering[received.length - 1] ?? 200).end('noted');
+    if (typeof responding === 'function') await responding(one, received.length, response);
+    else response.writeHead(responding[received.length - 1] ?? 200).end('noted');
   }
   const served = await serve((request, response) => {
-    answer(request, response).catch(() => response.destroy());
+    respond(request, response).catch(() => response.destroy());
   });
   onTestFinished(served.close);
   return { url: `${served.url}/callbacks`, received, bodies: () => received.map(({ body }) => body) };
@@ -94,12 +94,12 @@ export function errorBody(statusCode: number) {
   return { error: true, statusCode, message: expect.any(String) as string, data: null };
 }
 
-/** Each attempt as its seconds after the first, its number and its answer. */
+/** Each attempt as its seconds after the first, its number and its response. */
 export function course({ attempts }: TransferSandbox): unknown[] {
-  return attempts.map(({ sentAtMs, number, answer }) => [
+  return attempts.map(({ sentAtMs, number, response }) => [
     (sentAtMs - (attempts[0]?.sentAtMs ?? 0)) / 1_000,
     number,
-    'status' in answer ? answer.status : answer.error,
+    'status' in response ? response.status : response.error,
   ]);
 }
 

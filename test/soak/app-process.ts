@@ -31,9 +31,9 @@ export class AppProcess {
   /** Its size once the connections of the load are gone: only the one to Redis is left. */
   async settledSize(): Promise<AppSize> {
     for (const giveUpAt = performance.now() + patienceMs; ;) {
-      const answer = this.#nextMessage();
+      const response = this.#nextMessage();
       this.#child.send('size' satisfies AppQuestion);
-      const message = await answer;
+      const message = await response;
       if (!('size' in message)) throw new Error(`Expected the app to send its size, got ${JSON.stringify(message)}.`);
       const { connections, resources } = message.size;
       const isSettled = connections === 0 && (resources.TCPSocketWrap ?? 0) <= 1;

@@ -10,7 +10,7 @@ export interface Sent {
   /** How often its handler was told to fail. */
   readonly failures: number;
   /** How many deliveries got a response. */
-  readonly answered: number;
+  readonly responded: number;
   /** How many deliveries got none, because the connection broke. The app may have read them. */
   readonly broken: number;
 }
@@ -71,8 +71,8 @@ export class Load {
     if (kind === 6) statuses.push(...(await Promise.all([1, 2, 3].map(() => this.#deliver(callback)))));
     statuses.push(...(await this.#sendUntilAcknowledged(callback)));
     if (kind === 5) statuses.push(...(await this.#sendUntilAcknowledged(callback)));
-    const answered = statuses.filter((status) => status !== undefined).length;
-    return { id: callback.data.id, failures, answered, broken: statuses.length - answered };
+    const responded = statuses.filter((status) => status !== undefined).length;
+    return { id: callback.data.id, failures, responded, broken: statuses.length - responded };
   }
 
   async #sendUntilAcknowledged(callback: TransferCallback): Promise<(number | undefined)[]> {

@@ -79,15 +79,15 @@ type CountById = ReadonlyMap<string, number>;
 async function findMiscounted(redis: RedisServer, sent: readonly Sent[], counted: Record<string, CountById>) {
   const runs = await readCounts(redis, 'runs');
   const faults: string[] = [];
-  for (const { id, failures, answered, broken } of sent) {
+  for (const { id, failures, responded, broken } of sent) {
     const count = (outcome: string): number => counted[outcome]?.get(id) ?? 0;
     const [succeeded, failed] = [count('processed'), count('handler_failed')];
     if (succeeded !== 1) faults.push(`${id} succeeded ${succeeded} times`);
     if (failed !== failures) faults.push(`${id} failed ${failed} times, and was told to fail ${failures} times`);
     if (runs.get(id) !== succeeded + failed) faults.push(`the handler of ${id} ran ${runs.get(id) ?? 0} times`);
     const ended = succeeded + failed + count('duplicate');
-    if (ended < answered || ended > answered + broken)
-      faults.push(`${id} has ${ended} outcomes of ${answered} responses`);
+    if (ended < responded || ended > responded + broken)
+      faults.push(`${id} has ${ended} outcomes of ${responded} responses`);
   }
   if (runs.size !== sent.length) faults.push(`${runs.size} ids were handled, and ${sent.length} were sent`);
   return faults;

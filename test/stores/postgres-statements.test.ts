@@ -153,14 +153,14 @@ describe('the time for a text grows as its length does', () => {
   function timeOf(sql: string): number {
     const times = Array.from({ length: 3 }, () => {
       const before = process.cpuUsage();
-      expectAnswer(sql);
+      expectResponse(sql);
       const { user, system } = process.cpuUsage(before);
       return (user + system) / 1_000;
     });
     return Math.min(...times);
   }
 
-  function expectAnswer(sql: string): void {
+  function expectResponse(sql: string): void {
     try {
       translateControl(sql, false);
     } catch (error) {
@@ -177,7 +177,7 @@ describe('the time for a text grows as its length does', () => {
   test('texts of ten megabytes are read without exhausting the stack', () => {
     for (const title of ['an INSERT of many rows', 'spaces', 'one long comment of a line', 'texts without an end']) {
       const make = shapes.find(([name]) => name === title)?.[1] ?? expect.fail(title);
-      expectAnswer(make(10_000_000));
+      expectResponse(make(10_000_000));
     }
   });
 });

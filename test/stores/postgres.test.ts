@@ -174,7 +174,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     const { promise, resolve } = later();
     const receiver = receiverOn(pool, {
       onSuccess(given, { tx }) {
-        // A moment after the handler: the end of the transaction has been sent, and not answered.
+        // A moment after the handler: the end of the transaction has been sent, and has no reply yet.
         setImmediate(() => {
           void book(given, { tx }).catch((error: unknown) => refused.push(error));
           tx.query('SELECT 1', (error) => {

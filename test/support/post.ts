@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { patienceMs } from './patience.js';
 
-export interface Answer {
+export interface PostResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -13,7 +13,11 @@ export interface Sent {
 }
 
 /** Sends one request as JSON, unless `headers` says otherwise; a header set to `undefined` is left out. */
-export async function post(url: string, body: unknown, { method = 'POST', headers = {} }: Sent = {}): Promise<Answer> {
+export async function post(
+  url: string,
+  body: unknown,
+  { method = 'POST', headers = {} }: Sent = {},
+): Promise<PostResponse> {
   const bytes = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
   const request = httpRequest(url, { method, agent: false });
   const all: Sent['headers'] = {
@@ -24,12 +28,12 @@ export async function post(url: string, body: unknown, { method = 'POST', header
   for (const [name, value] of Object.entries(all)) {
     if (value !== undefined) request.setHeader(name, value);
   }
-  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+  const responded = new Promise<IncomingMessage>((resolve, reject) => {
     request.once('response', resolve).once('error', reject);
   });
   request.setTimeout(patienceMs, () => request.destroy(new Error(`No response within ${patienceMs} ms.`)));
   request.end(bytes);
-  const response = await answered;
+  const response = await responded;
   const received = (await response.setEncoding('utf8').toArray()) as string[];
   return { status: response.statusCode ?? 0, headers: response.headers, body: received.join('') };
 }

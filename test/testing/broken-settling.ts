@@ -4,7 +4,7 @@ import { outlasts, ownToken, everyToken, settledTwice, lateSuccess, lostSuccess 
 /** Stores that record a success wrongly, or report it wrongly. */
 export const brokenSettling: readonly BrokenStore[] = [
   {
-    fault: 'answers with the fingerprint of the claim',
+    fault: 'replies with the fingerprint of the claim',
     make: memory(() => ({
       claim: (claim, _key, request) =>
         claim.state === 'settled' ? { ...claim, fingerprint: request.fingerprint } : claim,

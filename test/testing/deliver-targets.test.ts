@@ -10,7 +10,7 @@ import { memoryStore, transferCallbackListener } from 'transfer-callbacks';
 import { deliver, transferFailed } from 'transfer-callbacks/testing';
 import { selfSigned } from '../support/certificate.js';
 import { serve } from '../support/serve.js';
-import { appAnswering, closedAfterEach } from './support.js';
+import { appResponding, closedAfterEach } from './support.js';
 
 const closing = closedAfterEach();
 
@@ -33,13 +33,13 @@ describe('deliver', () => {
     closing.push(() => listening.close());
     const idle = createServer(listener);
     for (const target of [listener, listening, idle, served.url, new URL(served.url)]) {
-      expect(await deliver(target, transferFailed())).toEqual({ acknowledged: true, answers: [200] });
+      expect(await deliver(target, transferFailed())).toEqual({ acknowledged: true, responses: [200] });
     }
     expect([listening.listening, idle.listening]).toEqual([true, false]);
   });
 
   test('deliver posts to the path of a URL', async () => {
-    const { app, bodies } = appAnswering(200);
+    const { app, bodies } = appResponding(200);
     const { url, close } = await serve(app);
     closing.push(close);
     await deliver(`${url}/callbacks`, 'x');
@@ -50,18 +50,18 @@ describe('deliver', () => {
   test('deliver reaches a server at every address that it listens on', async () => {
     const server = createServer((_request, response) => response.end()).listen(0, 'localhost');
     await once(server, 'listening');
-    expect(await deliver(server, {})).toEqual({ acknowledged: true, answers: [200] });
+    expect(await deliver(server, {})).toEqual({ acknowledged: true, responses: [200] });
     server.close();
   });
 
   test('deliver reaches an https server with any certificate, whether it listens yet or not', async () => {
-    const { app } = appAnswering(200);
+    const { app } = appResponding(200);
     const listening = createHttpsServer(selfSigned, app).listen(0, '127.0.0.1');
     closing.push(() => listening.close());
     await once(listening, 'listening');
     const idle = createHttpsServer(selfSigned, app);
     for (const target of [listening, idle]) {
-      expect(await deliver(target, transferFailed())).toEqual({ acknowledged: true, answers: [200] });
+      expect(await deliver(target, transferFailed())).toEqual({ acknowledged: true, responses: [200] });
     }
     expect([listening.listening, idle.listening]).toEqual([true, false]);
   });
@@ -73,7 +73,7 @@ describe('deliver', () => {
     const { port } = server.address() as AddressInfo;
     expect(await deliver(`https://127.0.0.1:${port}`, {}, { retry: false })).toEqual({
       acknowledged: false,
-      answers: [expect.stringMatching(/^self-signed certificate/)],
+      responses: [expect.stringMatching(/^self-signed certificate/)],
     });
   });
 
@@ -84,8 +84,8 @@ describe('deliver', () => {
     const server = create();
     const short = deliver(server, {});
     const long = deliver(server, {}, { copies: 5 });
-    expect(await short).toEqual({ acknowledged: true, answers: [200] });
-    expect(await long).toEqual({ acknowledged: true, answers: [200, 200, 200, 200, 200] });
+    expect(await short).toEqual({ acknowledged: true, responses: [200] });
+    expect(await long).toEqual({ acknowledged: true, responses: [200, 200, 200, 200, 200] });
     expect(server.listening).toBe(false);
   });
 
@@ -93,7 +93,7 @@ describe('deliver', () => {
     const server = createServer(respondSlowly).listen(0, '127.0.0.1');
     closing.push(() => server.close());
     expect(server.listening).toBe(false);
-    expect(await deliver(server, {})).toEqual({ acknowledged: true, answers: [200] });
+    expect(await deliver(server, {})).toEqual({ acknowledged: true, responses: [200] });
     expect(server.listening).toBe(true);
   });
 
@@ -122,6 +122,6 @@ describe('deliver', () => {
       () => rm(directory, { recursive: true }),
     );
     await once(server, 'listening');
-    expect(await deliver(server, {})).toEqual({ acknowledged: true, answers: [200] });
+    expect(await deliver(server, {})).toEqual({ acknowledged: true, responses: [200] });
   });
 });

@@ -13,7 +13,7 @@ import {
 } from 'transfer-callbacks';
 import { deliver, invalidCallbacks, transferSucceeded, type DeliverOptions } from 'transfer-callbacks/testing';
 import { serve } from '../support/serve.js';
-import { appAnswering, closedAfterEach } from './support.js';
+import { appResponding, closedAfterEach } from './support.js';
 
 const closing = closedAfterEach();
 
@@ -38,25 +38,25 @@ const path = '/callbacks/a-secret-of-this-test';
 
 describe('deliver', () => {
   test('deliver posts a callback as JSON, once if it is acknowledged', async () => {
-    const { app, bodies } = appAnswering(204);
+    const { app, bodies } = appResponding(204);
     const callback = transferSucceeded();
-    expect(await deliver(app, callback, { path: '/here' })).toEqual({ acknowledged: true, answers: [204] });
+    expect(await deliver(app, callback, { path: '/here' })).toEqual({ acknowledged: true, responses: [204] });
     expect(bodies).toEqual([`POST /here application/json ${JSON.stringify(callback)}`]);
   });
 
   test('deliver makes four attempts with the same bytes if a callback is not acknowledged', async () => {
-    const { app, bodies } = appAnswering(500, 302, 404, 503, 200);
-    expect(await deliver(app, transferSucceeded())).toEqual({ acknowledged: false, answers: [500, 302, 404, 503] });
+    const { app, bodies } = appResponding(500, 302, 404, 503, 200);
+    expect(await deliver(app, transferSucceeded())).toEqual({ acknowledged: false, responses: [500, 302, 404, 503] });
     expect(new Set(bodies).size).toBe(1);
   });
 
   test('deliver stops at the first 2xx, and makes one attempt only without `retry`', async () => {
-    const { app } = appAnswering(500, 200);
-    expect(await deliver(app, transferSucceeded())).toEqual({ acknowledged: true, answers: [500, 200] });
-    const { app: other } = appAnswering(500, 200);
+    const { app } = appResponding(500, 200);
+    expect(await deliver(app, transferSucceeded())).toEqual({ acknowledged: true, responses: [500, 200] });
+    const { app: other } = appResponding(500, 200);
     expect(await deliver(other, transferSucceeded(), { retry: false })).toEqual({
       acknowledged: false,
-      answers: [500],
+      responses: [500],
     });
   });
 
@@ -78,7 +78,7 @@ describe('deliver', () => {
     const callback = transferSucceeded();
     expect(await deliver(app, callback, { path, copies: 5, concurrent: true })).toEqual({
       acknowledged: true,
-      answers: [200, 200, 200, 200, 200],
+      responses: [200, 200, 200, 200, 200],
     });
     expect(handled).toEqual([callback.data.id]);
   });
@@ -93,17 +93,17 @@ describe('deliver', () => {
         running -= 1;
       },
     });
-    expect((await deliver(app, transferSucceeded(), { path, copies: 3 })).answers).toEqual([200, 200, 200]);
+    expect((await deliver(app, transferSucceeded(), { path, copies: 3 })).responses).toEqual([200, 200, 200]);
     expect(most).toBe(1);
   });
 
-  test('a target that does not respond is reported in `answers`', async () => {
+  test('a target that does not respond is reported in `responses`', async () => {
     const { url, close } = await serve((request) => request.socket.destroy());
     closing.push(close);
-    const { acknowledged, answers } = await deliver(url, transferSucceeded(), { copies: 2 });
+    const { acknowledged, responses } = await deliver(url, transferSucceeded(), { copies: 2 });
     expect(acknowledged).toBe(false);
-    expect(answers).toHaveLength(8);
-    expect(answers.every((answer) => typeof answer === 'string')).toBe(true);
+    expect(responses).toHaveLength(8);
+    expect(responses.every((response) => typeof response === 'string')).toBe(true);
   });
 
   test.each<[object, string]>([
@@ -143,7 +143,7 @@ describe('deliver', () => {
     closing.push(close);
     expect(await deliver(url, {}, { attemptTimeoutMs: 20 })).toEqual({
       acknowledged: false,
-      answers: Array.from({ length: 4 }, () => 'no answer within 20 ms'),
+      responses: Array.from({ length: 4 }, () => 'no response within 20 ms'),
     });
   });
 
@@ -162,8 +162,8 @@ describe('deliver', () => {
     const { app, handled } = merchant({ verify });
     const callback = transferSucceeded();
     const at = { path: '/callbacks', retry: false };
-    expect((await deliver(app, callback, at)).answers).toEqual([401]);
-    expect((await deliver(app, callback, { ...at, headers })).answers).toEqual([200]);
+    expect((await deliver(app, callback, at)).responses).toEqual([401]);
+    expect((await deliver(app, callback, { ...at, headers })).responses).toEqual([200]);
     expect(handled).toEqual([callback.data.id]);
   });
 });
@@ -171,7 +171,7 @@ describe('deliver', () => {
 describe('invalidCallbacks', () => {
   test.each(invalidCallbacks)('$title is refused with a 400 and reaches no handler', async ({ callback }) => {
     const { app, handled } = merchant();
-    expect(await deliver(app, callback, { path })).toEqual({ acknowledged: false, answers: [400, 400, 400, 400] });
+    expect(await deliver(app, callback, { path })).toEqual({ acknowledged: false, responses: [400, 400, 400, 400] });
     expect(handled).toEqual([]);
   });
 

@@ -10,8 +10,8 @@ export function closedAfterEach(): (() => unknown)[] {
   return closing;
 }
 
-/** An app that answers with these statuses in turn, and the bodies it was sent. */
-export function appAnswering(...statuses: number[]): { app: Express; bodies: string[] } {
+/** An app that responds with these statuses in turn, and the bodies it was sent. */
+export function appResponding(...statuses: number[]): { app: Express; bodies: string[] } {
   const bodies: string[] = [];
   const app = express();
   app.use(express.text({ type: () => true }), (request, response) => {

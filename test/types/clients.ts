@@ -48,7 +48,7 @@ redisStore('redis://127.0.0.1:6379');
 // @ts-expect-error -- a client that is still being connected.
 redisStore(Promise.resolve(redis));
 // @ts-expect-error -- the callbacks of node_redis 3 in place of promises.
-redisStore({ call: (command: string, reply: (error: Error | null, answer: unknown) => void) => [command, reply] });
+redisStore({ call: (command: string, reply: (error: Error | null, response: unknown) => void) => [command, reply] });
 // @ts-expect-error -- nothing.
 redisStore();
 // @ts-expect-error -- misspelt.

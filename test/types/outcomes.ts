@@ -76,7 +76,7 @@ expectTypeOf(await receiver.close({ timeoutMs: 1_000 })).toEqualTypeOf<{
 receiver.options.leaseMs = 1;
 
 // Errors are told apart by a code, which is one of those that exist.
-const { code } = new TransferCallbackError('STORE_TIMEOUT', 'The store did not answer.');
+const { code } = new TransferCallbackError('STORE_TIMEOUT', 'The store did not response.');
 expectTypeOf(code).toEqualTypeOf<TransferCallbackErrorCode>();
 // @ts-expect-error -- not a code.
-new TransferCallbackError('STORE_SLOW', 'The store did not answer.');
+new TransferCallbackError('STORE_SLOW', 'The store did not response.');

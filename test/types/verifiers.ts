@@ -114,7 +114,7 @@ transferCallbackListener({ ...options, verify: [own, fromProxy] });
 // @ts-expect-error -- `get` is Express's.
 transferCallbackListener({ ...options, verify: (request: Request) => request.get('x-gateway') === 'payouts' });
 
-// An answer is a boolean: a header that is merely there is none.
+// A response is a boolean: a header that is merely there is none.
 // @ts-expect-error -- a string or a list, or undefined.
 transferCallbackRouter({ ...options, verify: (request) => request.headers['x-gateway'] });
 // @ts-expect-error -- the callback may be missing.

@@ -12,7 +12,7 @@ let other = '';
 /** @type {ForTransfer<void>} */
 export function showTransfer(transfer) {
   const { externalId, scenario, state, callback, callbackUrl } = transfer;
-  if (id !== transfer.id) $('answer-box').hidden = true;
+  if (id !== transfer.id) $('response-box').hidden = true;
   id = transfer.id;
   const description = sandbox.settings.scenarios.find(({ name }) => name === scenario)?.description;
   const { amount, currency, paymentMethod, provider, failureReason } = callback?.data ?? {};
@@ -40,7 +40,7 @@ contradictButton.addEventListener('click', () => {
 // The merchant's own query, which the scenario may let fail.
 $('query').addEventListener('click', async () => {
   const { text, error } = await call(`/transactions/${id}`, undefined, credentials());
-  write($('answer'), text ?? error);
-  $('answer-box').hidden = false;
-  $('answer-box').setAttribute('open', '');
+  write($('response'), text ?? error);
+  $('response-box').hidden = false;
+  $('response-box').setAttribute('open', '');
 });

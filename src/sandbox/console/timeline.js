@@ -62,19 +62,19 @@ function describe(event, transfer) {
 
 /** @type {ForAttempt<Item>} */
 function describeAttempt(attempt, transfer) {
-  const { answer, sentAtMs: atMs, durationMs, body, contentType } = attempt;
+  const { response, sentAtMs: atMs, durationMs, body, contentType } = attempt;
   const tone = words.toneFor(attempt);
   const isLost = words.isLost(attempt);
   const all = words.attemptsOf(transfer);
   const before = all[all.indexOf(attempt) - 1];
-  const isSame = JSON.stringify([before?.answer, before?.body]) === JSON.stringify([answer, body]);
+  const isSame = JSON.stringify([before?.response, before?.body]) === JSON.stringify([response, body]);
   const took = [isLost ? '' : `${durationMs} ms`, isSame ? 'as before' : ''].filter(Boolean).join(', ');
   const result = [el('span', { class: `result ${tone}` }, words.resultFor(attempt)), took];
   const item = { tone, atMs, what: nameOf(attempt, transfer), result };
   if (isSame) return item;
   /** @type {Node[]} */
   const more = [hint(attempt.hint), ...bothSides(attempt, transfer)];
-  if ('body' in answer && answer.body && tone === 'bad') more.push(el('pre', { tabindex: 0 }, answer.body));
+  if ('body' in response && response.body && tone === 'bad') more.push(el('pre', { tabindex: 0 }, response.body));
   if (isLost) return { ...item, more };
   const headers = { ...sandbox.settings.callbackHeaders, 'Content-Type': contentType };
   more.push(toCopy('curl', words.toCurl(String(transfer.callbackUrl), headers, body)));

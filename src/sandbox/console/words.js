@@ -14,18 +14,18 @@ export function factsIn(body) {
 export const attemptsOf = ({ events }) => events.flatMap((event) => (event.type === 'attempt' ? [event.attempt] : []));
 
 /** @param {Attempt} attempt */
-export const isLost = ({ answer }) => 'error' in answer && answer.error === 'lost';
+export const isLost = ({ response }) => 'error' in response && response.error === 'lost';
 
 /** @param {Attempt} attempt @returns {Tone} */
 export function toneFor(attempt) {
-  const { answer } = attempt;
-  if ('status' in answer && answer.status >= 200 && answer.status < 300) return 'good';
+  const { response } = attempt;
+  if ('status' in response && response.status >= 200 && response.status < 300) return 'good';
   return isLost(attempt) ? 'open' : 'bad';
 }
 
 /** @param {Attempt} attempt */
-export function resultFor({ answer }) {
-  return 'status' in answer ? String(answer.status) : answer.error.replace(/^lost$/, 'lost on the way');
+export function resultFor({ response }) {
+  return 'status' in response ? String(response.status) : response.error.replace(/^lost$/, 'lost on the way');
 }
 
 /** The state of the callback of a transfer. @type {ForTransfer<{ tone: Tone, text: string, dueMs?: number }>} */
@@ -43,12 +43,12 @@ export function standing(transfer) {
     : { tone: 'bad', text: `${before}gave up after attempt ${last.number}` };
 }
 
-/** "burst-1: 10 attempts, 1 answered 200, 9 answered 200 duplicate" @param {Attempt[]} attempts */
+/** "burst-1: 10 attempts, 1 responded 200, 9 responded 200 duplicate" @param {Attempt[]} attempts */
 export function sentenceOn(attempts) {
   const names = [...new Set(attempts.map(({ externalId }) => externalId))];
   if (names.length > 1) return `${names.length} transfers: ${attempts.length} attempts`;
   const results = attempts.map((each) => {
-    const result = 'status' in each.answer ? `answered ${each.answer.status}` : resultFor(each);
+    const result = 'status' in each.response ? `responded ${each.response.status}` : resultFor(each);
     return each.reason === 'duplicate' ? `${result} duplicate` : result;
   });
   if (attempts.length === 1) return `${names}: attempt ${attempts[0]?.number} ${results}`;

@@ -40,7 +40,7 @@ app.use(
 
 const server = app.listen(0, '127.0.0.1', async () => {
   const success = transferSucceeded({ externalId: 'payout-1' });
-  const answers: unknown[] = [];
+  const responses: unknown[] = [];
   for (const callback of [success, success, transferFailed(), {}]) {
     const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/callbacks`, {
       method: 'POST',
@@ -48,7 +48,7 @@ const server = app.listen(0, '127.0.0.1', async () => {
       body: JSON.stringify(callback),
     });
     const { outcome, error } = (await response.json()) as { outcome?: string; error?: boolean };
-    answers.push([response.status, outcome ?? error, response.headers.get('retry-after')]);
+    responses.push([response.status, outcome ?? error, response.headers.get('retry-after')]);
   }
   await storeContract[0]?.check(store);
   const { default: expressManifest } = await import('express/package.json', { with: { type: 'json' } });
@@ -57,7 +57,7 @@ const server = app.listen(0, '127.0.0.1', async () => {
     JSON.stringify({
       express: expressManifest.version,
       manifest: manifest.name,
-      answers,
+      responses,
       seen,
       outcomes,
       ownError: new RetryLater() instanceof TransferCallbackError,

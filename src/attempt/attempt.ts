@@ -8,17 +8,17 @@ import { messageOf } from '../core/text.js';
  * The response to one attempt, or why there was none. `body` is its first 4 096 bytes as text, `retryAfter` the header of
  * that name as it was received.
  */
-export type AttemptAnswer = { status: number; body: string; retryAfter?: string | undefined } | { error: string };
+export type AttemptResponse = { status: number; body: string; retryAfter?: string | undefined } | { error: string };
 
 /** Whether the response is a 2xx: nothing else acknowledges a callback (service §4.3). */
-export function isAcknowledgement(answer: AttemptAnswer): boolean {
-  return 'status' in answer && answer.status >= 200 && answer.status < 300;
+export function isAcknowledgement(response: AttemptResponse): boolean {
+  return 'status' in response && response.status >= 200 && response.status < 300;
 }
 
 /** Returns what the body of a response says of itself: the message of an error, or the outcome of a success. */
-export function findReason(answer: AttemptAnswer): string | undefined {
-  if (!('body' in answer)) return undefined;
-  const { message, outcome } = (parseJson(answer.body) ?? {}) as { message?: unknown; outcome?: unknown };
+export function findReason(response: AttemptResponse): string | undefined {
+  if (!('body' in response)) return undefined;
+  const { message, outcome } = (parseJson(response.body) ?? {}) as { message?: unknown; outcome?: unknown };
   return [message, outcome].find((text) => typeof text === 'string');
 }
 
@@ -39,7 +39,7 @@ export interface AttemptOptions {
   /** Sends the body in small pieces with pauses, as over a bad line. */
   pieces?: boolean | undefined;
   /** Cuts the connection when the merchant responds, instead of reading the response. */
-  dropAnswer?: boolean | undefined;
+  dropResponse?: boolean | undefined;
 }
 
 /** A longer body is read to its end; the rest is dropped. */
@@ -55,37 +55,37 @@ export function attemptCallback(
   url: string,
   body: string | Buffer,
   options: AttemptOptions = {},
-): Promise<AttemptAnswer> {
-  const { timeoutMs = 10_000, signal, pieces = false, dropAnswer = false } = options;
+): Promise<AttemptResponse> {
+  const { timeoutMs = 10_000, signal, pieces = false, dropResponse = false } = options;
   const bytes = Buffer.from(body);
 
-  return new Promise<AttemptAnswer>((resolve) => {
+  return new Promise<AttemptResponse>((resolve) => {
     const request = requestFor(url, bytes.length, options);
-    function end(answer: AttemptAnswer): void {
+    function end(response: AttemptResponse): void {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
-      resolve(answer);
+      resolve(response);
       request.destroy();
     }
     function abort(): void {
       end({ error: 'aborted' });
     }
     const timer = setTimeout(() => {
-      end({ error: `no answer within ${timeoutMs} ms` });
+      end({ error: `no response within ${timeoutMs} ms` });
     }, timeoutMs);
 
     // Several of these events may come: the promise resolves with the first.
     request.on('error', (error) => {
       end({ error: messageOf(error) });
     });
-    let answering = false;
+    let isResponding = false;
     request.on('close', () => {
       // A response without a length ends with its connection: its own `end` follows this event.
-      if (!answering) end({ error: 'connection closed without an answer' });
+      if (!isResponding) end({ error: 'connection closed without a response' });
     });
     request.on('response', (response) => {
-      answering = true;
-      if (dropAnswer) end({ error: 'answer lost' });
+      isResponding = true;
+      if (dropResponse) end({ error: 'response lost' });
       else readToEnd(response, end);
     });
 
@@ -108,7 +108,7 @@ function requestFor(url: string, length: number, options: AttemptOptions): Clien
   });
 }
 
-function readToEnd(response: IncomingMessage, end: (answer: AttemptAnswer) => void): void {
+function readToEnd(response: IncomingMessage, end: (response: AttemptResponse) => void): void {
   let kept = Buffer.alloc(0);
   response.on('data', (chunk: Buffer) => {
     if (kept.length < keptBodyBytes) kept = Buffer.concat([kept, chunk]).subarray(0, keptBodyBytes);
@@ -118,7 +118,7 @@ function readToEnd(response: IncomingMessage, end: (answer: AttemptAnswer) => vo
     end({ status: Number(response.statusCode), body: kept.toString(), retryAfter });
   });
   response.on('error', () => {
-    end({ error: 'answer cut short' });
+    end({ error: 'response cut short' });
   });
 }
 

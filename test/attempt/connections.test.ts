@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { attemptCallback, type AttemptAnswer } from '../../src/delivery/attempt.js';
+import { attemptCallback, type AttemptResponse } from '../../src/attempt/attempt.js';
 import { startMerchant } from '../sandbox/support.js';
 
-function errorOf(answer: AttemptAnswer): string | undefined {
-  return 'error' in answer ? answer.error : undefined;
+function errorOf(response: AttemptResponse): string | undefined {
+  return 'error' in response ? response.error : undefined;
 }
 
 describe('an attempt', () => {
@@ -49,7 +49,7 @@ describe('an attempt', () => {
     const { url } = await startMerchant((_received, _count, response) => {
       response.writeHead(200, { 'Content-Length': 9 }).write('half', () => response.destroy());
     });
-    expect(await attemptCallback(url, '{}')).toEqual({ error: 'answer cut short' });
+    expect(await attemptCallback(url, '{}')).toEqual({ error: 'response cut short' });
   });
 
   test('an attempt that is sent in pieces stops when the merchant cuts the connection', async () => {
@@ -60,7 +60,7 @@ describe('an attempt', () => {
     await once(server, 'listening');
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;
-    const answer = await attemptCallback(`http://127.0.0.1:${port}/`, 'x'.repeat(100_000), { pieces: true });
-    expect(errorOf(answer)).toMatch(/hang up|ECONNRESET|EPIPE/);
+    const response = await attemptCallback(`http://127.0.0.1:${port}/`, 'x'.repeat(100_000), { pieces: true });
+    expect(errorOf(response)).toMatch(/hang up|ECONNRESET|EPIPE/);
   });
 });

@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { attemptCallback } from '../../src/delivery/attempt.js';
-import { requireHeaders } from '../../src/delivery/headers.js';
+import { attemptCallback } from '../../src/attempt/attempt.js';
+import { requireHeaders } from '../../src/attempt/headers.js';
 import { selfSigned } from '../support/certificate.js';
 import { serve } from '../support/serve.js';
 

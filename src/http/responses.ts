@@ -12,7 +12,7 @@ interface Row {
 const retryAfter = 30;
 
 /** The response to each outcome. Without a row for a new outcome the package does not compile. */
-export const answers: Readonly<Record<OutcomeName, Row>> = {
+export const responses: Readonly<Record<OutcomeName, Row>> = {
   processed: { status: 200, message: 'The callback was handled.' },
   duplicate: { status: 200, message: 'The callback had been handled before.' },
   in_progress: { status: 409, message: 'Another delivery of this callback is being handled.', retryAfter },
@@ -34,7 +34,7 @@ export interface Fault {
 }
 
 /** A response without the headers that concern only the connection. */
-export interface Answer {
+export interface CallbackResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | number>>;
   readonly body: string;
@@ -44,23 +44,23 @@ const processed = toSuccess('processed');
 const duplicate = toSuccess('duplicate');
 
 /** Returns the response to an outcome. The body of a failure has the service's error shape (service §2.3). */
-export function toAnswer(outcome: TransferCallbackOutcome, fault?: Fault): Answer {
+export function toResponse(outcome: TransferCallbackOutcome, fault?: Fault): CallbackResponse {
   if (outcome.outcome === 'processed') return processed;
   if (outcome.outcome === 'duplicate') return duplicate;
-  const row = answers[outcome.outcome];
+  const row = responses[outcome.outcome];
   const { status, message } = outcome.outcome === 'invalid' ? toInvalidRow(outcome, fault) : row;
   const headers: Record<string, string | number> = {};
   if (row.retryAfter !== undefined) headers['Retry-After'] = row.retryAfter;
   if (outcome.outcome === 'retry_later') headers['Retry-After'] = Math.ceil(outcome.retryAfterMs / 1_000);
   if (status === 405) headers.Allow = 'POST';
-  return toJsonAnswer(status, { error: true, statusCode: status, message, data: null }, headers);
+  return toJsonResponse(status, { error: true, statusCode: status, message, data: null }, headers);
 }
 
-function toSuccess(outcome: 'processed' | 'duplicate'): Answer {
-  return toJsonAnswer(answers[outcome].status, { outcome });
+function toSuccess(outcome: 'processed' | 'duplicate'): CallbackResponse {
+  return toJsonResponse(responses[outcome].status, { outcome });
 }
 
-function toJsonAnswer(status: number, content: object, headers: Answer['headers'] = {}): Answer {
+function toJsonResponse(status: number, content: object, headers: CallbackResponse['headers'] = {}): CallbackResponse {
   const body = JSON.stringify(content);
   const length = Buffer.byteLength(body);
   return {
@@ -74,7 +74,7 @@ function toInvalidRow({ issues, error }: { issues: readonly Issue[]; error?: unk
   // The app is at fault, not the sender: its middleware has consumed the body, or its schema threw.
   if (error !== undefined) return { status: 500, message: 'The callback could not be read.' };
   if (fault !== undefined) return fault;
-  const { status, message } = answers.invalid;
+  const { status, message } = responses.invalid;
   const path = issues[0]?.path.map(String).join('.');
   return { status, message: path ? `${message.slice(0, -1)}: see ${path}.` : message };
 }
