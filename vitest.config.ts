@@ -32,6 +32,9 @@ const limits = {
 export default defineConfig({
   test: {
     globalSetup: 'test/support/global-setup.ts',
+    reporters: [at('test/support/quiet-reporter.ts'), ...(process.env.GITHUB_ACTIONS ? ['github-actions'] : [])],
+    // Tests of leases and retries take seconds.
+    slowTestThreshold: 5_000,
     pool: 'forks',
     // Most files wait most of the time, for leases, retries and servers.
     maxWorkers: 3,

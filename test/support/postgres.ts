@@ -14,6 +14,7 @@ import {
 } from 'transfer-callbacks';
 import { startLossyProxy, type LossyProxy } from './lossy-proxy.js';
 import { freePort } from './port.js';
+import { createLinks, findBinaries } from './postgres-links.js';
 
 /** The newest PostgreSQL, and the oldest that is supported still. */
 const postgresMajors = { 18: EmbeddedPostgres, 15: EmbeddedPostgres15 } as const;
@@ -38,6 +39,8 @@ export async function startPostgres(major: PostgresMajor = 18): Promise<Postgres
   const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-postgres-'));
   // The server does not run as root, and root's own folders are closed to it.
   await chmod(directory, 0o755);
+  const binaries = findBinaries(major);
+  if (binaries !== undefined) await createLinks(binaries);
   const { server, port } = await launch(major, join(directory, 'data'));
   const url = `postgres://postgres:postgres@127.0.0.1:${port}/postgres`;
   const pools: Pool[] = [];

@@ -1,16 +1,23 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { access, constants } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { hasEnded, kill, tied } from './child.js';
 import { patienceMs } from './patience.js';
+import { findOnPath, findUnpacked } from './programs.js';
 
 export const host = '127.0.0.1';
 
 const howToGetOne =
-  'The tests need a redis-server or valkey-server on the PATH: ' +
-  'install Redis (apt install redis-server, brew install redis) or Valkey, or set REDIS_SERVER_BIN.';
+  'The tests need a redis-server or valkey-server on the PATH or in REDIS_SERVER_BIN, and this machine has none: ' +
+  '`apt install redis-server` on Debian, `brew install redis` on macOS, `apk add redis` on Alpine; on Windows run them in WSL.';
+
+/** `redis-tools` has the server's file, which checks a database if it is started by its own name. */
+const debianRedis = {
+  name: 'redis-server',
+  path: 'usr/bin/redis-check-rdb',
+  download: ['--yes', '--download-only', '--no-install-recommends', 'install', 'redis-tools'],
+  megabytes: 6,
+};
 
 /** Starts a server on this port, and waits until it replies. */
 export async function launch(
@@ -78,22 +85,9 @@ export function findBinary(): Promise<string> {
 }
 
 async function searchBinary(): Promise<string> {
-  const { REDIS_SERVER_BIN, PATH = '' } = process.env;
+  const { REDIS_SERVER_BIN } = process.env;
   if (REDIS_SERVER_BIN) return REDIS_SERVER_BIN;
-  for (const name of ['redis-server', 'valkey-server']) {
-    for (const directory of PATH.split(delimiter)) {
-      const path = join(directory, name);
-      if (await isExecutable(path)) return path;
-    }
-  }
-  throw new Error(howToGetOne);
-}
-
-async function isExecutable(path: string): Promise<boolean> {
-  try {
-    await access(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  const binary = (await findOnPath('redis-server', 'valkey-server')) ?? (await findUnpacked(debianRedis));
+  if (binary === undefined) throw new Error(howToGetOne);
+  return binary;
 }

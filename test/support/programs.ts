@@ -1,0 +1,171 @@
+import { execFile } from 'node:child_process';
+import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+interface Output {
+  readonly stderr: string;
+}
+
+/** A program that is unpacked out of Debian's packages where the machine has none. */
+export interface DebianProgram {
+  readonly name: string;
+  /** Where its package has it. */
+  readonly path: string;
+  /** The command of `apt-get` that downloads its package, and the packages of libraries that it needs. */
+  readonly download: readonly string[];
+  readonly megabytes: number;
+}
+
+/** Where unpacked programs are kept. A program's folder is there complete or not at all. */
+const cache =
+  process.env.TEST_PROGRAMS ?? fileURLToPath(new URL('../../node_modules/.cache/transfer-callbacks', import.meta.url));
+
+/** Resolves with the path of the first of these programs that is on the PATH. */
+export async function findOnPath(...names: string[]): Promise<string | undefined> {
+  const suffix = process.platform === 'win32' ? '.exe' : '';
+  for (const name of names) {
+    for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+      const path = join(folder, name + suffix);
+      if (await isExecutable(path)) return path;
+    }
+  }
+  return undefined;
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Resolves with the path of a program out of Debian's packages. Unpacks them when it is first called on this machine, which
+ * needs no root. Resolves with `undefined` where there is no Debian.
+ */
+export async function findUnpacked(program: DebianProgram): Promise<string | undefined> {
+  const { name, megabytes } = program;
+  const folder = join(cache, name);
+  const path = join(folder, 'run');
+  if (await starts(path)) return path;
+  if ((await findOnPath('apt-get')) === undefined || (await findOnPath('dpkg-deb')) === undefined) return undefined;
+
+  console.error(`No ${name} here: unpacking Debian's (${megabytes} MB, and the lists of packages), once.`);
+  try {
+    await mkdir(cache, { recursive: true });
+    const workshop = await mkdtemp(join(cache, 'unpacking-'));
+    try {
+      await place(await unpack(program, workshop), folder);
+    } finally {
+      await rm(workshop, { recursive: true, force: true });
+    }
+  } catch (error) {
+    throw new Error(
+      `No ${name} is on the PATH, and Debian's cannot be unpacked (${(error as Error).message}): ` +
+        `install ${name}, or try again when the mirror of packages responds to \`apt-get update\`.`,
+      { cause: error },
+    );
+  }
+  return path;
+}
+
+/** Moves a program to its folder. Another run may have done so meanwhile: then that run's stays. */
+async function place(unpacked: string, folder: string): Promise<void> {
+  if (!(await starts(join(unpacked, 'run')))) throw new Error('it does not start');
+  try {
+    await rename(unpacked, folder);
+  } catch {
+    if (await starts(join(folder, 'run'))) return;
+    await rm(folder, { recursive: true, force: true });
+    await rename(unpacked, folder);
+  }
+}
+
+async function starts(path: string): Promise<boolean> {
+  try {
+    await run(path, ['--version']);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves with a folder that has the program, its libraries, and `run`, which starts it. */
+async function unpack({ name, path, download }: DebianProgram, workshop: string): Promise<string> {
+  const lists = join(workshop, 'lists');
+  const downloads = join(workshop, 'cache', 'archives');
+  const unpacked = join(workshop, 'unpacked');
+  for (const folder of [join(lists, 'partial'), join(downloads, 'partial'), unpacked]) {
+    await mkdir(folder, { recursive: true });
+  }
+  // As root, apt downloads as the user `_apt`, which must be able to reach the folder.
+  await chmod(workshop, 0o755);
+  // With no package installed apt downloads every library. The C library must be the machine's own, and `adduser` serves
+  // only an installation.
+  const status = join(workshop, 'status');
+  await writeFile(status, ['libc6', 'adduser'].map(installed).join('\n'));
+  const settings = {
+    'Dir::State': workshop,
+    'Dir::State::lists': lists,
+    'Dir::State::status': status,
+    'Dir::Cache': join(workshop, 'cache'),
+    // There is nothing to lock: all of these folders belong to this run.
+    'Debug::NoLocking': '1',
+    'Acquire::Languages': 'none',
+    'Acquire::Retries': '1',
+    'Acquire::http::Timeout': '20',
+    'Acquire::https::Timeout': '20',
+  };
+  const options = Object.entries(settings).flatMap(([setting, value]) => ['-o', `${setting}=${value}`]);
+  // It may report a mirror of something else that does not respond. What is to be downloaded may be there all the same.
+  const update = await run('apt-get', ['-qq', ...options, 'update']).catch((error: unknown) => error as Output);
+  try {
+    await run('apt-get', ['-qq', ...options, ...download], { cwd: downloads });
+  } catch (error) {
+    const reason = findReason(update.stderr) ?? findReason((error as Output).stderr);
+    throw new Error(reason ?? (error as Error).message, { cause: error });
+  }
+  for (const file of await readdir(downloads)) {
+    if (file.endsWith('.deb')) await run('dpkg-deb', ['--extract', join(downloads, file), unpacked]);
+  }
+  await writeStarter(unpacked, name, path);
+  return unpacked;
+}
+
+function installed(name: string): string {
+  return (
+    `Package: ${name}\nStatus: install ok installed\nVersion: 999\nArchitecture: all\n` +
+    'Maintainer: none\nDescription: none\n'
+  );
+}
+
+/** Writes the script that starts the program with its libraries. It replaces itself: the process keeps its id. */
+async function writeStarter(folder: string, name: string, path: string): Promise<void> {
+  // A Redis looks at the name that it is started by.
+  await symlink(path, join(folder, name));
+  const libraries: string[] = [];
+  for (const parent of ['lib', 'usr/lib']) {
+    const names = await readdir(join(folder, parent)).catch(() => []);
+    libraries.push(...names.filter((entry) => entry.includes('-linux-')).map((entry) => `$here/${parent}/${entry}`));
+  }
+  const script = [
+    '#!/bin/sh',
+    'here=${0%/*}',
+    `export LD_LIBRARY_PATH="${libraries.join(':')}"`,
+    `exec "$here/${name}" "$@"`,
+    '',
+  ].join('\n');
+  await writeFile(join(folder, 'run'), script, { mode: 0o755 });
+}
+
+/** Returns what apt says that it could not fetch, or else its first error. */
+function findReason(stderr: string): string | undefined {
+  const [, line] = /^[EW]: (Failed to fetch .*)$/m.exec(stderr) ?? /^E: (.*)$/m.exec(stderr) ?? [];
+  return line?.replace(/\s+/g, ' ').replace(/\.$/, '');
+}
