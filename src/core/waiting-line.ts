@@ -83,6 +83,7 @@ export class WaitingLine {
    */
   async pause(waitUntil: number): Promise<boolean> {
     const pauseMs = Math.min(this.#askAgainAt, waitUntil) - performance.now();
+    // Stryker disable next-line EqualityOperator: Equal: a pause of 0 ms ends in the same moment.
     if (pauseMs > 0) await this.#sleep(pauseMs);
     const now = performance.now();
     return now < waitUntil || now - this.#askedAt >= firstPauseMs;
@@ -142,7 +143,10 @@ export class WaitingLine {
 
   /** Ends the waits whose time is up. All waits are equally long, so those are the first ones. */
   #dismissExpired(): void {
-    while (this.#waiters[0]?.expired) this.#waiters.shift()?.resolve({ state: 'in_progress' });
+    for (let first = this.#waiters[0]; first?.expired; first = this.#waiters[0]) {
+      this.#waiters.shift();
+      first.resolve({ state: 'in_progress' });
+    }
   }
 
   #sleep(ms: number): Promise<void> {
@@ -182,6 +186,7 @@ export class LineTable {
 
   #findChain(id: string): WaitingLine[] {
     let hash = 0;
+    // Stryker disable next-line ConditionalExpression,EqualityOperator,ArithmeticOperator: Equal: the lines are only spread worse.
     for (let index = 0; index < id.length; index += 1) hash = (31 * hash + id.charCodeAt(index)) | 0;
     // eslint-disable-next-line @typescript-eslint/no-non-null-assertion -- the index is within the table.
     return this.#chains[hash & 1_023]!;

@@ -57,6 +57,16 @@ describe('confirm', () => {
 });
 
 describe('confirm', () => {
+  test('a confirm that never finishes ends as unconfirmed 50 ms after confirmTimeoutMs', async () => {
+    const delivery = receiverOf({ confirmTimeoutMs: 700, confirm: never }).receive(transferSucceeded());
+    await vi.advanceTimersByTimeAsync(750);
+    expect(await delivery).toMatchObject({
+      outcome: 'unconfirmed',
+      durationMs: 750,
+      error: { code: 'CONFIRM_TIMEOUT', message: '`confirm` did not finish within 700 ms.' },
+    });
+  });
+
   test('confirm runs before the claim, so that repeated forgeries do not block the real callback', async () => {
     const real = transferSucceeded();
     const forged = transferSucceeded({ ...real.data, amount: 1 });

@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { HandlerContext, TransferCallbackOutcome } from 'transfer-callbacks';
+import type { HandlerContext, StoreRecord, TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
 import { fakeClock, later, receiverOf, storeWith } from './support.js';
+
+/** A store's record of a callback that it does not know. */
+const free = (): Promise<StoreRecord> => Promise.resolve({ state: 'free' });
 
 beforeEach(fakeClock);
 afterEach(() => {
@@ -77,7 +80,8 @@ describe('deadlines', () => {
         },
       }),
     });
-    const receiver = receiverOf({ store, logger, onSuccess, onOutcome: (outcome) => outcomes.push(outcome) });
+    const onOutcome = (outcome: TransferCallbackOutcome): unknown => outcomes.push(outcome);
+    const receiver = receiverOf({ store: { ...store, read: free }, logger, onSuccess, onOutcome });
     const callback = transferSucceeded();
     void receiver.receive(callback);
     await vi.advanceTimersByTimeAsync(120_000);
@@ -87,6 +91,7 @@ describe('deadlines', () => {
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false });
     expect(logger.lines.map(({ message }) => message)).toContainEqual(expect.stringContaining('sixfold'));
+    expect(await receiver.inspect(callback.data.id)).toEqual({ state: 'free', here: { sinceMs: 145_000 } });
     work.resolve();
     await vi.advanceTimersByTimeAsync(0);
     expect(settle.mock.calls).toEqual([[{ overlapped: false }], [{ overlapped: true }]]);

@@ -141,6 +141,9 @@ describe('forget', () => {
     await expect(receiver.forget('', options)).rejects.toMatchObject(invalidId);
     const unknown = { ...options, force: true };
     await expect(receiver.forget('a', unknown)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-    await expect(receiver.forget('a', options)).rejects.toMatchObject({ code: 'STORE_UNSUPPORTED' });
+    await expect(receiver.forget('a', options)).rejects.toMatchObject({
+      code: 'STORE_UNSUPPORTED',
+      message: 'Expected `store` to have `forget`; this store has none.',
+    });
   });
 });

@@ -1,4 +1,10 @@
-import { memoryStore, type CallbackStore, type StoreRecord, type TransferCallback } from 'transfer-callbacks';
+import {
+  memoryStore,
+  type CallbackStore,
+  type ClaimRequest,
+  type StoreRecord,
+  type TransferCallback,
+} from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { invalidId, knowingStore, later, never, receiverOf, storeWith } from './support.js';
@@ -96,6 +102,15 @@ describe('inspect', () => {
     expect(await receiverOf({ store }).inspect('a')).toMatchObject({ state: 'claimed', delivery: name });
   });
 
+  test('a record without the name of its delivery is shown as it is', async () => {
+    const { claim } = knowingStore();
+    const read = (): Promise<StoreRecord> => Promise.resolve({ state: 'claimed', leaseLeftMs: 7 });
+    expect(await receiverOf({ store: { claim, read } }).inspect('a')).toStrictEqual({
+      state: 'claimed',
+      leaseLeftMs: 7,
+    });
+  });
+
   test.each([[''], ['x'.repeat(256)], ['a\nb'], [7]])('refuses %j as an id', async (id) => {
     await expect(receiverOf({ store: knowingStore() }).inspect(id as string)).rejects.toMatchObject(invalidId);
   });
@@ -131,12 +146,16 @@ describe('inspect', () => {
 describe('check', () => {
   test('claims a key of its own and releases it', async () => {
     const keys: string[] = [];
+    const requests: ClaimRequest[] = [];
     const store = knowingStore();
     const receiver = receiverOf({
+      leaseMs: 9_000,
+      retentionMs: 100_000,
       store: {
         ...store,
         claim(key, request) {
           keys.push(key);
+          requests.push(request);
           return store.claim(key, request);
         },
       },
@@ -147,6 +166,15 @@ describe('check', () => {
       expect(check.ok && check.storeMs).toBeLessThan(performance.now());
     }
     expect(new Set(keys).size).toBe(2);
+    const [first] = requests;
+    expect(first).toEqual({
+      token: expect.stringMatching(/^\d{4}-.*-1$/) as string,
+      fingerprint: '[]',
+      leaseMs: 9_000,
+      retentionMs: 100_000,
+      timeoutMs: 2_000,
+      queueMs: 2_000,
+    });
     for (const key of keys) {
       expect(key).toMatch(/^check-/);
       expect(await receiver.inspect(key)).toEqual({ state: 'free' });

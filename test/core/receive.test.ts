@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { CallbackStore, TransferCallback } from 'transfer-callbacks';
+import { memoryStore, transferCallbackReceiver, type CallbackStore, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
 import { fakeClock, later, never, receiverOf } from './support.js';
@@ -53,6 +53,21 @@ describe('a delivery', () => {
         },
       ],
     ]);
+  });
+
+  test('the handler gets the transaction of its lease', async () => {
+    const tx = { query: () => undefined };
+    const memory = memoryStore();
+    const store: CallbackStore<typeof tx> = {
+      async claim(key, request) {
+        const claim = await memory.claim(key, request);
+        return claim.state === 'claimed' ? { ...claim, lease: { ...claim.lease, tx } } : claim;
+      },
+    };
+    const onSuccess = vi.fn();
+    const receiver = transferCallbackReceiver({ store, onSuccess, onFailed: () => undefined, logger: false });
+    await receiver.receive(transferSucceeded());
+    expect(onSuccess).toHaveBeenCalledWith(expect.anything(), expect.objectContaining({ tx }));
   });
 
   test('a delivery after a success is a duplicate and does not run the handler again', async () => {

@@ -158,6 +158,8 @@ describe('deliveries of one callback in one process', () => {
     await vi.advanceTimersByTimeAsync(5_000);
     const outcomes = (await Promise.all(deliveries)).map(({ outcome }) => outcome);
     expect(outcomes).toEqual(['in_progress', 'in_progress', 'in_progress']);
+    // One of them asks for all, with longer pauses each time.
+    expect(store.claims).toBe(12);
   });
 
   test('a success that could not be recorded yet is known to the copies that come meanwhile', async () => {
