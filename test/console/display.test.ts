@@ -36,7 +36,7 @@ describe('a transfer', () => {
     expect(await page.getByRole('button', { name: 'Skip to next' }).isDisabled()).toBe(true);
     expect(await rows(page)).toEqual([expect.stringContaining('✗ 500, gave up after attempt 4')]);
     await vi.waitFor(async () => {
-      expect(await page.getByRole('status').innerText()).toMatch(/^success-1: .*responded 500$/);
+      expect(await page.getByRole('status').innerText()).toMatch(/^success-1: .*got 500$/);
     }, soon);
   });
 

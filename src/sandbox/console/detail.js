@@ -12,7 +12,7 @@ let other = '';
 /** @type {ForTransfer<void>} */
 export function showTransfer(transfer) {
   const { externalId, scenario, state, callback, callbackUrl } = transfer;
-  if (id !== transfer.id) $('response-box').hidden = true;
+  if (id !== transfer.id) $('query-box').hidden = true;
   id = transfer.id;
   const description = sandbox.settings.scenarios.find(({ name }) => name === scenario)?.description;
   const { amount, currency, paymentMethod, provider, failureReason } = callback?.data ?? {};
@@ -41,6 +41,6 @@ contradictButton.addEventListener('click', () => {
 $('query').addEventListener('click', async () => {
   const { text, error } = await call(`/transactions/${id}`, undefined, credentials());
   write($('response'), text ?? error);
-  $('response-box').hidden = false;
-  $('response-box').setAttribute('open', '');
+  $('query-box').hidden = false;
+  $('query-box').setAttribute('open', '');
 });

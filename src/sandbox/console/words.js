@@ -43,12 +43,12 @@ export function standing(transfer) {
     : { tone: 'bad', text: `${before}gave up after attempt ${last.number}` };
 }
 
-/** "burst-1: 10 attempts, 1 responded 200, 9 responded 200 duplicate" @param {Attempt[]} attempts */
+/** "burst-1: 10 attempts, 1 got 200, 9 got 200 duplicate" @param {Attempt[]} attempts */
 export function sentenceOn(attempts) {
   const names = [...new Set(attempts.map(({ externalId }) => externalId))];
   if (names.length > 1) return `${names.length} transfers: ${attempts.length} attempts`;
   const results = attempts.map((each) => {
-    const result = 'status' in each.response ? `responded ${each.response.status}` : resultFor(each);
+    const result = 'status' in each.response ? `got ${each.response.status}` : resultFor(each);
     return each.reason === 'duplicate' ? `${result} duplicate` : result;
   });
   if (attempts.length === 1) return `${names}: attempt ${attempts[0]?.number} ${results}`;

@@ -21,7 +21,7 @@ app.use(
 
 const server = app.listen(0, '127.0.0.1', async () => {
   const success = transferSucceeded({ externalId: 'payout-1' });
-  const answers = [];
+  const responses = [];
   for (const callback of [success, success, transferFailed(), {}]) {
     const response = await fetch(`http://127.0.0.1:${server.address().port}/callbacks`, {
       method: 'POST',
@@ -29,14 +29,14 @@ const server = app.listen(0, '127.0.0.1', async () => {
       body: JSON.stringify(callback),
     });
     const { outcome, error } = await response.json();
-    answers.push([response.status, outcome ?? error, response.headers.get('retry-after')]);
+    responses.push([response.status, outcome ?? error, response.headers.get('retry-after')]);
   }
   await storeContract[0].check(store);
   console.log(
     JSON.stringify({
       express: require('express/package.json').version,
       manifest: manifest.name,
-      answers,
+      responses,
       seen,
       ownError: new RetryLater() instanceof TransferCallbackError,
     }),
