@@ -60,7 +60,7 @@ describe('a transfer', () => {
     await sandbox.advance(1_000);
     await page
       .getByRole('status')
-      .getByText(/^burst-1: 10 attempts, (1 responded 500, )?9 responded 200(, 1 responded 500)?$/)
+      .getByText(/^burst-1: 10 attempts, (1 got 500, )?9 got 200(, 1 got 500)?$/)
       .waitFor();
   });
 

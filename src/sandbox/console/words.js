@@ -43,7 +43,7 @@ export function standing(transfer) {
     : { tone: 'bad', text: `${before}gave up after attempt ${last.number}` };
 }
 
-/** "burst-1: 10 attempts, 1 got 200, 9 got 200 duplicate" @param {Attempt[]} attempts */
+/** "burst-1: 10 attempts, 10 got 200" @param {Attempt[]} attempts */
 export function sentenceOn(attempts) {
   const names = [...new Set(attempts.map(({ externalId }) => externalId))];
   if (names.length > 1) return `${names.length} transfers: ${attempts.length} attempts`;
