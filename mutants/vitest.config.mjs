@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 import { ownEntries } from '../vitest.config.ts';
 import { parts } from './parts.mjs';
 
-const { tests, without } = parts[process.env.MUTANTS_PART];
+const { tests, without, testTimeout = 4_000 } = parts[process.env.MUTANTS_PART];
 
 export default defineConfig({
   resolve: { alias: ownEntries },
@@ -14,8 +14,7 @@ export default defineConfig({
     include: tests,
     exclude: without,
     isolate: false,
-    // Longer than any test takes, and short, because many a mutant never ends.
-    testTimeout: 4_000,
+    testTimeout,
     hookTimeout: 60_000,
   },
 });
