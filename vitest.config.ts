@@ -21,6 +21,34 @@ const inSharedProcess = [
   'examples/**/*.test.ts',
 ];
 
+/** What `npm test` leaves to `npm run test:full`. No promise rests on these files alone: test/docs/guarantees.test.ts. */
+export const longTests = {
+  inSharedProcess: [
+    'test/client/{flood,scale}.test.ts',
+    'test/stores/{redis,redis-acl}.test.ts',
+    'test/stores/postgres-{connections,deadline,failing,held-up,pool}.test.ts',
+    'test/testing/*-contract.test.ts',
+  ],
+  inOwnProcess: [
+    'test/no-*.test.ts',
+    'test/cli/{config,inspect*,reconcile,secrets,trigger,usage}.test.ts',
+    'test/{console,package,schedules,soak,types}/**/*.test.ts',
+    'test/docs/{custom-store,demo-example,examples,postgres-*,redis-*,snippets,tracing-*,walls}.test.ts',
+    'test/faults/{held-up,ledger,redis-readme,transfers}.test.ts',
+    'test/ops/{night,verdicts}.test.ts',
+  ],
+};
+
+/** `short` leaves out the long tests, `rest` runs what `short` leaves out. Without it all run. */
+const suite = process.env.TESTS;
+
+function select(all: readonly string[], long: readonly string[]): { include: string[]; exclude: string[] } {
+  if (suite === 'rest') return { include: [...long], exclude: [] };
+  return { include: [...all], exclude: suite === 'short' ? [...long] : [] };
+}
+
+const inOwnProcess = select(['test/**/*.test.ts'], longTests.inOwnProcess);
+
 /** They end what hangs, and judge no speed: a busy machine takes several times as long as an idle one. */
 const limits = {
   setupFiles: 'test/support/setup.ts',
@@ -44,22 +72,30 @@ export default defineConfig({
       {
         resolve: { alias: ownEntries },
         // A process imports the package once and runs one file after another, which takes a third of the processor time.
-        test: { name: 'shared', include: inSharedProcess, isolate: false, ...limits },
+        test: { name: 'shared', ...select(inSharedProcess, longTests.inSharedProcess), isolate: false, ...limits },
       },
       {
         resolve: { alias: ownEntries },
         // They read warnings and unhandled errors of their process, or start others: each file has a process of its own.
-        test: { name: 'own process', include: ['test/**/*.test.ts'], exclude: inSharedProcess, ...limits },
+        test: {
+          name: 'own process',
+          ...inOwnProcess,
+          exclude: [...inOwnProcess.exclude, ...inSharedProcess],
+          ...limits,
+        },
       },
       {
         resolve: { alias: [...ownEntries, ...lowestZod] },
         test: {
           name: 'lowest zod',
           // What reads zod: the schema, its issues, and callbacks on their way through a receiver and a router.
-          include: [
-            'test/core/{callback*,confirm,invalid,javascript,printable,proto-keys,receive,schema}.test.ts',
-            'test/http/{body,proto-keys,router,unusual-callbacks}.test.ts',
-          ],
+          include:
+            suite === 'short'
+              ? []
+              : [
+                  'test/core/{callback*,confirm,invalid,javascript,printable,proto-keys,receive,schema}.test.ts',
+                  'test/http/{body,proto-keys,router,unusual-callbacks}.test.ts',
+                ],
           isolate: false,
           server: { deps: { inline: [/zod3/] } },
           ...limits,
