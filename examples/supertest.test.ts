@@ -68,7 +68,7 @@ describe('the callbacks of our payouts', () => {
   });
 
   it('are refused when they are forged', async () => {
-    const response = await deliver(merchantApp({ markPaid, refund }), transferFailed(), 'a-guess-of-somebody');
+    const response = await deliver(merchantApp({ markPaid, refund }), transferFailed(), 'a-guess');
 
     expect(response.status).toBe(401);
     expect(refund).not.toHaveBeenCalled();

@@ -14,7 +14,7 @@ import {
 } from 'transfer-callbacks';
 
 export interface Merchant {
-  /** Without the token: for whoever does not know it. */
+  /** Without the token: for a sender that does not know it. */
   readonly publicUrl: string;
   /** What the service was given. */
   readonly callbackUrl: string;

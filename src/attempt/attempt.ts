@@ -48,7 +48,7 @@ const pieceBytes = 64;
 const betweenPiecesMs = 5;
 
 /**
- * Makes one delivery attempt on a connection of its own, as the service does (service §4.3): a POST of `body`,
+ * Makes one delivery attempt on its own connection, as the service does (service §4.3): a POST of `body`,
  * unchanged. Redirects are not followed. Never rejects.
  */
 export function attemptCallback(

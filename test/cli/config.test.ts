@@ -6,7 +6,7 @@ import type { RedisServer } from '../support/redis.js';
 import { connectRedis, folderOf, inspect, startApp, startServers } from './inspect-support.js';
 import { objects, start } from './support.js';
 
-// Each command is a process of its own, which takes seconds on a busy machine.
+// Each command is a separate process, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
 
 let redis: RedisServer;
@@ -85,7 +85,7 @@ describe('the file of the app', () => {
     expect(objects((await inspect(env, [id, '--json'], { cwd })).out)).toMatchObject([{ verdict: 'conflict' }]);
   });
 
-  test('gives a store of PostgreSQL in a schema and a table of its own', async () => {
+  test('gives a store of PostgreSQL in a schema and its own table', async () => {
     const pool = postgres.pool();
     await pool.query('CREATE SCHEMA merchant');
     const store = postgresStore(pool, { schema: 'merchant', table: 'handled' });

@@ -8,7 +8,7 @@ import { startRedisCluster, type RedisCluster } from '../support/redis.js';
 import { folderOf, folderWith, inspect } from './inspect-support.js';
 import { objects } from './support.js';
 
-// Each command is a process of its own, which takes seconds on a busy machine.
+// Each command is a separate process, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
 
 let cluster: RedisCluster;

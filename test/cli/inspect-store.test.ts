@@ -7,7 +7,7 @@ import type { RedisServer } from '../support/redis.js';
 import { breakDriver, connectRedis, folderOf, folderWith, inspect, startApp, startServers } from './inspect-support.js';
 import { objects } from './support.js';
 
-// Each command is a process of its own, which takes seconds on a busy machine.
+// Each command is a separate process, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
 
 let redis: RedisServer;

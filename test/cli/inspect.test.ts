@@ -9,7 +9,7 @@ import { serve } from '../support/serve.js';
 import { connectRedis, inspect, startApp, startServers, type Pod } from './inspect-support.js';
 import { longestLine, objects, start } from './support.js';
 
-// Each command is a process of its own, which takes seconds on a busy machine.
+// Each command is a separate process, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
 
 let redis: RedisServer;
@@ -23,7 +23,7 @@ afterAll(async () => {
   await Promise.all([redis.stop(), postgres.stop()]);
 });
 
-/** Runs some commands at a time: each is a process of its own. */
+/** Runs some commands at a time: each is a separate process. */
 async function verdicts(env: Pod, asked: readonly (readonly string[])[]): Promise<unknown[]> {
   const found: unknown[] = [];
   for (let from = 0; from < asked.length; from += 4) {

@@ -13,7 +13,7 @@ import { freePort } from '../support/port.js';
 import { folderOf } from './inspect-support.js';
 import { longestLine, objects, start } from './support.js';
 
-// Each command is a process of its own, which takes seconds on a busy machine.
+// Each command is a separate process, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
 
 const secret = 'the-secret-of-the-endpoint';

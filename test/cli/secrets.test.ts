@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { run, start } from './support.js';
 
-// Each command is a process of its own, which takes seconds on a busy machine.
+// Each command is a separate process, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 300_000 });
 
 const password = 'hunter2';

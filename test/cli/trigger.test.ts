@@ -103,7 +103,7 @@ describe('the rows', () => {
     expect((JSON.parse(String(bodies()[0])) as TransferCallback).data.amount).toBe(7);
   });
 
-  test('fit into 80 columns, with a reason that is too long on a line of its own', async () => {
+  test('fit into 80 columns, with a reason that is too long on its own line', async () => {
     const message = 'The handler failed. '.repeat(9);
     const { url } = await startMerchant((_received, _count, response) => {
       response.writeHead(500).end(JSON.stringify({ error: true, statusCode: 500, message, data: null }));

@@ -5,7 +5,7 @@ import { describe, expect, inject, test, vi } from 'vitest';
 import { transferScenarios } from 'transfer-callbacks/sandbox';
 import { longestLine, root, run, start } from './support.js';
 
-// Each command is a process of its own, which takes seconds on a busy machine.
+// Each command is a separate process, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 test.each(['--version', '-v'])('%s prints the version of the package', async (option) => {

@@ -8,7 +8,7 @@ describe('createTransfer', () => {
     ['the service responds 500', refusal(500, 'Oops'), 500],
     ['the service responds 503', [503, 'busy'], 503],
     ['the service redirects', [307, '', { Location: 'http://127.0.0.1:9/' }], 307],
-    ['somebody on the way gives up', refusal(408, 'Timeout'), 408],
+    ['a proxy on the way gives up', refusal(408, 'Timeout'), 408],
     ['there seems to be such a transfer', refusal(409, 'Conflict'), 409],
     ['the status is nobody’s', refusal(499, 'Closed'), 499],
   ])('is sent once, and its outcome unknown, when %s', async (_title, reply, status) => {

@@ -25,7 +25,7 @@ describe('getTransaction', () => {
     expect(received).toHaveLength(3);
   });
 
-  test('a refusal is final at once', async () => {
+  test('a refusal is final immediately', async () => {
     const { client, received } = await startService([refusal(404, 'Not found')]);
     expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({ code: 'REFUSED', status: 404 });
     expect(received).toHaveLength(1);

@@ -49,7 +49,7 @@ test('one name of a delivery is in the store, the contexts, the log line and the
   expect(readDelivery(delivery)).toMatchObject({ pid: process.pid });
 });
 
-test('every delivery has a name of its own, whatever becomes of it', async () => {
+test('every delivery has its own name, whatever becomes of it', async () => {
   const receiver = receiverOf();
   const callback = transferSucceeded();
   const ended: TransferCallbackOutcome[] = [];

@@ -115,7 +115,7 @@ describe('inspect', () => {
     await expect(receiverOf({ store: knowingStore() }).inspect(id as string)).rejects.toMatchObject(invalidId);
   });
 
-  test('is refused by a code of its own for a store without `read`', async () => {
+  test('is refused by its own code for a store without `read`', async () => {
     const { claim } = knowingStore();
     await expect(receiverOf({ store: { claim } }).inspect('a')).rejects.toMatchObject({
       code: 'STORE_UNSUPPORTED',
@@ -144,7 +144,7 @@ describe('inspect', () => {
 });
 
 describe('check', () => {
-  test('claims a key of its own and releases it', async () => {
+  test('claims its own key and releases it', async () => {
     const keys: string[] = [];
     const requests: ClaimRequest[] = [];
     const store = knowingStore();

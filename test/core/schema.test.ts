@@ -6,7 +6,7 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
 import { receiverOf } from './support.js';
 
-/** A schema as somebody writes it who wants everything loose. */
+/** A schema of an author who wants everything loose. */
 const schema = z.looseObject({
   event: z.enum(['transfer.success', 'transfer.failed']),
   data: z.looseObject({

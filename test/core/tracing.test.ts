@@ -135,7 +135,7 @@ test('the calls of a lease are traced with the name of the delivery, after a sec
   expect(new Set(events.map(({ context }) => context.delivery))).toEqual(new Set([delivery]));
 });
 
-test('a reply that is no claim runs no handler while somebody listens, either', async () => {
+test('a reply that is no claim runs no handler while a channel has a listener, either', async () => {
   listen();
   const onSuccess = vi.fn();
   const store = { claim: () => Promise.resolve({ state: 'claimed', lease: {} } as never) };

@@ -240,7 +240,7 @@ describe('deliveries of one callback in one process', () => {
     const deliveries = Array.from({ length: copies }, () => receiver.receive(callback));
     await vi.advanceTimersByTimeAsync(60);
     for (const { outcome } of await Promise.all(deliveries)) expect(outcome).toBe('in_progress');
-    // At once, and after the first pause of 50 ms.
+    // Immediately, and after the first pause of 50 ms.
     expect(store.claims).toBe(2);
   });
 

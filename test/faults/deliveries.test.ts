@@ -37,7 +37,7 @@ async function merchant(options: Partial<ReceiverOptions>) {
   return { url, receiver };
 }
 
-/** A handler that waits to be told, once; the runs after the first succeed at once. */
+/** A handler that waits to be told, once; the runs after the first succeed immediately. */
 function toldHandler() {
   const work = later();
   const started = later<HandlerContext>();

@@ -18,7 +18,7 @@ import { effectsOn, payerOptions } from '../support/payer.js';
 import { freePort } from '../support/port.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 
-// The service, the merchant and whoever creates the transfers, in three processes.
+// The service, the merchant and the creator of the transfers, in three processes.
 
 let server: RedisServer;
 let redis: Redis;

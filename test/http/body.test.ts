@@ -98,7 +98,7 @@ const treatments: [string, (parsers: HttpServer['parsers']) => Middleware[]][] =
     ],
   ],
   [
-    'with somebody counting its bytes',
+    'with a listener that counts its bytes',
     () => [
       (request, _response, next) => {
         request.on('data', () => undefined);

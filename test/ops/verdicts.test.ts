@@ -15,7 +15,7 @@ import {
   toResend,
 } from './support.js';
 
-// Each command is a process of its own, which takes seconds on a busy machine.
+// Each command is a separate process, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
 
 /** The service at the speed of real life, where a transfer is final immediately. */

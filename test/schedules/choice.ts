@@ -11,7 +11,7 @@ export interface Budget {
   failures: number;
   /** Commands or replies that the network loses, or a connection that breaks under them. */
   networkFaults: number;
-  /** Commands that the client gives up and sends all the same. */
+  /** Commands that the client gives up and sends anyway. */
   lateCommands: number;
   /** Processes that die. */
   crashes: number;

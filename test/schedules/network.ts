@@ -46,7 +46,7 @@ export class Connection {
   /** What `redisStore` takes for ioredis. */
   readonly client = {
     call: (...given: (string | number)[]): Promise<unknown> => {
-      // The note of since when records are kept has a key of its own, and nothing waits for its reply.
+      // The note of since when records are kept has its own key, and nothing waits for its reply.
       if (given.includes(noteScript)) return Promise.resolve(1);
       return new Promise((resolve, reject) => {
         const words = given.map((word) => this.tokens.shorten(String(word)));

@@ -68,7 +68,7 @@ export const heldUpHandler: Situation = {
 };
 
 export const lateCommand: Situation = {
-  title: 'two copies, a command that the client rejects and sends all the same, 1 delay',
+  title: 'two copies, a command that the client rejects and sends anyway, 1 delay',
   deliveries: twoCopies,
   budget: { lateCommands: 1, delays: 1 },
 };
@@ -88,7 +88,7 @@ export const everyRun: readonly Situation[] = [
 /** Those that take minutes or hours: for `npm run schedules`. */
 export const longRuns: readonly Situation[] = [
   {
-    title: 'two copies, 2 commands that the client rejects and sends all the same, a handler that fails, 2 delays',
+    title: 'two copies, 2 commands that the client rejects and sends anyway, a handler that fails, 2 delays',
     deliveries: twoCopies,
     budget: { lateCommands: 2, failures: 1, delays: 2 },
   },

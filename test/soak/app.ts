@@ -1,5 +1,5 @@
 /**
- * The app under soak, as a process of its own: the router on a real Redis. Its handlers write down in Redis how often
+ * The app under soak, as a separate process: the router on a real Redis. Its handlers write down in Redis how often
  * they ran, and so does `onOutcome`, so that nothing but a leak makes this process grow.
  */
 import { once } from 'node:events';

@@ -9,7 +9,7 @@ beforeAll(async () => {
   return () => started.stop();
 });
 
-/** Makes a store with a table of its own. */
+/** Makes a store with its own table. */
 async function makeStore(options: Parameters<PostgresServer['pool']>[0] = {}) {
   const pool = server.pool(options);
   const table = `kept_${crypto.randomUUID().replaceAll('-', '')}`;

@@ -116,7 +116,7 @@ describe('a callback that this process holds', () => {
     const id = randomUUID();
     const held = await store.claim(id, requestOf('a', 1_500));
     expect(held.state).toBe('claimed');
-    // The pool has no other client: were one needed, this would wait for ever.
+    // The pool has no other client: were one needed, this would wait forever.
     let asked = 0;
     for (let state = 'in_progress'; state === 'in_progress'; asked += 1) {
       const claim = await store.claim(id, requestOf('b'));

@@ -28,7 +28,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     test.concurrent.each(inspectionContract)('$title', ({ check }) => check(postgresStore(pool)));
   });
 
-  describe('two PostgreSQL stores, each with a pool of its own, keep the contracts', () => {
+  describe('two PostgreSQL stores, each with its own pool, keep the contracts', () => {
     let other: Pool;
     beforeAll(() => {
       other = server.pool({ max: 50 });

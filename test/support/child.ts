@@ -23,7 +23,7 @@ export function tied<C extends ChildProcess>(child: C): C {
 }
 
 /**
- * Starts an app of this folder in a process of its own, with its options in the environment as JSON. It is built first: a
+ * Starts an app of this folder in a separate process, with its options in the environment as JSON. It is built first: a
  * process that compiles what it imports takes three times as long to start.
  */
 export function forkApp(file: string, variable: string, options: object, output: 'inherit' | 'pipe' = 'inherit') {
@@ -49,7 +49,7 @@ export function hasEnded({ exitCode, signalCode, pid }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null || pid === undefined;
 }
 
-/** Ends the child at once, even one that is stopped, and waits until it is gone. */
+/** Ends the child immediately, even one that is stopped, and waits until it is gone. */
 export async function kill(child: ChildProcess): Promise<void> {
   if (hasEnded(child)) return;
   const exited = once(child, 'exit');

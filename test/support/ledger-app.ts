@@ -1,4 +1,4 @@
-/** A merchant's app as a process of its own, whose handlers book each transfer in Postgres. See ledger.test.ts. */
+/** A merchant's app as a separate process, whose handlers book each transfer in Postgres. See ledger.test.ts. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:http';

@@ -56,7 +56,7 @@ export const malformedJson: readonly Malformed[] = [
   { what: 'gzip', bytes: [0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x03] },
 ];
 
-/** The bytes of an entry, as a body of its own. */
+/** The bytes of an entry, as its own body. */
 export function bytesOf(entry: Malformed): Buffer {
   return 'text' in entry ? Buffer.from(entry.text) : Buffer.from(entry.bytes);
 }

@@ -1,4 +1,4 @@
-/** A merchant's app as a process of its own, told by its parent what its handlers do. See merchant.ts. */
+/** A merchant's app as a separate process, told by its parent what its handlers do. See merchant.ts. */
 import { EventEmitter, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import express from 'express';

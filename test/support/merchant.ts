@@ -5,7 +5,7 @@ import { forkApp, hasEnded, kill } from './child.js';
 
 export interface MerchantOptions {
   readonly redisUrl: string;
-  /** Its handlers wait until they are told how to end. Default: they succeed at once. */
+  /** Its handlers wait until they are told how to end. Default: they succeed immediately. */
   readonly handlersWait?: boolean;
   readonly closeTimeoutMs?: number;
   readonly leaseMs?: number;
@@ -26,7 +26,7 @@ export type MerchantMessage =
   | { readonly closing: true }
   | { readonly unfinished: number };
 
-/** A merchant's app in a process of its own, with a claim store in Redis. */
+/** A merchant's app in a separate process, with a claim store in Redis. */
 export interface Merchant {
   readonly url: string;
   /** What it has said until now. */

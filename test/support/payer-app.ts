@@ -1,5 +1,5 @@
 /**
- * A merchant's app as a process of its own, whose handlers write the effect of each transfer into Redis: what a handler
+ * A merchant's app as a separate process, whose handlers write the effect of each transfer into Redis: what a handler
  * should do is done once even where it is run twice.
  */
 import { once } from 'node:events';

@@ -123,7 +123,7 @@ async function unpack({ name, path, download }: DebianProgram, workshop: string)
     'Acquire::https::Timeout': '20',
   };
   const options = Object.entries(settings).flatMap(([setting, value]) => ['-o', `${setting}=${value}`]);
-  // It may report a mirror of something else that does not respond. What is to be downloaded may be there all the same.
+  // It may report a mirror of something else that does not respond. What is to be downloaded may be there anyway.
   const update = await run('apt-get', ['-qq', ...options, 'update']).catch((error: unknown) => error as Output);
   try {
     await run('apt-get', ['-qq', ...options, ...download], { cwd: downloads });

@@ -1,4 +1,4 @@
-/** The sandbox as a process of its own. Asked over IPC: `idle` replies when it is, with all of its transfers. */
+/** The sandbox as a separate process. Asked over IPC: `idle` replies when it is, with all of its transfers. */
 import { transferSandbox } from 'transfer-callbacks/sandbox';
 
 const sandbox = await transferSandbox(JSON.parse(process.env.SANDBOX ?? '{}') as Parameters<typeof transferSandbox>[0]);

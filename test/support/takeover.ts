@@ -1,5 +1,5 @@
 /**
- * A worker as a process of its own, that takes over one callback: waits until the claim on it has lapsed, receives the
+ * A worker as a separate process, that takes over one callback: waits until the claim on it has lapsed, receives the
  * callback itself, and prints the outcome. Meanwhile its parent, whose claim it was, is held up: see held-up.test.ts.
  */
 import { setTimeout as pause } from 'node:timers/promises';

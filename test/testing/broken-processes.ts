@@ -72,13 +72,13 @@ export const brokenPairs: readonly BrokenPair[] = [
     says: /state: 'claimed'/,
   },
   {
-    fault: 'releases what its own process has claimed last, whoever holds it',
+    fault: 'releases what its own process has claimed last, no matter who holds it',
     make: trusting((lease, isNewest, holder) => ({ release: () => (isNewest() ? holder() : lease).release() })),
     caughtBy: [lateRelease],
     says: /the late release ended the next holder's claim/,
   },
   {
-    fault: 'renews what its own process has claimed last, whoever holds it',
+    fault: 'renews what its own process has claimed last, no matter who holds it',
     make: trusting((lease, isNewest, holder) => ({ renew: () => (isNewest() ? holder() : lease).renew() })),
     caughtBy: [lateRenewal],
     says: /a lease was renewed that another delivery had taken over/,

@@ -171,7 +171,7 @@ export const brokenRedisStores: readonly BrokenStore[] = [
     says: /never ended/,
   },
   {
-    fault: 'renews with SET, whoever holds the claim',
+    fault: 'renews with SET, no matter who holds the claim',
     make: onRedis(() => ({
       renew: (redis, { key, value, ms }) => redis.call('SET', key, value, 'PX', ms).then(() => 1),
     })),
