@@ -14,7 +14,7 @@ export interface Granted<Tx> {
 }
 
 /** The result of a delivery's claim, and how long the delivery waited for another one that held the claim. */
-export type ClaimResult<Tx> = (Granted<Tx> | SharedResult) & { readonly waitedMs: number };
+type ClaimResult<Tx> = (Granted<Tx> | SharedResult) & { readonly waitedMs: number };
 
 /** The facts of a delivery that a claim needs. */
 type Claimant = Pick<Delivery, 'name' | 'id' | 'fingerprint' | 'event' | 'externalId'>;

@@ -37,7 +37,7 @@ function parseFacts(fingerprint: string, read: (fact: unknown) => unknown): Tran
 }
 
 /** The identity of a callback. Read it before `confirm` runs, which may change the callback in place. */
-export interface CallbackIdentity {
+interface CallbackIdentity {
   readonly id: string;
   readonly event: CallbackShape['event'];
   readonly fingerprint: string;

@@ -47,7 +47,7 @@ type Channel<Context extends object> = TracingChannel<unknown, Context>;
 /** The whole delivery. */
 export const receiveChannel: Channel<ReceiveTrace> = tracingChannel('transfer-callbacks:receive');
 /** Each call of the store. */
-export const storeChannel: Channel<StoreTrace> = tracingChannel('transfer-callbacks:store');
+const storeChannel: Channel<StoreTrace> = tracingChannel('transfer-callbacks:store');
 /** `confirm`, until it finishes, even after its deadline. */
 export const confirmChannel: Channel<ConfirmTrace> = tracingChannel('transfer-callbacks:confirm');
 /** `onSuccess` or `onFailed`, until it finishes, even after its deadline. */

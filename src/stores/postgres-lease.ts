@@ -5,7 +5,7 @@ import { nextTurn, setTimer } from './postgres-deadline.js';
 import { Fence } from './postgres-fence.js';
 import type { Checkout, PgClient } from './postgres-pool.js';
 
-export interface TransactionParts {
+interface TransactionParts {
   readonly leaseMs: number;
   /** Returns the SQL that commits. */
   readonly settleSql: () => string;

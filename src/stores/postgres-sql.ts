@@ -4,7 +4,7 @@
  */
 
 /** What the table keeps of a callback. */
-export interface CallbackRow {
+interface CallbackRow {
   readonly id: string;
   readonly event?: string;
   readonly externalId?: string;
@@ -31,7 +31,7 @@ export const slackMs = 1_000;
  * Renders a text as an SQL literal. Every character outside a safe set becomes a code point, so that nothing can end
  * the literal. `E''` means the same under every setting of `standard_conforming_strings`.
  */
-export function toLiteral(value: string): string {
+function toLiteral(value: string): string {
   if (/^[\w\-.,:"[\]{} ]*$/.test(value)) return `E'${value}'`;
   // Buffer turns a lone surrogate, which Postgres refuses, into U+FFFD.
   const escaped = Buffer.from(value)

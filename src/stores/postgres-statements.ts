@@ -7,7 +7,7 @@ const token =
 const commentMark = /\/\*|\*\//g;
 const escapedMark = /\\[^]|''|'/g;
 
-export interface SplitOptions {
+interface SplitOptions {
   /** Whether a backslash escapes in a plain `'…'` too, as with `standard_conforming_strings = off`. */
   readonly escapes: boolean;
 }

@@ -5,7 +5,7 @@ import type { RecordsKept, StoreRecord } from '../core/store.js';
 import { toText } from './redis-commands.js';
 
 /** What the key of a callback holds. */
-export type RedisRecord =
+type RedisRecord =
   | { readonly state: 'claimed'; readonly token: string }
   | { readonly state: 'settled'; readonly token: string; readonly fingerprint: string };
 
