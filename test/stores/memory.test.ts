@@ -41,6 +41,33 @@ describe('the memory store', () => {
     warned.mockRestore();
   });
 
+  test('tells the receiver that its claims are in this process only', () => {
+    expect(memoryStore().processLocal).toBe(true);
+  });
+
+  test('a lease and a record end in the millisecond that is their last', async () => {
+    fakeClock();
+    const own = memoryStore();
+    const claim = await own.claim('k', request);
+    if (claim.state !== 'claimed') throw new Error(claim.state);
+    vi.advanceTimersByTime(request.leaseMs);
+    expect(await claim.lease.renew()).toBe(false);
+    expect(await claim.lease.settle()).toEqual({ overlapped: true });
+    vi.advanceTimersByTime(request.retentionMs);
+    expect(await own.forget('k', request.fingerprint)).toBe(false);
+  });
+
+  test('a success that is recorded twice is one record of a full store', async () => {
+    vi.spyOn(process, 'emitWarning').mockReturnValue();
+    const small = memoryStore({ maxEntries: 2 });
+    const claim = await small.claim('twice', request);
+    if (claim.state !== 'claimed') throw new Error(claim.state);
+    await claim.lease.settle();
+    await claim.lease.settle();
+    await settle(small, 'other');
+    expect([await isSettled(small, 'twice'), await isSettled(small, 'other')]).toEqual([true, true]);
+  });
+
   test('a running handler never loses its claim to a full store', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
     const small = memoryStore({ maxEntries: 1 });

@@ -78,6 +78,9 @@ describe('a record that the store has not written', () => {
   test.each([
     ['a text of another program', (key: string) => redis.set(key, 'hello')],
     ['a record that was cut short', (key: string) => redis.set(key, 'settled the-token')],
+    ['a claim without a token', (key: string) => redis.set(key, 'claimed')],
+    ['a text that contains a claim', (key: string) => redis.set(key, 'once claimed the-token')],
+    ['a text that contains a record', (key: string) => redis.set(key, 'once settled the-token []')],
   ])('%s is not taken for a record', async (_what, plant) => {
     const onSuccess = vi.fn();
     const callback = transferSucceeded();
