@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { confirmWith } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { fakeClock, receiverOf } from '../core/support.js';
+import { fakeClock, never, receiverOf } from '../core/support.js';
 import { gatedClient, startKnowing, startService, type Reply } from './support.js';
 
 afterEach(() => {
@@ -68,14 +68,14 @@ describe('the callbacks that confirmWith lets wait', () => {
     const confirmOf = (id: string): Promise<unknown> =>
       confirm({ ...callback, data: { ...callback.data, id } }, { signal });
     const accepted = Array.from({ length: 5 }, (_, index) => confirmOf(`forged-${index}`));
-    for (let index = 0; index < 15_001; index += 1) {
+    for (let index = 0; index < 10_001; index += 1) {
       await confirmOf(`rejected-${index}`).catch(() => undefined);
     }
     await expect(confirmOf('rejected-0')).rejects.toMatchObject({ code: 'BUSY' });
-    accepted.push(confirmOf('rejected-15000'), confirmOf('rejected-12000'));
+    accepted.push(confirmOf('rejected-10000'), confirmOf('rejected-5000'));
     client.openAll();
     await Promise.all(accepted);
-    expect(read.slice(0, 3)).toEqual(['forged-0', 'rejected-15000', 'rejected-12000']);
+    expect(read.slice(0, 3)).toEqual(['forged-0', 'rejected-10000', 'rejected-5000']);
   });
 });
 
@@ -97,6 +97,24 @@ describe('confirmWith and a service that does not respond', () => {
     silent = false;
     expect(await receiver.receive(real)).toMatchObject({ outcome: 'processed' });
     expect(service.received).toHaveLength(2);
+  });
+
+  test('a query is aborted after twice timeoutMs, and its delivery has ended before', async () => {
+    fakeClock();
+    const signals: (AbortSignal | undefined)[] = [];
+    const client = {
+      getTransaction(_id: string, { signal }: { signal?: AbortSignal | undefined } = {}) {
+        signals.push(signal);
+        return never();
+      },
+    };
+    const ended = confirmWith(client, { timeoutMs: 1_000 })(transferSucceeded(), new AbortController());
+    const rejected = expect(ended).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await vi.advanceTimersByTimeAsync(1_999);
+    await rejected;
+    expect(signals.map((signal) => signal?.aborted)).toEqual([false]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
   });
 
   test('a delivery that ends early leaves its slot to the query until that has ended', async () => {

@@ -10,6 +10,7 @@ describe('what is compared', () => {
       ['another amount', { amount: 6 }, record, 'conflict'],
       ['the amount as text', { amount: '5.00' }, record, 'handled'],
       ['another amount as text', { amount: '5.01' }, record, 'conflict'],
+      ['another status, with the amount as text', { amount: '5.00', status: 'FAILED' }, record, 'conflict'],
       ['an amount that is no text of a number', { amount: '' }, record, 'conflict'],
       ['a null amount', { amount: null }, '["SUCCESS",0,"XAF","payout-1"]', 'conflict'],
       ['an empty amount, where the record has 0', { amount: '' }, '["SUCCESS",0,"XAF","payout-1"]', 'conflict'],
@@ -69,6 +70,7 @@ describe('what is compared', () => {
     const cases: [string, unknown, RecordsKept | undefined, string][] = [
       ['missed', after(2 * day), kept, ''],
       ['missed', after(day + 1), kept, ''],
+      ['missed', after(0), { since, retentionMs: 7 * day }, ''],
       ['missed', after(6 * day + 10_000), kept, ''], // The clocks of two machines differ.
       ['missed_or_forgotten', after(-1), kept, `records since ${since.toISOString()}, and it was final before`],
       ['missed_or_forgotten', after(day), kept, 'Records are kept for 432000000 ms, and it has been final'],
