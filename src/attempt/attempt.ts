@@ -111,7 +111,7 @@ function requestFor(url: string, length: number, options: AttemptOptions): Clien
 function readToEnd(response: IncomingMessage, end: (response: AttemptResponse) => void): void {
   let kept = Buffer.alloc(0);
   response.on('data', (chunk: Buffer) => {
-    if (kept.length < keptBodyBytes) kept = Buffer.concat([kept, chunk]).subarray(0, keptBodyBytes);
+    kept = Buffer.concat([kept, chunk]).subarray(0, keptBodyBytes);
   });
   response.on('end', () => {
     const { 'retry-after': retryAfter } = response.headers;

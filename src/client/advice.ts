@@ -80,9 +80,9 @@ function adviseUndecided(service: ServiceReading, record: RecordReading): Advice
   if (record.state === 'unread') unread.push(`the record ${describeFault(record.error)}`);
   // Your own id is no key of the store, so that `free` proves nothing then.
   const guess =
-    service.state === 'unread' && record.state !== 'unread'
-      ? ' Until then the record is that of the given id, and counts only if that is the id of the service.'
-      : '';
+    record.state === 'unread'
+      ? ''
+      : ' Until then the record is that of the given id, and counts only if that is the id of the service.';
   const check = service.state === 'unread' && service.error !== undefined ? whatToCheck(service.error) : '';
   return {
     meaning: `Nothing can be concluded: ${unread.join(', and ')}.`,
@@ -96,7 +96,7 @@ function describeFault(error: unknown): string {
 
 /** Says what to check when the service could not be read. Its message has the address that was asked. */
 function whatToCheck({ code, status, authenticationFaults, cause }: TransferClientError): string {
-  if (code === 'REFUSED' && authenticationFaults.length > 0) {
+  if (authenticationFaults.length > 0) {
     const faults = authenticationFaults.join(', ').replaceAll('_', ' ');
     return `Check the API key and its secret: ${String(status)} can mean ${faults} (service §5.4).`;
   }

@@ -72,11 +72,11 @@ export function transferClient(options: TransferClientOptions): TransferClient {
   };
 }
 
-function checkedBaseUrl(given: unknown): string {
-  const url = typeof given === 'string' && URL.canParse(given) ? new URL(given) : undefined;
+function checkedBaseUrl(given: string): string {
+  const url = URL.canParse(given) ? new URL(given) : undefined;
   if (
     url === undefined ||
-    !/^https?:$/.test(url.protocol) ||
+    !['http:', 'https:'].includes(url.protocol) ||
     url.username + url.password !== '' ||
     /[?#]/.test(url.href)
   ) {

@@ -61,7 +61,7 @@ export class TransferClientError extends Error {
     this.code = code;
     this.status = status;
     this.body = body;
-    this.authenticationFaults = (status === undefined ? undefined : faults[status]) ?? [];
+    this.authenticationFaults = faults[Number(status)] ?? [];
     this.retryAfterMs = retryAfterMs;
   }
 

@@ -122,6 +122,7 @@ async function readRecord(
     new TransferCallbackError('STORE_TIMEOUT', `The store did not reply within ${storeTimeoutMs} ms.`);
   try {
     return await withDeadline(deadlineSignal(storeTimeoutMs, signal, tooLate), async () => {
+      // Stryker disable next-line OptionalChaining: Equal: `checkOptions` refuses a store without `read`.
       const record = await (receiver === undefined ? store?.read?.(id) : receiver.inspect(id));
       return record ?? { state: 'unread', error: new Error('The store resolved with no record.') };
     });
@@ -160,13 +161,13 @@ function checkOptions(options: Sources): void {
   if (store !== undefined && receiver !== undefined) {
     throw invalidArgument('store', 'left out beside `receiver`, which has it', store);
   }
-  if (client !== undefined && typeof (client as Partial<typeof client>).getTransaction !== 'function') {
+  if (client !== undefined && typeof (client as Partial<typeof client> | null)?.getTransaction !== 'function') {
     throw invalidArgument('client', 'made by transferClient()', client);
   }
   if (store !== undefined && typeof (store as Partial<typeof store> | null)?.read !== 'function') {
     throw invalidArgument('store', 'a store that has `read`', store);
   }
-  if (receiver !== undefined && typeof (receiver as Partial<typeof receiver>).inspect !== 'function') {
+  if (receiver !== undefined && typeof (receiver as Partial<typeof receiver> | null)?.inspect !== 'function') {
     throw invalidArgument('receiver', 'made by transferCallbackReceiver()', receiver);
   }
   if (storeTimeoutMs !== undefined) wholeNumber('storeTimeoutMs', storeTimeoutMs, 1);

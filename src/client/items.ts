@@ -3,15 +3,17 @@ export class Items<T> {
   readonly #source: AsyncIterable<T> | Iterable<T>;
   readonly #signal: AbortSignal;
   #iterator: AsyncIterator<T> | Iterator<T> | undefined;
-  /** `asked` while a `next` of the iterator is pending, and after it threw; `done` at its end. */
-  #state: 'open' | 'asked' | 'done' = 'open';
-  #stopWaiting: (() => void) | undefined;
+  /** `undefined` before the first item, while a `next` of the iterator is pending, and after it threw. */
+  #state: 'open' | 'done' | undefined;
+  #stopWaiting = (): void => undefined;
 
   constructor(source: AsyncIterable<T> | Iterable<T>, signal: AbortSignal) {
     this.#source = source;
     this.#signal = signal;
     // One listener for all items: adding and removing one takes longer than everything else here.
-    signal.addEventListener('abort', () => this.#stopWaiting?.(), { once: true });
+    signal.addEventListener('abort', () => {
+      this.#stopWaiting();
+    });
   }
 
   get isDone(): boolean {
@@ -21,7 +23,7 @@ export class Items<T> {
   /** Resolves with `undefined` at the end, or when the signal aborts: a pending `next` is not waited for then. */
   async next(): Promise<{ value: T } | undefined> {
     if (this.#state === 'done' || this.#signal.aborted) return undefined;
-    this.#state = 'asked';
+    this.#state = undefined;
     const next = await new Promise<IteratorResult<T> | undefined>((resolve, reject) => {
       this.#stopWaiting = () => {
         resolve(undefined);

@@ -39,9 +39,11 @@ export class Pace {
 
   /** Returns the trouble for which the pass should end. */
   noteQueryEnd(error: TransferClientError | undefined): Trouble | undefined {
-    if (error?.code === 'INVALID_ID') return undefined; // Nothing was sent.
-    const trouble = error === undefined ? undefined : findTrouble(error);
-    if (trouble !== undefined) return this.#noteTrouble(trouble, error?.retryAfterMs);
+    if (error !== undefined) {
+      if (error.code === 'INVALID_ID') return undefined; // Nothing was sent.
+      const trouble = findTrouble(error);
+      if (trouble !== undefined) return this.#noteTrouble(trouble, error.retryAfterMs);
+    }
     this.#inARow.unavailable = this.#inARow.refused = 0;
     return undefined;
   }

@@ -39,7 +39,7 @@ export async function readTransfers(options: ReadOptions): Promise<ReadingReport
     const found = await pass.lookUp(id);
     report[found.result] += 1;
     await options.onProgress({ id, ...found }, report);
-    return found.result === 'unread' ? 'unread' : 'read';
+    return found.result !== 'unread';
   });
   return report;
 }

@@ -19,7 +19,7 @@ export async function reconcileTransfer<C extends CallbackShape, Tx>(
   const id = findId(transfer);
   const ageMs = Date.now() - findCreationMs(transfer);
   // A date in the future is a mistake of units or zones, and would keep the transfer pending until then.
-  if (!(ageMs > -dayMs && ageMs < Infinity)) return { id, result: 'failed', error: invalidItem() };
+  if (!(ageMs > -dayMs)) return { id, result: 'failed', error: invalidItem() };
   if (ageMs < minAgeMs) return { id, result: 'pending', reason: 'too_young' };
 
   const found = await pass.lookUp(id);
@@ -48,9 +48,12 @@ async function receiveFinal<C extends CallbackShape, Tx>(
   }
 }
 
-/** In milliseconds since 1970; NaN for what is no transfer: JavaScript, or a cursor, may give anything. */
+/**
+ * In milliseconds since 1970; NaN for what is no transfer or no date. JavaScript may give anything, and a cursor of
+ * PostgreSQL gives -Infinity for the timestamp `-infinity`.
+ */
 export function findCreationMs(transfer: Partial<PendingTransfer> | null | undefined): number {
-  return Number(transfer?.createdAt ?? NaN);
+  return new Date(Number(transfer?.createdAt ?? NaN)).getTime();
 }
 
 function findId(transfer: Partial<PendingTransfer> | null | undefined): string {

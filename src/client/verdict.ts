@@ -46,18 +46,16 @@ export type TransferVerdict =
   /** The service or the record could not be read. */
   | 'undecided';
 
-type ServiceRow = Exclude<ServiceReading['state'], 'final'> | 'final' | 'final_unsure';
 /** `same` and `other`: settled with the facts that the service gives, or with other ones. */
 type RecordColumn = Exclude<RecordReading['state'], 'settled'> | 'same' | 'other';
 
-/** The verdict for every pair of readings. `final_unsure`: that there is no record would prove nothing. */
+/** The verdict for every pair of readings. One that is `missed` here may have been forgotten. */
 // prettier-ignore
-const verdicts: Readonly<Record<ServiceRow, Readonly<Record<RecordColumn, TransferVerdict>>>> = {
-  open:         { free: 'open',                claimed: 'in_progress', same: 'unfounded', other: 'unfounded', unread: 'undecided' },
-  final:        { free: 'missed',              claimed: 'in_progress', same: 'handled',   other: 'conflict',  unread: 'undecided' },
-  final_unsure: { free: 'missed_or_forgotten', claimed: 'in_progress', same: 'handled',   other: 'conflict',  unread: 'undecided' },
-  unknown:      { free: 'unknown',             claimed: 'in_progress', same: 'unfounded', other: 'unfounded', unread: 'undecided' },
-  unread:       { free: 'undecided',           claimed: 'in_progress', same: 'undecided', other: 'undecided', unread: 'undecided' },
+const verdicts: Readonly<Record<ServiceReading['state'], Readonly<Record<RecordColumn, TransferVerdict>>>> = {
+  open:    { free: 'open',      claimed: 'in_progress', same: 'unfounded', other: 'unfounded', unread: 'undecided' },
+  final:   { free: 'missed',    claimed: 'in_progress', same: 'handled',   other: 'conflict',  unread: 'undecided' },
+  unknown: { free: 'unknown',   claimed: 'in_progress', same: 'unfounded', other: 'unfounded', unread: 'undecided' },
+  unread:  { free: 'undecided', claimed: 'in_progress', same: 'undecided', other: 'undecided', unread: 'undecided' },
 };
 
 /** `facts` are those that the service gives. */
@@ -66,8 +64,10 @@ export function toVerdict(
   record: RecordReading,
   facts: Partial<Record<keyof TransferCallbackFacts, unknown>>,
 ): TransferVerdict {
-  const isUnsure = service.state === 'final' && record.state === 'free' && findDoubt(service, record) !== undefined;
-  return verdicts[isUnsure ? 'final_unsure' : service.state][toColumn(record, facts)];
+  const verdict = verdicts[service.state][toColumn(record, facts)];
+  if (verdict !== 'missed') return verdict;
+  // The table has `missed` only for a final transfer without a record.
+  return findDoubt(service as FinalReading, record as NoRecord) === undefined ? 'missed' : 'missed_or_forgotten';
 }
 
 export type FinalReading = Extract<ServiceReading, { state: 'final' }>;

@@ -6,12 +6,12 @@ import { transferClient, type TransferClientOptions } from 'transfer-callbacks/c
 import { catchError, credentials, refusal, request, startService, transaction } from './support.js';
 
 describe('transferClient', () => {
-  test('keeps the path of the base URL, whether it ends with a slash or not', async () => {
+  test('keeps the path of the base URL, however many slashes it ends with', async () => {
     const { baseUrl, received } = await startService([[200, {}]]);
-    for (const base of [`${baseUrl}/api/v1`, `${baseUrl}/api/v1/`]) {
+    for (const base of [`${baseUrl}/api/v1`, `${baseUrl}/api/v1/`, `${baseUrl}/api/v1//`]) {
       await transferClient({ ...credentials, baseUrl: base }).createTransfer(request);
     }
-    expect(received.map(({ url }) => url)).toEqual(Array(2).fill('/api/v1/transactions/transfer'));
+    expect(received.map(({ url }) => url)).toEqual(Array(3).fill('/api/v1/transactions/transfer'));
   });
 
   test('takes a fetch of your own', async () => {

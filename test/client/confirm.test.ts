@@ -66,6 +66,14 @@ describe('confirmWith', () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
+  test('an error names every field that is not as documented', async () => {
+    const { client } = await startQueries(replying(success, { provider: undefined, walletNumber: 5 }));
+    await expect(confirmWith(client)(success, new AbortController())).rejects.toMatchObject({
+      code: 'UNREADABLE_RESPONSE',
+      message: 'The transaction that was read is not as documented, at data.provider, data.walletNumber.',
+    });
+  });
+
   test('a forged callback does not burn the real one', async () => {
     const real = transferSucceeded({ id: 'tr-1', externalId: 'payout-1' });
     const forged = transferFailed({ id: 'tr-1', externalId: 'payout-1' });
@@ -143,6 +151,8 @@ describe('confirmWith', () => {
 
   test.each<[object, string]>([
     [{ concurrency: 0 }, 'Expected `concurrency` to be a whole number from 1 to 2147483647, got 0.'],
+    [{ timeoutMs: 0 }, 'Expected `timeoutMs` to be a whole number from 1 to 1073741823, got 0.'],
+    [{ timeoutMs: 2 ** 30 }, 'Expected `timeoutMs` to be a whole number from 1 to 1073741823, got 1073741824.'],
     [{ limit: 1 }, 'Unknown option `limit`; known are concurrency, timeoutMs, schema.'],
   ])('refuses the options %j', (options, message) => {
     const client = { getTransaction: () => Promise.reject(new Error('not asked')) };

@@ -29,12 +29,12 @@ describe('createTransfer', () => {
 
   test('reports the transfer as accepted when the response does not fit the schema', async () => {
     const { client, received } = await startService([[200, { data: {} }]]);
-    const schema = z.object({ data: z.object({ id: z.string() }) });
+    const schema = z.object({ data: z.object({ id: z.string(), fee: z.number() }) });
     expect(await catchError(client.createTransfer(request, { schema }))).toMatchObject({
       code: 'UNREADABLE_RESPONSE',
       status: 200,
       message:
-        'The transfer was accepted, but the response does not fit the schema, at data.id: query it by its externalId, payout-1.',
+        'The transfer was accepted, but the response does not fit the schema, at data.id, data.fee: query it by its externalId, payout-1.',
     });
     expect(received).toHaveLength(1);
   });
@@ -72,6 +72,8 @@ describe('createTransfer', () => {
       '{"error":true}',
       '{"error":true,"statusCode":"400","message":"x","data":null}',
       '{"error":true,"statusCode":400,"message":"x","data":{}}',
+      '{"error":true,"statusCode":400,"data":null}',
+      '{"error":false,"statusCode":400,"message":"x","data":null}',
       'null',
       '[]',
       'Bad Request',
@@ -95,6 +97,12 @@ describe('createTransfer', () => {
       expect(error).toMatchObject({ code: 'UNREADABLE_RESPONSE', cause: expect.any(Error) as unknown });
       expect(error.message).toMatch(/^The transfer was accepted, but the schema threw: query it/);
     }
+  });
+
+  test('the error of a request that JSON cannot express has the reason as its cause', async () => {
+    const { client } = await startService([[201, {}]]);
+    const error = await catchError(client.createTransfer({ callbackUrl: 'x', amount: 5n }));
+    expect(error.cause).toMatchObject({ name: 'TypeError', message: expect.stringContaining('BigInt') as string });
   });
 
   const circular: Record<string, unknown> = { callbackUrl: 'x' };

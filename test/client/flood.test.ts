@@ -6,7 +6,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
 import { post } from '../support/post.js';
 import { serve } from '../support/serve.js';
-import { gatedClient, startService, type Reply } from './support.js';
+import { startService } from './support.js';
 
 /** A service that needs `ms` for each query, whether its client waits or not, and knows one transfer. */
 async function startSlowService(ms: number, known: TransferCallback) {
@@ -72,88 +72,4 @@ describe('confirmWith under a flood of forged callbacks', () => {
     );
     expect(busy.length).toBeGreaterThan(0);
   });
-
-  test('a callback that was rejected as BUSY goes first when it comes again', async () => {
-    const client = gatedClient();
-    const { gates, read } = client;
-    const confirm = confirmWith(client, { concurrency: 1 });
-    const { signal } = new AbortController();
-    const confirmOf = (id: string): Promise<unknown> => confirm(transferSucceeded({ id }), { signal });
-    const accepted = Array.from({ length: 5 }, (_, index) => confirmOf(`forged-${index}`));
-    await expect(confirmOf('real')).rejects.toMatchObject({ code: 'BUSY' });
-    await expect(confirmOf('forged-5')).rejects.toMatchObject({ code: 'BUSY' });
-    const real = confirmOf('real');
-    for (let index = 0; index < 6; index += 1) {
-      await vi.waitUntil(() => gates.length > index);
-      gates[index]?.resolve();
-    }
-    await Promise.all([...accepted, real]);
-    expect(read).toEqual(['forged-0', 'real', 'forged-1', 'forged-2', 'forged-3', 'forged-4']);
-  });
-
-  test('of callbacks that were rejected only the last 5 000 to 10 000 are remembered', async () => {
-    const client = gatedClient();
-    const { read } = client;
-    const confirm = confirmWith(client, { concurrency: 1 });
-    const { signal } = new AbortController();
-    const callback = transferSucceeded();
-    const confirmOf = (id: string): Promise<unknown> =>
-      confirm({ ...callback, data: { ...callback.data, id } }, { signal });
-    const accepted = Array.from({ length: 5 }, (_, index) => confirmOf(`forged-${index}`));
-    for (let index = 0; index < 15_001; index += 1) {
-      await confirmOf(`rejected-${index}`).catch(() => undefined);
-    }
-    await expect(confirmOf('rejected-0')).rejects.toMatchObject({ code: 'BUSY' });
-    accepted.push(confirmOf('rejected-15000'), confirmOf('rejected-12000'));
-    client.openAll();
-    await Promise.all(accepted);
-    expect(read.slice(0, 3)).toEqual(['forged-0', 'rejected-15000', 'rejected-12000']);
-  });
-});
-
-describe('confirmWith and a service that does not respond', () => {
-  test('the delivery is unconfirmed after timeoutMs, and the slot is free again after as much again', async () => {
-    let silent = true;
-    const real = transferSucceeded();
-    const service = await startService((): Reply => (silent ? () => undefined : [200, { data: real.data }]));
-    const receiver = receiverOf({ confirm: confirmWith(service.client, { concurrency: 1, timeoutMs: 2_000 }) });
-
-    const hanging = receiver.receive(transferSucceeded());
-    await vi.waitUntil(() => service.received.length === 1);
-    const waiting = receiver.receive(transferSucceeded());
-    expect(await hanging).toMatchObject({
-      outcome: 'unconfirmed',
-      error: { code: 'UNAVAILABLE', message: 'The transfer was not read within 2000 ms.' },
-    });
-    expect(await waiting).toMatchObject({ outcome: 'unconfirmed', error: { code: 'BUSY' } });
-    silent = false;
-    expect(await receiver.receive(real)).toMatchObject({ outcome: 'processed' });
-    expect(service.received).toHaveLength(2);
-  });
-
-  test('a delivery that ends early leaves its slot to the query until that has ended', async () => {
-    const client = gatedClient();
-    const { read } = client;
-    const confirm = confirmWith(client, { concurrency: 1 });
-    const delivery = new AbortController();
-    const first = confirm(transferSucceeded({ id: 'first' }), { signal: delivery.signal });
-    const second = confirm(transferSucceeded({ id: 'second' }), { signal: new AbortController().signal });
-    delivery.abort(new Error('the delivery has ended'));
-    await expect(first).rejects.toThrow('the delivery has ended');
-    await pause(50); // Time enough for a second query, were the slot free.
-    expect(read).toEqual(['first']);
-    client.openAll();
-    await second;
-    expect(read).toEqual(['first', 'second']);
-  });
-});
-
-test('a callback that reconciliation has just read is not read again', async () => {
-  const real = transferSucceeded();
-  const { client, queries } = await startSlowService(0, real);
-  const receiver = receiverOf({ confirm: confirmWith(client) });
-  expect(await receiver.receive(real, { source: 'reconciliation' })).toMatchObject({ outcome: 'processed' });
-  expect(queries.total).toBe(0);
-  expect(await receiver.receive(transferSucceeded(), { source: 'queue' })).toMatchObject({ outcome: 'unconfirmed' });
-  expect(queries.total).toBe(1);
 });

@@ -40,9 +40,16 @@ describe('getTransaction', () => {
     }
   });
 
-  test('an id that is not a string is refused', async () => {
+  test('an id may have 255 characters, and any dots beside others', async () => {
+    const { client, received } = await startService([[200, transaction]]);
+    const ids = ['x'.repeat(255), '...', '.tr', '..tr', 'tr..'];
+    for (const id of ids) await client.getTransaction(id);
+    expect(received.map(({ url }) => url)).toEqual(ids.map((id) => `/transactions/${id}`));
+  });
+
+  test.each([5, ['tr-1'], null])('an id that is not a string is refused, such as %j', async (id) => {
     const { client } = await startService([[200, transaction]]);
-    expect(await catchError(client.getTransaction(5 as unknown as string))).toMatchObject({ code: 'INVALID_ID' });
+    expect(await catchError(client.getTransaction(id as never))).toMatchObject({ code: 'INVALID_ID' });
   });
 
   test('`readTransaction` finds it where else it may be', async () => {

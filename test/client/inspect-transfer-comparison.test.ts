@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { RecordsKept } from 'transfer-callbacks';
 import { z } from 'zod';
 import { callback, inspectWith, record } from './inspect-transfer-support.js';
@@ -10,8 +10,16 @@ describe('what is compared', () => {
       ['another amount', { amount: 6 }, record, 'conflict'],
       ['the amount as text', { amount: '5.00' }, record, 'handled'],
       ['another amount as text', { amount: '5.01' }, record, 'conflict'],
+      ['another status, with the amount as text', { amount: '5.00', status: 'FAILED' }, record, 'conflict'],
       ['an amount that is no text of a number', { amount: '' }, record, 'conflict'],
       ['a null amount', { amount: null }, '["SUCCESS",0,"XAF","payout-1"]', 'conflict'],
+      ['an empty amount, where the record has 0', { amount: '' }, '["SUCCESS",0,"XAF","payout-1"]', 'conflict'],
+      [
+        'an amount of 0, where that of the record is empty',
+        { amount: 0 },
+        '["SUCCESS","","XAF","payout-1"]',
+        'conflict',
+      ],
       ['another amount, where the record has text', { amount: 5 }, '["SUCCESS","6","XAF","payout-1"]', 'conflict'],
       ['an externalId that is the same number', { externalId: '01' }, '["SUCCESS",5,"XAF",1]', 'conflict'],
       ['another currency', { currency: 'XOF' }, record, 'conflict'],
@@ -53,17 +61,21 @@ describe('what is compared', () => {
   });
 
   test('a missing record proves something for transfers that became final while the store kept records', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] }); // A record that is kept for exactly as long proves nothing.
+    onTestFinished(() => void vi.useRealTimers());
     const day = 86_400_000;
     const since = new Date(Date.now() - 6 * day);
     const kept = { since, retentionMs: 5 * day };
     const after = (ms: number): string => new Date(since.getTime() + ms).toISOString();
     const cases: [string, unknown, RecordsKept | undefined, string][] = [
       ['missed', after(2 * day), kept, ''],
+      ['missed', after(day + 1), kept, ''],
+      ['missed', after(0), { since, retentionMs: 7 * day }, ''],
       ['missed', after(6 * day + 10_000), kept, ''], // The clocks of two machines differ.
       ['missed_or_forgotten', after(-1), kept, `records since ${since.toISOString()}, and it was final before`],
-      ['missed_or_forgotten', after(day - 1), kept, 'Records are kept for 432000000 ms, and it has been final'],
+      ['missed_or_forgotten', after(day), kept, 'Records are kept for 432000000 ms, and it has been final'],
       ['missed_or_forgotten', after(2 * day), undefined, ': no receiver has claimed in it, or your app uses another.'],
-      ...[undefined, 'soon', 5, after(8 * day)].map((timestamp): (typeof cases)[number] => {
+      ...[undefined, 'soon', 5, after(7 * day)].map((timestamp): (typeof cases)[number] => {
         return ['missed_or_forgotten', timestamp, kept, 'does not tell since when the transfer is final'];
       }),
     ];

@@ -1,10 +1,12 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore } from 'transfer-callbacks';
-import { transferClient } from 'transfer-callbacks/client';
-import { receiverOf } from '../core/support.js';
+import { inspectTransfer, transferClient } from 'transfer-callbacks/client';
+import { fakeClock, receiverOf } from '../core/support.js';
 import { freePort } from '../support/port.js';
 import { serve } from '../support/serve.js';
 import { callback, inspectWith, record } from './inspect-transfer-support.js';
+import { startService } from './support.js';
 
 describe('what is read', () => {
   test('a claim that tells its holder and its lease is advised with both', async () => {
@@ -14,6 +16,13 @@ describe('what is read', () => {
       record: claimed,
       meaning: 'A delivery is being handled by payouts-7f9c, process 41.',
       advice: 'Wait 12 s, and inspect it again. If its holder has died, the claim is free by then.',
+    });
+  });
+
+  test('a claim that tells neither is advised without both', async () => {
+    expect(await inspectWith({ status: 'PENDING' }, { state: 'claimed' })).toMatchObject({
+      meaning: 'A delivery is being handled.',
+      advice: 'Wait, and inspect it again. If its holder has died, the claim becomes free by itself.',
     });
   });
 
@@ -30,6 +39,8 @@ describe('what is read', () => {
       record: { state: 'free' },
       meaning: 'Nothing can be concluded: the service was not read.',
     });
+    const receiver = { inspect: () => Promise.resolve({ state: 'free' as const }) };
+    expect(await inspectTransfer({ id: 'tr-1', receiver })).toMatchObject({ record: { state: 'free' } });
   });
 
   test('a service that cannot be read is named with its address and the reason, and with what to check', async () => {
@@ -56,6 +67,29 @@ describe('what is read', () => {
         expect(advice).toMatch(/Inspect it again when both can be read\./);
       }),
     );
+  });
+
+  test('a check is advised only where it may help', async () => {
+    const again = 'Inspect it again when both can be read.';
+    const responding = async (status: number): Promise<object> => (await startService([[status, '']])).client;
+    const unread = { read: () => Promise.reject(new Error('down')) };
+    const cases: [what: string, options: object, advice: string | RegExp][] = [
+      ['a service that is busy', { client: await responding(503), store: unread }, again],
+      ['a refusal that is not of the key', { client: await responding(422), store: unread }, again],
+      ['a 404, which the service may mean', { client: await responding(404), store: unread }, again],
+      ['an id that is not sent', { client: await responding(404), id: 'a/b', store: unread }, again],
+      ['neither half', { client: undefined, store: unread }, again],
+      [
+        'a client of your own that gives no reason',
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- JavaScript may.
+        { client: { getTransaction: () => Promise.reject(undefined) }, store: unread },
+        `Check the address of the service, and whether this machine may connect to it. ${again}`,
+      ],
+    ];
+    for (const [what, options, advice] of cases) {
+      const inspection = await inspectWith({}, { state: 'free' }, options);
+      expect(inspection, what).toMatchObject({ verdict: 'undecided', advice });
+    }
   });
 
   test('an id that the service cannot be asked about leaves the record', async () => {
@@ -102,6 +136,21 @@ describe('what is read', () => {
   });
 });
 
+test('a signal that has aborted is heard before a store that does not reply', async () => {
+  const store = { read: () => new Promise<never>(() => undefined) };
+  const signal = AbortSignal.abort(new Error('the pod is leaving'));
+  await expect(inspectTransfer({ id: 'tr-1', store, signal })).rejects.toThrow('the pod is leaving');
+});
+
+test('an inspection leaves no timer and no listener behind', async () => {
+  fakeClock();
+  onTestFinished(() => void vi.useRealTimers());
+  const { signal } = new AbortController();
+  await inspectWith({}, { state: 'free' }, { signal });
+  expect(vi.getTimerCount()).toBe(0);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
 test('a receiver is asked through its inspect', async () => {
   const kept = { since: new Date(0), retentionMs: 100_000 };
   const inspect = vi.fn(() => Promise.resolve({ state: 'free' as const, kept, here: { sinceMs: 5 } }));
@@ -119,6 +168,10 @@ test('a memory store is read in its own process', async () => {
 test('options of inspectTransfer that do not fit are refused, and the error names them', async () => {
   const cases: [changes: object, message: string][] = [
     [{ id: '' }, 'Expected `id` to be the id or externalId of a transfer, got "".'],
+    [{ id: 5 }, 'Expected `id` to be the id or externalId of a transfer, got 5.'],
+    [{ client: null }, 'Expected `client` to be made by transferClient(), got null.'],
+    [{ store: null }, 'Expected `store` to be a store that has `read`, got null.'],
+    [{ store: undefined, receiver: null }, 'Expected `receiver` to be made by transferCallbackReceiver(), got null.'],
     [
       { client: undefined, store: undefined },
       'Expected `client` to be given, or `store` or `receiver`, got undefined.',

@@ -7,6 +7,7 @@ describe('createTransfer', () => {
     ['the connection breaks', hangUp, undefined],
     ['the service responds 500', refusal(500, 'Oops'), 500],
     ['the service responds 503', [503, 'busy'], 503],
+    ['the service gives a choice', [300, '[]'], 300],
     ['the service redirects', [307, '', { Location: 'http://127.0.0.1:9/' }], 307],
     ['a proxy on the way gives up', refusal(408, 'Timeout'), 408],
     ['there seems to be such a transfer', refusal(409, 'Conflict'), 409],
@@ -53,6 +54,11 @@ describe('createTransfer', () => {
       Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }),
       { message: 'ECONNREFUSED' },
     ],
+    [
+      'an error of a class of its own',
+      Object.assign(new RangeError('too far'), { code: 'E_FAR' }),
+      { name: 'RangeError', message: 'too far', code: 'E_FAR' },
+    ],
     ['the secret itself', new Error(`${credentials.apiSecret} is wrong`), { message: '[redacted] is wrong' }],
     ['a text', 'no', { message: 'no' }],
     ['nothing', undefined, { message: 'undefined' }],
@@ -60,6 +66,11 @@ describe('createTransfer', () => {
     const fetch = vi.fn<typeof globalThis.fetch>().mockRejectedValue(reason);
     const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
     expect(await catchError(client.createTransfer(request))).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause });
+  });
+
+  test('a fetch that resolves with a response of no server is an outcome unknown', async () => {
+    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch: () => Promise.resolve(Response.error()) }); // prettier-ignore
+    expect(await catchError(client.createTransfer(request))).toMatchObject({ code: 'OUTCOME_UNKNOWN', status: 0 });
   });
 
   test('a fetch that heeds no signal does not hold up anybody', async () => {

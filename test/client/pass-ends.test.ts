@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import {
@@ -96,6 +97,31 @@ describe('the signal of a pass', () => {
     });
   });
 
+  test('a signal is heard in a pass that does no I/O', async () => {
+    const controller = new AbortController();
+    setImmediate(() => {
+      controller.abort();
+    });
+    const createdAt = Date.now();
+    const young = Array.from({ length: 50_000 }, (_, index) => ({ id: `tr-${index}`, createdAt }));
+    const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
+    const report = await reconcileTransfers({
+      client,
+      receiver: receiverOf(),
+      pending: young,
+      signal: controller.signal,
+    });
+    expect(report.stopped).toBe('aborted');
+    expect(report.pending).toBeLessThan(5_000);
+  });
+
+  test('a signal that outlives the pass keeps nothing of it', async () => {
+    const { signal } = new AbortController();
+    const client = { getTransaction: (id: string) => Promise.resolve({ ...transferSucceeded({ id }).data }) };
+    await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(3), signal });
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
   test('a signal that has aborted takes nothing', async () => {
     const { client } = await startKnowing();
     const taken = vi.fn(function* () {
@@ -142,6 +168,39 @@ describe('the signal of a pass', () => {
   });
 });
 
+describe('the end of `pending`', () => {
+  test('a pass that ends before its stream resolves after the cleanup of the stream', async () => {
+    const { client } = await startQueries(final);
+    let closed = false;
+    async function* cursor(): AsyncGenerator<PendingTransfer> {
+      try {
+        yield* transfers(5);
+      } finally {
+        await pause(50);
+        closed = true;
+      }
+    }
+    await reconcileTransfers({ client, receiver: receiverOf(), pending: cursor(), limit: 2 });
+    expect(closed).toBe(true);
+  });
+
+  test('an iterator at its end is neither asked nor closed again, because a cursor may throw then', async () => {
+    const { client } = await startQueries(final);
+    const items = transfers(2);
+    const next = vi.fn(() => ({ done: items.length === 0, value: items.pop() ?? old('none') }));
+    const close = vi.fn(() => ({ done: true as const, value: undefined }));
+    const pending = { [Symbol.iterator]: () => ({ next, return: close }) };
+    const options = { client, receiver: receiverOf(), pending };
+    expect(await reconcileTransfers(options)).toMatchObject({ processed: 2, stopped: undefined });
+    expect(next).toHaveBeenCalledTimes(3);
+    expect(close).not.toHaveBeenCalled();
+    items.push(...transfers(2));
+    const limited = await reconcileTransfers({ ...options, receiver: receiverOf(), limit: 1 });
+    expect(limited).toMatchObject({ processed: 1, stopped: 'limit' });
+    expect(close).toHaveBeenCalledOnce();
+  });
+});
+
 describe('code of yours that throws', () => {
   async function catchError(pass: Promise<unknown>): Promise<ReconciliationError<ReconciliationReport>> {
     const error = await pass.then(
@@ -166,7 +225,11 @@ describe('code of yours that throws', () => {
       cause,
       report: { processed: 5, stopped: 'error', cursor: { id: 'tr-4' } },
     });
-    expect(JSON.parse(JSON.stringify(error))).toMatchObject({ code: 'PENDING_FAILED', report: { processed: 5 } });
+    expect(JSON.parse(JSON.stringify(error))).toMatchObject({
+      name: 'ReconciliationError',
+      code: 'PENDING_FAILED',
+      report: { processed: 5 },
+    });
   });
 
   test('in an asynchronous `onProgress` ends the pass and rejects, and nothing is left unhandled', async () => {

@@ -103,14 +103,28 @@ describe('a pass, while the service is in trouble,', () => {
     const at: number[] = [];
     const { client } = await startQueries((id) => {
       at.push(performance.now());
-      return id === 'tr-0' ? [429, '', { 'Retry-After': '20' }] : final(id);
+      return id === 'tr-0' ? [429, '', { 'Retry-After': '60' }] : final(id);
     });
     const report = await inFakeTime(() =>
       reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(3), concurrency: 1 }),
     );
     expect(report).toMatchObject({ processed: 2, failed: 1, stopped: undefined });
-    expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(20_000);
+    expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(60_000);
     expect((at[2] ?? 0) - (at[1] ?? 0)).toBeLessThan(5_000);
+  });
+
+  test('pauses for 1 s after a failure, then for twice as long each time, and for a minute at most', async () => {
+    const at: number[] = [];
+    const client = {
+      getTransaction() {
+        at.push(performance.now());
+        return Promise.reject(new Error('down'));
+      },
+    };
+    const options = { client, receiver: receiverOf(), pending: transfers(11), concurrency: 1 };
+    expect(await inFakeTime(() => reconcileTransfers(options))).toMatchObject({ stopped: 'unavailable', queries: 10 });
+    const pauses = at.slice(1).map((ms, index) => Math.floor((ms - (at[index] ?? 0)) / 1_000));
+    expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
   });
 
   test.each([1, 4])('ends after 10 failures in a row, with growing pauses, at concurrency %i', async (concurrency) => {
@@ -145,15 +159,30 @@ describe('a pass, while the service is in trouble,', () => {
     console.info(`400 for all, 2 000 transfers: ${received.length} requests.`);
   });
 
+  test('counts on over ids that are not sent: they tell nothing of the service', async () => {
+    const { client, received } = await startQueries(() => refusal(400, 'Key revoked'));
+    const pending = transfers(20).flatMap((transfer) => [transfer, old('a/b')]);
+    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending, concurrency: 1 });
+    expect(report).toMatchObject({ stopped: 'refused', failed: 19 });
+    expect(received).toHaveLength(10);
+  });
+
+  test('goes on where each response is unreadable, because the next one may be readable', async () => {
+    const { client } = await startQueries((id) => (id === 'tr-14' ? final(id) : [200, '<html>']));
+    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(15), concurrency: 1 });
+    expect(report).toMatchObject({ stopped: undefined, failed: 14, processed: 1 });
+  });
+
   test('goes on where failures are not in a row, and where transfers are unknown or their ids are bad', async () => {
     const { client } = await startQueries((id) => {
       const index = Number(id.slice(3));
       if (index >= 100) return refusal(404, 'Unknown');
-      return index % 10 === 9 ? final(id) : refusal(400, 'No');
+      if (index % 20 === 19) return refusal(404, 'Unknown');
+      return index % 20 === 9 ? final(id) : refusal(400, 'No');
     });
     const pending = [...transfers(120), ...Array.from({ length: 20 }, () => old('a/b'))];
     const report = await reconcileTransfers({ client, receiver: receiverOf(), pending, concurrency: 1 });
-    expect(report).toMatchObject({ stopped: undefined, processed: 10, failed: 110, unknown: 20 });
+    expect(report).toMatchObject({ stopped: undefined, processed: 5, failed: 110, unknown: 25 });
   });
 
   test('ends when the store of the receiver stays down', async () => {

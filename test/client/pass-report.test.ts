@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { reconcileTransfers, type Reconciled } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { receiverOf } from '../core/support.js';
+import { later, receiverOf } from '../core/support.js';
 import { final, old, startKnowing, startQueries, transfers } from './support.js';
 
 describe('the report of a pass', () => {
@@ -28,6 +28,7 @@ describe('the report of a pass', () => {
     const ages = { done: 9_000_000, open: 5_000_000, young: 1_000 };
     const pending = Object.entries(ages).map(([id, ageMs]) => ({ id, createdAt: Date.now() - ageMs }));
     const told: Reconciled[] = [];
+    const startedAt = performance.now();
     const report = await reconcileTransfers({
       client,
       receiver: receiverOf(),
@@ -39,6 +40,7 @@ describe('the report of a pass', () => {
     expect(report.oldestOpenMs).toBeGreaterThanOrEqual(5_000_000);
     expect(report.oldestOpenMs).toBeLessThan(5_100_000);
     expect(report.durationMs).toBeGreaterThan(0);
+    expect(report.durationMs).toBeLessThanOrEqual(performance.now() - startedAt);
     expect(told).toEqual([
       { id: 'done', result: 'processed' },
       { id: 'open', result: 'pending', reason: 'not_final' },
@@ -47,15 +49,20 @@ describe('the report of a pass', () => {
   });
 
   test('reports where a transaction is invalid, in the error and as issues', async () => {
-    const { client } = await startQueries((id) => [200, { ...transferSucceeded({ id }).data, vouchercode: undefined }]);
+    const { client } = await startQueries((id) => [
+      200,
+      { ...transferSucceeded({ id }).data, vouchercode: undefined, provider: undefined },
+    ]);
     const { problems } = await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(1) });
     expect(problems).toMatchObject([
       {
         outcome: 'invalid',
-        issues: [{ path: ['data', 'vouchercode'] }],
+        issues: [{ path: ['data', 'provider'] }, { path: ['data', 'vouchercode'] }],
         error: {
           code: 'NOT_HANDLED',
-          message: expect.stringMatching(/^The receiver ended with invalid: data\.vouchercode: .*string/) as string,
+          message: expect.stringMatching(
+            /^The receiver ended with invalid: data\.provider: .*; data\.vouchercode: .*string/,
+          ) as string,
         },
       },
     ]);
@@ -90,6 +97,19 @@ describe('the report of a pass', () => {
     expect(text).not.toContain('237670000000');
   });
 
+  test('an outcome that has no error is named alone', async () => {
+    const { client } = await startQueries(final);
+    const gate = later();
+    const receiver = receiverOf({ onSuccess: () => gate.promise, inFlightWaitMs: 0 });
+    const [delivery] = [receiver.receive(transferSucceeded({ id: 'tr-0' }))];
+    const { problems } = await reconcileTransfers({ client, receiver, pending: transfers(1) });
+    gate.resolve();
+    await delivery;
+    expect(problems).toMatchObject([
+      { outcome: 'in_progress', error: { message: 'The receiver ended with in_progress.', cause: undefined } },
+    ]);
+  });
+
   test('a client or a receiver of your own that throws is the failure of one transfer', async () => {
     const rejecting = { receive: () => Promise.reject(new Error('the queue is full')) };
     const { data } = transferSucceeded({ id: 'a' });
@@ -102,13 +122,25 @@ describe('the report of a pass', () => {
     expect(unread.problems).toMatchObject([
       { error: { code: 'UNAVAILABLE', message: 'The transfer could not be read: undefined' } },
     ]);
+    const cause = new Error('the circuit is open');
+    const broken = await reconcileTransfers({ ...options, client: { getTransaction: () => Promise.reject(cause) } });
+    expect(broken.problems).toMatchObject([{ error: { code: 'UNAVAILABLE', cause } }]);
     const unhandled = await reconcileTransfers({
       ...options,
       client: { getTransaction: () => Promise.resolve({ ...data }) },
     });
-    expect(unhandled.problems).toMatchObject([
-      { error: { code: 'NOT_HANDLED', message: 'The receiver rejected: the queue is full' } },
-    ]);
+    expect(unhandled).toMatchObject({
+      failed: 1,
+      problems: [
+        {
+          error: {
+            code: 'NOT_HANDLED',
+            message: 'The receiver rejected: the queue is full',
+            cause: new Error('the queue is full'),
+          },
+        },
+      ],
+    });
   });
 });
 

@@ -1,7 +1,8 @@
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { transferClient } from 'transfer-callbacks/client';
+import { fakeClock } from '../core/support.js';
 import { catchError, credentials, hangUp, refusal, startService, transaction, type Reply } from './support.js';
 
 describe('getTransaction', () => {
@@ -42,9 +43,10 @@ describe('getTransaction', () => {
   });
 
   test.each([
-    ['60', 60_000],
-    [new Date(Date.now() + 3_600_000).toUTCString(), 3_600_000],
-  ])('rejects without waiting as long as Retry-After: %s', async (header, ms) => {
+    ['11 seconds', () => '11', 11_000],
+    ['a date in an hour', () => new Date(Date.now() + 3_600_000).toUTCString(), 3_600_000],
+  ])('rejects without waiting as long as a Retry-After of %s', async (_title, makeHeader, ms) => {
+    const header = makeHeader();
     const { client, received } = await startService([[503, '', { 'Retry-After': header }]]);
     const error = await catchError(client.getTransaction('tr-1'));
     expect(received).toHaveLength(1);
@@ -60,6 +62,65 @@ describe('getTransaction', () => {
     ]);
     await client.getTransaction('tr-1');
     expect(received).toHaveLength(3);
+  });
+
+  /** Returns the pauses between the requests of a query, in milliseconds of a fake clock, and a result of the query. */
+  async function measurePauses(responses: readonly (() => Response)[], random: number) {
+    fakeClock();
+    vi.spyOn(Math, 'random').mockReturnValue(random);
+    onTestFinished(() => {
+      vi.useRealTimers();
+      vi.restoreAllMocks();
+    });
+    const at: number[] = [];
+    const respond = (): Response => (responses[at.push(performance.now()) - 1] ?? Response.error)();
+    const fetch = (): Promise<Response> => Promise.resolve(respond());
+    const query = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch }).getTransaction('tr-1');
+    await vi.advanceTimersByTimeAsync(20_000);
+    return { pauses: at.slice(1).map((ms, index) => ms - (at[index] ?? 0)), read: await query };
+  }
+  const busy = (headers?: Record<string, string>) => () =>
+    new Response('', { status: 503, ...(headers && { headers }) });
+  const found = (): Response => Response.json(transaction);
+
+  test.each([
+    [0, [125, 250]],
+    [0.5, [250, 500]],
+    [1, [375, 750]],
+  ])('pauses for a random time that doubles: with %d for %j ms', async (random, pauses) => {
+    expect(await measurePauses([busy(), busy(), found], random)).toEqual({ pauses, read: transaction });
+  });
+
+  test('waits for a Retry-After of 10 s', async () => {
+    expect((await measurePauses([busy({ 'Retry-After': '10' }), found], 0)).pauses).toEqual([10_000]);
+  });
+
+  test('a signal that aborts during a request ends the query without a pause, and without another request', async () => {
+    fakeClock();
+    onTestFinished(() => void vi.useRealTimers());
+    const reason = new Error('enough');
+    const controller = new AbortController();
+    const fetch = vi.fn<typeof globalThis.fetch>(() => {
+      controller.abort(reason);
+      return Promise.reject(new Error('down'));
+    });
+    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
+    await expect(client.getTransaction('tr-1', { signal: controller.signal })).rejects.toBe(reason);
+    expect(fetch).toHaveBeenCalledOnce();
+  });
+
+  test('a query leaves no timer and no listener behind, whether it paused or not', async () => {
+    fakeClock();
+    onTestFinished(() => void vi.useRealTimers());
+    const { signal } = new AbortController();
+    const responses = [busy(), found];
+    const fetch = (): Promise<Response> => Promise.resolve((responses.shift() ?? found)());
+    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
+    const query = client.getTransaction('tr-1', { signal });
+    await vi.advanceTimersByTimeAsync(1_000);
+    await query;
+    expect(vi.getTimerCount()).toBe(0);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   test('a signal ends it, before, during and between the calls', async () => {

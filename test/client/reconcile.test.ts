@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { RetryLater, type TransferCallback, type TransferCallbackReceiver } from 'transfer-callbacks';
 import { reconcileTransfers, type PendingTransfer, type ReconcileOptions } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
@@ -54,6 +54,7 @@ describe('reconcileTransfers', () => {
     expect(await reconcileTransfers({ client, receiver, pending: oneOf(success) })).toMatchObject({
       ...emptyReport,
       duplicate: 1,
+      oldestOpenMs: undefined,
     });
     expect(onSuccess).toHaveBeenCalledOnce();
   });
@@ -91,10 +92,29 @@ describe('reconcileTransfers', () => {
     expect(received).toHaveLength(2);
   });
 
+  test('an age counts to the millisecond, and a transfer of this moment is open for 0 ms', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const now = Date.now();
+    const told: string[] = [];
+    const ages = { oldEnough: 600_000, young: 599_999, tomorrow: -86_399_999, inADay: -86_400_000 };
+    const options = { client: (await startKnowing()).client, receiver: receiverOf() };
+    await reconcileTransfers({
+      ...options,
+      pending: Object.entries(ages).map(([id, ageMs]) => ({ id, createdAt: now - ageMs })),
+      concurrency: 1,
+      onProgress: (each) => told.push('reason' in each ? `${each.id}: ${each.reason}` : `${each.id}: ${each.result}`),
+    });
+    expect(told).toEqual(['oldEnough: unknown', 'young: too_young', 'tomorrow: too_young', 'inADay: failed']);
+    const pending = [{ id: 'a', createdAt: now }];
+    expect(await reconcileTransfers({ ...options, pending })).toMatchObject({ pending: 1, oldestOpenMs: 0 });
+  });
+
   const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
   const receiver: TransferCallbackReceiver = receiverOf();
   test('options that do not fit are refused, and the error names them', async () => {
     const cases: [changes: object, message: string][] = [
+      [{ client: undefined }, 'Expected `client` to be made by transferClient(), got undefined.'],
       [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
       [{ receiver: undefined }, 'Expected `receiver` to be made by transferCallbackReceiver(), got undefined.'],
       [{ pending: 5 }, 'Expected `pending` to be an iterable or an async iterable, got 5.'],
@@ -126,6 +146,7 @@ describe('a transfer of a pass', () => {
       ['it is undefined', undefined, invalidArgument],
       ['it was created in the future', { id: 'a', createdAt: Date.now() + 2 * 86_400_000 }, invalidArgument],
       ['it was created in microseconds', { id: 'a', createdAt: Date.now() * 1_000 }, invalidArgument],
+      ['it was created at -infinity of PostgreSQL', { id: 'a', createdAt: -Infinity }, invalidArgument],
       ['it was created at no time', { id: 'a', createdAt: null }, invalidArgument],
     ];
     for (const [why, bad, code] of cases) {
@@ -134,6 +155,7 @@ describe('a transfer of a pass', () => {
       const pending = [bad as PendingTransfer, ...oneOf(success)];
       const done = await reconcileTransfers({ client, receiver: receiverOf(), pending });
       const expected = { processed: 1, failed: 1, problems: [{ result: 'failed', error: { code } }] };
+      if (code === invalidArgument) expect(done.oldestOpenMs, why).toBeUndefined();
       expect(done, why).toMatchObject(expected);
     }
   });
@@ -191,9 +213,7 @@ describe('a transfer of a pass', () => {
     });
     expect(done).toMatchObject({
       failed: 1,
-      problems: [
-        { error: expect.objectContaining({ message: 'The service responded with another transfer.' }) as unknown },
-      ],
+      problems: [{ error: { code: 'UNREADABLE_RESPONSE', message: 'The service responded with another transfer.' } }],
     });
     expect(onSuccess).not.toHaveBeenCalled();
   });

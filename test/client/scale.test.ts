@@ -67,16 +67,3 @@ test('one slow transfer keeps nothing of those that pass it', async () => {
   console.info(`Heap after 75 000 more transfers: ${grownMb.toFixed(1)} MiB more.`);
   expect(grownMb).toBeLessThan(4);
 });
-
-test('a signal is heard in a pass that does no I/O', async () => {
-  const controller = new AbortController();
-  setImmediate(() => {
-    controller.abort();
-  });
-  const createdAt = Date.now();
-  const young = Array.from({ length: 50_000 }, (_, index) => ({ id: `tr-${index}`, createdAt }));
-  const client = { getTransaction: readOpen };
-  const report = await reconcileTransfers({ client, receiver, pending: young, signal: controller.signal });
-  expect(report.stopped).toBe('aborted');
-  expect(report.pending).toBeLessThan(5_000);
-});

@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { attemptCallback, findReason, isAcknowledgement } from '../../src/attempt/attempt.js';
+import { startMerchant } from '../sandbox/support.js';
+
+test('only a 2xx acknowledges a callback', () => {
+  const statuses = [99, 199, 200, 204, 299, 300, 307, 404, 503];
+  expect(statuses.filter((status) => isAcknowledgement({ status, body: '' }))).toEqual([200, 204, 299]);
+  expect(isAcknowledgement({ error: 'aborted' })).toBe(false);
+});
+
+test('the reason is what the body says of itself', () => {
+  const cases: [body: string, reason: string | undefined][] = [
+    ['{"message":"busy","outcome":"in_progress"}', 'busy'],
+    ['{"message":5,"outcome":"processed"}', 'processed'],
+    ['{}', undefined],
+    ['null', undefined],
+    ['<html>', undefined],
+  ];
+  for (const [body, reason] of cases) expect(findReason({ status: 200, body }), body).toBe(reason);
+  expect(findReason({ error: 'aborted' })).toBeUndefined();
+});
+
+test('an attempt ends without a response after timeoutMs, or when its signal aborts', async () => {
+  const controller = new AbortController();
+  const closed: Promise<unknown>[] = [];
+  const { url } = await startMerchant((_received, count, response) => {
+    closed.push(once(response, 'close'));
+    if (count === 2) controller.abort();
+  });
+  expect(await attemptCallback(url, '{}', { timeoutMs: 100 })).toEqual({ error: 'no response within 100 ms' });
+  expect(await attemptCallback(url, '{}', { signal: controller.signal })).toEqual({ error: 'aborted' });
+  await Promise.all(closed);
+});
+
+test('an attempt that loses the response ends without it, although the merchant has responded', async () => {
+  const { url, received } = await startMerchant();
+  expect(await attemptCallback(url, '{}', { dropResponse: true })).toEqual({ error: 'response lost' });
+  expect(received).toHaveLength(1);
+});
+
+test('a body is sent as a whole, or in pieces that make up the same body', async () => {
+  const { url, received } = await startMerchant();
+  const body = Array.from({ length: 100 }, (_, index) => `${index} `).join('');
+  expect(await attemptCallback(url, body)).toMatchObject({ status: 200 });
+  expect(await attemptCallback(url, body, { pieces: true })).toMatchObject({ status: 200 });
+  expect(received.map((each) => each.body)).toEqual([body, body]);
+  expect(received.map(({ pieces }) => pieces > 1)).toEqual([false, true]);
+});
+
+test('of a long response the first 4 096 bytes are kept', async () => {
+  const { url } = await startMerchant((_received, _count, response) => {
+    response.writeHead(500, { 'Retry-After': '7' });
+    response.write('a'.repeat(4_000), () => response.end('b'.repeat(300_000)));
+  });
+  const body = 'a'.repeat(4_000) + 'b'.repeat(96);
+  expect(await attemptCallback(url, '{}')).toEqual({ status: 500, body, retryAfter: '7' });
+});
