@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import type { CallbackShape } from './callback.js';
 import type { Delivery } from './delivery.js';
 import { TransferCallbackError } from './errors.js';
-import { requireSameFacts } from './facts.js';
+import { toFingerprint } from './facts.js';
 import type { InFlight } from './in-flight.js';
 import type { ReceiverOptions } from './options.js';
 import type { Ending } from './outcome.js';
@@ -52,4 +52,18 @@ export async function confirmCallback<C extends CallbackShape>(
     deadlines.clear(timer);
     inFlight.remove(abortable);
   }
+}
+
+/** Returns `confirmed` if it has the same id, event and facts; throws UNCONFIRMED otherwise. */
+function requireSameFacts<C extends CallbackShape>(
+  confirmed: C | undefined,
+  { id, event, fingerprint }: Delivery<C>,
+): C {
+  // Callers from JavaScript may return anything.
+  const { data } = (confirmed ?? {}) as { data?: CallbackShape['data'] };
+  if (confirmed?.event === event && data?.id === id && toFingerprint(confirmed) === fingerprint) return confirmed;
+  throw new TransferCallbackError(
+    'UNCONFIRMED',
+    'Expected `confirm` to return a callback with the same id, event and facts; they differ.',
+  );
 }

@@ -1,5 +1,4 @@
 import type { CallbackShape } from './callback.js';
-import { TransferCallbackError } from './errors.js';
 import { toPrintable } from './text.js';
 
 /** The facts that callbacks with the same id must share. A callback with other facts is a conflict. */
@@ -34,25 +33,4 @@ function parseFacts(fingerprint: string, read: (fact: unknown) => unknown): Tran
     // It is no JSON, or no list.
   }
   return facts;
-}
-
-/** The identity of a callback. Read it before `confirm` runs, which may change the callback in place. */
-interface CallbackIdentity {
-  readonly id: string;
-  readonly event: CallbackShape['event'];
-  readonly fingerprint: string;
-}
-
-/** Returns `confirmed` if it has the same id, event and facts; throws UNCONFIRMED otherwise. */
-export function requireSameFacts<C extends CallbackShape>(
-  confirmed: C | undefined,
-  { id, event, fingerprint }: CallbackIdentity,
-): C {
-  // Callers from JavaScript may return anything.
-  const { data } = (confirmed ?? {}) as { data?: CallbackShape['data'] };
-  if (confirmed?.event === event && data?.id === id && toFingerprint(confirmed) === fingerprint) return confirmed;
-  throw new TransferCallbackError(
-    'UNCONFIRMED',
-    'Expected `confirm` to return a callback with the same id, event and facts; they differ.',
-  );
 }

@@ -7,7 +7,6 @@ import { deadlinesHeld, renewalsPerLease, type ResolvedTimes } from './options.j
 import type { Ending } from './outcome.js';
 import type { TimedStore } from './timed-store.js';
 import { pause, type ScheduledCall, type TimerQueue } from './timers.js';
-import type { WaitingLine } from './waiting-line.js';
 
 const firstRetryPauseMs = 100;
 
@@ -33,7 +32,7 @@ type LeaseState = 'running' | 'lapsing' | 'recording' | 'releasing' | 'finished'
 export class HeldLease<Tx> implements Abortable {
   readonly #parts: LeaseParts<Tx>;
   readonly #request: Granted<Tx>['request'];
-  readonly #line: WaitingLine;
+  readonly #line: Granted<Tx>['line'];
   readonly #controller = new AbortController();
   /** The async context of this delivery. All deliveries share the timers, which run outside it. */
   readonly #context = new AsyncResource('transfer-callbacks:lease');

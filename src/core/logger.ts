@@ -1,4 +1,3 @@
-import type { Issue } from './callback.js';
 import { invalidArgument } from './checks.js';
 
 /** Any logger whose methods take an object and then a message, as pino's do. */
@@ -78,7 +77,10 @@ const consoleLogger: Logger = {
 /* eslint-enable no-console */
 
 /** Puts the message first, and omits an empty object. Joins issue paths: the console prints them as `[Array]`. */
-function toConsole(details: { issues?: readonly Issue[] }, message: string): unknown[] {
+function toConsole(
+  details: { issues?: readonly { path: readonly PropertyKey[]; message: string }[] },
+  message: string,
+): unknown[] {
   if (Object.keys(details).length === 0) return [message];
   if (details.issues === undefined) return [message, details];
   const issues = details.issues.map((issue) => `${issue.path.map(String).join('.') || 'body'}: ${issue.message}`);

@@ -1,5 +1,4 @@
 import { TransferCallbackError } from './errors.js';
-import type { Unauthorized } from './outcome.js';
 import { settleWithin, type TimerQueue } from './timers.js';
 
 /** Decides whether the sender of a callback is trusted. Gets `undefined` for an invalid callback. */
@@ -10,7 +9,7 @@ export async function verifySender<C>(
   verify: VerifySender<C>,
   callback: C | undefined,
   deadlines: TimerQueue,
-): Promise<Unauthorized | undefined> {
+): Promise<{ outcome: 'unauthorized'; error?: unknown } | undefined> {
   try {
     // Callers from JavaScript may return anything.
     const verdict: unknown = verify(callback);
