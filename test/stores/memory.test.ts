@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { inspectionContract, storeContract } from 'transfer-callbacks/testing';
 import { fakeClock } from '../core/support.js';
@@ -176,14 +176,18 @@ describe('the memory store', () => {
   });
 
   test('tells since when it keeps records and for how long: since it last forgot one early, for the shortest retention', async () => {
-    fakeClock();
+    const clock = vi.spyOn(Date, 'now').mockReturnValue(1_000);
+    onTestFinished(() => {
+      clock.mockRestore();
+    });
     const store = memoryStore({ maxEntries: 1 });
     expect(await store.read('any')).toEqual({ state: 'free' });
     await settle(store, 'one', { retentionMs: 20_000 });
     await settle(store, 'two', { retentionMs: 10_000 });
-    vi.advanceTimersByTime(1_000);
+    clock.mockReturnValue(2_000);
     await settle(store, 'one', { retentionMs: 20_000 });
-    expect(await store.read('any')).toEqual({ state: 'free', kept: { since: new Date(), retentionMs: 10_000 } });
+    const kept = { since: new Date(2_000), retentionMs: 10_000 };
+    expect(await store.read('any')).toEqual({ state: 'free', kept });
   });
 
   test('of a token that it cannot read it shows the token alone', async () => {
