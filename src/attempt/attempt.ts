@@ -17,6 +17,7 @@ export function isAcknowledgement(response: AttemptResponse): boolean {
 
 /** Returns what the body of a response says of itself: the message of an error, or the outcome of a success. */
 export function findReason(response: AttemptResponse): string | undefined {
+  // Stryker disable next-line ConditionalExpression: Equal: where there is no body, no JSON is found either.
   if (!('body' in response)) return undefined;
   const { message, outcome } = (parseJson(response.body) ?? {}) as { message?: unknown; outcome?: unknown };
   return [message, outcome].find((text) => typeof text === 'string');
