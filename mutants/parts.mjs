@@ -6,7 +6,8 @@
 export const parts = {
   core: {
     least: 95,
-    mutate: ['src/core/**/*.ts'],
+    // Only the client and the sandbox use its `slots`.
+    mutate: ['src/core/**/*.ts', '!src/core/slots.ts'],
     tests: ['test/core/**/*.test.ts', 'test/stores/memory.test.ts'],
     without: ['test/core/callback-by-chance.test.ts'],
   },
@@ -29,7 +30,7 @@ export const parts = {
   },
   client: {
     least: 90,
-    mutate: ['src/client/**/*.ts', 'src/attempt/**/*.ts'],
+    mutate: ['src/client/**/*.ts', 'src/attempt/**/*.ts', 'src/core/slots.ts'],
     tests: ['test/{attempt,client}/**/*.test.ts'],
     without: ['test/client/{flood,scale}.test.ts'],
   },
