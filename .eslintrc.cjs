@@ -60,7 +60,7 @@ module.exports = {
       ['zod/v4', 'node:diagnostics_channel', 'node:async_hooks', 'node:os', ownRoom],
       'core knows no HTTP and no driver.',
     ),
-    wall(['src/http/**'], ['node:(?:http2?|net|crypto|buffer)', core, ownRoom], 'http knows core and Node.'),
+    wall(['src/http/**'], ['node:(?:http2?|net|crypto|buffer|util/types)', core, ownRoom], 'http knows core and Node.'),
     wall(['src/http/router.ts'], ['express', core, ownRoom], 'The router knows Express, core and its own room.'),
     wall(['src/stores/**'], ['node:crypto', core, ownRoom], 'A store knows core, and no driver.'),
     wall(
@@ -101,14 +101,20 @@ module.exports = {
       rules: { 'no-restricted-syntax': ['error', ...gate] },
     },
     wall(
-      ['src/node.ts'],
+      ['src/shared.ts'],
       [String.raw`\./(?:core|stores)/[^/]+`, String.raw`\./http/(?!router\.js)[^/]+`],
-      'The entry for apps without Express must not load it.',
+      'What all entries share must not load Express.',
     ),
     wall(
+      ['src/node.ts'],
+      [String.raw`\./shared\.js`, String.raw`\./http/listener\.js`],
+      'The listener, without Express.',
+    ),
+    wall(['src/web.ts'], [String.raw`\./shared\.js`, String.raw`\./http/handler\.js`], 'The handler, without Express.'),
+    wall(
       ['src/index.ts'],
-      [String.raw`\./node\.js`, String.raw`\./http/router\.js`],
-      'The root entry is `node` and the router.',
+      [String.raw`\./(?:node|web)\.js`, String.raw`\./http/router\.js`],
+      'The root entry is `node`, `web` and the router.',
     ),
     {
       files: ['examples/**', 'scripts/**', 'test/**', '*.config.ts'],

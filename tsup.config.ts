@@ -5,6 +5,7 @@ import { defineConfig } from 'tsup';
 const libraries = {
   index: 'src/index.ts',
   node: 'src/node.ts',
+  web: 'src/web.ts',
   client: 'src/client/index.ts',
   metrics: 'src/metrics/index.ts',
   sandbox: 'src/sandbox/index.ts',
@@ -18,6 +19,8 @@ export default defineConfig(({ outDir = 'dist' }) => ({
   // The command line is run, not imported: it needs no types.
   dts: { entry: libraries },
   clean: true,
+  // Without the prefix, only Node knows its modules by their bare names for sure.
+  removeNodeProtocol: false,
   // One copy of every module, whatever subpath it was reached through.
   splitting: true,
   // Gives the CommonJS build `import.meta.url`, by which the sandbox finds the files of its console.

@@ -5,7 +5,7 @@ const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url
 
 export const ownEntries = [
   { find: /^transfer-callbacks$/, replacement: at('src/index.ts') },
-  { find: /^transfer-callbacks\/node$/, replacement: at('src/node.ts') },
+  { find: /^transfer-callbacks\/(node|web)$/, replacement: `${at('src')}/$1.ts` },
   { find: /^transfer-callbacks\/(client|metrics|sandbox|testing)$/, replacement: `${at('src')}/$1/index.ts` },
 ];
 

@@ -1,13 +1,11 @@
-import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { invalidArgument } from '../core/checks.js';
 import { TransferCallbackError } from '../core/errors.js';
-import type { Verifier } from './verifier.js';
+import type { SenderRequest, SenderVerifier } from './request.js';
 
-/** The properties that Express adds to a request. */
-interface ExpressRequest extends IncomingMessage {
-  ip?: string;
-  app?: { get(setting: string): unknown };
+/** Express adds the app to a request. */
+interface AppRequest extends SenderRequest {
+  readonly app?: { get(setting: string): unknown };
 }
 
 /**
@@ -16,25 +14,31 @@ interface ExpressRequest extends IncomingMessage {
  * senders while `trust proxy` trusts every address, because a sender could then claim any address.
  * Called before the body is read. Throws INVALID_ARGUMENT.
  */
-export function ipAllowList(addresses: readonly string[]): Verifier<unknown> {
+export function ipAllowList(addresses: readonly string[]): SenderVerifier {
   if (!Array.isArray(addresses) || addresses.length === 0) {
     throw invalidArgument('addresses', 'a list of at least one address or range', addresses);
   }
   const list = new BlockList();
   for (const [index, entry] of addresses.entries()) allow(list, `addresses[${index}]`, entry);
 
-  function verifyIpAddress(request: ExpressRequest): boolean {
+  function verifyIpAddress(request: AppRequest): boolean {
     if (trustsEverybody(request.app?.get('trust proxy fn'))) {
       throw new TransferCallbackError(
         'INVALID_ARGUMENT',
         'ipAllowList needs `trust proxy` to name your proxies: with the present setting a sender can claim any address.',
       );
     }
-    const address = String(request.ip ?? request.socket.remoteAddress);
+    if (request.ip === undefined && request.socket === undefined) {
+      throw new TransferCallbackError(
+        'INVALID_ARGUMENT',
+        'ipAllowList needs the address of the sender: a web request has none until your app sets `request.ip`.',
+      );
+    }
+    const address = request.ip ?? request.socket?.remoteAddress ?? '';
     // `BlockList` applies IPv4 rules to `::ffff:203.0.113.7` (dual-stack sockets) only if told it is IPv6.
     return isIP(address) !== 0 && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
   }
-  return Object.assign(verifyIpAddress, { readsCallback: false });
+  return Object.assign(verifyIpAddress, { readsCallback: false as const });
 }
 
 function allow(list: BlockList, option: string, entry: unknown): void {

@@ -6,12 +6,12 @@ import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core
 import type { Verifier } from './verifier.js';
 
 /** Options of the router and the listener beside those of the receiver. */
-export interface HttpOptions<C = TransferCallback, Request = IncomingMessage> {
+export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage> {
   /**
    * Decides whether the sender is trusted: `urlToken`, `transferToken`, `headerToken`, `basicAuth`, `ipAllowList` or
    * your own function. In a list, all must accept. Callbacks carry no documented signature (service §6.7).
    */
-  verify?: NoInfer<Verifier<C, Request> | readonly Verifier<C, Request>[]> | undefined;
+  verify?: NoInfer<Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[]> | undefined;
   /** The longest body that is read, in bytes. Default 102 400. A body that a parser has read before is not limited. */
   bodyLimitBytes?: number | undefined;
 }
@@ -20,28 +20,28 @@ export interface HttpOptions<C = TransferCallback, Request = IncomingMessage> {
 export type TransferCallbackOptions<
   C extends CallbackShape = TransferCallback,
   Tx = undefined,
-  Request = IncomingMessage,
-> = HttpOptions<C, Request> &
+  HostRequest = IncomingMessage,
+> = HttpOptions<C, HostRequest> &
   ((ReceiverOptions<C, Tx> & { receiver?: never }) | { receiver: TransferCallbackReceiver<C, Tx> });
 
 /** The validated options with defaults applied. */
-export interface ResolvedHttpOptions<C extends CallbackShape, Tx, Request> {
+export interface ResolvedHttpOptions<C extends CallbackShape, Tx, HostRequest> {
   readonly receiver: TransferCallbackReceiver<C, Tx>;
-  readonly verifiers: readonly Verifier<C, Request>[];
+  readonly verifiers: readonly Verifier<C, HostRequest>[];
   readonly bodyLimitBytes: number;
 }
 
 export const defaultBodyLimitBytes = 102_400;
 
 /** Checks the options and makes the receiver. Throws INVALID_ARGUMENT. */
-export function resolveHttpOptions<C extends CallbackShape, Tx, Request>(
-  options: TransferCallbackOptions<C, Tx, Request>,
-): ResolvedHttpOptions<C, Tx, Request> {
+export function resolveHttpOptions<C extends CallbackShape, Tx, HostRequest>(
+  options: TransferCallbackOptions<C, Tx, HostRequest>,
+): ResolvedHttpOptions<C, Tx, HostRequest> {
   const madeBefore = (options as { receiver?: unknown } | null | undefined)?.receiver !== undefined;
   onlyKnownOptions(options, ['verify', 'bodyLimitBytes', ...(madeBefore ? ['receiver'] : receiverOptionNames)]);
   const { verify, bodyLimitBytes = defaultBodyLimitBytes, ...rest } = options;
 
-  const given: Verifier<C, Request> | readonly Verifier<C, Request>[] = verify ?? [];
+  const given: Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[] = verify ?? [];
   const verifiers = [given].flat();
   if (verify !== undefined && (verifiers.length === 0 || verifiers.some((each) => typeof each !== 'function'))) {
     throw invalidSecret('verify', 'a function or a list of at least one', verify);

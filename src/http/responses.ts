@@ -36,7 +36,7 @@ export interface Fault {
 /** A response without the headers that concern only the connection. */
 export interface CallbackResponse {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string | number>>;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
@@ -49,9 +49,9 @@ export function toResponse(outcome: TransferCallbackOutcome, fault?: Fault): Cal
   if (outcome.outcome === 'duplicate') return duplicate;
   const row = responses[outcome.outcome];
   const { status, message } = outcome.outcome === 'invalid' ? toInvalidRow(outcome, fault) : row;
-  const headers: Record<string, string | number> = {};
-  if (row.retryAfter !== undefined) headers['Retry-After'] = row.retryAfter;
-  if (outcome.outcome === 'retry_later') headers['Retry-After'] = Math.ceil(outcome.retryAfterMs / 1_000);
+  const headers: Record<string, string> = {};
+  if (row.retryAfter !== undefined) headers['Retry-After'] = String(row.retryAfter);
+  if (outcome.outcome === 'retry_later') headers['Retry-After'] = String(Math.ceil(outcome.retryAfterMs / 1_000));
   if (status === 405) headers.Allow = 'POST';
   return toJsonResponse(status, { error: true, statusCode: status, message, data: null }, headers);
 }
@@ -62,7 +62,7 @@ function toSuccess(outcome: 'processed' | 'duplicate'): CallbackResponse {
 
 function toJsonResponse(status: number, content: object, headers: CallbackResponse['headers'] = {}): CallbackResponse {
   const body = JSON.stringify(content);
-  const length = Buffer.byteLength(body);
+  const length = String(Buffer.byteLength(body));
   return {
     status,
     headers: { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': length, ...headers },

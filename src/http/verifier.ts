@@ -7,8 +7,8 @@ import { TransferCallbackError } from '../core/errors.js';
  * callbacks, with `undefined`. Set the properties of your own function with `Object.assign(verify, { … })`. A function
  * that wraps a verifier needs the properties of that verifier.
  */
-export interface Verifier<C = TransferCallback, Request = IncomingMessage> {
-  (request: Request, callback: C | undefined): boolean | Promise<boolean>;
+export interface Verifier<C = TransferCallback, HostRequest = IncomingMessage> {
+  (request: HostRequest, callback: C | undefined): boolean | Promise<boolean>;
   /**
    * `true` if it reads the last segment of the URL's path. The router then also handles POST one segment below its
    * mount path; otherwise it leaves such requests to the app. Default `false`.
@@ -22,9 +22,9 @@ export interface Verifier<C = TransferCallback, Request = IncomingMessage> {
 }
 
 /** Calls the verifiers in order, and resolves with whether all of them accept. */
-export async function acceptsAll<C, Request>(
-  verifiers: readonly Verifier<C, Request>[],
-  request: Request,
+export async function acceptsAll<C, HostRequest>(
+  verifiers: readonly Verifier<C, HostRequest>[],
+  request: HostRequest,
   callback: C | undefined,
 ): Promise<boolean> {
   for (const verify of verifiers) {
@@ -39,9 +39,9 @@ export async function acceptsAll<C, Request>(
  * Calls the verifiers that need no callback. Returns `undefined` if all of them accept, and otherwise the `verify` with
  * which the receiver reports the refusal.
  */
-export function findRefusal<C, Request>(
-  verifiers: readonly Verifier<C, Request>[],
-  request: Request,
+export function findRefusal<C, HostRequest>(
+  verifiers: readonly Verifier<C, HostRequest>[],
+  request: HostRequest,
 ): (() => boolean) | undefined {
   for (const verify of verifiers) {
     try {

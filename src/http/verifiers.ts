@@ -1,31 +1,30 @@
 import { createHmac } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import type { CallbackShape } from '../core/callback.js';
 import { invalidArgument, invalidSecret, onlyKnownOptions } from '../core/checks.js';
+import { readHeader, readLastSegment, type SenderRequest, type SenderVerifier } from './request.js';
 import { matcherOf, toSecretList, type Secret } from './secrets.js';
-import type { Verifier } from './verifier.js';
 
 /**
  * Accepts requests whose last path segment is one of the secrets. Give the service
  * `https://…/callbacks/transfers/<secret>` as `callbackUrl`. A slash at the end of the path is ignored. Cannot be
  * combined with `transferToken`, which uses the same segment. Called before the body is read. Throws INVALID_ARGUMENT.
  */
-export function urlToken(secret: Secret): Verifier<unknown> {
+export function urlToken(secret: Secret): SenderVerifier {
   const secrets = toSecretList('secret', secret);
   for (const each of secrets) {
     // Other characters would be percent-encoded in the URL and no longer match.
     if (!/^[\w.~-]+$/.test(each)) throw invalidSecret('secret', 'made of letters, digits, `-`, `.`, `_` and `~`', each);
   }
   const matches = matcherOf(secrets);
-  function verifyUrlToken(request: IncomingMessage): boolean {
-    return matches(lastPathSegment(request));
+  function verifyUrlToken(request: SenderRequest): boolean {
+    return matches(readLastSegment(request));
   }
-  return Object.assign(verifyUrlToken, { readsPath: true, readsCallback: false });
+  return Object.assign(verifyUrlToken, { readsPath: true, readsCallback: false as const });
 }
 
 /** A verifier, with a method that makes the URLs it accepts. */
 export interface TransferTokenVerifier {
-  (request: IncomingMessage, callback: Pick<CallbackShape, 'data'> | undefined): boolean;
+  (request: SenderRequest, callback: Pick<CallbackShape, 'data'> | undefined): boolean;
   readonly readsPath: boolean;
   /** Returns the `callbackUrl` of one transfer: `base`, with the token of `externalId` as its last path segment. */
   urlFor(base: string, externalId: string): string;
@@ -42,9 +41,9 @@ export function transferToken(secret: Secret): TransferTokenVerifier {
   const tokenOf = (key: string, externalId: string): string =>
     createHmac('sha256', key).update(externalId).digest('base64url');
 
-  function verifyTransferToken(request: IncomingMessage, callback: Pick<CallbackShape, 'data'> | undefined): boolean {
+  function verifyTransferToken(request: SenderRequest, callback: Pick<CallbackShape, 'data'> | undefined): boolean {
     if (callback === undefined) return false;
-    return matcherOf(secrets.map((key) => tokenOf(key, callback.data.externalId)))(lastPathSegment(request));
+    return matcherOf(secrets.map((key) => tokenOf(key, callback.data.externalId)))(readLastSegment(request));
   }
   function urlFor(base: string, externalId: string): string {
     if (typeof externalId !== 'string' || externalId === '') {
@@ -61,14 +60,18 @@ export function transferToken(secret: Secret): TransferTokenVerifier {
   return Object.assign(verifyTransferToken, { readsPath: true, urlFor });
 }
 
+/** Headers of one connection, which a proxy drops, and those that Node and hosts of web requests join differently. */
+const changedByHosts = /^(?:connection|cookie|host|keep-alive|set-cookie|te|trailer|transfer-encoding|upgrade)$/i;
+
 /**
  * Accepts requests whose header `name` is one of the secrets, in visible ASCII characters. Called before the body is read.
  * Throws INVALID_ARGUMENT.
  */
-export function headerToken(name: string, secret: Secret): Verifier<unknown> {
+export function headerToken(name: string, secret: Secret): SenderVerifier {
   if (typeof name !== 'string' || !/^[\w!#$%&'*+.^`|~-]+$/.test(name)) {
     throw invalidSecret('name', 'a header name', name);
   }
+  if (changedByHosts.test(name)) throw invalidSecret('name', 'a header that every host passes on unchanged', name);
   const secrets = toSecretList('secret', secret);
   for (const each of secrets) {
     // Node decodes every header as Latin-1 and strips the spaces around it, so other secrets would never match.
@@ -78,11 +81,11 @@ export function headerToken(name: string, secret: Secret): Verifier<unknown> {
   }
   const header = name.toLowerCase();
   const matches = matcherOf(secrets);
-  function verifyHeaderToken(request: IncomingMessage): boolean {
-    const value = request.headers[header];
-    return typeof value === 'string' && matches(value);
+  function verifyHeaderToken(request: SenderRequest): boolean {
+    const value = readHeader(request, header);
+    return value !== undefined && matches(value);
   }
-  return Object.assign(verifyHeaderToken, { readsCallback: false });
+  return Object.assign(verifyHeaderToken, { readsCallback: false as const });
 }
 
 /** The types include `undefined` so that `process.env.PASSWORD` compiles. It is refused when the verifier is made. */
@@ -96,15 +99,15 @@ export interface Credentials {
  * credentials as a header, but does not document it. Takes several pairs during a rotation. Called before the body is
  * read. Throws INVALID_ARGUMENT.
  */
-export function basicAuth(credentials: Credentials | readonly [Credentials, ...Credentials[]]): Verifier<unknown> {
+export function basicAuth(credentials: Credentials | readonly [Credentials, ...Credentials[]]): SenderVerifier {
   const list = (Array.isArray(credentials) ? credentials : [credentials]) as readonly Credentials[];
   if (list.length === 0) throw invalidArgument('credentials', 'at least one pair', credentials);
   const matches = matcherOf(list.map(toBasicToken));
-  function verifyBasicAuth(request: IncomingMessage): boolean {
-    const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(String(request.headers.authorization))?.[1];
+  function verifyBasicAuth(request: SenderRequest): boolean {
+    const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(readHeader(request, 'authorization') ?? '')?.[1];
     return encoded !== undefined && matches(Buffer.from(encoded, 'base64').toString());
   }
-  return Object.assign(verifyBasicAuth, { readsCallback: false });
+  return Object.assign(verifyBasicAuth, { readsCallback: false as const });
 }
 
 function toBasicToken(pair: Credentials | null): string {
@@ -120,10 +123,4 @@ function toBasicToken(pair: Credentials | null): string {
     throw invalidSecret('password', 'a string of at least one character', password);
   }
   return `${username}:${password}`;
-}
-
-/** Returns the last segment of the URL's path. One slash at the end of the path is ignored. */
-function lastPathSegment(request: IncomingMessage & { originalUrl?: string }): string {
-  const segments = String(request.originalUrl ?? request.url).replace(/\/?(\?.*)?$/s, '');
-  return segments.slice(segments.lastIndexOf('/') + 1);
 }

@@ -139,16 +139,28 @@ describe.each([
     ],
   ],
   [
-    'the entry for apps without Express loads no router',
-    'src/node.ts',
+    'what all entries share loads no router',
+    'src/shared.ts',
     ['express', 'ioredis', './http/router.js', './testing/index.js', './sandbox/index.js', './client/index.js'],
-    ['./core/errors.js', './http/listener.js', './stores/memory.js'],
+    ['./core/errors.js', './http/options.js', './stores/memory.js'],
   ],
   [
-    'the root entry is the one without Express, and the router',
+    'the entry for Node loads no router and no handler',
+    'src/node.ts',
+    ['express', './http/router.js', './http/handler.js', './web.js', './index.js'],
+    ['./shared.js', './http/listener.js'],
+  ],
+  [
+    'the entry for web requests loads no router and no listener',
+    'src/web.ts',
+    ['express', './http/router.js', './http/listener.js', './node.js', './index.js'],
+    ['./shared.js', './http/handler.js'],
+  ],
+  [
+    'the root entry is those without Express, and the router',
     'src/index.ts',
     ['express', 'ioredis', './core/errors.js', './http/listener.js', './testing/index.js', './client/index.js'],
-    ['./node.js', './http/router.js'],
+    ['./node.js', './web.js', './http/router.js'],
   ],
   [
     'a new room has no door until its wall has one',

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers, type HttpServer } from '../support/http-servers.js';
+import { nodeServers, type NodeServer } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
 import { chunk, head, overSocket, parseStatus } from '../support/sockets.js';
 import { witness } from '../support/witness.js';
@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { urlToken, type TransferCallbackOptions } from 'transfer-callbacks';
 
-describe.each(httpServers)('on $name', (server) => {
+describe.each(nodeServers)('on $name', (server) => {
   describe('the limit', () => {
     /** A valid callback of exactly this many bytes, most of them in characters of four. */
     function callbackOf(length: number): string {
@@ -84,7 +84,7 @@ const filling = chunk(Buffer.alloc(5_000, '['));
  * bytes the server has read.
  */
 async function sendWithoutEnd(
-  server: HttpServer,
+  server: NodeServer,
   given: Partial<TransferCallbackOptions>,
   method = 'POST',
   type = 'application/json',
@@ -124,7 +124,7 @@ async function sendWithoutEnd(
   return { text: Buffer.concat(received).toString(), bytesRead: accepted?.bytesRead ?? 0 };
 }
 
-describe.each(httpServers)('on $name', (server) => {
+describe.each(nodeServers)('on $name', (server) => {
   const verify = urlToken('a-secret-long-enough');
   test.each([
     ['longer than the limit', 413, {}, 'POST', 'application/json'],

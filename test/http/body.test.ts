@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test, vi } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers, type HttpServer, type Middleware } from '../support/http-servers.js';
+import { nodeServers, type NodeServer, type Middleware } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
 import { chunk, head, overSocket, parseStatus } from '../support/sockets.js';
 import { witness } from '../support/witness.js';
@@ -22,7 +22,7 @@ function ownParser(parse: (bytes: Buffer) => unknown): Middleware {
 }
 
 /** How an app may have treated the request before the package sees it. */
-const treatments: [string, (parsers: HttpServer['parsers']) => Middleware[]][] = [
+const treatments: [string, (parsers: NodeServer['parsers']) => Middleware[]][] = [
   ['left alone', () => []],
   ['after express.json()', (express) => [express.json()]],
   ['after express.json() for every type', (express) => [express.json({ type: '*/*' })]],
@@ -134,7 +134,7 @@ const treatments: [string, (parsers: HttpServer['parsers']) => Middleware[]][] =
   ],
 ];
 
-describe.each(httpServers)('on $name', (server) => {
+describe.each(nodeServers)('on $name', (server) => {
   describe.each(treatments)('a body %s', (_how, treat) => {
     const before = treat(server.parsers);
 
@@ -199,7 +199,7 @@ describe.each(httpServers)('on $name', (server) => {
   );
 });
 
-describe.each(httpServers)('on $name', (server) => {
+describe.each(nodeServers)('on $name', (server) => {
   describe('an empty body', () => {
     const empty = errorBody(400, 'The body is not JSON.');
     test.each([

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers, type Middleware } from '../support/http-servers.js';
+import { nodeServers, type Middleware } from '../support/http-servers.js';
 import { post } from '../support/post.js';
 import { head, overSocket } from '../support/sockets.js';
 import { witness } from '../support/witness.js';
@@ -8,7 +8,7 @@ import { gate, start } from './support.js';
 
 const cannotRespond = { level: 'error', message: 'A transfer callback could not be responded to.' };
 
-describe.each(httpServers)('on $name', (server) => {
+describe.each(nodeServers)('on $name', (server) => {
   describe('when another middleware has already responded', () => {
     const early: [string, (response: Parameters<Middleware>[1]) => void][] = [
       ['with 503', (response) => response.writeHead(503).end('too slow')],

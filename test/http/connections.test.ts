@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers } from '../support/http-servers.js';
+import { nodeServers } from '../support/http-servers.js';
 import { post } from '../support/post.js';
 import { head, overSocket, parseStatus } from '../support/sockets.js';
 import { witness } from '../support/witness.js';
 import { start } from './support.js';
 
-describe.each(httpServers)('on $name', (server) => {
+describe.each(nodeServers)('on $name', (server) => {
   test('a kept connection serves one delivery after another, also after refused ones', async () => {
     const { options, handled } = witness();
     const { url } = await start(server, { ...options, bodyLimitBytes: 2_000 });

@@ -1,13 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers, plainServer, type HttpServer, type Middleware } from '../support/http-servers.js';
+import { nodeServers, plainServer, type NodeServer, type Middleware } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
 import { head, overSocket } from '../support/sockets.js';
 import { witness } from '../support/witness.js';
 import { gate, start } from './support.js';
 
-describe.each(httpServers)('on $name', (server) => {
+describe.each(nodeServers)('on $name', (server) => {
   test('a client that hangs up changes nothing: the handler ends, and the next attempt is a duplicate', async () => {
     const { options, handled, logged } = witness();
     const running = gate();
@@ -35,7 +35,7 @@ describe.each(httpServers)('on $name', (server) => {
     expect(logged).toEqual([]);
   });
 
-  const wrappers: [string, (parsers: HttpServer['parsers']) => Middleware[]][] = [
+  const wrappers: [string, (parsers: NodeServer['parsers']) => Middleware[]][] = [
     ['alone', () => []],
     ['before express.json()', (express) => [express.json()]],
     ['before express.raw()', (express) => [express.raw({ type: '*/*' })]],

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers, type Started } from '../support/http-servers.js';
+import { nodeServers, type Started } from '../support/http-servers.js';
 import { bytesOf, malformedJson, type Malformed } from '../support/malformed-json.js';
 import { errorBody, post } from '../support/post.js';
 import { witness } from '../support/witness.js';
@@ -39,7 +39,7 @@ test('the corpus has over 400 different entries, and none is JSON, alone or embe
   expect(valid.map(({ what }) => what)).toEqual([]);
 });
 
-describe.each(httpServers)('malformed JSON on $name', (server) => {
+describe.each(nodeServers)('malformed JSON on $name', (server) => {
   const { options, handled } = witness();
   let unread: Started;
   let bytes: Started;

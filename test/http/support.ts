@@ -1,12 +1,21 @@
 import { expect, onTestFinished } from 'vitest';
-import { memoryStore, type CallbackStore, type TransferCallback, type Verifier } from 'transfer-callbacks';
+import {
+  memoryStore,
+  type CallbackStore,
+  type TransferCallback,
+  type TransferCallbackOptions,
+  type Verifier,
+} from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import type { HttpServer, Started, Surroundings } from '../support/http-servers.js';
+import type { Started } from '../support/http-servers.js';
 import { errorBody, post, type PostResponse, type Sent } from '../support/post.js';
 import { witness } from '../support/witness.js';
 
 /** Starts `server` for the running test. */
-export async function start(server: HttpServer, ...args: Parameters<HttpServer['start']>): Promise<Started> {
+export async function start<Args extends unknown[]>(
+  server: { readonly start: (...args: Args) => Promise<Started> },
+  ...args: Args
+): Promise<Started> {
   const started = await server.start(...args);
   onTestFinished(started.close);
   return started;
@@ -49,7 +58,11 @@ export function gate() {
 }
 
 /** Starts `server` with this verifier, and counts what reaches the store and the handlers. */
-export async function startGuarded(server: HttpServer, verify: unknown, surroundings?: Surroundings) {
+export async function startGuarded<Args extends unknown[]>(
+  server: { readonly start: (options: TransferCallbackOptions, ...args: Args) => Promise<Started> },
+  verify: unknown,
+  ...args: Args
+) {
   const { options, handled, logged } = witness();
   const memory = memoryStore();
   const claims: string[] = [];
@@ -59,7 +72,7 @@ export async function startGuarded(server: HttpServer, verify: unknown, surround
       return memory.claim(key, request);
     },
   };
-  const { url } = await start(server, { ...options, store, verify: verify as Verifier }, surroundings);
+  const { url } = await start(server, { ...options, store, verify: verify as Verifier }, ...args);
 
   return {
     url,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers, type Middleware } from '../support/http-servers.js';
+import { nodeServers, type Middleware } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
 import { witness } from '../support/witness.js';
 import { gate, json, manyScripts, start } from './support.js';
@@ -15,7 +15,7 @@ interface Body {
   body?: unknown;
 }
 
-describe.each(httpServers)('on $name', (server) => {
+describe.each(nodeServers)('on $name', (server) => {
   describe('a stream that was read before and not left in request.body', () => {
     const cause =
       'Another middleware has read the body and left it neither in request.body nor in request.rawBody: ' +
@@ -135,7 +135,7 @@ describe('readBody', () => {
   });
 });
 
-describe.each(httpServers)('on $name', (server) => {
+describe.each(nodeServers)('on $name', (server) => {
   describe('a body that ends before its end', () => {
     const whole = JSON.stringify(transferFailed());
     const framings: [string, (url: string) => Buffer][] = [

@@ -96,6 +96,16 @@ describe('a verifier that cannot be made', () => {
       'Expected `name` to be a header name, got a string of 7 characters.',
     ],
     [
+      'headerToken of a header that Node parses into a list',
+      () => headerToken('Set-Cookie', secret),
+      'Expected `name` to be a header that every host passes on unchanged, got a string of 10 characters.',
+    ],
+    [
+      'headerToken of a header that ends at a proxy',
+      () => headerToken('TE', secret),
+      'Expected `name` to be a header that every host passes on unchanged, got a string of 2 characters.',
+    ],
+    [
       'headerToken of no name',
       () => headerToken(undefined as never, secret),
       'Expected `name` to be a header name, got undefined.',

@@ -2,8 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
 import untyped4 from 'express4';
 import { vi } from 'vitest';
-import { transferCallbackListener, transferCallbackRouter, type TransferCallbackOptions } from 'transfer-callbacks';
+import {
+  transferCallbackHandler,
+  transferCallbackListener,
+  transferCallbackRouter,
+  type TransferCallbackOptions,
+} from 'transfer-callbacks';
 import { serve, type Served } from './serve.js';
+import { serveWeb } from './serve-web.js';
 
 /** A middleware as Express 4, Express 5 and Connect take it. */
 export type Middleware = (
@@ -27,7 +33,12 @@ export interface Started extends Served {
 /** A kind of server that an app may use. `start` serves the package on it at `mountPath`. */
 export interface HttpServer {
   readonly name: string;
-  start(options: TransferCallbackOptions, surroundings?: Surroundings): Promise<Started>;
+  readonly start: (options: TransferCallbackOptions) => Promise<Started>;
+}
+
+/** A server whose requests are those of `node:http`, which other middleware may have treated before. */
+export interface NodeServer extends HttpServer {
+  readonly start: (options: TransferCallbackOptions, surroundings?: Surroundings) => Promise<Started>;
   /** The parsers that come with this version of Express; a plain server borrows those of Express 5. */
   readonly parsers: Pick<typeof express, 'json' | 'raw' | 'text' | 'urlencoded'>;
 }
@@ -50,7 +61,7 @@ async function routerOfExpress4(): Promise<typeof transferCallbackRouter> {
 }
 
 /** A version of Express, with the router as that version loads it. */
-export interface ExpressServer extends HttpServer {
+export interface ExpressServer extends NodeServer {
   readonly framework: typeof express;
   readonly router: typeof transferCallbackRouter;
 }
@@ -81,7 +92,7 @@ function expressServer(name: string, framework: typeof express, router: typeof t
   };
 }
 
-export const plainServer: HttpServer = {
+export const plainServer: NodeServer = {
   name: 'a plain server',
   parsers: express,
   async start(options, { before = [] } = {}) {
@@ -110,5 +121,25 @@ export const expressServers: readonly ExpressServer[] = [
   expressServer('Express 4', express4, await routerOfExpress4()),
 ];
 
-/** All of them, for `describe.each`. */
-export const httpServers: readonly HttpServer[] = [...expressServers, plainServer];
+/** A host that gives web requests. Its app acknowledges whatever the handler throws, like that of Express. */
+export const webServer: HttpServer = {
+  name: 'a host of web requests',
+  async start(options) {
+    const passedOn: unknown[] = [];
+    // The tests' own verifiers read what is the same in every request.
+    const handle = transferCallbackHandler(options as Parameters<typeof transferCallbackHandler>[0]);
+    const { url, close } = await serveWeb((request) =>
+      handle(request).catch((error: unknown) => {
+        passedOn.push(error);
+        return new Response('all is well');
+      }),
+    );
+    return { url: url + mountPath, close, passedOn };
+  },
+};
+
+/** All that are built on `node:http`, for `describe.each`. */
+export const nodeServers: readonly NodeServer[] = [...expressServers, plainServer];
+
+/** All, for `describe.each`. */
+export const httpServers: readonly HttpServer[] = [...nodeServers, webServer];

@@ -8,6 +8,7 @@ import {
   headerToken,
   ipAllowList,
   memoryStore,
+  transferCallbackHandler,
   transferCallbackListener,
   transferCallbackRouter,
   transferToken,
@@ -15,6 +16,7 @@ import {
   type TransferCallback,
   type TransferFailed,
   type Verifier,
+  type WebRequest,
 } from 'transfer-callbacks';
 
 const options = { store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined };
@@ -35,18 +37,27 @@ createServer(listener);
 createSecureServer({ allowHTTP1: true }, listener);
 app.post('/callbacks', listener);
 
-// The ready-made ones fit both, alone and in a list, beside one of one's own.
+// The handler fits hosts of the Fetch API, those that pass a second argument too.
+const handler = transferCallbackHandler(options);
+expectTypeOf(handler).toExtend<
+  (request: globalThis.Request, context: { params: Promise<object> }) => Promise<Response>
+>();
+void handler(Object.assign(new globalThis.Request('https://merchant.example/'), { ip: '203.0.113.7' }));
+
+// The ready-made ones fit all three, alone and in a list, beside one of one's own.
 const perTransfer = transferToken([secret, secret]);
 expectTypeOf(perTransfer.urlFor('https://merchant.example/', 'payout-1')).toEqualTypeOf<string>();
 const own: Verifier = (request) => request.headers['x-gateway'] === 'payouts';
-const all = [
+const ready = [
   perTransfer,
   urlToken(secret),
   headerToken('x-token', secret),
   basicAuth({ username: 'service', password: secret }),
   ipAllowList(['203.0.113.0/24']),
-  own,
 ];
+transferCallbackHandler({ ...options, verify: ready });
+for (const verify of ready) transferCallbackHandler({ ...options, verify });
+const all = [...ready, own];
 transferCallbackRouter({ ...options, verify: all });
 transferCallbackListener({ ...options, verify: all });
 for (const verify of all) {
@@ -72,6 +83,16 @@ transferCallbackListener({
     return true;
   },
 });
+transferCallbackHandler({
+  ...options,
+  verify(request, callback) {
+    expectTypeOf(request).toEqualTypeOf<WebRequest>();
+    expectTypeOf(callback).toEqualTypeOf<TransferCallback | undefined>();
+    return request.headers.get('x-gateway') === 'payouts';
+  },
+});
+const ofTheWeb: Verifier<unknown, globalThis.Request> = (request) => request.headers.has('x-gateway');
+transferCallbackHandler({ ...options, verify: [ofTheWeb, urlToken(secret)] });
 
 // The handlers keep their types beside a verifier that does not care about the callback.
 const fromProxy: Verifier<unknown, Request> = (request) => request.hostname === 'merchant.example';
@@ -113,6 +134,10 @@ transferCallbackListener({ ...options, verify: fromProxy });
 transferCallbackListener({ ...options, verify: [own, fromProxy] });
 // @ts-expect-error -- `get` is Express's.
 transferCallbackListener({ ...options, verify: (request: Request) => request.get('x-gateway') === 'payouts' });
+
+// A web request has no headers of Node.
+// @ts-expect-error -- `Headers` are read with `get`.
+transferCallbackHandler({ ...options, verify: own });
 
 // A response is a boolean: a header that is merely there is none.
 // @ts-expect-error -- a string or a list, or undefined.

@@ -1,0 +1,39 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** What the ready-made verifiers read of a request. Those of `node:http`, of Express and of the web all have it. */
+export interface SenderRequest {
+  /** A path with its query, or an absolute URL. */
+  readonly url?: string | undefined;
+  /** By names in lower case, or with the `get` of the web's `Headers`. */
+  readonly headers: IncomingHttpHeaders | { get(name: string): string | null };
+  /** The sender's address. Express sets it. On a web request the app does. */
+  readonly ip?: string | undefined;
+  readonly socket?: { readonly remoteAddress?: string | undefined } | undefined;
+}
+
+/** A ready-made verifier. It fits the router, the listener and the handler. */
+export interface SenderVerifier {
+  (request: SenderRequest): boolean;
+  readonly readsPath?: boolean;
+  readonly readsCallback: false;
+}
+
+/** Returns the header of this name, which is in lower case. Returns `undefined` if there is none or Node has a list. */
+export function readHeader({ headers }: SenderRequest, name: string): string | undefined {
+  const value = isWebHeaders(headers) ? headers.get(name) : headers[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** No header can be mistaken for the method: those of Node are strings and lists. */
+function isWebHeaders(headers: SenderRequest['headers']): headers is { get(name: string): string | null } {
+  return typeof headers.get === 'function';
+}
+
+/** Returns the last segment of the URL's path. One slash at the end of the path is ignored. */
+export function readLastSegment(request: SenderRequest & { readonly originalUrl?: string }): string {
+  const url = String(request.originalUrl ?? request.url);
+  // A web request has an absolute URL. Its host is no segment.
+  const path = !url.startsWith('/') && URL.canParse(url) ? new URL(url).pathname : url;
+  const segments = path.replace(/\/?(\?.*)?$/s, '');
+  return segments.slice(segments.lastIndexOf('/') + 1);
+}

@@ -1,0 +1,47 @@
+import { isUint8Array } from 'node:util/types';
+import { consumed, findHeaderFault, parseBytes, tooLarge } from './content.js';
+
+const bodyIsGone =
+  'The body of the request has been read before, or is no stream of bytes: ' +
+  'give the handler the web request that your host made, before anything reads it.';
+
+/**
+ * Reads the body of a web request. Resolves with the receiver's input, or with `undefined` if the client has
+ * disconnected before the stream was read.
+ */
+export function readWebBody(request: Request, limitBytes: number): unknown {
+  const { body } = request;
+  if (request.bodyUsed || !isUnread(body)) return consumed(bodyIsGone);
+  const fault = findHeaderFault(request, limitBytes);
+  if (fault !== undefined) return fault;
+  return body === null ? parseBytes(Buffer.alloc(0)) : readChunks(body.getReader(), limitBytes);
+}
+
+/** An app in JavaScript can pass a request of another kind, whose body is no stream of the web. */
+function isUnread(body: Partial<ReadableStream> | null | undefined): boolean {
+  return body === null || (typeof body?.getReader === 'function' && body.locked === false);
+}
+
+async function readChunks(reader: ReadableStreamDefaultReader<unknown>, limitBytes: number): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+      // The length of text is not its number of bytes, and is none at all as `byteLength`.
+      if (!isUint8Array(chunk.value)) return stop(reader, consumed(bodyIsGone));
+      length += chunk.value.byteLength;
+      if (length > limitBytes) return stop(reader, tooLarge(limitBytes));
+      chunks.push(chunk.value);
+    }
+  } catch {
+    return undefined;
+  }
+  return parseBytes(Buffer.concat(chunks, length));
+}
+
+/** Tells the host that the rest is not wanted. */
+function stop(reader: ReadableStreamDefaultReader<unknown>, input: unknown): unknown {
+  // Not awaited: a source may never finish cancelling. An unhandled rejection would end the process.
+  reader.cancel().catch(() => undefined);
+  return input;
+}

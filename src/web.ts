@@ -1,0 +1,2 @@
+export * from './shared.js';
+export { transferCallbackHandler, type TransferCallbackHandler, type WebRequest } from './http/handler.js';

@@ -1,0 +1,243 @@
+import { runInNewContext } from 'node:vm';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { ipAllowList, transferCallbackHandler, urlToken, type WebRequest } from 'transfer-callbacks/web';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { serve } from '../support/serve.js';
+import { errorBody, post } from '../support/post.js';
+import { witness } from '../support/witness.js';
+import { json } from './support.js';
+
+const url = 'https://merchant.example/callbacks/transfers';
+
+/** A request with this body, which the handler must not have to send. */
+function toRequest(
+  body: NonNullable<RequestInit['body']> | null,
+  given: { url?: string; headers?: Record<string, string> } = {},
+): Request {
+  const init: RequestInit & { duplex: 'half' } = {
+    method: 'POST',
+    headers: { ...json, ...given.headers },
+    body,
+    duplex: 'half',
+  };
+  return new Request(given.url ?? url, init);
+}
+
+function toStream(source: ConstructorParameters<typeof ReadableStream>[0]): ReadableStream {
+  return new ReadableStream(source, { highWaterMark: 0 });
+}
+
+/** A stream of these chunks, whatever they are. */
+function streamOf(...chunks: unknown[]): ReadableStream {
+  return toStream({
+    pull(controller) {
+      if (chunks.length > 0) controller.enqueue(chunks.shift());
+      else controller.close();
+    },
+  });
+}
+
+async function readResponse(response: Response): Promise<[number, string]> {
+  return [response.status, await response.text()];
+}
+
+const callback = transferSucceeded({ reference: 'Élodie — 付款' });
+const text = JSON.stringify(callback);
+const bytes = new TextEncoder().encode(text);
+const unreadable = [500, errorBody(500, 'The callback could not be read.')];
+
+describe('the body of a web request', () => {
+  test.each([
+    ['text', text],
+    ['bytes', bytes],
+    ['a part of a longer buffer', new Uint8Array([0, ...bytes, 0]).subarray(1, -1)],
+    ['a Blob', new Blob([text])],
+    ['a stream of a byte at a time', streamOf(...Array.from(bytes, (byte) => Uint8Array.of(byte)))],
+    ['a stream with empty chunks', streamOf(new Uint8Array(), bytes, new Uint8Array())],
+    ['a stream with the bytes of another realm', streamOf(runInNewContext('Uint8Array.from(bytes)', { bytes }))],
+  ])('a request made of %s is read whole', async (_what, body) => {
+    const { options, handled } = witness();
+    const response = await transferCallbackHandler(options)(toRequest(body));
+    expect(await readResponse(response)).toEqual([200, '{"outcome":"processed"}']);
+    expect(handled).toEqual([callback]);
+  });
+
+  const read = toRequest(text);
+  const locked = toRequest(text);
+  const faults: [string, () => Promise<unknown>][] = [
+    ['was read before', async () => (await read.text(), read)],
+    ['is being read', () => (locked.body?.getReader(), Promise.resolve(locked))],
+    // Its length in characters is not its length in bytes.
+    ['is a stream of text', () => Promise.resolve(toRequest(streamOf(text)))],
+    ['is a stream of buffers', () => Promise.resolve(toRequest(streamOf(bytes.buffer)))],
+    ['is a stream of parsed values', () => Promise.resolve(toRequest(streamOf(callback)))],
+    [
+      'is no stream, because the request is an event',
+      () => Promise.resolve({ method: 'POST', headers: json, body: text }),
+    ],
+  ];
+  test.each(faults)('a body that %s is a fault of the app: 500, and the log names the cause', async (_how, make) => {
+    const { options, handled, logged } = witness();
+    const response = await transferCallbackHandler(options)((await make()) as Request);
+    expect(await readResponse(response)).toEqual(unreadable);
+    expect(handled).toEqual([]);
+    expect(logged).toMatchObject([
+      {
+        details: {
+          err: { code: 'BODY_CONSUMED', message: expect.stringContaining('before anything reads it') as string },
+        },
+      },
+    ]);
+  });
+
+  test('a request of node:http is a fault of the app, and its sender gets a 500', async () => {
+    const { options, handled, logged } = witness();
+    const handle = transferCallbackHandler(options);
+    const server = await serve((request, response) => {
+      void handle(request as unknown as Request).then(({ status }) => response.writeHead(status).end());
+    });
+    onTestFinished(server.close);
+    expect((await post(server.url, callback)).status).toBe(500);
+    expect(handled).toEqual([]);
+    expect(logged).toMatchObject([{ details: { err: { code: 'BODY_CONSUMED' } } }]);
+  });
+
+  test('a request without a body is not JSON', async () => {
+    const response = await transferCallbackHandler(witness().options)(toRequest(null));
+    expect(await readResponse(response)).toEqual([400, errorBody(400, 'The body is not JSON.')]);
+  });
+
+  test('a body that breaks off runs nothing, and its response acknowledges nothing', async () => {
+    const { options, handled, logged } = witness();
+    let isBegun = false;
+    const body = toStream({
+      pull(controller) {
+        if (isBegun) controller.error(new Error('The client has disconnected.'));
+        else controller.enqueue(bytes.subarray(0, 9));
+        isBegun = true;
+      },
+    });
+    expect(await readResponse(await transferCallbackHandler(options)(toRequest(body)))).toEqual([400, '']);
+    expect(handled).toEqual([]);
+    expect(logged).toEqual([]);
+  });
+});
+
+describe('the limit of a web request', () => {
+  const tooLong = [413, errorBody(413, 'The body must not be longer than 1000 bytes.')];
+  const limited = () => transferCallbackHandler({ ...witness().options, bodyLimitBytes: 1_000 });
+
+  test('a body of a byte too many is refused, and its source is told to stop', async () => {
+    let sent = 0;
+    let isCancelled = false;
+    const body = toStream({
+      pull(controller) {
+        sent += 1;
+        controller.enqueue(Uint8Array.of(91));
+      },
+      cancel() {
+        isCancelled = true;
+      },
+    });
+    expect(await readResponse(await limited()(toRequest(body)))).toEqual(tooLong);
+    expect([sent, isCancelled]).toEqual([1_001, true]);
+  });
+
+  test.each([
+    ['never finishes', () => new Promise<never>(() => undefined)],
+    ['fails', () => Promise.reject(new Error('The source is gone.'))],
+  ])('the response does not wait for a source whose cancelling %s', async (_how, cancel) => {
+    const body = toStream({
+      pull(controller) {
+        controller.enqueue(new Uint8Array(1_001));
+      },
+      cancel,
+    });
+    expect(await readResponse(await limited()(toRequest(body)))).toEqual(tooLong);
+    // An unhandled rejection would fail the run.
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  test('a body that is too long by its Content-Length is not read', async () => {
+    const request = toRequest(streamOf(bytes), { headers: { 'Content-Length': '1001' } });
+    expect(await readResponse(await limited()(request))).toEqual(tooLong);
+    expect(request.bodyUsed).toBe(false);
+  });
+});
+
+describe('the sender of a web request', () => {
+  const secret = 'a-secret-long-enough';
+
+  test('the body of a refused sender is not read', async () => {
+    const request = toRequest(text);
+    const response = await transferCallbackHandler({ ...witness().options, verify: urlToken(secret) })(request);
+    expect(response.status).toBe(401);
+    expect(request.bodyUsed).toBe(false);
+  });
+
+  test.each([
+    [`${url}/${secret}`, 200],
+    [`${url}/${secret}/?attempt=1#top`, 200],
+    [`https://${secret}/`, 401],
+    [`https://${secret}`, 401],
+    [`${url}?token=/${secret}`, 401],
+    [`${url}#/${secret}`, 401],
+  ])('urlToken reads the path of %s: %i', async (at, status) => {
+    const handle = transferCallbackHandler({ ...witness().options, verify: urlToken(secret) });
+    expect((await handle(toRequest(text, { url: at }))).status).toBe(status);
+  });
+
+  test('ipAllowList names the cause in the log where the host gives no address', async () => {
+    const { options, logged } = witness();
+    const handle = transferCallbackHandler({ ...options, verify: ipAllowList(['203.0.113.0/24']) });
+    expect((await handle(toRequest(text, { headers: { 'X-Forwarded-For': '203.0.113.7' } }))).status).toBe(401);
+    const message =
+      'ipAllowList needs the address of the sender: a web request has none until your app sets `request.ip`.';
+    expect(logged).toMatchObject([{ details: { err: { code: 'INVALID_ARGUMENT', message } } }]);
+    for (const [ip, status] of [
+      ['203.0.113.7', 200],
+      ['198.51.100.7', 401],
+      ['no address', 401],
+    ] as const) {
+      expect((await handle(Object.assign(toRequest(text), { ip }))).status).toBe(status);
+    }
+    expect(logged.slice(1)).toMatchObject([
+      { details: { outcome: 'unauthorized' } },
+      { details: { outcome: 'unauthorized' } },
+    ]);
+    expect(logged.slice(1).filter(({ details }) => 'err' in details)).toEqual([]);
+  });
+
+  test('a verifier gets the request of the host itself', async () => {
+    const given: unknown[] = [];
+    const handle = transferCallbackHandler({
+      ...witness().options,
+      verify: (request) => given.push(request) > 0,
+    });
+    const request = toRequest(text);
+    await handle(request);
+    expect(given).toEqual([request]);
+    expect(given[0]).toBe(request);
+  });
+});
+
+test('the handler responds with 500 and logs the cause where it gets no request at all', async () => {
+  const { options, logged } = witness();
+  const response = await transferCallbackHandler(options)(undefined as unknown as WebRequest);
+  expect(await readResponse(response)).toEqual([500, '']);
+  expect(logged).toMatchObject([
+    {
+      level: 'error',
+      message: 'A transfer callback could not be responded to.',
+      details: { err: { name: 'TypeError' } },
+    },
+  ]);
+});
+
+test('the handler needs no `this`, and reads no second argument of the host', async () => {
+  const { options, handled } = witness();
+  const { handle } = { handle: transferCallbackHandler(options) };
+  const called = handle as (request: Request, context: unknown) => Promise<Response>;
+  expect((await called(toRequest(text), { params: Promise.resolve({}), address: '203.0.113.7' })).status).toBe(200);
+  expect(handled).toEqual([callback]);
+});
