@@ -1,6 +1,9 @@
 import { invalidSecret } from '../core/checks.js';
 
-/** What the store uses of an ioredis or iovalkey client: `Redis` and `Cluster` both have it. */
+/**
+ * What the store uses of an ioredis or iovalkey client: `Redis` and `Cluster` both have it. An adapter for another client
+ * needs no more.
+ */
 export interface IoredisClient {
   call(command: string, ...args: (string | number)[]): Promise<unknown>;
 }
@@ -30,7 +33,11 @@ export function toCommands(client: unknown): Commands {
     if ('call' in client) return ioredisCommands(client as IoredisClient);
   }
   // The value may be a URL with a password in it.
-  throw invalidSecret('client', 'an ioredis, iovalkey or node-redis client', client);
+  throw invalidSecret(
+    'client',
+    'an ioredis, iovalkey or node-redis client, or an object whose `call` sends a command (in tests use memoryStore())',
+    client,
+  );
 }
 
 /** Converts a reply: a client can be set to reply with Buffers for strings. */

@@ -109,8 +109,11 @@ async function claimOrRead(redis: Commands, key: string, claimed: string, leaseM
   );
 }
 
-/** How a server refuses every write and still reads: it is full, a replica, without replicas, or cannot persist. */
-const writesRefused = /^(?:OOM|READONLY|NOREPLICAS|MISCONF) /;
+/**
+ * How a server refuses every write and still reads: it is full, a replica, without replicas, or cannot persist. Valkey
+ * Glide adds a colon.
+ */
+const writesRefused = /^(?:OOM|READONLY|NOREPLICAS|MISCONF)\b/;
 
 /** Resolves with the record of a settled callback if the server refuses writes. Otherwise throws `error`. */
 async function readSettled(redis: Commands, key: string, error: unknown): Promise<string> {

@@ -14,7 +14,7 @@ describe('the examples', () => {
     const files = await readdir(join(root, 'examples'));
     const names = [
       ...['examples', 'redis-examples', 'demo-example', 'postgres-examples'],
-      ...['postgres-queue-example', 'custom-store', 'tracing-example'],
+      ...['postgres-queue-example', 'custom-store', 'tracing-example', 'redis-other-clients'],
     ];
     const tests = names.map((name) => `${name}.test.ts`);
     const text = (await Promise.all(tests.map((file) => readFile(join(root, 'test/docs', file), 'utf8')))).join('\n');

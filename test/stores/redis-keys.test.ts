@@ -106,21 +106,19 @@ describe('the Redis store', () => {
     expect(await seenUntil('DUPLICATE')).toEqual([expect.stringMatching(`^SET ${key} .* NX$`), `GET ${key}`]);
   });
 
+  const refused =
+    'Expected `client` to be an ioredis, iovalkey or node-redis client, ' +
+    'or an object whose `call` sends a command (in tests use memoryStore()), got ';
   test.each<[string, unknown, unknown, string]>([
-    ['no client', undefined, {}, 'Expected `client` to be an ioredis, iovalkey or node-redis client, got undefined.'],
-    ['null', null, {}, 'Expected `client` to be an ioredis, iovalkey or node-redis client, got null.'],
-    [
-      'a URL',
-      'redis://localhost',
-      {},
-      'Expected `client` to be an ioredis, iovalkey or node-redis client, got a string of 17 characters.',
-    ],
-    ['a Map', new Map(), {}, 'Expected `client` to be an ioredis, iovalkey or node-redis client, got an object.'],
+    ['no client', undefined, {}, `${refused}undefined.`],
+    ['null', null, {}, `${refused}null.`],
+    ['a URL', 'redis://localhost', {}, `${refused}a string of 17 characters.`],
+    ['a Map', new Map(), {}, `${refused}an object.`],
     [
       "a client whose methods differ, as Upstash's do",
       { get: quiet, set: quiet, eval: quiet, evalsha: quiet },
       {},
-      'Expected `client` to be an ioredis, iovalkey or node-redis client, got an object.',
+      `${refused}an object.`,
     ],
     ['a prefix that is none', { call: quiet }, { prefix: 5 }, 'Expected `prefix` to be a string, got 5.'],
     ['an unknown option', { call: quiet }, { ttl: 5 }, 'Unknown option `ttl`; known are prefix.'],
