@@ -28,7 +28,7 @@ export interface TransferClientOptions {
 export interface TransferClient {
   /**
    * Creates a transfer (service §4.1) and resolves with the service's response. Sends the request once and never
-   * retries, because the service may have acted: OUTCOME_UNKNOWN means this, and REFUSED that it has not.
+   * retries. Rejects with OUTCOME_UNKNOWN if the service may have acted, and with REFUSED if it has not.
    */
   createTransfer<T = unknown>(request: TransferRequest, options?: CreateOptions<T>): Promise<T>;
   /**

@@ -32,13 +32,13 @@ export interface PassOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** What is known of a pass, whatever it does with the transfers. */
+/** The part that all reports of a pass have. */
 export interface PassReport<Item> {
   /** Why the pass ended before its last transfer; `undefined` if it did not. */
   stopped: Stopped | undefined;
   /**
-   * The last transfer up to which all were read. Begin the next pass after it, and at the start again once a pass
-   * ends without `stopped`. Set when the pass has ended; `undefined` if there is none.
+   * The last transfer up to which all were read. Let your query for the next pass begin after it, and at the start
+   * once a pass ends without `stopped`. Set when the pass has ended; `undefined` if there is none.
    */
   cursor: Item | undefined;
   /** How many transfers were queried. */

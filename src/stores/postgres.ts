@@ -27,7 +27,7 @@ export interface PostgresStoreOptions {
   idleTimeoutMs?: number | null | undefined;
 }
 
-/** What `postgresStore` returns: a store, and the care of its table. */
+/** What `postgresStore` returns: a store, with methods for its table. */
 export interface PostgresStore<Client extends PgClient> extends InspectableStore<Client> {
   /** Creates the table unless it exists. Several processes may call it concurrently. */
   migrate(): Promise<void>;
