@@ -20,18 +20,12 @@ export interface InspectOptions<C extends CallbackShape = TransferCallback> {
   /** The store of your receiver. It must have `read`. Without it and without `receiver` no record is read. */
   store?: Pick<CallbackStore, 'read'> | undefined;
   /** Your receiver, in place of its store. */
-  receiver?: InspectingReceiver | undefined;
+  receiver?: { inspect(id: string): Promise<StoreRecord>; readonly options?: { readonly schema?: object } } | undefined;
   /** How long the store may take, in milliseconds. Default 2 000. */
   storeTimeoutMs?: number | undefined;
   /** The receiver's `schema`, if it has one. Default: that of `receiver`. */
   schema?: z.ZodType<C> | undefined;
   signal?: AbortSignal | undefined;
-}
-
-/** What `inspectTransfer` uses of a receiver. */
-export interface InspectingReceiver {
-  inspect(id: string): Promise<StoreRecord>;
-  readonly options?: { readonly schema?: object };
 }
 
 interface Inspection<V extends TransferVerdict, S extends ServiceReading['state'], R extends RecordReading['state']> {
