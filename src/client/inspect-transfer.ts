@@ -1,6 +1,6 @@
 import type { z } from 'zod/v4';
 import type { CallbackShape, TransferCallback } from '../core/callback.js';
-import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { hasMethods, invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { TransferCallbackError } from '../core/errors.js';
 import { receiverDefaults } from '../core/options.js';
 import type { CallbackStore, StoreRecord } from '../core/store.js';
@@ -155,13 +155,13 @@ function checkOptions(options: Sources): void {
   if (store !== undefined && receiver !== undefined) {
     throw invalidArgument('store', 'left out beside `receiver`, which has it', store);
   }
-  if (client !== undefined && typeof (client as Partial<typeof client> | null)?.getTransaction !== 'function') {
+  if (client !== undefined && !hasMethods(client, 'getTransaction')) {
     throw invalidArgument('client', 'made by transferClient()', client);
   }
-  if (store !== undefined && typeof (store as Partial<typeof store> | null)?.read !== 'function') {
+  if (store !== undefined && !hasMethods(store, 'read')) {
     throw invalidArgument('store', 'a store that has `read`', store);
   }
-  if (receiver !== undefined && typeof (receiver as Partial<typeof receiver> | null)?.inspect !== 'function') {
+  if (receiver !== undefined && !hasMethods(receiver, 'inspect')) {
     throw invalidArgument('receiver', 'made by transferCallbackReceiver()', receiver);
   }
   if (storeTimeoutMs !== undefined) wholeNumber('storeTimeoutMs', storeTimeoutMs, 1);

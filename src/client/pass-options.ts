@@ -1,4 +1,4 @@
-import { invalidArgument, wholeNumber } from '../core/checks.js';
+import { hasMethods, invalidArgument, wholeNumber } from '../core/checks.js';
 import { messageOf } from '../core/text.js';
 import type { TransferClient } from './client.js';
 import type { Trouble } from './pace.js';
@@ -70,9 +70,7 @@ export const passOptionNames = ['client', 'concurrency', 'queriesPerSecond', 'li
 
 /** Throws INVALID_ARGUMENT. */
 export function checkPassOptions({ client, concurrency, queriesPerSecond, limit }: PassOptions): void {
-  if (typeof (client as Partial<typeof client> | undefined)?.getTransaction !== 'function') {
-    throw invalidArgument('client', 'made by transferClient()', client);
-  }
+  if (!hasMethods(client, 'getTransaction')) throw invalidArgument('client', 'made by transferClient()', client);
   // Each of them is a worker, which takes memory whether it has a transfer or not.
   if (concurrency !== undefined) wholeNumber('concurrency', concurrency, 1, 10_000);
   if (queriesPerSecond !== undefined) wholeNumber('queriesPerSecond', queriesPerSecond, 1);

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import type { CallbackShape } from '../core/callback.js';
-import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { hasMethods, invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import type { TransferCallbackReceiver } from '../core/receiver.js';
 import { checkPassOptions, passOptionNames, requireIterable, type PassOptions } from './pass-options.js';
 import { Pass } from './pass.js';
@@ -45,7 +45,7 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
   const { receiver, pending, minAgeMs = 600_000, onProgress } = options;
   checkPassOptions(options);
   wholeNumber('minAgeMs', minAgeMs, 0, Number.MAX_SAFE_INTEGER);
-  if (typeof (receiver as Partial<typeof receiver> | undefined)?.receive !== 'function') {
+  if (!hasMethods(receiver, 'receive')) {
     throw invalidArgument('receiver', 'made by transferCallbackReceiver()', receiver);
   }
   requireIterable('pending', pending);

@@ -1,4 +1,4 @@
-import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { hasMethods, invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { leastRetentionMs } from '../core/options.js';
 import type { Claim, InspectableStore } from '../core/store.js';
 import { PostgresClaims } from './postgres-claims.js';
@@ -89,7 +89,7 @@ function resolveOptions(
   options: PostgresStoreOptions,
 ): { table: string; limits: Limits; migrationSql: string } {
   onlyKnownOptions(options, ['table', 'schema', 'statementTimeoutMs', 'idleTimeoutMs']);
-  if (typeof (pool as Partial<PgPool> | undefined)?.connect !== 'function') {
+  if (!hasMethods(pool, 'connect')) {
     // The value may be a URL with a password in it.
     throw invalidSecret('pool', 'a pool of pg, as `new Pool({ connectionString })` makes it', pool);
   }
