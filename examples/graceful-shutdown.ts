@@ -12,7 +12,7 @@ const receiver = transferCallbackReceiver({
   store: redisStore(redis),
   async onSuccess({ data }, { signal }) {
     console.log(`Booking ${data.externalId}`);
-    await pause(1_000, undefined, { signal }); // Stands for work that can be cancelled.
+    await pause(1_000, undefined, { signal }); // Imitates work that can be cancelled.
     console.log(`Booked ${data.externalId}`);
   },
   onFailed({ data }) {

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 
-/** Stands for your own code. Takes as long as a database would, and prints each call. */
+/** Imitates your own code. Takes as long as a database would, and prints each call. */
 export const payouts = {
   markPaid: async (externalId: string, amount: number): Promise<void> => {
     await setTimeout(5);

@@ -4,7 +4,7 @@ import { confirmWith, reconcileTransfers, transferClient, type PendingTransfer }
 import { transferSandbox } from 'transfer-callbacks/sandbox';
 import { payouts } from './payouts.js';
 
-// Stands for the service. Use its address, and your keys from its dashboard.
+// Imitates the service. Use its address, and your keys from its dashboard.
 const service = await transferSandbox({ speed: 1_000, finalAfterMs: 1_000 });
 
 const client = transferClient({ baseUrl: service.baseUrl, ...service.keys.valid });
@@ -16,7 +16,7 @@ const receiver = transferCallbackReceiver({
   onFailed: ({ data }) => payouts.refund(data.externalId, data.failureReason),
 });
 
-/** Stands for a cursor over the open payouts in your database. */
+/** Imitates a cursor over the open payouts in your database. */
 async function* openPayouts(): AsyncGenerator<PendingTransfer> {
   for (const id of ['no-callback-1', 'failed-2', 'unheard-of-3']) {
     yield await Promise.resolve({ id, createdAt: Date.now() - 3_600_000 });

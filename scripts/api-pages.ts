@@ -45,6 +45,8 @@ export async function readExports(): Promise<EntryExports[]> {
     { ...readCompilerOptions(), noEmit: false, declaration: true, emitDeclarationOnly: true, paths: {} },
   );
   const declarations = emitDeclarations(program);
+  const checker = program.getTypeChecker();
+  const exported = new Set(entries.flatMap(({ source }) => [...exportsOf(program, source).values()]));
   const shownAt = new Map<ts.Symbol, string>();
   const result: EntryExports[] = [];
   for (const entry of entries) {
@@ -56,7 +58,7 @@ export async function readExports(): Promise<EntryExports[]> {
     for (const [name, symbol] of found) {
       if (!shownAt.has(symbol)) {
         shownAt.set(symbol, `${pageFile(entry)}#${toAnchor(name)}`);
-        own.push(await describe(name, symbol, program.getTypeChecker(), declarations));
+        own.push(await describe(name, symbol, { checker, declarations, exported }));
       }
       addresses.set(name, shownAt.get(symbol) ?? '');
     }
@@ -133,24 +135,73 @@ function emitDeclarations(program: ts.Program): Map<string, ts.SourceFile> {
   return files;
 }
 
-async function describe(
-  name: string,
-  symbol: ts.Symbol,
-  checker: ts.TypeChecker,
-  files: ReadonlyMap<string, ts.SourceFile>,
-): Promise<Documented> {
+/** What the declarations of all exports are looked up in. */
+interface Sources {
+  readonly checker: ts.TypeChecker;
+  readonly declarations: ReadonlyMap<string, ts.SourceFile>;
+  readonly exported: ReadonlySet<ts.Symbol>;
+}
+
+async function describe(name: string, symbol: ts.Symbol, sources: Sources): Promise<Documented> {
+  const { checker } = sources;
   const doc = ts.displayPartsToString(symbol.getDocumentationComment(checker));
   const kind = kinds.find(([flag]) => (symbol.flags & flag) !== 0)?.[1] ?? 'export';
-  const source = symbol.declarations?.[0]?.getSourceFile().fileName ?? '';
-  const statements = files.get(source)?.statements.filter((statement) => declares(statement, symbol.name)) ?? [];
-  if (statements.length === 0) throw new Error(`There is no declaration of ${symbol.name} in ${source}.`);
-  const text = statements.map(toSource).join('\n');
+  const own = findStatements(symbol, sources).map(toSource);
+  if (own.length === 0) throw new Error(`There is no declaration of ${symbol.name}.`);
+  // Without the types that it names and that no entry exports, a reader would not see its fields.
+  const helpers = findHelpers(symbol, sources).flatMap((helper) => findStatements(helper, sources).map(withComment));
+  const text = [...own, ...helpers].join('\n\n');
   return {
     name,
     kind,
     doc,
     declaration: (await format(text, { parser: 'typescript', printWidth: 110, singleQuote: true })).trim(),
   };
+}
+
+function findStatements(symbol: ts.Symbol, { declarations }: Sources): ts.Statement[] {
+  const source = symbol.declarations?.[0]?.getSourceFile().fileName ?? '';
+  return declarations.get(source)?.statements.filter((statement) => declares(statement, symbol.name)) ?? [];
+}
+
+/** Finds the types that a declaration names, and those that they name, without those that an entry exports. */
+function findHelpers(symbol: ts.Symbol, { checker, declarations, exported }: Sources): ts.Symbol[] {
+  const found = new Set([symbol]);
+  const visit = (node: ts.Node): void => {
+    const name = ts.isTypeReferenceNode(node)
+      ? node.typeName
+      : ts.isExpressionWithTypeArguments(node)
+        ? node.expression
+        : undefined;
+    const named = name && checker.getSymbolAtLocation(name);
+    const type = named && (named.flags & ts.SymbolFlags.Alias) !== 0 ? checker.getAliasedSymbol(named) : named;
+    const file = type?.declarations?.[0]?.getSourceFile().fileName ?? '';
+    if (type !== undefined && isType(type) && declarations.has(file) && !exported.has(type)) found.add(type);
+    ts.forEachChild(node, visit);
+  };
+  // A Set that grows during its iteration replaces recursion.
+  for (const each of found) for (const declaration of findTypes(each)) visit(declaration);
+  return [...found].slice(1);
+}
+
+/** Returns the parts of a symbol's declarations that show its type: not a body, a default or a private member. */
+function findTypes({ declarations = [] }: ts.Symbol): ts.Node[] {
+  return declarations.flatMap((declaration): ts.Node[] => {
+    if (ts.isVariableDeclaration(declaration)) return declaration.type ? [declaration.type] : [];
+    if (ts.isInterfaceDeclaration(declaration) || ts.isTypeAliasDeclaration(declaration)) return [declaration];
+    if (ts.isClassDeclaration(declaration)) {
+      return declaration.members.flatMap((member) =>
+        member.name && ts.isPrivateIdentifier(member.name) ? [] : toTypes(member),
+      );
+    }
+    return toTypes(declaration);
+  });
+}
+
+function toTypes(node: ts.Node): ts.Node[] {
+  if (!ts.isFunctionLike(node)) return [(node as ts.PropertyDeclaration).type].filter((type) => type !== undefined);
+  const parts = [...node.parameters, node].map(({ type }) => type).filter((type) => type !== undefined);
+  return [...parts, ...(node.typeParameters ?? [])];
 }
 
 function declares(statement: ts.Statement, name: string): boolean {
@@ -167,4 +218,9 @@ function toSource(statement: ts.Statement): string {
     .replace(/^export /, '')
     .replace(/^declare /, '')
     .replace(/^ *#private;\n/m, '');
+}
+
+function withComment(statement: ts.Statement): string {
+  const file = statement.getSourceFile();
+  return file.text.slice(statement.getStart(file, true), statement.getStart(file)) + toSource(statement);
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inspectTransfer, type TransferClient, type TransferInspection } from '../client/index.js';
+import { hasMethods } from '../core/checks.js';
 import { text, UsageError } from './arguments.js';
 import { findInEnvironment, storeTimeoutMs, type App } from './environment.js';
 import { messageOf } from './terminal.js';
@@ -79,6 +80,6 @@ async function loadExports(file: string): Promise<Record<string, unknown>> {
 }
 
 function requireMethod(name: string, value: unknown, method: string, expected: string): void {
-  if (value === undefined || typeof (value as Record<string, unknown> | null)?.[method] === 'function') return;
+  if (value === undefined || hasMethods(value, method)) return;
   throw new UsageError(`Expected the ${name} to be ${expected}.`);
 }

@@ -88,7 +88,7 @@ export async function run(args: readonly string[]): Promise<number> {
   return acknowledged ? 0 : 1;
 }
 
-/** Stands for a store that is not known: as if there were no record, and had been none for the default `retentionMs`. */
+/** In place of a store that is not known: as if there were no record, and had been none for the default `retentionMs`. */
 const noStore: NonNullable<App['store']> = {
   read: () =>
     Promise.resolve({ state: 'free', kept: { since: new Date(0), retentionMs: receiverDefaults.retentionMs } }),

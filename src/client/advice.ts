@@ -35,7 +35,7 @@ const advices: Readonly<
     meaning: 'The service has not finished this transfer.',
     advice:
       'Wait: the service sends the callback when the transfer is final. If your books say that it is older than a day, ' +
-      'ask the service.',
+      'contact the provider.',
   },
   handled: {
     meaning: 'The handler has succeeded, for the facts that the service gives.',

@@ -1,6 +1,6 @@
 import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { createTransfer, type CreateOptions, type TransferRequest } from './create-transfer.js';
-import { findTransaction, getTransaction, type QueryOptions, type Transaction } from './get-transaction.js';
+import { findTransaction, getTransaction, type Transaction } from './get-transaction.js';
 
 /** Options of `transferClient`. */
 export interface TransferClientOptions {
@@ -28,7 +28,7 @@ export interface TransferClientOptions {
 export interface TransferClient {
   /**
    * Creates a transfer (service §4.1) and resolves with the service's response. Sends the request once and never
-   * retries, because the service may have acted: OUTCOME_UNKNOWN means this, and REFUSED that it has not.
+   * retries. Rejects with OUTCOME_UNKNOWN if the service may have acted, and with REFUSED if it has not.
    */
   createTransfer<T = unknown>(request: TransferRequest, options?: CreateOptions<T>): Promise<T>;
   /**
@@ -36,7 +36,7 @@ export interface TransferClient {
    * slash, backslash, ?, #, % or control characters. Sends up to 3 requests, with jittered backoff, while the service
    * cannot be reached or responds with 5xx or 429.
    */
-  getTransaction(idOrExternalId: string, options?: QueryOptions): Promise<Transaction>;
+  getTransaction(idOrExternalId: string, options?: { signal?: AbortSignal | undefined }): Promise<Transaction>;
 }
 
 const optionNames = ['baseUrl', 'apiKey', 'apiSecret', 'timeoutMs', 'fetch', 'readTransaction'];

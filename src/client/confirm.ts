@@ -34,10 +34,10 @@ const idsRemembered = 5_000;
  * source, only your own code. Throws INVALID_ARGUMENT.
  *
  * Under a flood of forged callbacks, `concurrency` transfers are read at the same time, `4 * concurrency` callbacks wait,
- * and all others are rejected immediately with BUSY. A callback whose transfer was not read for that reason goes first
- * when it comes again to this process, which remembers the last 5 000 to 10 000 such ids: the service repeats real
- * callbacks, and new forged ones cannot overtake them. A query that nobody waits for keeps its slot until it ends, for
- * at most `timeoutMs` more, because the service may still work on it.
+ * and all others are rejected immediately with BUSY. When the service repeats a rejected callback to this process, it
+ * goes first, so that new forged ones cannot overtake it. The process remembers the last 5 000 to 10 000 such ids. A
+ * query whose callback has given up keeps its slot until it ends, for at most `timeoutMs` more, because the service may
+ * still work on it.
  */
 export function confirmWith<C extends CallbackShape = TransferCallback>(
   client: Pick<TransferClient, 'getTransaction'>,

@@ -43,7 +43,10 @@ interface Details extends ErrorOptions {
   retryAfterMs?: number | undefined;
 }
 
-/** Every error of this entry point, except for wrong options when something is made. Contains no key and no secret. */
+/**
+ * Every error of a request, a confirmation or a reconciled transfer. Wrong options are a `TransferCallbackError` with
+ * INVALID_ARGUMENT. Contains no key and no secret.
+ */
 export class TransferClientError extends Error {
   readonly code: TransferClientErrorCode;
   /** The HTTP status of the response; `undefined` when there was none. */

@@ -10,16 +10,11 @@ export interface Transaction {
   [field: string]: unknown;
 }
 
-/** Options of `getTransaction`. */
-export interface QueryOptions {
-  signal?: AbortSignal | undefined;
-}
-
 export async function getTransaction(
   access: ServiceAccess,
   readTransaction: (body: unknown) => Transaction | undefined,
   idOrExternalId: string,
-  options?: QueryOptions,
+  options?: { signal?: AbortSignal | undefined },
 ): Promise<Transaction> {
   const { signal } = options ?? {};
   const path = `/${toPathSegment(idOrExternalId)}`;

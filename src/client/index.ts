@@ -7,15 +7,10 @@ export {
   type ServiceErrorBody,
   type TransferClientErrorCode,
 } from './errors.js';
-export type { QueryOptions, Transaction } from './get-transaction.js';
-export {
-  inspectTransfer,
-  type InspectOptions,
-  type InspectingReceiver,
-  type TransferInspection,
-} from './inspect-transfer.js';
-export { ReconciliationError, type PassOptions, type PassReport, type Stopped } from './pass-options.js';
+export type { Transaction } from './get-transaction.js';
+export { inspectTransfer, type InspectOptions, type TransferInspection } from './inspect-transfer.js';
+export { ReconciliationError, type Stopped } from './pass-options.js';
 export { readTransfers, type ReadingReport, type ReadOptions, type TransferReading } from './read.js';
 export { reconcileTransfers, type ReconciledMessage, type ReconcileOptions } from './reconcile.js';
-export type { NotHandled, PendingTransfer, Reconciled, ReconciliationReport } from './tally.js';
+export type { PendingTransfer, Reconciled, ReconciliationReport } from './tally.js';
 export type { TransferVerdict, RecordReading, ServiceReading } from './verdict.js';

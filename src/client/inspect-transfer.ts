@@ -1,6 +1,6 @@
 import type { z } from 'zod/v4';
 import type { CallbackShape, TransferCallback } from '../core/callback.js';
-import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { hasMethods, invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { TransferCallbackError } from '../core/errors.js';
 import { receiverDefaults } from '../core/options.js';
 import type { CallbackStore, StoreRecord } from '../core/store.js';
@@ -20,18 +20,12 @@ export interface InspectOptions<C extends CallbackShape = TransferCallback> {
   /** The store of your receiver. It must have `read`. Without it and without `receiver` no record is read. */
   store?: Pick<CallbackStore, 'read'> | undefined;
   /** Your receiver, in place of its store. */
-  receiver?: InspectingReceiver | undefined;
+  receiver?: { inspect(id: string): Promise<StoreRecord>; readonly options?: { readonly schema?: object } } | undefined;
   /** How long the store may take, in milliseconds. Default 2 000. */
   storeTimeoutMs?: number | undefined;
   /** The receiver's `schema`, if it has one. Default: that of `receiver`. */
   schema?: z.ZodType<C> | undefined;
   signal?: AbortSignal | undefined;
-}
-
-/** What `inspectTransfer` uses of a receiver. */
-export interface InspectingReceiver {
-  inspect(id: string): Promise<StoreRecord>;
-  readonly options?: { readonly schema?: object };
 }
 
 interface Inspection<V extends TransferVerdict, S extends ServiceReading['state'], R extends RecordReading['state']> {
@@ -161,13 +155,13 @@ function checkOptions(options: Sources): void {
   if (store !== undefined && receiver !== undefined) {
     throw invalidArgument('store', 'left out beside `receiver`, which has it', store);
   }
-  if (client !== undefined && typeof (client as Partial<typeof client> | null)?.getTransaction !== 'function') {
+  if (client !== undefined && !hasMethods(client, 'getTransaction')) {
     throw invalidArgument('client', 'made by transferClient()', client);
   }
-  if (store !== undefined && typeof (store as Partial<typeof store> | null)?.read !== 'function') {
+  if (store !== undefined && !hasMethods(store, 'read')) {
     throw invalidArgument('store', 'a store that has `read`', store);
   }
-  if (receiver !== undefined && typeof (receiver as Partial<typeof receiver> | null)?.inspect !== 'function') {
+  if (receiver !== undefined && !hasMethods(receiver, 'inspect')) {
     throw invalidArgument('receiver', 'made by transferCallbackReceiver()', receiver);
   }
   if (storeTimeoutMs !== undefined) wholeNumber('storeTimeoutMs', storeTimeoutMs, 1);

@@ -1,4 +1,4 @@
-import { invalidArgument, wholeNumber } from '../core/checks.js';
+import { hasMethods, invalidArgument, wholeNumber } from '../core/checks.js';
 import { messageOf } from '../core/text.js';
 import type { TransferClient } from './client.js';
 import type { Trouble } from './pace.js';
@@ -32,13 +32,13 @@ export interface PassOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** What is known of a pass, whatever it does with the transfers. */
+/** The part that all reports of a pass have. */
 export interface PassReport<Item> {
   /** Why the pass ended before its last transfer; `undefined` if it did not. */
   stopped: Stopped | undefined;
   /**
-   * The last transfer up to which all were read. Begin the next pass after it, and at the start again once a pass
-   * ends without `stopped`. Set when the pass has ended; `undefined` if there is none.
+   * The last transfer up to which all were read. Let your query for the next pass begin after it, and at the start
+   * once a pass ends without `stopped`. Set when the pass has ended; `undefined` if there is none.
    */
   cursor: Item | undefined;
   /** How many transfers were queried. */
@@ -70,9 +70,7 @@ export const passOptionNames = ['client', 'concurrency', 'queriesPerSecond', 'li
 
 /** Throws INVALID_ARGUMENT. */
 export function checkPassOptions({ client, concurrency, queriesPerSecond, limit }: PassOptions): void {
-  if (typeof (client as Partial<typeof client> | undefined)?.getTransaction !== 'function') {
-    throw invalidArgument('client', 'made by transferClient()', client);
-  }
+  if (!hasMethods(client, 'getTransaction')) throw invalidArgument('client', 'made by transferClient()', client);
   // Each of them is a worker, which takes memory whether it has a transfer or not.
   if (concurrency !== undefined) wholeNumber('concurrency', concurrency, 1, 10_000);
   if (queriesPerSecond !== undefined) wholeNumber('queriesPerSecond', queriesPerSecond, 1);

@@ -25,7 +25,7 @@ export interface ReadOptions extends PassOptions {
 }
 
 /**
- * Reads transfers and changes nothing: for a report, or for support. As polite as `reconcileTransfers`, and rejects
+ * Reads transfers and changes nothing: for a report, or for support. Pauses and ends as `reconcileTransfers` does, and rejects
  * with the same errors.
  */
 export async function readTransfers(options: ReadOptions): Promise<ReadingReport> {

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import type { CallbackShape } from '../core/callback.js';
-import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { hasMethods, invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import type { TransferCallbackReceiver } from '../core/receiver.js';
 import { checkPassOptions, passOptionNames, requireIterable, type PassOptions } from './pass-options.js';
 import { Pass } from './pass.js';
@@ -32,7 +32,7 @@ const passes = channel('transfer-callbacks:reconciled');
 const optionNames = [...passOptionNames, 'receiver', 'pending', 'minAgeMs', 'onProgress'];
 
 /**
- * One pass over the transfers whose callback has not come (service §6.5): reads each, and gives those that are final
+ * Makes one pass over the transfers whose callback has not come (service §6.5): reads each, and gives those that are final
  * to the receiver with source `reconciliation`. A callback and a pass may meet, in one process or in two: the handler
  * runs once. Pauses while the service is unavailable, and ends after 10 failures in a row; see `Stopped`. Rejects with
  * INVALID_ARGUMENT, or with a `ReconciliationError`, which has the report, when `pending` or `onProgress` throws.
@@ -45,7 +45,7 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
   const { receiver, pending, minAgeMs = 600_000, onProgress } = options;
   checkPassOptions(options);
   wholeNumber('minAgeMs', minAgeMs, 0, Number.MAX_SAFE_INTEGER);
-  if (typeof (receiver as Partial<typeof receiver> | undefined)?.receive !== 'function') {
+  if (!hasMethods(receiver, 'receive')) {
     throw invalidArgument('receiver', 'made by transferCallbackReceiver()', receiver);
   }
   requireIterable('pending', pending);

@@ -81,14 +81,14 @@ export function isCallbackId(value: unknown): value is string {
   return typeof value === 'string' && idPattern.test(value);
 }
 
-/** Returns whether JSON carries the amount exactly. Beyond 2^53 two amounts could be parsed as the same number. */
+/** Returns whether a number holds the amount exactly. Beyond 2^53 two amounts could be parsed as the same number. */
 export function isExact(amount: unknown): boolean {
   return !Number.isInteger(amount) || Number.isSafeInteger(amount);
 }
 
 export const idMessage =
   'Expected 1 to 255 characters, none of them a control, format or surrogate character, or a line or paragraph separator';
-export const amountMessage = 'Expected a whole number of at most 2^53 - 1, which JSON carries exactly';
+export const amountMessage = 'Expected a whole number of at most 2^53 - 1: larger ones are not parsed exactly';
 
 const facts = {
   id: z.string().refine(isCallbackId, idMessage),
@@ -146,7 +146,7 @@ export interface Issue {
 // The package may be loaded twice, as ESM and as CommonJS, and `instanceof` recognises the class of one copy only.
 const unreadable = Symbol.for('transfer-callbacks.unreadable');
 
-/** Stands for a callback that could not be read: the delivery is `invalid`, with these issues. */
+/** In place of a callback that could not be read: the delivery is `invalid`, with these issues. */
 export class UnreadableCallback {
   readonly [unreadable] = true;
   readonly issues: readonly Issue[];

@@ -24,6 +24,12 @@ export function wholeNumber(option: string, value: unknown, min: number, max = m
   throw invalidArgument(option, `a whole number from ${min} to ${max}`, value);
 }
 
+/** Returns whether `value` has all of these methods. */
+export function hasMethods(value: unknown, ...names: readonly string[]): boolean {
+  const known = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return names.every((name) => typeof known[name] === 'function');
+}
+
 /** Throws INVALID_ARGUMENT if `options` is not an object or has a key that is not one of `known`. */
 export function onlyKnownOptions(options: unknown, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);

@@ -5,7 +5,7 @@ import {
   type CallbackShape,
   type TransferCallback,
 } from './callback.js';
-import { invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from './checks.js';
+import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from './checks.js';
 import { toLogger, type Logger, type SafeLogger } from './logger.js';
 import type { TransferCallbackOutcome } from './outcome.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
@@ -142,14 +142,14 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
   onlyKnownOptions(options, receiverOptionNames);
   const { store, onSuccess, onFailed, confirm, onOutcome, logger, schema } = options;
   const expected = 'a store, such as memoryStore(), redisStore(client) or postgresStore(pool)';
-  requireMethods('store', store, ['claim'], expected);
+  if (!hasMethods(store, 'claim')) throw invalidArgument('store', expected, store);
   requireFunction('onSuccess', onSuccess);
   requireFunction('onFailed', onFailed);
   if (confirm !== undefined) requireFunction('confirm', confirm);
   if (onOutcome !== undefined) requireFunction('onOutcome', onOutcome);
-  if (schema !== undefined) requireMethods('schema', schema, ['safeParse'], 'a zod schema');
-  if (logger !== undefined && logger !== false) {
-    requireMethods('logger', logger, ['warn', 'error'], 'false or an object with warn and error');
+  if (schema !== undefined && !hasMethods(schema, 'safeParse')) throw invalidArgument('schema', 'a zod schema', schema);
+  if (logger !== undefined && logger !== false && !hasMethods(logger, 'warn', 'error')) {
+    throw invalidArgument('logger', 'false or an object with warn and error', logger);
   }
   return {
     store,
@@ -166,43 +166,24 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
 }
 
 function resolveTimes(options: Partial<Record<keyof ResolvedTimes, number | undefined>>): ResolvedTimes {
-  const {
-    verifyTimeoutMs = receiverDefaults.verifyTimeoutMs,
-    confirmTimeoutMs = receiverDefaults.confirmTimeoutMs,
-    inFlightWaitMs = receiverDefaults.inFlightWaitMs,
-    leaseMs = receiverDefaults.leaseMs,
-    handlerTimeoutMs = receiverDefaults.handlerTimeoutMs,
-    storeTimeoutMs = receiverDefaults.storeTimeoutMs,
-    retentionMs = receiverDefaults.retentionMs,
-  } = options;
-  wholeNumber('verifyTimeoutMs', verifyTimeoutMs, 1);
-  wholeNumber('confirmTimeoutMs', confirmTimeoutMs, 1);
+  const times = { ...receiverDefaults };
+  for (const name of Object.keys(times) as (keyof ResolvedTimes)[]) {
+    const given = options[name];
+    if (given !== undefined) times[name] = given;
+  }
+  const { storeTimeoutMs } = times;
+  wholeNumber('verifyTimeoutMs', times.verifyTimeoutMs, 1);
+  wholeNumber('confirmTimeoutMs', times.confirmTimeoutMs, 1);
   // With a shorter lease, one slow renewal would lose it. A lease of 30 s or more would outlast the service's first
   // retry after a crash.
   wholeNumber('storeTimeoutMs', storeTimeoutMs, 1, Math.floor(firstRetryMs / renewalsPerLease) - 1);
-  wholeNumber('inFlightWaitMs', inFlightWaitMs, 0, maxTimerMs - storeTimeoutMs);
-  wholeNumber('leaseMs', leaseMs, renewalsPerLease * storeTimeoutMs + 1, firstRetryMs - 1);
-  wholeNumber('handlerTimeoutMs', handlerTimeoutMs, 1, Math.floor(maxTimerMs / deadlinesHeld));
-  wholeNumber('retentionMs', retentionMs, leastRetentionMs, Number.MAX_SAFE_INTEGER);
-  return {
-    verifyTimeoutMs,
-    confirmTimeoutMs,
-    inFlightWaitMs,
-    leaseMs,
-    handlerTimeoutMs,
-    storeTimeoutMs,
-    retentionMs,
-  };
+  wholeNumber('inFlightWaitMs', times.inFlightWaitMs, 0, maxTimerMs - storeTimeoutMs);
+  wholeNumber('leaseMs', times.leaseMs, renewalsPerLease * storeTimeoutMs + 1, firstRetryMs - 1);
+  wholeNumber('handlerTimeoutMs', times.handlerTimeoutMs, 1, Math.floor(maxTimerMs / deadlinesHeld));
+  wholeNumber('retentionMs', times.retentionMs, leastRetentionMs, Number.MAX_SAFE_INTEGER);
+  return times;
 }
 
 function requireFunction(option: string, value: unknown): void {
   if (typeof value !== 'function') throw invalidArgument(option, 'a function', value);
-}
-
-function requireMethods(option: string, value: unknown, methods: readonly string[], expected: string): void {
-  if (typeof value === 'object' && value !== null) {
-    const known = value as Record<string, unknown>;
-    if (methods.every((method) => typeof known[method] === 'function')) return;
-  }
-  throw invalidArgument(option, expected, value);
 }

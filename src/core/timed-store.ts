@@ -1,3 +1,4 @@
+import { hasMethods } from './checks.js';
 import { TransferCallbackError } from './errors.js';
 import type { CallbackStore, Claim, ClaimRequest, Lease } from './store.js';
 import { settleWithin, TimerQueue } from './timers.js';
@@ -59,17 +60,11 @@ export function requireClaim<Tx>(claim: Claim<Tx>): Claim<Tx> {
   const given = claim as unknown as Record<string, unknown> | null | undefined;
   if (given?.state === 'in_progress') return claim;
   if (given?.state === 'settled' && typeof given.fingerprint === 'string') return claim;
-  if (given?.state === 'claimed' && isLease(given.lease)) return claim;
+  if (given?.state === 'claimed' && hasMethods(given.lease, 'renew', 'settle', 'release')) return claim;
   throw new TransferCallbackError(
     'STORE_REPLY_UNEXPECTED',
     'Expected `store.claim` to resolve with a claim: `claimed` with its lease, `in_progress`, or `settled` with its fingerprint.',
   );
-}
-
-function isLease(lease: unknown): boolean {
-  if (typeof lease !== 'object' || lease === null) return false;
-  const { renew, settle, release } = lease as Record<string, unknown>;
-  return typeof renew === 'function' && typeof settle === 'function' && typeof release === 'function';
 }
 
 /** Frees the callback, so that a claim that nobody waits for does not block the next attempt. Never rejects. */

@@ -1,4 +1,5 @@
 import { tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
+import type { CallbackShape } from './callback.js';
 import { toDeliveryName, type Delivery } from './delivery.js';
 import type { TransferCallbackOutcome } from './outcome.js';
 import { toPrintable } from './text.js';
@@ -38,7 +39,7 @@ export interface ConfirmTrace {
 
 /** The message of `tracing:transfer-callbacks:handle:*`. */
 export interface HandleTrace extends ConfirmTrace {
-  readonly event: Delivery['event'];
+  readonly event: CallbackShape['event'];
 }
 
 /** A channel on which a promise is traced. */

@@ -1,4 +1,4 @@
-import { invalidArgument } from '../core/checks.js';
+import { hasMethods, invalidArgument } from '../core/checks.js';
 import { recordMetrics } from './record.js';
 import type { Labels, Metric } from './table.js';
 
@@ -34,9 +34,8 @@ export interface OpenTelemetryMeter {
  * cannot remove them. Throws INVALID_ARGUMENT.
  */
 export function openTelemetryMetrics(meter: OpenTelemetryMeter): () => void {
-  for (const method of ['createCounter', 'createHistogram', 'createObservableGauge'] as const) {
-    const isMeter = typeof (meter as Partial<OpenTelemetryMeter> | null | undefined)?.[method] === 'function';
-    if (!isMeter) throw invalidArgument('meter', 'an OpenTelemetry meter', meter);
+  if (!hasMethods(meter, 'createCounter', 'createHistogram', 'createObservableGauge')) {
+    throw invalidArgument('meter', 'an OpenTelemetry meter', meter);
   }
   const toOptions = ({ help, unit }: Metric): Options => ({ description: help, unit });
   const removals: (() => void)[] = [];

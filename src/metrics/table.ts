@@ -99,7 +99,7 @@ export const metrics = {
     prometheus: 'transfer_callbacks_overlaps_total',
     openTelemetry: 'transfer_callbacks.overlaps',
     unit: '{delivery}',
-    help: 'Deliveries that were handled after their lease had passed on: their handler may have run twice.',
+    help: 'Deliveries that were handled after their lease had passed to another one: their handler may have run twice.',
     labels: [],
     zeros: [{}],
   },

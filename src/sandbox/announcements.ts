@@ -11,7 +11,7 @@ export interface SandboxAttempt {
   readonly externalId: string;
   /** Counted from 1 within one announcement of a callback: 1 to 4, unless the scenario sends more copies. */
   readonly number: number;
-  /** When the schedule wants it, in milliseconds of Unix time by the sandbox's clock, like `data.timestamp`. */
+  /** When it was planned for, in milliseconds of Unix time by the sandbox's clock, like `data.timestamp`. */
   readonly plannedAtMs: number;
   /** When it was sent, by the same clock: later than planned by what this machine took, times `speed`. */
   readonly sentAtMs: number;

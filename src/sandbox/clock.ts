@@ -9,7 +9,7 @@ export function scaledClock(speed: number): SandboxClock {
   return new SandboxClock(Date.now(), speed);
 }
 
-/** Sandbox time stands still until it is advanced. */
+/** Sandbox time does not move until it is advanced. */
 export function manualClock(): SandboxClock {
   return new SandboxClock(manualStartMs, 0);
 }

@@ -1,7 +1,5 @@
 export { transferSandbox, type TransferSandbox } from './sandbox.js';
 export type { TransferSandboxOptions } from './options.js';
 export { transferScenarios, type TransferScenario } from './scenarios.js';
-export type { AttemptResponse } from '../attempt/attempt.js';
 export type { SandboxAttempt } from './announcements.js';
 export type { SandboxEvent, SandboxTransfer } from './transfer.js';
-export type { SandboxKeys } from './service-listener.js';

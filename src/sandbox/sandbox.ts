@@ -23,7 +23,7 @@ export interface TransferSandbox {
   readonly attempts: readonly SandboxAttempt[];
   /** Every transfer, as it is now, in the order of creation. */
   transfers(): readonly SandboxTransfer[];
-  /** Chooses the scenario of a transfer that is yet to be created, before its externalId or `scenario` does. */
+  /** Chooses the scenario of a transfer that you create later, whatever its externalId begins with. */
   setScenario(externalId: string, scenario: TransferScenario): void;
   /**
    * Delivers the callback of a final transfer again, the same bytes with up to 4 new attempts, whatever its

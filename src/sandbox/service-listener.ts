@@ -3,7 +3,7 @@ import { parseJson } from '../core/text.js';
 import type { Result } from './transfers.js';
 import { bodyLimitBytes, isJson, readText, sendError } from './http-messages.js';
 
-/** One valid key, and one known key for each reason of refusal (service §5.4). */
+/** One valid key, and one for each reason for which the service refuses a key that it knows (service §5.4). */
 export type SandboxKeys = Readonly<
   Record<'valid' | 'expired' | 'revoked' | 'merchantInactive', { readonly apiKey: string; readonly apiSecret: string }>
 >;

@@ -5,8 +5,8 @@ import type { Claim, ClaimRequest, InspectableStore, Lease, RecordsKept, StoreRe
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * How many settled callbacks are remembered, at 250 to 300 bytes each. Beyond that the oldest is forgotten
-   * early, and a process warning says so once. Default 100 000.
+   * How many settled callbacks are remembered, at 240 to 280 bytes each. Beyond that the oldest is forgotten
+   * early, and a process warning reports that once. Default 100 000.
    */
   maxEntries?: number | undefined;
 }

@@ -1,4 +1,4 @@
-import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { hasMethods, invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { leastRetentionMs } from '../core/options.js';
 import type { Claim, InspectableStore } from '../core/store.js';
 import { PostgresClaims } from './postgres-claims.js';
@@ -27,7 +27,7 @@ export interface PostgresStoreOptions {
   idleTimeoutMs?: number | null | undefined;
 }
 
-/** What `postgresStore` returns: a store, and the care of its table. */
+/** What `postgresStore` returns: a store, with methods for its table. */
 export interface PostgresStore<Client extends PgClient> extends InspectableStore<Client> {
   /** Creates the table unless it exists. Several processes may call it concurrently. */
   migrate(): Promise<void>;
@@ -89,7 +89,7 @@ function resolveOptions(
   options: PostgresStoreOptions,
 ): { table: string; limits: Limits; migrationSql: string } {
   onlyKnownOptions(options, ['table', 'schema', 'statementTimeoutMs', 'idleTimeoutMs']);
-  if (typeof (pool as Partial<PgPool> | undefined)?.connect !== 'function') {
+  if (!hasMethods(pool, 'connect')) {
     // The value may be a URL with a password in it.
     throw invalidSecret('pool', 'a pool of pg, as `new Pool({ connectionString })` makes it', pool);
   }

@@ -1,6 +1,5 @@
 import { attemptsPerCallback } from '../core/service.js';
 import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
-import { pause } from '../core/timers.js';
 import { attemptCallback, isAcknowledgement, type AttemptResponse, type AttemptOptions } from '../attempt/attempt.js';
 import { requireHeaders } from '../attempt/headers.js';
 import { openTarget, type DeliverTarget } from './target.js';
@@ -18,10 +17,11 @@ export interface DeliverOptions {
   copies?: number | undefined;
   /** Whether the copies are delivered concurrently, or one after the other. Default false. */
   concurrent?: boolean | undefined;
-  /** Whether a copy that is not acknowledged is sent again, up to 4 attempts in total (service §6.3). Default true. */
+  /**
+   * Whether a copy that is not acknowledged is sent again, up to 4 attempts in total (service §6.3). Default true. It is
+   * sent immediately, because tests do not wait 30 s.
+   */
   retry?: boolean | undefined;
-  /** The pause before the first retry, in milliseconds, doubled for each after it. Default 0: tests do not wait 30 s. */
-  retryPauseMs?: number | undefined;
   /**
    * How long one attempt waits for the whole response, in milliseconds. Default 10 000. An app that never responds
    * takes four times as long: set it below the timeout of your test runner.
@@ -43,7 +43,6 @@ const optionNames: readonly (keyof DeliverOptions)[] = [
   'copies',
   'concurrent',
   'retry',
-  'retryPauseMs',
   'attemptTimeoutMs',
 ];
 
@@ -63,17 +62,16 @@ export async function deliver(
 ): Promise<Delivered> {
   onlyKnownOptions(options, optionNames);
   const { path = '', headers = {}, copies = 1, concurrent = false } = options;
-  const { retry = true, retryPauseMs = 0, attemptTimeoutMs: timeoutMs = 10_000 } = options;
+  const { retry = true, attemptTimeoutMs: timeoutMs = 10_000 } = options;
   requireHeaders(headers);
   wholeNumber('copies', copies, 1);
-  wholeNumber('retryPauseMs', retryPauseMs, 0);
   wholeNumber('attemptTimeoutMs', timeoutMs, 1);
   const body = renderBody(callback);
   const opened = await openTarget(target);
   try {
     const url = urlAt(path, opened.baseUrl);
     const attempt = { headers, timeoutMs, anyCertificate: opened.anyCertificate };
-    const send = (): Promise<AttemptResponse[]> => deliverOnce(url, body, attempt, retry, retryPauseMs);
+    const send = (): Promise<AttemptResponse[]> => deliverOnce(url, body, attempt, retry);
     const delivered: AttemptResponse[][] = [];
     if (concurrent) delivered.push(...(await Promise.all(Array.from({ length: copies }, send))));
     else while (delivered.length < copies) delivered.push(await send());
@@ -91,11 +89,9 @@ async function deliverOnce(
   body: string,
   options: AttemptOptions,
   retry: boolean,
-  pauseMs: number,
 ): Promise<AttemptResponse[]> {
   const responses: AttemptResponse[] = [];
   for (let attempt = 0; attempt < (retry ? attemptsPerCallback : 1); attempt += 1) {
-    if (attempt > 0) await pause(pauseMs * 2 ** (attempt - 1));
     const response = await attemptCallback(url, body, options);
     responses.push(response);
     if (isAcknowledgement(response)) break;

@@ -15,7 +15,7 @@ const slowestPart = 11;
 const externalId = 'payout 00001 é付😀"\\\''.padEnd(255, 'x');
 
 /** What a check may change of a claim. */
-type Request = Partial<ClaimRequest & { key: string }>;
+type Changes = Partial<ClaimRequest & { key: string }>;
 
 /** A check before it is bound to a store. */
 export interface WrittenCheck {
@@ -76,7 +76,7 @@ export class Round {
   }
 
   /** Claims the callback, by default for a long time. */
-  async claim(name: string, { key = this.key, ...changes }: Request = {}): Promise<Claim<unknown>> {
+  async claim(name: string, { key = this.key, ...changes }: Changes = {}): Promise<Claim<unknown>> {
     const store = this.#storeFor(name);
     const facts = { fingerprint: `facts of ${name}`, event: 'transfer.success', externalId };
     const request = { token: this.token(name), ...facts, leaseMs: longMs, retentionMs: longMs, ...changes };
@@ -102,8 +102,8 @@ export class Round {
   }
 
   /** Claims the callback, which must be granted. */
-  async lease(token: string, request?: Request): Promise<Lease<unknown>> {
-    const claim = await this.claim(token, request);
+  async lease(token: string, changes?: Changes): Promise<Lease<unknown>> {
+    const claim = await this.claim(token, changes);
     assert.ok(claim.state === 'claimed', `a free callback was not granted: it is ${claim.state}`);
     return claim.lease;
   }

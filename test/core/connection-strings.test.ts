@@ -77,7 +77,7 @@ const functions: [name: string, call: (...given: never[]) => unknown, args: unkn
   ['prometheusMetrics', prometheusMetrics, [{}], 'Counter Gauge Histogram registers'],
   ['openTelemetryMetrics', openTelemetryMetrics, [{}], 'createCounter'],
   ['transferSandbox', async (...given) => (await transferSandbox(...given)).close(), [{}], sandbox],
-  ['deliver', deliver, [(_request: unknown, response: ServerResponse) => response.end(), {}, {}], 'path headers copies concurrent retry retryPauseMs attemptTimeoutMs'],
+  ['deliver', deliver, [(_request: unknown, response: ServerResponse) => response.end(), {}, {}], 'path headers copies concurrent retry attemptTimeoutMs'],
 ]; // prettier-ignore
 
 /** The arguments with `secret` in the place of each one, of each option, and of the name of an option. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { transferCallbackSchema } from 'transfer-callbacks';
-import type { SandboxKeys } from 'transfer-callbacks/sandbox';
+import type { TransferSandbox } from 'transfer-callbacks/sandbox';
 import {
   announce,
   call,
@@ -140,7 +140,7 @@ describe('service §4, endpoints', () => {
   );
 });
 
-const authenticationFaults: [string, string, number, (keys: SandboxKeys) => Record<string, string>][] = [
+const authenticationFaults: [string, string, number, (keys: TransferSandbox['keys']) => Record<string, string>][] = [
   ['§5.4', 'x-api-key is missing', 404, ({ valid }) => ({ 'x-api-secret': valid.apiSecret })],
   ['§5.4', 'x-api-key is unknown', 400, ({ valid }) => ({ 'x-api-key': 'nobody', 'x-api-secret': valid.apiSecret })],
   ['§5.4', 'x-api-secret is missing', 400, ({ valid }) => ({ 'x-api-key': valid.apiKey })],

@@ -2,12 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { expect, onTestFinished, vi } from 'vitest';
 import type { TransferCallback } from 'transfer-callbacks';
-import {
-  transferSandbox,
-  type SandboxKeys,
-  type TransferSandbox,
-  type TransferSandboxOptions,
-} from 'transfer-callbacks/sandbox';
+import { transferSandbox, type TransferSandbox, type TransferSandboxOptions } from 'transfer-callbacks/sandbox';
 import { serve } from '../support/serve.js';
 
 export const soon = { timeout: 30_000 };
@@ -85,7 +80,7 @@ export function query(sandbox: TransferSandbox, name: string) {
   return call(sandbox, `/transactions/${encodeURIComponent(name)}`);
 }
 
-export function headersOf({ apiKey, apiSecret }: SandboxKeys['valid']): Record<string, string> {
+export function headersOf({ apiKey, apiSecret }: TransferSandbox['keys']['valid']): Record<string, string> {
   return { 'x-api-key': apiKey, 'x-api-secret': apiSecret };
 }
 

@@ -60,19 +60,6 @@ describe('deliver', () => {
     });
   });
 
-  test('deliver pauses between the attempts, and doubles the pause', async () => {
-    const at: number[] = [];
-    const { url, close } = await serve((_request, response) => {
-      at.push(performance.now());
-      response.writeHead(500).end();
-    });
-    closing.push(close);
-    await deliver(url, transferSucceeded(), { retryPauseMs: 20 });
-    const pauses = at.slice(1).map((time, index) => time - (at[index] ?? 0));
-    for (const [index, pauseMs] of pauses.entries()) expect(pauseMs).toBeGreaterThanOrEqual(20 * 2 ** index - 1);
-    expect(pauses).toHaveLength(3);
-  });
-
   test('five concurrent copies run a handler once, and each is acknowledged', async () => {
     const { app, handled } = merchant();
     const callback = transferSucceeded();
@@ -108,16 +95,12 @@ describe('deliver', () => {
 
   test.each<[object, string]>([
     [{ copies: 0 }, 'Expected `copies` to be a whole number from 1 to 2147483647, got 0.'],
-    [{ retryPauseMs: -1 }, 'Expected `retryPauseMs` to be a whole number from 0 to 2147483647, got -1.'],
     [{ path: 'http://127.0.0.1:8/' }, 'Expected `path` to be a path of the target, got a string of 19 characters.'],
     [{ path: '//example.com' }, 'Expected `path` to be a path of the target, got "//example.com".'],
     [{ path: 'http://' }, 'Expected `path` to be a path of the target, got a string of 7 characters.'],
     [{ attemptTimeoutMs: 0 }, 'Expected `attemptTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
     [{ headers: { 'X Y': 'a' } }, 'Expected `headers` to be named as HTTP allows, got "X Y".'],
-    [
-      { times: 2 },
-      'Unknown option `times`; known are path, headers, copies, concurrent, retry, retryPauseMs, attemptTimeoutMs.',
-    ],
+    [{ times: 2 }, 'Unknown option `times`; known are path, headers, copies, concurrent, retry, attemptTimeoutMs.'],
   ])('deliver refuses the options %j', async (options, message) => {
     await expect(deliver('http://127.0.0.1:9', {}, options as DeliverOptions)).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
