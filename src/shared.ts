@@ -27,7 +27,6 @@ export {
   transferCallbackSchema,
   type BankPayout,
   type CallbackFor,
-  type CallbackSchema,
   type CallbackShape,
   type Issue,
   type MobileMoneyPayout,
@@ -36,6 +35,7 @@ export {
   type TransferFailed,
   type TransferSucceeded,
 } from './core/callback.js';
+export type { StandardSchema } from './core/schema.js';
 export { readDelivery, type DeliveryOrigin } from './core/delivery.js';
 export type {
   CallbackStore,

@@ -1,6 +1,6 @@
-import type { z } from 'zod/v4';
 import { transferCallbackSchema, type CallbackShape, type TransferCallback } from '../core/callback.js';
 import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { parseWith, type StandardSchema } from '../core/schema.js';
 import { toPrintable } from '../core/text.js';
 import { Slots } from '../core/slots.js';
 import { reconciliation, toCallback } from './callback.js';
@@ -19,7 +19,7 @@ export interface ConfirmOptions<C extends CallbackShape = TransferCallback> {
    */
   timeoutMs?: number | undefined;
   /** The receiver's `schema`, if it has one. */
-  schema?: z.ZodType<C> | undefined;
+  schema?: StandardSchema<C> | undefined;
 }
 
 /** Callbacks that may wait, for each transfer that is read at the same time. */
@@ -44,7 +44,11 @@ export function confirmWith<C extends CallbackShape = TransferCallback>(
   options: ConfirmOptions<C> = {},
 ): (callback: NoInfer<C>, context: { signal: AbortSignal; source?: string | undefined }) => Promise<NoInfer<C>> {
   onlyKnownOptions(options, ['concurrency', 'timeoutMs', 'schema']);
-  const { concurrency = 8, timeoutMs = 5_000, schema = transferCallbackSchema as unknown as z.ZodType<C> } = options;
+  const {
+    concurrency = 8,
+    timeoutMs = 5_000,
+    schema = transferCallbackSchema as unknown as StandardSchema<C>,
+  } = options;
   wholeNumber('concurrency', concurrency, 1);
   wholeNumber('timeoutMs', timeoutMs, 1, Math.floor(maxTimerMs / 2));
   const slots = new Slots(concurrency);
@@ -75,9 +79,9 @@ export function confirmWith<C extends CallbackShape = TransferCallback>(
         'Expected the transfer to be final, but the service has not finished it.',
       );
     }
-    const checked = schema.safeParse(read);
-    if (checked.success) return checked.data;
-    const at = checked.error.issues.map(({ path }) => path.map(String).join('.')).join(', ');
+    const parsed = parseWith(schema, read);
+    if ('value' in parsed) return parsed.value;
+    const at = parsed.issues.map(({ path }) => path.map(String).join('.')).join(', ');
     throw new TransferClientError(
       'UNREADABLE_RESPONSE',
       `The transaction that was read is not as documented, at ${toPrintable(at)}.`,

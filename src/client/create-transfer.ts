@@ -1,6 +1,5 @@
-import type { z } from 'zod/v4';
-import { parseJson } from '../core/text.js';
-import { toPrintable } from '../core/text.js';
+import { parseWith, type StandardSchema } from '../core/schema.js';
+import { parseJson, toPrintable } from '../core/text.js';
 import { TransferClientError } from './errors.js';
 import { requireSuccess, sendOnce, toPathSegment, type ServiceAccess } from './request.js';
 
@@ -15,7 +14,7 @@ export interface TransferRequest {
 /** Options of `createTransfer`. */
 export interface CreateOptions<T> {
   /** Checks and types the response. Without it the response is returned as parsed. */
-  schema?: z.ZodType<T> | undefined;
+  schema?: StandardSchema<T> | undefined;
   /** Once the request has been sent, an abort rejects with OUTCOME_UNKNOWN. */
   signal?: AbortSignal | undefined;
 }
@@ -87,13 +86,13 @@ function parseResponse<T>(
   const value = parseJson(text);
   if (value === undefined) throw unreadable('the response is not JSON');
   if (schema === undefined) return value as T;
-  let checked: ReturnType<typeof schema.safeParse>;
+  let parsed: ReturnType<typeof parseWith<T>>;
   try {
-    checked = schema.safeParse(value);
+    parsed = parseWith(schema, value);
   } catch (cause) {
     throw unreadable('the schema threw', cause);
   }
-  if (checked.success) return checked.data;
-  const at = checked.error.issues.map(({ path }) => path.map(String).join('.') || 'the top').join(', ');
+  if ('value' in parsed) return parsed.value;
+  const at = parsed.issues.map(({ path }) => path.map(String).join('.') || 'the top').join(', ');
   throw unreadable(`the response does not fit the schema, at ${toPrintable(at)}`);
 }

@@ -1,8 +1,8 @@
-import type { z } from 'zod/v4';
 import type { CallbackShape, TransferCallback } from '../core/callback.js';
 import { hasMethods, invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { TransferCallbackError } from '../core/errors.js';
 import { receiverDefaults } from '../core/options.js';
+import { parseWith, type StandardSchema } from '../core/schema.js';
 import type { CallbackStore, StoreRecord } from '../core/store.js';
 import type { TransferClient } from './client.js';
 import { deadlineSignal, withDeadline } from './deadline.js';
@@ -24,7 +24,7 @@ export interface InspectOptions<C extends CallbackShape = TransferCallback> {
   /** How long the store may take, in milliseconds. Default 2 000. */
   storeTimeoutMs?: number | undefined;
   /** The receiver's `schema`, if it has one. Default: that of `receiver`. */
-  schema?: z.ZodType<C> | undefined;
+  schema?: StandardSchema<C> | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -69,7 +69,7 @@ export async function inspectTransfer<C extends CallbackShape = TransferCallback
   checkOptions(options);
   const { id, receiver, signal } = options;
   // A receiver made for a callback of another shape has a schema of that shape: both parse what the service gives.
-  const schema = (options.schema ?? receiver?.options?.schema) as z.ZodType<CallbackShape> | undefined;
+  const schema = (options.schema ?? receiver?.options?.schema) as StandardSchema<CallbackShape> | undefined;
   let service = await readService(options);
   const recordId = 'transaction' in service ? service.transaction.id : id;
   const record = await readRecord(options, recordId);
@@ -129,12 +129,12 @@ async function readRecord(
 /** The facts that the service gives, as the receiver would see them. */
 function findFacts(
   service: ServiceReading,
-  schema: z.ZodType<CallbackShape> | undefined,
+  schema: StandardSchema<CallbackShape> | undefined,
 ): Partial<Record<string, unknown>> {
   if (service.state !== 'final') return {};
   const { event, transaction } = service;
-  const checked = schema?.safeParse({ event, data: transaction });
-  return checked?.success === true ? checked.data.data : transaction;
+  const parsed = schema === undefined ? undefined : parseWith(schema, { event, data: transaction });
+  return parsed !== undefined && 'value' in parsed ? parsed.value.data : transaction;
 }
 
 /** Two clocks may differ by less. A time further in the future is a mistake, such as a year too late. */

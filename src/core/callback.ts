@@ -66,9 +66,6 @@ export type CallbackFor<C, E extends CallbackShape['event']> = [Extract<C, { eve
   ? C & { event: E }
   : Extract<C, { event: E }>;
 
-/** A zod schema that produces `C`, from `zod`, `zod/v4` or `zod/mini`. It must be synchronous. */
-export type CallbackSchema<C> = z.core.$ZodType<C>;
-
 /** 1 to 255 characters. */
 const idPattern = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,255}$/u;
 

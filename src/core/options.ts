@@ -1,11 +1,6 @@
-import {
-  transferCallbackSchema,
-  type CallbackFor,
-  type CallbackSchema,
-  type CallbackShape,
-  type TransferCallback,
-} from './callback.js';
+import { transferCallbackSchema, type CallbackFor, type CallbackShape, type TransferCallback } from './callback.js';
 import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from './checks.js';
+import { isSchema, type StandardSchema } from './schema.js';
 import { toLogger, type Logger, type SafeLogger } from './logger.js';
 import type { TransferCallbackOutcome } from './outcome.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
@@ -52,7 +47,7 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
     | ((callback: NoInfer<C>, context: ConfirmContext) => NoInfer<C> | undefined | Promise<NoInfer<C> | undefined>)
     | undefined;
   /** Replaces the documented schema, for when the service changes a field. Must be synchronous. */
-  schema?: CallbackSchema<C> | undefined;
+  schema?: StandardSchema<C> | undefined;
   /**
    * How long a verifier may take, in milliseconds; then the delivery is `unauthorized`. Extended once when it passes: by
    * its own length if the event loop was blocked then, and by 50 ms otherwise. Default 5 000.
@@ -99,7 +94,7 @@ export type ResolvedOptions<C extends CallbackShape = TransferCallback, Tx = und
   ReceiverOptions<C, Tx>,
   keyof ResolvedTimes
 > &
-  ResolvedTimes & { schema: CallbackSchema<C>; logger: Logger };
+  ResolvedTimes & { schema: StandardSchema<C>; logger: Logger };
 
 /** The defaults of the options in milliseconds. */
 export const receiverDefaults = {
@@ -147,7 +142,9 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
   requireFunction('onFailed', onFailed);
   if (confirm !== undefined) requireFunction('confirm', confirm);
   if (onOutcome !== undefined) requireFunction('onOutcome', onOutcome);
-  if (schema !== undefined && !hasMethods(schema, 'safeParse')) throw invalidArgument('schema', 'a zod schema', schema);
+  if (schema !== undefined && !isSchema(schema)) {
+    throw invalidArgument('schema', 'a schema of zod or another Standard Schema', schema);
+  }
   if (logger !== undefined && logger !== false && !hasMethods(logger, 'warn', 'error')) {
     throw invalidArgument('logger', 'false or an object with warn and error', logger);
   }
@@ -159,7 +156,7 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
     confirm: confirm?.bind(options),
     onOutcome: onOutcome?.bind(options),
     // Without a custom schema, C is its default, TransferCallback.
-    schema: schema ?? (transferCallbackSchema as unknown as CallbackSchema<C>),
+    schema: schema ?? (transferCallbackSchema as unknown as StandardSchema<C>),
     logger: toLogger(logger),
     ...resolveTimes(options),
   };

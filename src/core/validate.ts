@@ -4,20 +4,13 @@ import {
   isCallbackId,
   isExact,
   isUnreadable,
-  type CallbackSchema,
   type CallbackShape,
   type Issue,
 } from './callback.js';
 import { TransferCallbackError } from './errors.js';
 import type { Invalid } from './outcome.js';
+import { parseWith, type StandardSchema } from './schema.js';
 import { toPrintable } from './text.js';
-
-/** The method of a schema that the receiver calls. Every zod schema has it, also those of zod/mini. */
-interface SafeParser<C> {
-  safeParse(
-    input: unknown,
-  ): { success: true; data: C } | { success: false; error: { readonly issues: readonly Issue[] } };
-}
 
 /** The outcome of an invalid callback, without whether its sender was verified. */
 type InvalidCallback = Omit<Invalid, 'verified'>;
@@ -25,16 +18,15 @@ type InvalidCallback = Omit<Invalid, 'verified'>;
 /** Returns the callback that the schema makes from `input`, or the issues. Never throws. */
 export function validateCallback<C extends CallbackShape>(
   input: unknown,
-  schema: CallbackSchema<C>,
+  schema: StandardSchema<C>,
 ): { callback: C } | InvalidCallback {
-  const parser = schema as unknown as SafeParser<C>;
   try {
     if (isUnreadable(input)) return invalid(input, input.issues, input.error);
     deleteProtoKeys(input);
-    const parsed = parser.safeParse(input);
-    if (!parsed.success) return invalid(input, parsed.error.issues);
-    const issues = checkCallback(parsed.data);
-    return issues.length === 0 ? { callback: parsed.data } : invalid(input, issues);
+    const parsed = parseWith(schema, input);
+    if ('issues' in parsed) return invalid(input, parsed.issues);
+    const issues = checkCallback(parsed.value);
+    return issues.length === 0 ? { callback: parsed.value } : invalid(input, issues);
   } catch (error) {
     return invalid(input, [{ path: [], message: 'The schema failed' }], error);
   }

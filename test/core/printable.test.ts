@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { CallbackSchema, Logger, TransferCallback, TransferCallbackOutcome } from 'transfer-callbacks';
+import type { StandardSchema, Logger, TransferCallback, TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod/v4';
@@ -57,7 +57,7 @@ const schema = z.object({
     ...Object.fromEntries(Object.keys(transferSucceeded().data).map((name) => [name, z.unknown()])),
     extra: z.record(z.string(), z.number()).optional(),
   }),
-}) as unknown as CallbackSchema<TransferCallback>;
+}) as unknown as StandardSchema<TransferCallback>;
 
 /** Returns every key and every text in `value`. */
 function textsIn(value: unknown): string[] {

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import * as mini from 'zod/v4-mini';
-import type { CallbackSchema, TransferCallback } from 'transfer-callbacks';
+import type { StandardSchema, TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
 import { receiverOf } from './support.js';
@@ -16,7 +16,7 @@ const schema = z.looseObject({
     amount: z.number(),
     currency: z.string(),
   }),
-}) as unknown as CallbackSchema<TransferCallback>;
+}) as unknown as StandardSchema<TransferCallback>;
 
 describe('a loose schema of one’s own', () => {
   test('a loose custom schema gives the handler what it has produced', async () => {
@@ -65,7 +65,7 @@ test('a schema of zod/mini works', async () => {
 
 test('a schema that produces no callback is a fault of this app, and is logged as one', async () => {
   const logger = recordingLogger();
-  const empty = z.object({}) as unknown as CallbackSchema<TransferCallback>;
+  const empty = z.object({}) as unknown as StandardSchema<TransferCallback>;
   expect(await receiverOf({ schema: empty, logger }).receive(transferSucceeded())).toMatchObject({
     outcome: 'invalid',
     error: { code: 'INVALID_ARGUMENT' },
