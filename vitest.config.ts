@@ -5,8 +5,7 @@ const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url
 
 export const ownEntries = [
   { find: /^transfer-callbacks$/, replacement: at('src/index.ts') },
-  { find: /^transfer-callbacks\/(node|web)$/, replacement: `${at('src')}/$1.ts` },
-  { find: /^transfer-callbacks\/(client|metrics|sandbox|testing)$/, replacement: `${at('src')}/$1/index.ts` },
+  { find: /^transfer-callbacks\/(\w+)$/, replacement: `${at('src')}/$1` },
 ];
 
 /** The lowest zod that the peer range allows. It carries zod 4 at `zod/v4`, as an app on zod 3 has it. */
