@@ -49,9 +49,13 @@ export const roots = [
 export const makeWorkshop = (): Promise<string> => mkdtemp(join(tmpdir(), 'transfer-callbacks-package-'));
 
 /** Installs these dependencies in the folder of a project, and nothing that they do not require. */
-export async function install(root: string, manifest: { type?: string; dependencies: object }): Promise<void> {
+export async function install(
+  root: string,
+  manifest: { type?: string; dependencies: object },
+  ...options: string[]
+): Promise<void> {
   await writeFile(join(root, 'package.json'), JSON.stringify({ private: true, ...manifest }));
-  await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--no-package-lock'], root);
+  await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--no-package-lock', ...options], root);
 }
 
 /** The entries of an installed package, such as `transfer-callbacks/client`. */
