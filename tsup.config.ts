@@ -1,16 +1,19 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { defineConfig } from 'tsup';
 
-const libraries = {
-  index: 'src/index.ts',
-  node: 'src/node.ts',
-  web: 'src/web.ts',
-  client: 'src/client/index.ts',
-  metrics: 'src/metrics/index.ts',
-  sandbox: 'src/sandbox/index.ts',
-  testing: 'src/testing/index.ts',
-};
+const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as { exports: Record<string, unknown> };
+
+/** The sources of the entries in package.json, by the names of the files that are built from them. */
+const libraries = Object.fromEntries(
+  Object.keys(exports)
+    .filter((path) => path !== './package.json')
+    .map((path) => {
+      const name = path === '.' ? 'index' : path.slice(2);
+      return [name, existsSync(`src/${name}.ts`) ? `src/${name}.ts` : `src/${name}/index.ts`];
+    }),
+);
 
 export default defineConfig(({ outDir = 'dist' }) => ({
   entry: { ...libraries, cli: 'src/cli/index.ts' },

@@ -5,8 +5,7 @@ const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url
 
 export const ownEntries = [
   { find: /^transfer-callbacks$/, replacement: at('src/index.ts') },
-  { find: /^transfer-callbacks\/(node|web)$/, replacement: `${at('src')}/$1.ts` },
-  { find: /^transfer-callbacks\/(client|metrics|sandbox|testing)$/, replacement: `${at('src')}/$1/index.ts` },
+  { find: /^transfer-callbacks\/(\w+)$/, replacement: `${at('src')}/$1` },
 ];
 
 /** The lowest zod that the peer range allows. It carries zod 4 at `zod/v4`, as an app on zod 3 has it. */
@@ -16,10 +15,12 @@ const lowestZod = [
   { find: /^zod\/(v4.*)$/, replacement: `${at('node_modules/zod3/dist/esm')}/$1/index.js` },
 ];
 
-const inSharedProcess = [
-  'test/{attempt,client,core,http,metrics,sandbox,stores,testing}/**/*.test.ts',
-  'examples/**/*.test.ts',
-];
+/** What `npm run test:quick` runs: no Redis, no PostgreSQL, no browser. */
+export const quickTests = ['test/core', 'test/http', 'test/stores/memory.test.ts'];
+
+const inQuickProcess = quickTests.map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`));
+
+const inSharedProcess = ['test/{attempt,client,metrics,sandbox,stores,testing}/**/*.test.ts', 'examples/**/*.test.ts'];
 
 /** What `npm test` leaves to `npm run test:full`. No promise rests on these files alone: test/docs/guarantees.test.ts. */
 export const longTests = {
@@ -47,15 +48,26 @@ function select(all: readonly string[], long: readonly string[]): { include: str
   return { include: [...all], exclude: suite === 'short' ? [...long] : [] };
 }
 
+const shared = select(inSharedProcess, longTests.inSharedProcess);
 const inOwnProcess = select(['test/**/*.test.ts'], longTests.inOwnProcess);
 
-/** They end what hangs, and judge no speed: a busy machine takes several times as long as an idle one. */
-const limits = {
-  setupFiles: 'test/support/setup.ts',
-  expect: { poll: { timeout: 30_000 } },
-  testTimeout: 60_000,
-  hookTimeout: 120_000,
-};
+/**
+ * They end what hangs, and judge no speed: a busy machine takes several times as long as an idle one. A test waits less long
+ * for a condition than it may take, so that it ends with what the condition says.
+ */
+function limits(testTimeout: number, patienceMs: number) {
+  return {
+    setupFiles: 'test/support/setup.ts',
+    provide: { patienceMs },
+    expect: { poll: { timeout: patienceMs } },
+    testTimeout,
+    hookTimeout: 2 * testTimeout,
+  };
+}
+
+/** Beside twelve busy processes on two cores the tests of the core and HTTP take up to 2 s. A file that takes longer says so. */
+const quickLimits = limits(6_000, 5_000);
+const usualLimits = limits(60_000, 30_000);
 
 export default defineConfig({
   test: {
@@ -69,10 +81,20 @@ export default defineConfig({
     // A test that passes at the second attempt hides a fault, in the package or in the test.
     retry: 0,
     projects: [
+      // In these a process imports the package once and runs one file after another, which takes a third of the processor time.
       {
         resolve: { alias: ownEntries },
-        // A process imports the package once and runs one file after another, which takes a third of the processor time.
-        test: { name: 'shared', ...select(inSharedProcess, longTests.inSharedProcess), isolate: false, ...limits },
+        test: { name: 'quick', ...select(inQuickProcess, []), isolate: false, ...quickLimits },
+      },
+      {
+        resolve: { alias: ownEntries },
+        test: {
+          name: 'shared',
+          ...shared,
+          exclude: [...shared.exclude, ...inQuickProcess],
+          isolate: false,
+          ...usualLimits,
+        },
       },
       {
         resolve: { alias: ownEntries },
@@ -80,8 +102,8 @@ export default defineConfig({
         test: {
           name: 'own process',
           ...inOwnProcess,
-          exclude: [...inOwnProcess.exclude, ...inSharedProcess],
-          ...limits,
+          exclude: [...inOwnProcess.exclude, ...inQuickProcess, ...inSharedProcess],
+          ...usualLimits,
         },
       },
       {
@@ -98,7 +120,7 @@ export default defineConfig({
                 ],
           isolate: false,
           server: { deps: { inline: [/zod3/] } },
-          ...limits,
+          ...quickLimits,
         },
       },
     ],

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import fc from '../support/fast-check.js';
 import { errorBody } from '../support/post.js';
 import {
@@ -12,6 +12,9 @@ import {
   validCallback,
   type Loose,
 } from './callback-support.js';
+
+// Random cases take the processor a second or two.
+vi.setConfig({ testTimeout: 60_000 });
 
 describe('callbacks made by chance', () => {
   test('every valid callback is accepted and reaches the handler unchanged', async () => {

@@ -1,9 +1,12 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { transferCallbackSchema, type TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { parseFingerprint, toFingerprint } from '../../src/core/facts.js';
 import fc from '../support/fast-check.js';
 import { amount, record, text, validCallback } from './callback-support.js';
+
+// Random cases take the processor a second or two.
+vi.setConfig({ testTimeout: 60_000 });
 
 describe('the fingerprint', () => {
   const facts = fc.record({

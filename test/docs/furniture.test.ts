@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { listEntries, readCompilerOptions } from '../../scripts/entries.js';
 import { responses } from '../../src/http/responses.js';
 import { listFiles, readText } from './pages.js';
 
 interface Package {
+  readonly name: string;
+  readonly exports: Record<string, unknown>;
   readonly author?: string;
   readonly publishConfig?: object;
   readonly repository?: { readonly url: string };
@@ -30,6 +33,21 @@ test('the issue form offers each outcome', () => {
     /id: outcome\n.*?options:\n(.*?) {4}validations/s.exec(readText('.github/ISSUE_TEMPLATE/bug.yml')) ?? [];
   const offered = [...options.matchAll(/- (.*)/g)].map(([, option = '']) => option);
   expect(offered.slice(0, -1)).toEqual(Object.keys(responses));
+});
+
+test('each entry of the package has the files of its name, and its source in tsconfig.json', () => {
+  const { name, exports } = manifest;
+  const paths = Object.keys(exports).filter((path) => path !== './package.json');
+  for (const path of paths) {
+    const file = path === '.' ? './dist/index' : path.replace('./', './dist/');
+    expect(exports[path]).toEqual({
+      import: { types: `${file}.d.ts`, default: `${file}.js` },
+      require: { types: `${file}.d.cts`, default: `${file}.cjs` },
+    });
+  }
+  const entries = paths.map((path) => name + path.slice(1));
+  expect(Object.keys(readCompilerOptions().paths ?? {}).sort()).toEqual([...entries].sort());
+  expect(listEntries().map((entry) => entry.name)).toEqual(entries);
 });
 
 test('the package is published with its provenance', () => {

@@ -12,8 +12,6 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { errorBody } from '../support/post.js';
 import { witness } from '../support/witness.js';
 
-const patience = { timeout: 10_000 };
-
 /** Serves the listener over HTTP/2 without TLS, and connects to it. */
 async function start(options: TransferCallbackOptions) {
   const server = createServer(transferCallbackListener(options)).listen(0, '127.0.0.1');
@@ -80,7 +78,7 @@ test('a refused sender gets its response over HTTP/2 before its body has come, a
   expect(response).toMatchObject({ status: 401, body: errorBody(401, 'The sender is not verified.') });
   await vi.waitFor(() => {
     expect(closedStreams).toEqual([constants.NGHTTP2_NO_ERROR]);
-  }, patience);
+  });
 });
 
 test('a body without end is cut over HTTP/2, and the session goes on', async () => {
@@ -89,6 +87,6 @@ test('a body without end is cut over HTTP/2, and the session goes on', async () 
   expect(response.status).toBe(413);
   await vi.waitFor(() => {
     expect(closedStreams).toEqual([constants.NGHTTP2_NO_ERROR]);
-  }, patience);
+  });
   expect((await send(session, JSON.stringify(transferSucceeded()))).status).toBe(200);
 });

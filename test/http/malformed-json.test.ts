@@ -1,10 +1,13 @@
 import { isUtf8 } from 'node:buffer';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { nodeServers, type Started } from '../support/http-servers.js';
 import { bytesOf, malformedJson, type Malformed } from '../support/malformed-json.js';
 import { errorBody, post } from '../support/post.js';
 import { witness } from '../support/witness.js';
+
+// Thousands of requests: 20 s on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
 
 const noJson = errorBody(400, 'The body is not JSON.');
 const noUtf8 = errorBody(400, 'The body is not UTF-8.');

@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { memoryStore, transferCallbackListener } from 'transfer-callbacks';
@@ -6,9 +6,12 @@ import { storeContract } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { serve } from '../support/serve.js';
 import {
+  addSources,
+  compile,
   installIn,
   makeWorkshop,
   packageName,
+  readEntries,
   readJson,
   repository,
   roots,
@@ -38,10 +41,7 @@ describe.each(roots)('a project on $title (express $express, zod $zod)', ({ fold
   });
 
   test('the project imports and requires every subpath, with the same names', async () => {
-    const { exports } = await readJson<Manifest>(at('node_modules', packageName, 'package.json'));
-    const modules = Object.keys(exports)
-      .filter((subpath) => subpath !== './package.json')
-      .map((subpath) => packageName + subpath.slice(1));
+    const modules = await readEntries(at());
     expect(modules).toEqual(expect.arrayContaining([packageName, `${packageName}/testing`]));
     for (const module of modules) {
       const named = `import * as named from '${module}'; console.log(JSON.stringify(Object.keys(named).sort()));`;
@@ -170,18 +170,18 @@ describe.each(roots)('a project on $title (express $express, zod $zod)', ({ fold
   });
 
   test.each([
-    ['nodenext', ['main.mts', 'main.cts']],
-    ['bundler', ['main.ts']],
+    ['nodenext', ['.mts', '.cts']],
+    ['bundler', ['.ts']],
   ])(
     'compiles strictly and receives callbacks in TypeScript, with %s resolution',
-    async (resolution, sources) => {
-      const project = at(`typescript-${resolution}`);
-      for (const source of sources) await cp(at('main.ts'), join(project, source));
-      const compiler = join(repository, 'node_modules', 'typescript', 'bin', 'tsc');
-      expect(await run(process.execPath, [compiler, '--project', project], project)).toBe('');
-      for (const source of sources) {
-        const program = join('out', source.replace('ts', 'js'));
-        expect(JSON.parse(await run(process.execPath, [program], project))).toEqual({
+    async (resolution, endings) => {
+      const project = `typescript-${resolution}`;
+      await addSources(at(), project, endings);
+      const compiler = join(repository, 'node_modules', 'typescript');
+      expect(await compile(at(project), compiler, '--rootDir', '.', '--outDir', 'out')).toEqual([]);
+      for (const ending of endings) {
+        const program = join('out', `main${ending.replace('ts', 'js')}`);
+        expect(JSON.parse(await run(process.execPath, [program], at(project)))).toEqual({
           ...report,
           outcomes: ['processed', 'duplicate', 'retry_later', 'invalid'],
         });

@@ -3,7 +3,6 @@ import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { inject } from 'vitest';
 
 export interface Manifest {
@@ -24,7 +23,7 @@ export const repository = dirname(dirname(here));
 export const stepMs = 600_000;
 
 /** The least that the peer ranges allow. */
-export const oldest = { express: '4.18.0', types: '4.17.21', zod: '4.0.0' } as const;
+export const oldest = { express: '4.18.0', types: '4.17.21', zod: '3.25.1' } as const;
 
 export const installed = async (name: string): Promise<string> =>
   (await readJson<Manifest>(join(repository, 'node_modules', name, 'package.json'))).version;
@@ -50,9 +49,20 @@ export const roots = [
 export const makeWorkshop = (): Promise<string> => mkdtemp(join(tmpdir(), 'transfer-callbacks-package-'));
 
 /** Installs these dependencies in the folder of a project, and nothing that they do not require. */
-export async function install(root: string, manifest: { type?: string; dependencies: object }): Promise<void> {
+export async function install(
+  root: string,
+  manifest: { type?: string; dependencies: object },
+  ...options: string[]
+): Promise<void> {
   await writeFile(join(root, 'package.json'), JSON.stringify({ private: true, ...manifest }));
-  await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--no-package-lock'], root);
+  await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--no-package-lock', ...options], root);
+}
+
+/** The entries of an installed package, such as `transfer-callbacks/client`. */
+export async function readEntries(root: string): Promise<string[]> {
+  const { exports } = await readJson<Manifest>(join(root, 'node_modules', packageName, 'package.json'));
+  const paths = Object.keys(exports).filter((path) => path !== './package.json');
+  return paths.map((path) => packageName + path.slice(1));
 }
 
 /** Makes the folder of a project with the package and its peers. */
@@ -68,23 +78,57 @@ export async function installIn(workshop: string, project: (typeof roots)[number
     '@types/node': await installed('@types/node'),
   };
   await install(root, { dependencies });
+  const all = (await readEntries(root)).map((entry) => `  typeof import('${entry}'),\n`);
+  await writeFile(join(root, 'entries.ts'), `export type Entries = [\n${all.join('')}];\n`);
+}
+
+/** Copies what the TypeScript projects share into one of them, with the endings by which it is resolved. */
+export async function addSources(root: string, project: string, endings: readonly string[]): Promise<void> {
+  for (const name of ['main', 'entries']) {
+    for (const ending of endings) await cp(join(root, `${name}.ts`), join(root, project, name + ending));
+  }
+}
+
+/**
+ * Compiles a project and returns the faults that the compiler finds in it and in the package. Leaves out those in the
+ * declarations of zod: no compiler accepts those of 3.25.1.
+ */
+export async function compile(project: string, compiler: string, ...options: string[]): Promise<string[]> {
+  const file = join(compiler, 'bin', 'tsc');
+  const args = [file, '--project', '.', '--pretty', 'false', ...options];
+  const { code, stdout, stderr } = await start(process.execPath, args, project);
+  const faults = stdout.split('\n').filter((line) => line.includes(': error TS'));
+  if (code !== 0 && faults.length === 0) throw new Error(`${file} failed in ${project}:\n${stdout}\n${stderr}`);
+  return faults.filter((fault) => !/\bnode_modules\/zod\/.*: error/.test(fault));
 }
 
 /** Runs a program to its end and returns what it printed; if it fails, so does the test, with all of its output. */
 export async function run(file: string, args: string[], cwd: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
-  try {
-    const { stdout } = await promisify(execFile)(file, args, {
-      cwd,
-      env: { ...process.env, NODE_OPTIONS: '', ...env },
-      timeout: stepMs / 2,
-      killSignal: 'SIGKILL',
-      maxBuffer: 16 * 1024 * 1024,
+  const { code, stdout, stderr } = await start(file, args, cwd, env);
+  if (code !== 0) throw new Error(`${file} ${args.join(' ')} failed in ${cwd} (${code}):\n${stdout}\n${stderr}`);
+  return stdout;
+}
+
+interface Ended {
+  /** The exit code, or else the error or the signal that ended the program. */
+  code: string | number;
+  stdout: string;
+  stderr: string;
+}
+
+async function start(file: string, args: string[], cwd: string, env: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  const options = {
+    cwd,
+    env: { ...process.env, NODE_OPTIONS: '', ...env },
+    timeout: stepMs / 2,
+    killSignal: 'SIGKILL',
+    maxBuffer: 16 * 1024 * 1024,
+  } as const;
+  return new Promise((resolve) => {
+    execFile(file, args, options, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : (error.code ?? error.signal ?? error.message), stdout, stderr });
     });
-    return stdout;
-  } catch (error) {
-    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    throw new Error(`${file} ${args.join(' ')} failed in ${cwd}:\n${stdout}\n${stderr}`, { cause: error });
-  }
+  });
 }
 
 export async function readJson<T>(path: string): Promise<T> {

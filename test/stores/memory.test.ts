@@ -3,6 +3,9 @@ import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { inspectionContract, storeContract } from 'transfer-callbacks/testing';
 import { fakeClock } from '../core/support.js';
 
+// The contracts wait for real leases, of up to 2.5 s.
+vi.setConfig({ testTimeout: 60_000 });
+
 const request = { token: 'a', fingerprint: 'f', leaseMs: 1_000, retentionMs: 10_000 };
 
 async function settle(store: CallbackStore, key: string, changes: Partial<typeof request> = {}): Promise<void> {

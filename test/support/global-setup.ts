@@ -86,8 +86,8 @@ function createPostgresUser(): void {
 }
 
 /**
- * The browser that comes with `npm ci` is unpacked when it is first needed. If two test files do so at the same time, one
- * of them starts a file that is still written.
+ * The browser that comes with `npm ci` is unpacked when it is first needed. If each test file did so, all but one would do it
+ * for nothing.
  */
 async function unpackBrowser(): Promise<void> {
   // A run without a browser does not load its driver.

@@ -21,7 +21,7 @@ export interface DebianProgram {
 }
 
 /** Where unpacked programs are kept. A program's folder is there complete or not at all. */
-const cache =
+export const cache =
   process.env.TEST_PROGRAMS ?? fileURLToPath(new URL('../../node_modules/.cache/transfer-callbacks', import.meta.url));
 
 /** Resolves with the path of the first of these programs that is on the PATH. */
@@ -36,7 +36,7 @@ export async function findOnPath(...names: string[]): Promise<string | undefined
   return undefined;
 }
 
-async function isExecutable(path: string): Promise<boolean> {
+export async function isExecutable(path: string): Promise<boolean> {
   try {
     await access(path, constants.X_OK);
     return true;
