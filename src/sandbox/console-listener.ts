@@ -7,29 +7,24 @@ import { refuseReader, refuseWriter } from './origin-guard.js';
 import type { ResolvedSandboxOptions } from './options.js';
 import { transferScenarios } from './scenarios.js';
 import type { ConsoleStream } from './stream.js';
-import type { SandboxTransfer } from './transfer.js';
+import type { Wanted } from './view.js';
 import { bodyLimitBytes, readText, sendError } from './http-messages.js';
 
 /** What the console needs of the sandbox. */
 interface ConsoleParts {
   readonly options: ResolvedSandboxOptions;
   readonly stream: ConsoleStream;
-  /** Returns the newest transfers, in the order of creation, and how many there are in all. */
-  readonly list: (newest: number) => { readonly transfers: readonly SandboxTransfer[]; readonly total: number };
   readonly resend: (id: string) => Promise<void>;
   readonly contradict: (id: string) => Promise<void>;
   /** Moves sandbox time on by `ms`, or to the time when anything is due next. */
   readonly advance: (ms: number | undefined) => Promise<void>;
 }
 
-/** What a request leads to: a response, an error, or the stream of events, which begins with the state. */
+/** What a request leads to: a response, an error, or the stream of events for what is wanted. */
 type Reply =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly content?: Buffer }
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly message: string }
-  | { readonly state: object };
-
-/** In the state that a stream begins with. A page with more rows would be slow to read. */
-const shownTransfers = 200;
+  | { readonly wanted: Wanted };
 
 const contentTypes = {
   html: 'text/html; charset=utf-8',
@@ -56,9 +51,9 @@ export function consoleListener(parts: ConsoleParts) {
     for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
     // The browser has hung up while it was sending, and reads no response.
     const reply = await findReply(parts, request).catch((error: unknown) => ({ status: 500, message: String(error) }));
-    if ('state' in reply) {
+    if ('wanted' in reply) {
       response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
-      parts.stream.add(response, reply.state);
+      parts.stream.add(response, reply.wanted, toSettings(parts.options));
     } else if ('message' in reply) {
       sendError(response, reply);
     } else {
@@ -74,17 +69,19 @@ export function isConsolePath({ method, url = '', headers: { accept = '' } }: In
 }
 
 async function findReply(parts: ConsoleParts, request: IncomingMessage): Promise<Reply> {
-  const [path = ''] = String(request.url).split('?');
+  const [path = '', query = ''] = String(request.url).split('?');
   if (!path.startsWith('/console/')) return { status: 302, headers: { Location: '/console/' } };
   const name = path.slice('/console/'.length);
   if (isAction(name)) return act(parts, name, request);
   if (request.method !== 'GET') return { status: 405, message: 'This path is a GET.', headers: { Allow: 'GET' } };
-  return refuseReader(request) ?? (name === 'events' ? beginStream(parts) : readPageFile(name || 'index.html'));
+  return refuseReader(request) ?? (name === 'events' ? beginStream(parts, query) : readPageFile(name || 'index.html'));
 }
 
-function beginStream({ options, stream, list }: ConsoleParts): Reply {
+function beginStream({ stream }: ConsoleParts, query: string): Reply {
   if (stream.isFull) return { status: 503, message: 'Too many pages of the console are open.' };
-  return { state: { ...list(shownTransfers), settings: toSettings(options) } };
+  const fields = new URLSearchParams(query);
+  const read = (name: keyof Wanted): string => fields.get(name) ?? '';
+  return { wanted: { find: read('find'), outcome: read('outcome'), id: read('id') } };
 }
 
 /** Built, this module lies in `dist`, and the files of the page in `dist/console`. */
@@ -109,6 +106,8 @@ function toSettings(options: ResolvedSandboxOptions) {
     /** `null` if the sandbox has none, or makes one for each externalId. */
     callbackUrl: typeof callbackUrl === 'string' ? callbackUrl : null,
     hasCallbackUrl: callbackUrl !== undefined,
+    /** Tells a sandbox that was restarted from the one before it, which had the same ids. */
+    run: performance.timeOrigin,
     callbackHeaders: mayShow ? callbackHeaders : (Object.fromEntries(masked) as Record<string, string>),
     scenarios: transferScenarios,
   };

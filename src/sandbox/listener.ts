@@ -26,7 +26,6 @@ export function sandboxListener(
   const respondAsConsole = consoleListener({
     options,
     stream,
-    list: (newest) => ({ transfers: transfers.list(newest), total: transfers.size }),
     resend: (id) => transfers.resend(id),
     contradict: (id) => transfers.contradict(id),
     advance: (ms) => advance(ms ?? Math.max(0, Math.ceil((clock.nextMs ?? 0) - clock.nowMs()))),

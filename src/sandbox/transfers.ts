@@ -10,6 +10,7 @@ import { callbackUrlFault, requireScenario, type ResolvedSandboxOptions } from '
 import { scenarioOf, type AnnouncementBehaviour, type TransferScenario } from './scenarios.js';
 import { pendingTransaction, seededFacts } from './transactions.js';
 import { Transfer, type FinalOutcome, type SandboxTransfer } from './transfer.js';
+import { viewTransfers, type View, type Wanted } from './view.js';
 
 /** A response of the service: data, or the content of an error body. */
 export type Result = { status: 200 | 201; data: object } | { status: 400 | 404 | 409 | 500; message: string };
@@ -18,19 +19,15 @@ export type Result = { status: 200 | 201; data: object } | { status: 400 | 404 |
 export class SandboxTransfers {
   readonly #options: ResolvedSandboxOptions;
   readonly #parts: AnnouncerParts;
-  readonly #onChange: (transfer: Transfer) => void;
+  readonly #onChange: () => void;
   readonly #announceCallback: ReturnType<typeof callbackAnnouncer>;
   readonly #drawFacts: ReturnType<typeof seededFacts>;
   readonly #byId = new Map<string, Transfer>();
   readonly #byExternalId = new Map<string, Transfer>();
   readonly #chosen = new Map<string, TransferScenario>();
 
-  /** Calls `onChange` with each transfer that has changed. */
-  constructor(
-    options: ResolvedSandboxOptions,
-    parts: AnnouncerParts,
-    onChange: (transfer: Transfer) => void = () => undefined,
-  ) {
+  /** Calls `onChange` when a transfer has changed. */
+  constructor(options: ResolvedSandboxOptions, parts: AnnouncerParts, onChange: () => void = () => undefined) {
     this.#options = options;
     this.#parts = parts;
     this.#onChange = onChange;
@@ -103,14 +100,13 @@ export class SandboxTransfers {
     this.#chosen.set(externalId, scenario);
   }
 
-  get size(): number {
-    return this.#byId.size;
+  /** Returns all transfers, in the order of creation. */
+  list(): readonly SandboxTransfer[] {
+    return [...this.#byId.values()].map((transfer) => transfer.toPublic());
   }
 
-  /** Returns the newest transfers, in the order of creation. */
-  list(newest = Infinity): readonly SandboxTransfer[] {
-    const all = [...this.#byId.values()];
-    return all.slice(Math.max(0, all.length - newest)).map((transfer) => transfer.toPublic());
+  view(wanted: Wanted): View {
+    return viewTransfers(this.#byId, wanted);
   }
 
   #find(name: string): Transfer | undefined {
@@ -137,6 +133,7 @@ export class SandboxTransfers {
     const scenario = this.#chosen.get(externalId) ?? scenarioOf(externalId) ?? this.#options.scenario;
     const createdAtMs = this.#parts.clock.nowMs();
     const transfer = new Transfer({
+      place: this.#byId.size + 1,
       facts,
       scenario,
       createdAtMs,

@@ -74,32 +74,83 @@ describe('a transfer', () => {
   });
 });
 
-describe('the stream', () => {
-  test('shows the newest 200 transfers of more', async () => {
-    const sandbox = await startSandbox({ clock: 'manual' });
-    for (let made = 1; made <= 200; made += 1) await create(sandbox, { externalId: `t-${made}` });
+describe('the list', () => {
+  test('counts all transfers, shows the newest 200 and follows the newest, whichever of the others change', async () => {
+    const { url } = await startMerchant();
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    for (let made = 1; made <= 20; made += 1) await create(sandbox, { externalId: `old-${made}` });
+    await sandbox.advance(500);
+    for (let made = 1; made <= 199; made += 1) await create(sandbox, { externalId: `t-${made}` });
     const page = await openConsole(browser, sandbox);
+    await create(sandbox, { externalId: 't-200' });
+    await page.getByRole('heading', { name: 'Transfers (220)' }).waitFor();
+    await sandbox.advance(500);
     await create(sandbox, { externalId: 't-201' });
-    await page.getByRole('heading', { name: 'Transfers (200 of 201)' }).waitFor();
+    await page.locator('#name').getByText('t-201').waitFor();
+    await page.getByRole('heading', { name: 'Transfers (221)' }).waitFor();
     const shown = await rows(page);
     expect(shown).toHaveLength(200);
     expect([shown[0], shown.at(-1)].map((row) => row?.split(/\s/)[0])).toEqual(['t-201', 't-2']);
+    await page.getByText('The newest 200. Search finds the others.').waitFor();
+    await page.getByLabel('Search all transfers').fill('OLD-1');
+    await page.getByRole('heading', { name: 'Transfers (11 of 221)' }).waitFor();
+    await page.getByRole('link', { name: 'old-13' }).click();
+    await shows(page, 'acknowledged');
+    expect(await page.locator('#name').innerText()).toBe('old-13');
+  });
+
+  test('is narrowed to an outcome, and follows the transfers that come to it', async () => {
+    const { url } = await startMerchant([500]);
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    for (const externalId of ['first', 'lost-attempts-2', 'third']) await create(sandbox, { externalId });
+    const page = await openConsole(browser, sandbox);
+    const names = async () => (await rows(page)).map((row) => row.split(/\s/)[0]);
+    await page.getByLabel('Outcome', { exact: true }).selectOption('waiting');
+    await sandbox.advance(1_000);
+    await vi.waitFor(async () => {
+      expect(await names()).toEqual(['lost-attempts-2']);
+    }, soon);
+    await page.getByLabel('Outcome', { exact: true }).selectOption('refused');
+    await vi.waitFor(async () => {
+      expect(await names()).toHaveLength(1);
+    }, soon);
+    await page.getByLabel('Outcome', { exact: true }).selectOption('acknowledged');
+    await sandbox.advance(600_000);
+    await vi.waitFor(async () => {
+      expect(await names()).toEqual(['third', 'lost-attempts-2', 'first']);
+    }, soon);
+    await page.getByLabel('Outcome', { exact: true }).selectOption('contradicted');
+    await page.getByText('None to show.').waitFor();
   });
 });
 
 describe('by keyboard', () => {
-  test('letters in a field are letters, and the filter finds by name and by what became of it', async () => {
+  test('letters in a field are letters, and a search that finds nothing keeps what is shown', async () => {
     const { url } = await startMerchant();
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     for (const externalId of ['nrs-1', 'other-2']) await create(sandbox, { externalId });
     const page = await openConsole(browser, sandbox);
-    await page.locator('#filter').pressSequentially('nrs');
-    expect(await page.locator('#filter').inputValue()).toBe('nrs');
-    expect(await page.locator('#rows tr:visible').allInnerTexts()).toEqual([expect.stringContaining('nrs-1')]);
+    await page.locator('#find').pressSequentially('nrs');
+    expect(await page.locator('#find').inputValue()).toBe('nrs');
     await page.getByRole('heading', { name: 'Transfers (1 of 2)' }).waitFor();
-    await page.locator('#filter').fill('nothing like it');
+    expect(await rows(page)).toEqual([expect.stringContaining('nrs-1')]);
+    await page.locator('#find').fill('nothing like it');
     await page.getByText('None to show.').waitFor();
+    expect(await page.locator('#name').innerText()).toBe('other-2');
     expect(sandbox.attempts).toEqual([]);
+  });
+
+  test('the list keeps the focus when the row with the focus leaves it', async () => {
+    const { url } = await startMerchant();
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    for (const externalId of ['one', 'lost-attempts-2']) await create(sandbox, { externalId });
+    const page = await openConsole(browser, sandbox);
+    await page.getByLabel('Outcome', { exact: true }).selectOption('waiting');
+    await page.getByRole('link', { name: 'one' }).focus();
+    await page.keyboard.press('s');
+    await page.getByRole('heading', { name: 'Transfers (1 of 2)' }).waitFor();
+    await page.keyboard.press('ArrowDown');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('lost-attempts-2');
   });
 });
 

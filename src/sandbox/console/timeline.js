@@ -62,14 +62,13 @@ function describe(event, transfer) {
 
 /** @type {ForAttempt<Item>} */
 function describeAttempt(attempt, transfer) {
-  const { response, sentAtMs: atMs, durationMs, body, contentType } = attempt;
-  const tone = words.toneFor(attempt);
-  const isLost = words.isLost(attempt);
+  const { response, sentAtMs: atMs, durationMs, body, contentType, tone, result: got } = attempt;
+  const isLost = tone === 'open';
   const all = words.attemptsOf(transfer);
   const before = all[all.indexOf(attempt) - 1];
   const isSame = JSON.stringify([before?.response, before?.body]) === JSON.stringify([response, body]);
   const took = [isLost ? '' : `${durationMs} ms`, isSame ? 'as before' : ''].filter(Boolean).join(', ');
-  const result = [el('span', { class: `result ${tone}` }, words.resultFor(attempt)), took];
+  const result = [el('span', { class: `result ${tone}` }, got), took];
   const item = { tone, atMs, what: nameOf(attempt, transfer), result };
   if (isSame) return item;
   /** @type {Node[]} */
@@ -103,7 +102,7 @@ function bothSides(attempt, transfer) {
 
 /** What is under way or due, or that nothing more follows. @type {ForTransfer<Item | undefined>} */
 function describeAhead(transfer) {
-  const { finalDueMs, next, underWay, delivered } = transfer;
+  const { finalDueMs, next, underWay, delivered, standing } = transfer;
   if (finalDueMs !== undefined) return { tone: 'open', atMs: finalDueMs, what: 'final', result: [due(finalDueMs)] };
   if (underWay) return { tone: 'open', what: 'under way', result: [String(underWay)] };
   if (next) {
@@ -111,6 +110,6 @@ function describeAhead(transfer) {
     return { tone: 'open', atMs, what: nameOf(next, transfer), result: [due(atMs)] };
   }
   if (delivered) return undefined;
-  const { tone, text } = words.standing(transfer);
+  const { tone, text } = standing;
   return { tone, what: text, more: [hint('A query still shows the outcome: reconcile such transfers.')] };
 }

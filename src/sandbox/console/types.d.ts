@@ -1,24 +1,18 @@
 // The types of the scripts of the page. The compiler alone reads them; they are not shipped.
 import type { ConsoleSettings } from '../console-listener.js';
-import type { SandboxAttempt } from '../announcements.js';
-import type { ClockState } from '../stream.js';
-import type { SandboxEvent, SandboxTransfer } from '../transfer.js';
+import type * as stream from '../stream.js';
+import type { Row as ListRow, ShownEvent } from '../view.js';
 
 declare global {
-  type Attempt = SandboxAttempt;
-  type Clock = ClockState;
+  type Attempt = Extract<ShownEvent, { type: 'attempt' }>['attempt'];
+  type Clock = stream.ClockState;
   type Settings = ConsoleSettings;
-  type Transfer = SandboxTransfer;
+  type Message = stream.Message<ConsoleSettings>;
+  type List = Pick<Message, 'rows' | 'gone' | 'total' | 'matching'>;
+  type Row = ListRow;
+  type Transfer = NonNullable<Message['shown']>;
   /** `event` is neutral: a point in time. */
   type Tone = 'good' | 'bad' | 'open' | 'none' | 'event';
-
-  /** What a stream begins with. */
-  interface State {
-    readonly transfers: readonly Transfer[];
-    readonly total: number;
-    readonly settings: Settings;
-    readonly clock: Clock;
-  }
 
   /** An item of the timeline. */
   interface Item {
