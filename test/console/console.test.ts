@@ -85,6 +85,26 @@ describe('a transfer', () => {
   });
 });
 
+describe('text of strangers', () => {
+  test('characters that turn the direction of a text or hide in it are shown as their numbers', async () => {
+    const { url } = await startMerchant((_received, _count, response) => response.writeHead(500).end('a\u200bb\nc'));
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    await create(sandbox, { externalId: 'pay-\u202e1-hcus', provider: 'M\u2066TN' });
+    await sandbox.advance(1_000);
+    const page = await openConsole(browser, sandbox);
+    await shows(page, '500');
+    expect(await page.locator('#name').innerText()).toBe('pay-\\u{202e}1-hcus');
+    expect(await rows(page)).toEqual([expect.stringMatching(/^pay-\\u\{202e\}1-hcus\s/)]);
+    expect(await page.locator('#facts').innerText()).toContain('M\\u{2066}TN');
+    expect(await page.locator('#timeline pre').first().innerText()).toBe('a\\u{200b}b\nc');
+    expect(await page.title()).toBe('pay-\\u{202e}1-hcus SUCCESS · sandbox');
+    for (const name of ['#name', '#rows a']) {
+      const style = `getComputedStyle(document.querySelector('${name}'))`;
+      expect(await page.evaluate(`${style}.unicodeBidi`)).toBe('isolate');
+    }
+  });
+});
+
 describe('the form', () => {
   test('keeps a name that was typed, which chooses the scenario, and says why a creation is refused', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });

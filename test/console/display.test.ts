@@ -95,8 +95,7 @@ describe('the list', () => {
     await page.getByLabel('Search all transfers').fill('OLD-1');
     await page.getByRole('heading', { name: 'Transfers (11 of 221)' }).waitFor();
     await page.getByRole('link', { name: 'old-13' }).click();
-    await shows(page, 'acknowledged');
-    expect(await page.locator('#name').innerText()).toBe('old-13');
+    await page.locator('#name').getByText('old-13').waitFor();
   });
 
   test('is narrowed to an outcome, and follows the transfers that come to it', async () => {
@@ -186,6 +185,32 @@ describe('for everyone', () => {
     await page.getByRole('link', { name: 'New transfer' }).click();
     await page.getByLabel('externalId').waitFor();
     await check();
+  });
+
+  test('header and footer leave the page to the transfers: under 100 px at 320 px, and one line at 768 px', async () => {
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver() });
+    await create(sandbox, { externalId: 'lost-attempts-2' });
+    const page = await openConsole(browser, sandbox, { viewport: { width: 320, height: 640 } });
+    await page.getByText('· 1 s').waitFor();
+    const heights = async () => {
+      const boxes = [page.locator('header'), page.locator('footer')].map((part) => part.boundingBox());
+      return (await Promise.all(boxes)).map((box) => box?.height ?? Infinity);
+    };
+    const [header = Infinity, footer = Infinity] = await heights();
+    expect(header + footer).toBeLessThan(100);
+    await page.setViewportSize({ width: 768, height: 640 });
+    expect((await heights())[0]).toBeLessThan(60);
+    for (const control of await page.locator('header button:visible, header a:visible, header select').all()) {
+      expect((await control.boundingBox())?.height).toBeGreaterThanOrEqual(24);
+    }
+  });
+
+  test('the time between two events is the one that was counted down', async () => {
+    const sandbox = await startSandbox({ speed: 1, callbackUrl: (await startMerchant([500])).url });
+    const page = await openConsole(browser, sandbox);
+    await create(sandbox, { externalId: 'one' });
+    await shows(page, 'in 30 s');
+    await page.locator('#timeline li').last().getByText('+30 s').waitFor();
   });
 
   test('a narrow page shows the list or one transfer, with a way back', async () => {

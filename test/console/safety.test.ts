@@ -2,9 +2,11 @@ import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { deliver } from 'transfer-callbacks/testing';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { create, startMerchant, startSandbox } from '../sandbox/support.js';
 import { startBrowser } from '../support/browser.js';
+import { serve } from '../support/serve.js';
 import { openConsole, shows } from './support.js';
 
 // The page does no harm: with text of strangers, for pages of strangers, with secrets, and in a shell.
@@ -96,12 +98,35 @@ describe('a transfer', () => {
       ...['-i', `${url}?a='b'`, '-H', "X-Token: it's", '-H', 'Content-Type: application/json'],
       ...['--data-binary', attempt?.body],
     ]);
-    const code = await copy('copy test');
-    expect(code).toContain(
-      `await deliver(app, ${JSON.stringify(attempt?.body)}, { path: '/callbacks', retry: false })`,
-    );
-    expect(code).toContain('expect(acknowledged).toBe(true);');
     expect(await copy('copy id')).toBe(attempt?.transferId);
+  });
+
+  test('is copied as a test that sends the same request, whatever characters its address has', async () => {
+    const received: (string | undefined)[][] = [];
+    const { url, close } = await serve((request, response) => {
+      request.resume();
+      received.push([request.url, request.headers['x-token'] as string]);
+      response.end();
+    });
+    onTestFinished(close);
+    const path = `/o'brien/cb',[(globalThis.isHacked=true)]:1,y:'?token=a'b\`\${globalThis.isHacked=true}`;
+    const callbackHeaders = { 'X-Token': "it's" };
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url + path, callbackHeaders });
+    await create(sandbox, { externalId: "success-'); globalThis.isHacked=true; ('" });
+    await sandbox.advance(1_000);
+    const page = await openConsole(browser, sandbox, { permissions: ['clipboard-read', 'clipboard-write'] });
+    await page.getByRole('button', { name: 'copy test' }).click();
+    await page.getByRole('status').getByText('Copied.').waitFor();
+    const code: string = await page.evaluate('navigator.clipboard.readText()');
+    const ran: Promise<void>[] = [];
+    const note = (_name: string, run: () => Promise<void>) => ran.push(run());
+    // eslint-disable-next-line @typescript-eslint/no-implied-eval -- It is the code that people paste.
+    new Function('deliver', 'expect', 'test', 'app', code.replaceAll(/^import .*$/gm, ''))(deliver, expect, note, url);
+    await Promise.all(ran);
+    expect(ran).toHaveLength(1);
+    expect(received).toEqual([received[0], received[0]]);
+    expect(received[0]?.[1]).toBe("it's");
+    expect(globalThis).not.toHaveProperty('isHacked');
   });
 });
 

@@ -27,7 +27,8 @@ export function showTimeline(transfer) {
 /** @param {Item} item @param {number} [beforeMs] */
 function toElement({ tone, atMs = 0, what, result = [], more = [] }, beforeMs = atMs) {
   const time = atMs ? clockTime(atMs, 10) : '';
-  const gap = atMs - beforeMs >= 1_000 ? `+${duration(Math.floor((atMs - beforeMs) / 1_000) * 1_000)}` : '';
+  const seconds = Math.round((atMs - beforeMs) / 1_000);
+  const gap = seconds > 0 ? `+${duration(seconds * 1_000)}` : '';
   return el(
     'li',
     {},

@@ -1,3 +1,5 @@
+import { sandbox } from './dom.js';
+
 /** A state is a sign and a word, never a colour alone. */
 export const signs = { good: '✓', bad: '✗', open: '◌', none: '–', event: '●' };
 
@@ -30,7 +32,9 @@ export function toCurl(url, headers, body) {
 /** An attempt as a test of the app. @type {ForAttempt<string>} */
 export function toTest(attempt, transfer) {
   const before = contradictedBy(attempt, transfer);
-  const options = `{ path: '${new URL(String(transfer.callbackUrl)).pathname}', retry: false }`;
+  const { pathname, search } = new URL(String(transfer.callbackUrl));
+  const { callbackHeaders: headers } = sandbox.settings;
+  const options = JSON.stringify({ path: pathname + search, headers, retry: false });
   const first = before ? `  await deliver(app, ${JSON.stringify(before.body)}, ${options});\n` : '';
   return `import { deliver } from 'transfer-callbacks/testing';
 import { expect, test } from 'vitest';
