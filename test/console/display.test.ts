@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 describe('a transfer', () => {
-  test('of a merchant that fails has a hint, the body of the response and the next attempt, until it is given up', async () => {
+  test('of a merchant that fails has a hint, the response and the next attempt, until it is given up', async () => {
     const callbackUrl = await startReceiver(() => true);
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl });
     const page = await openConsole(browser, sandbox);
@@ -38,6 +38,49 @@ describe('a transfer', () => {
     await vi.waitFor(async () => {
       expect(await page.getByRole('status').innerText()).toMatch(/^success-1: .*got 500$/);
     }, soon);
+  });
+
+  test('shows the request and the response of each attempt side by side, with headers, and what the merchant did', async () => {
+    const callbackUrl = `${await startReceiver()}/a?b=c`;
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl, callbackHeaders: { 'X-Token': 'a' } });
+    await create(sandbox, { externalId: 'duplicate-1', provider: 'Société' });
+    await sandbox.advance(60_000);
+    const page = await openConsole(browser, sandbox);
+    const attempts = page.locator('#timeline li:has(details)');
+    expect(await attempts.locator('.what').allInnerTexts()).toEqual([
+      expect.stringMatching(/^attempt 1 of 4\s+200\s+processed, \d+ ms$/),
+      expect.stringMatching(/^attempt 2 of 4\s+200\s+duplicate, \d+ ms$/),
+    ]);
+    const [first] = sandbox.attempts;
+    await attempts.first().getByText('Request and response').click();
+    const [sent = '', received = ''] = await attempts.first().locator('pre').allInnerTexts();
+    const [head = '', body = ''] = sent.split('\n\n');
+    expect(head.split('\n')).toEqual([
+      'POST /callbacks/a?b=c',
+      `Host: ${new URL(callbackUrl).host}`,
+      'X-Token: a',
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(String(first?.body))}`,
+    ]);
+    expect(JSON.parse(body)).toEqual(JSON.parse(String(first?.body)));
+    expect(received).toMatch(
+      /^200\ncontent-type: application\/json; charset=utf-8\n[^]*\n\n\{"outcome":"processed"\}$/,
+    );
+    const boxes = await Promise.all([0, 1].map((at) => attempts.first().locator('pre').nth(at).boundingBox()));
+    expect(boxes[0]?.y).toBe(boxes[1]?.y);
+  });
+
+  test('is as before if only a header of the response differs', async () => {
+    const { url } = await startMerchant((_received, count, response) => {
+      response.writeHead(500, { 'X-Count': String(count) }).end();
+    });
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    await create(sandbox, { externalId: 'one' });
+    await sandbox.advance(40_000);
+    const page = await openConsole(browser, sandbox);
+    await shows(page, 'as before');
+    await page.getByText('x-count: 1').waitFor();
+    expect(await page.getByText('x-count: 2').count()).toBe(0);
   });
 
   test('in each scenario stands in the list as it should', async () => {

@@ -67,21 +67,28 @@ function describeAttempt(attempt, transfer) {
   const isLost = tone === 'open';
   const all = words.attemptsOf(transfer);
   const before = all[all.indexOf(attempt) - 1];
-  const isSame = JSON.stringify([before?.response, before?.body]) === JSON.stringify([response, body]);
-  const took = [isLost ? '' : `${durationMs} ms`, isSame ? 'as before' : ''].filter(Boolean).join(', ');
+  const isSame = before && textOf(before) === textOf(attempt);
+  // What the merchant did: this package's response has its outcome.
+  const did = tone === 'good' && attempt.reason;
+  const took = [did, !isLost && `${durationMs} ms`, isSame && 'as before'].filter(Boolean).join(', ');
   const result = [el('span', { class: `result ${tone}` }, got), took];
   const item = { tone, atMs, what: nameOf(attempt, transfer), result };
   if (isSame) return item;
   /** @type {Node[]} */
   const more = [hint(attempt.hint), ...bothSides(attempt, transfer)];
-  if ('body' in response && response.body && tone === 'bad') more.push(el('pre', { tabindex: 0 }, response.body));
   if (isLost) return { ...item, more };
   const headers = { ...sandbox.settings.callbackHeaders, 'Content-Type': contentType };
+  const request = words.toRequest(new URL(String(transfer.callbackUrl)), headers, body);
+  const pair = el('div', {}, el('pre', {}, request), el('pre', {}, words.toResponse(response)));
+  more.push(el('details', tone === 'bad' ? { open: '' } : {}, el('summary', {}, 'Request and response'), pair));
   more.push(toCopy('curl', words.toCurl(String(transfer.callbackUrl), headers, body)));
   // `deliver` sends nothing but application/json.
   if (contentType === 'application/json') more.push(toCopy('test', words.toTest(attempt, transfer)));
   return { ...item, more };
 }
+
+/** What must be the same in two attempts to show them as one. A header may have the time. @param {Attempt} attempt */
+const textOf = ({ result, response, body }) => JSON.stringify([result, { ...response, headers: 0 }, body]);
 
 /** @param {string} label @param {string} text */
 const toCopy = (label, text) => el('button', { class: 'copy', 'data-text': text }, `copy ${label}`);

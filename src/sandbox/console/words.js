@@ -22,11 +22,31 @@ export function contradictedBy(attempt, transfer) {
   return before && factsIn(before.body).status !== factsIn(attempt.body).status ? before : undefined;
 }
 
+/** @param {object} headers */
+const toLines = (headers) => Object.entries(headers).map((header) => header.join(': '));
+
+/** The bytes of a request, but for the spaces of its body. @param {URL} url @param {object} headers @param {string} body */
+export function toRequest({ pathname, search, host }, headers, body) {
+  const data = factsIn(body).status ? JSON.stringify(JSON.parse(body), null, 2) : body;
+  const length = new TextEncoder().encode(body).length;
+  const lines = toLines({ Host: host, ...headers, 'Content-Length': length });
+  return [`POST ${pathname}${search}`, ...lines, '', data].join('\n');
+}
+
+/** @param {Attempt['response']} response */
+export const toResponse = (response) =>
+  'error' in response
+    ? response.error
+    : [response.status, ...toLines(response.headers ?? {}), '', response.body].join('\n');
+
 /** A request as a command for a shell. @param {string} url @param {Record<string, string>} headers @param {string} body */
 export function toCurl(url, headers, body) {
   const quote = (/** @type {string} */ text) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
-  const lines = Object.entries(headers).map((header) => `-H ${quote(header.join(': '))}`);
-  return [`curl -i ${quote(url)}`, ...lines, `--data-binary ${quote(body)}`].join(' \\\n  ');
+  return [
+    `curl -i ${quote(url)}`,
+    ...toLines(headers).map((line) => `-H ${quote(line)}`),
+    `--data-binary ${quote(body)}`,
+  ].join(' \\\n  ');
 }
 
 /** An attempt as a test of the app. @type {ForAttempt<string>} */
