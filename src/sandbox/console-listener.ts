@@ -7,6 +7,7 @@ import { refuseReader, refuseWriter } from './origin-guard.js';
 import type { ResolvedSandboxOptions } from './options.js';
 import { transferScenarios } from './scenarios.js';
 import type { ConsoleStream } from './stream.js';
+import type { Forged, Forgery } from './transfers.js';
 import type { Wanted } from './view.js';
 import { bodyLimitBytes, readText, sendError } from './http-messages.js';
 
@@ -16,6 +17,7 @@ interface ConsoleParts {
   readonly stream: ConsoleStream;
   readonly resend: (id: string) => Promise<void>;
   readonly contradict: (id: string) => Promise<void>;
+  readonly forge: (id: string, forgery: Forgery) => Promise<Forged>;
   /** Moves sandbox time on by `ms`, or to the time when anything is due next. */
   readonly advance: (ms: number | undefined) => Promise<void>;
 }
@@ -117,10 +119,14 @@ export type ConsoleSettings = ReturnType<typeof toSettings>;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Each takes what the method of the sandbox takes, and ends when that ends. */
+/** Each takes what the method of the sandbox takes, and ends when that ends. What it returns is `data` of the response. */
 const actions = {
   resend: (parts: ConsoleParts, { id }: Fields) => parts.resend(requireText('id', id)),
   contradict: (parts: ConsoleParts, { id }: Fields) => parts.contradict(requireText('id', id)),
+  forge: (parts: ConsoleParts, { id, url, body, isKnown }: Fields) => {
+    const forgery = { url: requireText('url', url), body: requireText('body', body), isKnown: isKnown === true };
+    return parts.forge(requireText('id', id), forgery);
+  },
   advance: (parts: ConsoleParts, { ms }: Fields) => parts.advance(ms === undefined ? ms : wholeNumber('ms', ms, 0)),
 };
 
@@ -137,8 +143,8 @@ async function act(parts: ConsoleParts, name: keyof typeof actions, request: Inc
   const fields = parseJson(text);
   if (typeof fields !== 'object' || fields === null) return { status: 400, message: 'The body is no JSON object.' };
   try {
-    await actions[name](parts, fields as Fields);
-    return { status: 204 };
+    const data = await actions[name](parts, fields as Fields);
+    return data === undefined ? { status: 204 } : { status: 200, content: Buffer.from(JSON.stringify({ data })) };
   } catch (error) {
     return { status: 409, message: (error as Error).message };
   }

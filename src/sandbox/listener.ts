@@ -28,6 +28,7 @@ export function sandboxListener(
     stream,
     resend: (id) => transfers.resend(id),
     contradict: (id) => transfers.contradict(id),
+    forge: (id, forgery) => transfers.forge(id, forgery),
     advance: (ms) => advance(ms ?? Math.max(0, Math.ceil((clock.nextMs ?? 0) - clock.nowMs()))),
   });
 

@@ -224,6 +224,9 @@ describe('for everyone', () => {
     await check();
     await page.getByRole('link', { name: 'flip-1' }).click();
     await shows(page, '422');
+    await page.getByText('Payload').click();
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.locator('#refusal').waitFor();
     await check();
     await page.getByRole('link', { name: 'New transfer' }).click();
     await page.getByLabel('externalId').waitFor();

@@ -79,7 +79,7 @@ function describeAttempt(attempt, transfer) {
   if (isLost) return { ...item, more };
   const headers = { ...sandbox.settings.callbackHeaders, 'Content-Type': contentType };
   const request = words.toRequest(new URL(String(transfer.callbackUrl)), headers, body);
-  const pair = el('div', {}, el('pre', {}, request), el('pre', {}, words.toResponse(response)));
+  const pair = el('div', { class: 'pair' }, el('pre', {}, request), el('pre', {}, words.toResponse(response)));
   more.push(el('details', tone === 'bad' ? { open: '' } : {}, el('summary', {}, 'Request and response'), pair));
   more.push(toCopy('curl', words.toCurl(String(transfer.callbackUrl), headers, body)));
   // `deliver` sends nothing but application/json.

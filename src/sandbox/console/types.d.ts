@@ -1,6 +1,7 @@
 // The types of the scripts of the page. The compiler alone reads them; they are not shipped.
 import type { ConsoleSettings } from '../console-listener.js';
 import type * as stream from '../stream.js';
+import type { Forged } from '../transfers.js';
 import type { Row as ListRow, ShownEvent } from '../view.js';
 
 declare global {
@@ -42,7 +43,7 @@ declare global {
     path: string,
     body?: object,
     headers?: Readonly<Record<string, string>>,
-  ) => Promise<{ text?: string; data?: { id: string }; error: string }>;
+  ) => Promise<{ text?: string; data?: { id: string } & Forged; error: string }>;
   type Press = (button: HTMLButtonElement, path: string, body: object) => Promise<void>;
   type ForTransfer<T> = (transfer: Transfer) => T;
   type ForAttempt<T> = (attempt: Attempt, transfer: Transfer) => T;
