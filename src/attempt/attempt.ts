@@ -1,14 +1,11 @@
-import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { request as httpRequest, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseJson } from '../core/text.js';
 import { messageOf } from '../core/text.js';
 
-/**
- * The response to one attempt, or why there was none. `body` is its first 4 096 bytes as text, `retryAfter` the header of
- * that name as it was received.
- */
-export type AttemptResponse = { status: number; body: string; retryAfter?: string | undefined } | { error: string };
+/** The response to one attempt, or why there was none. `body` is its first 4 096 bytes as text. */
+export type AttemptResponse = { status: number; body: string; headers?: IncomingHttpHeaders } | { error: string };
 
 /** Whether the response is a 2xx: nothing else acknowledges a callback (service §4.3). */
 export function isAcknowledgement(response: AttemptResponse): boolean {
@@ -115,8 +112,7 @@ function readToEnd(response: IncomingMessage, end: (response: AttemptResponse) =
     kept = Buffer.concat([kept, chunk]).subarray(0, keptBodyBytes);
   });
   response.on('end', () => {
-    const { 'retry-after': retryAfter } = response.headers;
-    end({ status: Number(response.statusCode), body: kept.toString(), retryAfter });
+    end({ status: Number(response.statusCode), body: kept.toString(), headers: response.headers });
   });
   response.on('error', () => {
     end({ error: 'response cut short' });

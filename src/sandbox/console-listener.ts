@@ -7,29 +7,26 @@ import { refuseReader, refuseWriter } from './origin-guard.js';
 import type { ResolvedSandboxOptions } from './options.js';
 import { transferScenarios } from './scenarios.js';
 import type { ConsoleStream } from './stream.js';
-import type { SandboxTransfer } from './transfer.js';
+import type { Forged, Forgery } from './transfers.js';
+import type { Wanted } from './view.js';
 import { bodyLimitBytes, readText, sendError } from './http-messages.js';
 
 /** What the console needs of the sandbox. */
 interface ConsoleParts {
   readonly options: ResolvedSandboxOptions;
   readonly stream: ConsoleStream;
-  /** Returns the newest transfers, in the order of creation, and how many there are in all. */
-  readonly list: (newest: number) => { readonly transfers: readonly SandboxTransfer[]; readonly total: number };
   readonly resend: (id: string) => Promise<void>;
   readonly contradict: (id: string) => Promise<void>;
+  readonly forge: (id: string, forgery: Forgery) => Promise<Forged>;
   /** Moves sandbox time on by `ms`, or to the time when anything is due next. */
   readonly advance: (ms: number | undefined) => Promise<void>;
 }
 
-/** What a request leads to: a response, an error, or the stream of events, which begins with the state. */
+/** What a request leads to: a response, an error, or the stream of events for what is wanted. */
 type Reply =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly content?: Buffer }
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly message: string }
-  | { readonly state: object };
-
-/** In the state that a stream begins with. A page with more rows would be slow to read. */
-const shownTransfers = 200;
+  | { readonly wanted: Wanted };
 
 const contentTypes = {
   html: 'text/html; charset=utf-8',
@@ -56,9 +53,9 @@ export function consoleListener(parts: ConsoleParts) {
     for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
     // The browser has hung up while it was sending, and reads no response.
     const reply = await findReply(parts, request).catch((error: unknown) => ({ status: 500, message: String(error) }));
-    if ('state' in reply) {
+    if ('wanted' in reply) {
       response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
-      parts.stream.add(response, reply.state);
+      parts.stream.add(response, reply.wanted, toSettings(parts.options));
     } else if ('message' in reply) {
       sendError(response, reply);
     } else {
@@ -74,17 +71,19 @@ export function isConsolePath({ method, url = '', headers: { accept = '' } }: In
 }
 
 async function findReply(parts: ConsoleParts, request: IncomingMessage): Promise<Reply> {
-  const [path = ''] = String(request.url).split('?');
+  const [path = '', query = ''] = String(request.url).split('?');
   if (!path.startsWith('/console/')) return { status: 302, headers: { Location: '/console/' } };
   const name = path.slice('/console/'.length);
   if (isAction(name)) return act(parts, name, request);
   if (request.method !== 'GET') return { status: 405, message: 'This path is a GET.', headers: { Allow: 'GET' } };
-  return refuseReader(request) ?? (name === 'events' ? beginStream(parts) : readPageFile(name || 'index.html'));
+  return refuseReader(request) ?? (name === 'events' ? beginStream(parts, query) : readPageFile(name || 'index.html'));
 }
 
-function beginStream({ options, stream, list }: ConsoleParts): Reply {
+function beginStream({ stream }: ConsoleParts, query: string): Reply {
   if (stream.isFull) return { status: 503, message: 'Too many pages of the console are open.' };
-  return { state: { ...list(shownTransfers), settings: toSettings(options) } };
+  const fields = new URLSearchParams(query);
+  const read = (name: keyof Wanted): string => fields.get(name) ?? '';
+  return { wanted: { find: read('find'), outcome: read('outcome'), id: read('id') } };
 }
 
 /** Built, this module lies in `dist`, and the files of the page in `dist/console`. */
@@ -109,6 +108,8 @@ function toSettings(options: ResolvedSandboxOptions) {
     /** `null` if the sandbox has none, or makes one for each externalId. */
     callbackUrl: typeof callbackUrl === 'string' ? callbackUrl : null,
     hasCallbackUrl: callbackUrl !== undefined,
+    /** Tells a sandbox that was restarted from the one before it, which had the same ids. */
+    run: performance.timeOrigin,
     callbackHeaders: mayShow ? callbackHeaders : (Object.fromEntries(masked) as Record<string, string>),
     scenarios: transferScenarios,
   };
@@ -118,10 +119,14 @@ export type ConsoleSettings = ReturnType<typeof toSettings>;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Each takes what the method of the sandbox takes, and ends when that ends. */
+/** Each takes what the method of the sandbox takes, and ends when that ends. What it returns is `data` of the response. */
 const actions = {
   resend: (parts: ConsoleParts, { id }: Fields) => parts.resend(requireText('id', id)),
   contradict: (parts: ConsoleParts, { id }: Fields) => parts.contradict(requireText('id', id)),
+  forge: (parts: ConsoleParts, { id, url, body, isKnown }: Fields) => {
+    const forgery = { url: requireText('url', url), body: requireText('body', body), isKnown: isKnown === true };
+    return parts.forge(requireText('id', id), forgery);
+  },
   advance: (parts: ConsoleParts, { ms }: Fields) => parts.advance(ms === undefined ? ms : wholeNumber('ms', ms, 0)),
 };
 
@@ -138,8 +143,8 @@ async function act(parts: ConsoleParts, name: keyof typeof actions, request: Inc
   const fields = parseJson(text);
   if (typeof fields !== 'object' || fields === null) return { status: 400, message: 'The body is no JSON object.' };
   try {
-    await actions[name](parts, fields as Fields);
-    return { status: 204 };
+    const data = await actions[name](parts, fields as Fields);
+    return data === undefined ? { status: 204 } : { status: 200, content: Buffer.from(JSON.stringify({ data })) };
   } catch (error) {
     return { status: 409, message: (error as Error).message };
   }

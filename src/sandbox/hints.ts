@@ -42,7 +42,7 @@ const byError: readonly (readonly [RegExp, string])[] = [
 /** Says what a response means and what to do about it. `reason` is what the body of the response says of itself. */
 export function explainResponse(response: AttemptResponse, reason: string | undefined): string {
   if ('error' in response) return byError.find(([pattern]) => pattern.test(response.error))?.[1] ?? '';
-  const { status, retryAfter } = response;
+  const { status, headers: { 'retry-after': retryAfter } = {} } = response;
   const hint = byReason[`${status} ${reason}`] ?? byStatus[status] ?? byStatus[Math.floor(status / 100)];
   const pause = retryAfter === undefined ? '' : ` It asked for a pause of ${retryAfter} s; the service keeps its own.`;
   return `${hint ?? `Only a 2xx acknowledges. ${see}`}${pause}`;

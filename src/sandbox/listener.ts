@@ -26,9 +26,9 @@ export function sandboxListener(
   const respondAsConsole = consoleListener({
     options,
     stream,
-    list: (newest) => ({ transfers: transfers.list(newest), total: transfers.size }),
     resend: (id) => transfers.resend(id),
     contradict: (id) => transfers.contradict(id),
+    forge: (id, forgery) => transfers.forge(id, forgery),
     advance: (ms) => advance(ms ?? Math.max(0, Math.ceil((clock.nextMs ?? 0) - clock.nowMs()))),
   });
 

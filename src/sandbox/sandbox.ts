@@ -64,7 +64,7 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
   // Each attempt under way adds a listener: more than ten are no leak.
   setMaxListeners(0, ending.signal);
   const attempts: SandboxAttempt[] = [];
-  const stream = new ConsoleStream(clock);
+  const stream = new ConsoleStream(clock, (wanted) => transfers.view(wanted));
   const parts: AnnouncerParts = {
     clock,
     timeoutMs: resolved.attemptTimeoutMs,
@@ -72,11 +72,12 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
     signal: ending.signal,
     record(attempt) {
       attempts.push(attempt);
+      stream.publish(attempt);
       void callSafely(resolved.onAttempt, attempt);
     },
   };
-  const transfers = new SandboxTransfers(resolved, parts, (transfer) => {
-    stream.publish(transfer);
+  const transfers = new SandboxTransfers(resolved, parts, () => {
+    stream.publish();
   });
   async function advance(ms: number): Promise<void> {
     await clock.advance(ms);

@@ -1,8 +1,11 @@
 import type { ServerResponse } from 'node:http';
+import type { SandboxAttempt } from './announcements.js';
 import type { SandboxClock } from './clock.js';
-import type { Transfer } from './transfer.js';
+import { tellAttempts, toStanding, type Standing } from './standing.js';
+import type { SandboxEvent, SandboxTransfer, Transfer } from './transfer.js';
+import { toShownEvent, type Row, type ShownEvent, type View, type Wanted } from './view.js';
 
-/** What the events `state` and `clock` of the stream show of sandbox time. */
+/** What the messages of the stream show of sandbox time. */
 export interface ClockState {
   /** In milliseconds of Unix time, like `nextMs`. */
   readonly nowMs: number;
@@ -12,83 +15,161 @@ export interface ClockState {
   readonly nextMs: number | undefined;
 }
 
+/** A message of the stream: what has changed since the last one to the same page. The first one has everything. */
+export interface Message<Settings = unknown> {
+  /** In the first message only. */
+  readonly settings?: Settings;
+  readonly clock: ClockState;
+  readonly total: number;
+  readonly matching: number;
+  /** Rows that are new or have changed. */
+  readonly rows: readonly Row[];
+  /** The ids of rows that have left the list. */
+  readonly gone: readonly string[];
+  /** The transfer that is shown, if it has changed, with its events from an index on; `null` if there is none. */
+  readonly shown?: Shown | null;
+  /** A sentence on the attempts that have ended. */
+  readonly said?: string | undefined;
+}
+
+/** What the page shows of one transfer. */
+type Head = Omit<SandboxTransfer, 'events'>;
+type Shown = Head & {
+  readonly standing: Standing;
+  readonly from: number;
+  readonly events: readonly ShownEvent[];
+};
+
 /** Each open page holds a connection. */
 const maxReaders = 20;
-/** A reader that is further behind has stopped reading: what is written for it would fill the memory. */
-const maxBehindBytes = 1_048_576;
+/** Changes are gathered for as long: under load, a message for each would keep the page busy. */
+const gatherMs = 50;
+/** A screen reader reads each sentence aloud: a burst would shout. */
+const betweenSentencesMs = 1_000;
 /** So that a proxy does not take the stream for dead. */
 const commentMs = 15_000;
 
 /** Sends every change of the transfers to the readers of the console, as server-sent events. */
 export class ConsoleStream {
   readonly #clock: SandboxClock;
+  readonly #look: (wanted: Wanted) => View;
   readonly #commentMs: number;
-  /** How many bytes may wait for each reader. */
-  readonly #limits = new Map<ServerResponse, number>();
-  readonly #changed = new Set<Transfer>();
-  #flushing: NodeJS.Immediate | undefined;
+  readonly #readers = new Set<Reader>();
+  #untold: SandboxAttempt[] = [];
+  #toldAtMs = -Infinity;
+  #flushing: NodeJS.Timeout | undefined;
   #comments: NodeJS.Timeout | undefined;
 
-  constructor(clock: SandboxClock, options: { commentMs?: number } = {}) {
+  constructor(clock: SandboxClock, look: (wanted: Wanted) => View, options: { commentMs?: number } = {}) {
     this.#clock = clock;
+    this.#look = look;
     this.#commentMs = options.commentMs ?? commentMs;
   }
 
   get isFull(): boolean {
-    return this.#limits.size >= maxReaders;
+    return this.#readers.size >= maxReaders;
   }
 
-  clockState(): ClockState {
-    const { speed, nextMs } = this.#clock;
-    return { nowMs: this.#clock.nowMs(), speed, nextMs };
-  }
-
-  /** Begins a stream with the whole state. A reader that reconnects gets it again, so it needs no Last-Event-ID. */
-  add(response: ServerResponse, state: object): void {
-    const text = `retry: 1000\n${toMessage('state', { ...state, clock: this.clockState() })}`;
-    // The state may be longer than the limit, and is under way when the first change comes.
-    this.#limits.set(response, Buffer.byteLength(text) + maxBehindBytes);
+  /** Begins a stream with all that is wanted. A page that reconnects gets it again, so it needs no Last-Event-ID. */
+  add(response: ServerResponse, wanted: Wanted, settings: object): void {
+    const reader = new Reader(response, wanted);
+    this.#readers.add(reader);
     response.on('close', () => {
-      this.#remove(response);
+      this.#remove(reader);
     });
-    response.write(text);
+    // A reader that was behind has caught up, and has missed changes.
+    response.on('drain', () => {
+      this.publish();
+    });
+    response.write('retry: 1000\n');
+    reader.send({ settings, ...this.#parts() }, this.#look(wanted));
     this.#comments ??= setInterval(() => {
-      this.#send(':\n\n');
+      for (const { response: each } of this.#readers) each.write(':\n\n');
     }, this.#commentMs).unref();
   }
 
-  /** Publishes changes, gathered per turn of the event loop: a burst of ten attempts is one message. */
-  publish(transfer?: Transfer): void {
+  /** Publishes that something has changed and, if given, an attempt that has ended. */
+  publish(attempt?: SandboxAttempt): void {
     // Without a reader a sandbox under load does no work here.
-    if (this.#limits.size === 0) return;
-    if (transfer !== undefined) this.#changed.add(transfer);
-    this.#flushing ??= setImmediate(() => {
+    if (this.#readers.size === 0) return;
+    if (attempt !== undefined) this.#untold.push(attempt);
+    this.#flushing ??= setTimeout(() => {
       this.#flush();
-    });
+    }, gatherMs).unref();
   }
 
   #flush(): void {
     this.#flushing = undefined;
-    const messages = [...this.#changed].map((transfer) => toMessage('transfer', transfer.toPublic()));
-    this.#changed.clear();
-    this.#send(messages.join('') + toMessage('clock', this.clockState()));
+    const parts = { ...this.#parts(), said: this.#takeSentence() };
+    for (const reader of this.#readers) if (!reader.isBehind) reader.send(parts, this.#look(reader.wanted));
+    if (this.#untold.length > 0) this.publish();
   }
 
-  #send(text: string): void {
-    for (const [response, limitBytes] of this.#limits) {
-      if (response.writableLength > limitBytes) response.destroy();
-      else response.write(text);
-    }
+  #parts() {
+    const { speed, nextMs } = this.#clock;
+    return { clock: { nowMs: this.#clock.nowMs(), speed, nextMs } };
   }
 
-  #remove(response: ServerResponse): void {
-    this.#limits.delete(response);
-    if (this.#limits.size > 0) return;
+  #takeSentence(): string | undefined {
+    if (this.#untold.length === 0 || performance.now() < this.#toldAtMs + betweenSentencesMs) return undefined;
+    this.#toldAtMs = performance.now();
+    return tellAttempts(this.#untold.splice(0));
+  }
+
+  #remove(reader: Reader): void {
+    this.#readers.delete(reader);
+    if (this.#readers.size > 0) return;
     clearInterval(this.#comments);
     this.#comments = undefined;
+    this.#untold = [];
   }
 }
 
-function toMessage(event: string, data: object): string {
-  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+/** A page, and what it has been sent. */
+class Reader {
+  readonly response: ServerResponse;
+  readonly wanted: Wanted;
+  /** The JSON of each row, by id. */
+  #rows: ReadonlyMap<string, string> = new Map();
+  #shownText: string | undefined;
+  #shownId = '';
+  #events: readonly SandboxEvent[] = [];
+
+  constructor(response: ServerResponse, wanted: Wanted) {
+    this.response = response;
+    this.wanted = wanted;
+  }
+
+  /** What is written for a reader that reads slowly or no more would fill the memory. */
+  get isBehind(): boolean {
+    return this.response.writableNeedDrain;
+  }
+
+  send(parts: Pick<Message, 'clock' | 'settings' | 'said'>, { total, matching, rows, shown }: View): void {
+    const sent = this.#rows;
+    this.#rows = new Map(rows.map((row) => [row.id, JSON.stringify(row)]));
+    const message: Message = {
+      ...{ ...parts, total, matching },
+      rows: rows.filter(({ id }) => this.#rows.get(id) !== sent.get(id)),
+      gone: [...sent.keys()].filter((id) => !this.#rows.has(id)),
+      ...this.#showChange(shown),
+    };
+    this.response.write(`data: ${JSON.stringify(message)}\n\n`);
+  }
+
+  #showChange(transfer: Transfer | undefined): Pick<Message, 'shown'> {
+    const { events = [], ...head } = transfer?.toPublic() ?? {};
+    const known = transfer?.facts.id === this.#shownId ? this.#events : [];
+    // Compared one by one: a query that is repeated replaces the last event.
+    const changed = events.findIndex((event, index) => event !== known[index]);
+    const from = changed === -1 ? events.length : changed;
+    const text = JSON.stringify(head);
+    if (text === this.#shownText && from === events.length) return {};
+    this.#shownText = text;
+    this.#shownId = transfer?.facts.id ?? '';
+    this.#events = events;
+    if (transfer === undefined) return { shown: null };
+    const standing = toStanding(transfer);
+    return { shown: { ...(head as Head), standing, from, events: events.slice(from).map(toShownEvent) } };
+  }
 }

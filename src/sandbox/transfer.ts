@@ -1,5 +1,5 @@
 import type { TransferCallback } from '../core/callback.js';
-import type { AnnouncementState, SandboxAttempt } from './announcements.js';
+import type { AnnouncementState, PlannedAttempt, SandboxAttempt } from './announcements.js';
 import { behaviours, type Behaviour, type TransferScenario } from './scenarios.js';
 import { callbackOf, type SandboxFacts } from './transactions.js';
 
@@ -59,13 +59,14 @@ export interface FinalOutcome {
 
 /** What is known of a transfer from its creation on. */
 interface TransferParts {
+  readonly place: number;
   readonly facts: SandboxFacts;
   readonly scenario: TransferScenario;
   readonly createdAtMs: number;
   readonly finalDueMs: number;
   readonly callbackUrl: string | undefined;
   /** Called after every change. */
-  onChange(transfer: Transfer): void;
+  onChange(): void;
 }
 
 /** One transfer, and what has happened to it. */
@@ -74,28 +75,64 @@ export class Transfer {
   readonly behaviour: Behaviour;
   readonly callbackUrl: string | undefined;
   readonly finalDueMs: number;
+  /** Counted from 1 in the order of creation. */
+  readonly place: number;
   final: FinalOutcome | undefined;
   delivered = false;
   failingQueries: number;
   readonly #parts: TransferParts;
   readonly #events: SandboxEvent[];
+  #searchText: string | undefined;
   /** By announcement: a resend may overlap with the first one. */
   readonly #announcements = new Map<object, AnnouncementState>();
 
   constructor(parts: TransferParts) {
     this.#parts = parts;
+    this.place = parts.place;
     this.facts = parts.facts;
     this.callbackUrl = parts.callbackUrl;
     this.finalDueMs = parts.finalDueMs;
     this.behaviour = behaviours[parts.scenario];
     this.failingQueries = this.behaviour.failingQueries ?? 0;
     this.#events = [{ type: 'created', atMs: parts.createdAtMs }];
-    parts.onChange(this);
+    parts.onChange();
+  }
+
+  get state(): SandboxTransfer['state'] {
+    return this.final?.callback.data.status ?? 'pending';
+  }
+
+  get events(): readonly SandboxEvent[] {
+    return this.#events;
+  }
+
+  get lastAttempt(): SandboxAttempt | undefined {
+    const last = this.#events.findLast(({ type }) => type === 'attempt');
+    return last?.type === 'attempt' ? last.attempt : undefined;
+  }
+
+  /** The attempt that is planned next. */
+  get next(): PlannedAttempt | undefined {
+    const planned = [...this.#announcements.values()].flatMap((state) => ('next' in state ? [state.next] : []));
+    return planned.sort((a, b) => a.plannedAtMs - b.plannedAtMs)[0];
+  }
+
+  get underWay(): number {
+    return [...this.#announcements.values()].reduce(
+      (sum, state) => sum + ('underWay' in state ? state.underWay : 0),
+      0,
+    );
+  }
+
+  /** What it is found by, in lower case, beside what becomes of it. Made at the first search: most sandboxes see none. */
+  get searchText(): string {
+    const { facts, scenario, callbackUrl } = this.#parts;
+    return (this.#searchText ??= `${JSON.stringify(facts)} ${scenario} ${callbackUrl ?? ''}`.toLowerCase());
   }
 
   add(event: SandboxEvent): void {
     this.#events.push(event);
-    this.#parts.onChange(this);
+    this.#parts.onChange();
   }
 
   addQuery(atMs: number, status: 'PENDING' | 'SUCCESS' | 'FAILED' | undefined): void {
@@ -117,19 +154,15 @@ export class Transfer {
   setAnnouncement(announcement: object, state: AnnouncementState | undefined): void {
     if (state === undefined) this.#announcements.delete(announcement);
     else this.#announcements.set(announcement, state);
-    this.#parts.onChange(this);
+    this.#parts.onChange();
   }
 
   toPublic(): SandboxTransfer {
     const { facts, scenario, createdAtMs, callbackUrl } = this.#parts;
     const { id, externalId } = facts;
-    const states = [...this.#announcements.values()];
-    const [next] = states
-      .flatMap((state) => ('next' in state ? [state.next] : []))
-      .sort((a, b) => a.plannedAtMs - b.plannedAtMs);
-    const underWay = states.reduce((sum, state) => sum + ('underWay' in state ? state.underWay : 0), 0);
+    const { delivered, next, underWay } = this;
     const known = {
-      ...{ id, externalId, scenario, createdAtMs, callbackUrl, delivered: this.delivered, next, underWay },
+      ...{ id, externalId, scenario, createdAtMs, callbackUrl, delivered, next, underWay },
       events: [...this.#events],
     };
     if (this.final === undefined) {

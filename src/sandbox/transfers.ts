@@ -1,4 +1,5 @@
-import { invalidArgument } from '../core/checks.js';
+import { attemptCallback, findReason, isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
+import { invalidArgument, invalidSecret } from '../core/checks.js';
 import { CreationFault, parseCreation, type Creation } from './creation.js';
 import {
   callbackAnnouncer,
@@ -6,31 +7,44 @@ import {
   type AnnouncerParts,
   type PlannedAttempt,
 } from './announcements.js';
+import { explainResponse } from './hints.js';
 import { callbackUrlFault, requireScenario, type ResolvedSandboxOptions } from './options.js';
 import { scenarioOf, type AnnouncementBehaviour, type TransferScenario } from './scenarios.js';
 import { pendingTransaction, seededFacts } from './transactions.js';
 import { Transfer, type FinalOutcome, type SandboxTransfer } from './transfer.js';
+import { viewTransfers, type View, type Wanted } from './view.js';
 
 /** A response of the service: data, or the content of an error body. */
 export type Result = { status: 200 | 201; data: object } | { status: 400 | 404 | 409 | 500; message: string };
+
+/** What a stranger sends. With `isKnown` it has the headers of the sandbox. */
+export interface Forgery {
+  readonly url: string;
+  readonly body: string;
+  readonly isKnown: boolean;
+}
+
+/** What a stranger got, and what it means. */
+export interface Forged {
+  readonly response: AttemptResponse;
+  readonly hint: string;
+}
+
+const believedHint = 'Your app believed a stranger: no verifier asked for a token. See docs/security.md.';
 
 /** Creates the transfers of one sandbox, makes them final on time, and announces them as their scenarios require. */
 export class SandboxTransfers {
   readonly #options: ResolvedSandboxOptions;
   readonly #parts: AnnouncerParts;
-  readonly #onChange: (transfer: Transfer) => void;
+  readonly #onChange: () => void;
   readonly #announceCallback: ReturnType<typeof callbackAnnouncer>;
   readonly #drawFacts: ReturnType<typeof seededFacts>;
   readonly #byId = new Map<string, Transfer>();
   readonly #byExternalId = new Map<string, Transfer>();
   readonly #chosen = new Map<string, TransferScenario>();
 
-  /** Calls `onChange` with each transfer that has changed. */
-  constructor(
-    options: ResolvedSandboxOptions,
-    parts: AnnouncerParts,
-    onChange: (transfer: Transfer) => void = () => undefined,
-  ) {
+  /** Calls `onChange` when a transfer has changed. */
+  constructor(options: ResolvedSandboxOptions, parts: AnnouncerParts, onChange: () => void = () => undefined) {
     this.#options = options;
     this.#parts = parts;
     this.#onChange = onChange;
@@ -95,6 +109,23 @@ export class SandboxTransfers {
     await clock.track(this.#announce(transfer, other, {}, atMs));
   }
 
+  /**
+   * Sends a body as a stranger, who may know the token: to the address of a transfer, or another one of its origin.
+   * No transfer changes.
+   */
+  async forge(idOrExternalId: string, { url, body, isKnown }: Forgery): Promise<Forged> {
+    const own = this.#find(idOrExternalId)?.callbackUrl;
+    if (own === undefined || !URL.canParse(url) || new URL(url).origin !== new URL(own).origin) {
+      throw invalidSecret('url', 'a URL of the origin of the callback URL', url);
+    }
+    const { clock, timeoutMs, headers, signal } = this.#parts;
+    const response = await clock.track(
+      attemptCallback(url, body, { timeoutMs, signal, headers: isKnown ? headers : {} }),
+    );
+    const isBelieved = !isKnown && isAcknowledgement(response);
+    return { response, hint: isBelieved ? believedHint : explainResponse(response, findReason(response)) };
+  }
+
   setScenario(externalId: string, scenario: TransferScenario): void {
     requireScenario('scenario', scenario);
     if (this.#byExternalId.has(externalId)) {
@@ -103,14 +134,13 @@ export class SandboxTransfers {
     this.#chosen.set(externalId, scenario);
   }
 
-  get size(): number {
-    return this.#byId.size;
+  /** Returns all transfers, in the order of creation. */
+  list(): readonly SandboxTransfer[] {
+    return [...this.#byId.values()].map((transfer) => transfer.toPublic());
   }
 
-  /** Returns the newest transfers, in the order of creation. */
-  list(newest = Infinity): readonly SandboxTransfer[] {
-    const all = [...this.#byId.values()];
-    return all.slice(Math.max(0, all.length - newest)).map((transfer) => transfer.toPublic());
+  view(wanted: Wanted): View {
+    return viewTransfers(this.#byId, wanted);
   }
 
   #find(name: string): Transfer | undefined {
@@ -137,6 +167,7 @@ export class SandboxTransfers {
     const scenario = this.#chosen.get(externalId) ?? scenarioOf(externalId) ?? this.#options.scenario;
     const createdAtMs = this.#parts.clock.nowMs();
     const transfer = new Transfer({
+      place: this.#byId.size + 1,
       facts,
       scenario,
       createdAtMs,

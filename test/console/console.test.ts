@@ -81,7 +81,85 @@ describe('a transfer', () => {
     }
     await shows(page, '500, 2 times');
     await page.getByText('Payload').click();
-    expect(await page.locator('#payload').innerText()).toContain('"event": "transfer.success"');
+    expect(await page.locator('#payload').inputValue()).toContain('"event": "transfer.success"');
+  });
+});
+
+describe('a payload', () => {
+  const token = 'a-token-that-no-stranger-knows';
+
+  test('is edited and sent as a stranger would send it, with the response and its reason beside it', async () => {
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver(undefined, token) });
+    await create(sandbox, { externalId: 'success-1' });
+    await sandbox.advance(1_000);
+    const page = await openConsole(browser, sandbox);
+    await page.getByText('Payload').click();
+    const payload = page.getByLabel('Payload');
+    const send = async (reason: RegExp, hint: RegExp) => {
+      await page.getByRole('button', { name: 'Send', exact: true }).click();
+      await page.locator('#refusal').getByText(reason).waitFor();
+      expect(await page.locator('#verdict').innerText()).toMatch(hint);
+    };
+    expect(await page.getByLabel('Send to').inputValue()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callbacks$/);
+    await send(/^401\n[^]*"message":"The sender is not verified\./, /A verifier refused the sender/);
+    await page.getByLabel('knows the token').check();
+    expect(await page.getByLabel('Send to').inputValue()).toContain(token);
+    await send(/^200\n[^]*duplicate/, /Handled before/);
+    const text = await payload.inputValue();
+    await payload.fill(text.replace('15000', '9915000'));
+    await send(/^422\n/, /never acknowledged/);
+    await payload.fill(text.slice(0, -9));
+    await send(/^400\n/, /no documented callback/);
+    expect(await payload.inputValue()).toBe(text.slice(0, -9));
+    expect(sandbox.attempts).toHaveLength(1);
+    await page.getByLabel('Send to').fill('http://127.0.0.1:1/');
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.locator('#verdict').getByText('a URL of the origin of the callback URL').waitFor();
+  });
+
+  test('that an app believes although it has no token is called what it is', async () => {
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver() });
+    await create(sandbox, { externalId: 'success-1' });
+    await sandbox.advance(1_000);
+    const page = await openConsole(browser, sandbox);
+    await page.getByText('Payload').click();
+    const id = sandbox.transfers()[0]?.id ?? expect.fail('no transfer');
+    const payload = page.getByLabel('Payload');
+    await payload.fill((await payload.inputValue()).replace(id, 'an-id-of-a-stranger'));
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.getByText('Your app believed a stranger').waitFor();
+    await page.locator('#refusal').getByText('processed').waitFor();
+    // It is gone with the payload that it is about.
+    await create(sandbox, { externalId: 'success-2' });
+    await sandbox.advance(1_000);
+    await page.locator('#name').getByText('success-2').waitFor();
+    await vi.waitFor(async () => {
+      expect(await payload.inputValue()).toContain('success-2');
+    }, soon);
+    expect([await page.locator('#verdict').innerText(), await page.locator('#refusal').isVisible()]).toEqual([
+      '',
+      false,
+    ]);
+  });
+});
+
+describe('text of strangers', () => {
+  test('characters that turn the direction of a text or hide in it are shown as their numbers', async () => {
+    const { url } = await startMerchant((_received, _count, response) => response.writeHead(500).end('a\u200bb\nc'));
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    await create(sandbox, { externalId: 'pay-\u202e1-hcus', provider: 'M\u2066TN' });
+    await sandbox.advance(1_000);
+    const page = await openConsole(browser, sandbox);
+    await shows(page, '500');
+    expect(await page.locator('#name').innerText()).toBe('pay-\\u{202e}1-hcus');
+    expect(await rows(page)).toEqual([expect.stringMatching(/^pay-\\u\{202e\}1-hcus\s/)]);
+    expect(await page.locator('#facts').innerText()).toContain('M\\u{2066}TN');
+    expect(await page.locator('#timeline pre').last().innerText()).toMatch(/\n\na\\u\{200b\}b\nc$/);
+    expect(await page.title()).toBe('pay-\\u{202e}1-hcus SUCCESS · sandbox');
+    for (const name of ['#name', '#rows a']) {
+      const style = `getComputedStyle(document.querySelector('${name}'))`;
+      expect(await page.evaluate(`${style}.unicodeBidi`)).toBe('isolate');
+    }
   });
 });
 
@@ -128,7 +206,7 @@ describe('by keyboard', () => {
     await shows(page, 'resent');
     await press('ArrowUp');
     await press('ArrowUp');
-    expect(await focused()).toBe('filter');
+    expect(await focused()).toBe('find');
     await page.locator('#detail').focus();
     await press('?');
     await page.getByText('outside a field').waitFor();
@@ -137,7 +215,7 @@ describe('by keyboard', () => {
     await page.getByRole('heading', { name: 'New transfer' }).waitFor();
     expect(await focused()).toBe('New transfer');
     await press('/');
-    expect(await focused()).toBe('filter');
+    expect(await focused()).toBe('find');
   });
 });
 
@@ -167,7 +245,7 @@ describe('the stream', () => {
     const setHidden = (isHidden: boolean) =>
       page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
         document.dispatchEvent(new Event('visibilitychange'))`);
-    const closed = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/events'));
+    const closed = page.waitForEvent('requestfailed', (request) => request.url().includes('/events'));
     await setHidden(true);
     await closed;
     await create(sandbox, { externalId: 'while-hidden' });

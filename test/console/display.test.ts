@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 describe('a transfer', () => {
-  test('of a merchant that fails has a hint, the body of the response and the next attempt, until it is given up', async () => {
+  test('of a merchant that fails has a hint, the response and the next attempt, until it is given up', async () => {
     const callbackUrl = await startReceiver(() => true);
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl });
     const page = await openConsole(browser, sandbox);
@@ -38,6 +38,49 @@ describe('a transfer', () => {
     await vi.waitFor(async () => {
       expect(await page.getByRole('status').innerText()).toMatch(/^success-1: .*got 500$/);
     }, soon);
+  });
+
+  test('shows the request and the response of each attempt side by side, with headers, and what the merchant did', async () => {
+    const callbackUrl = `${await startReceiver()}/a?b=c`;
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl, callbackHeaders: { 'X-Token': 'a' } });
+    await create(sandbox, { externalId: 'duplicate-1', provider: 'Société' });
+    await sandbox.advance(60_000);
+    const page = await openConsole(browser, sandbox);
+    const attempts = page.locator('#timeline li:has(details)');
+    expect(await attempts.locator('.what').allInnerTexts()).toEqual([
+      expect.stringMatching(/^attempt 1 of 4\s+200\s+processed, \d+ ms$/),
+      expect.stringMatching(/^attempt 2 of 4\s+200\s+duplicate, \d+ ms$/),
+    ]);
+    const [first] = sandbox.attempts;
+    await attempts.first().getByText('Request and response').click();
+    const [sent = '', received = ''] = await attempts.first().locator('pre').allInnerTexts();
+    const [head = '', body = ''] = sent.split('\n\n');
+    expect(head.split('\n')).toEqual([
+      'POST /callbacks/a?b=c',
+      `Host: ${new URL(callbackUrl).host}`,
+      'X-Token: a',
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(String(first?.body))}`,
+    ]);
+    expect(JSON.parse(body)).toEqual(JSON.parse(String(first?.body)));
+    expect(received).toMatch(
+      /^200\ncontent-type: application\/json; charset=utf-8\n[^]*\n\n\{"outcome":"processed"\}$/,
+    );
+    const boxes = await Promise.all([0, 1].map((at) => attempts.first().locator('pre').nth(at).boundingBox()));
+    expect(boxes[0]?.y).toBe(boxes[1]?.y);
+  });
+
+  test('is as before if only a header of the response differs', async () => {
+    const { url } = await startMerchant((_received, count, response) => {
+      response.writeHead(500, { 'X-Count': String(count) }).end();
+    });
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    await create(sandbox, { externalId: 'one' });
+    await sandbox.advance(40_000);
+    const page = await openConsole(browser, sandbox);
+    await shows(page, 'as before');
+    await page.getByText('x-count: 1').waitFor();
+    expect(await page.getByText('x-count: 2').count()).toBe(0);
   });
 
   test('in each scenario stands in the list as it should', async () => {
@@ -74,32 +117,82 @@ describe('a transfer', () => {
   });
 });
 
-describe('the stream', () => {
-  test('shows the newest 200 transfers of more', async () => {
-    const sandbox = await startSandbox({ clock: 'manual' });
-    for (let made = 1; made <= 200; made += 1) await create(sandbox, { externalId: `t-${made}` });
+describe('the list', () => {
+  test('counts all transfers, shows the newest 200 and follows the newest, whichever of the others change', async () => {
+    const { url } = await startMerchant();
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    for (let made = 1; made <= 20; made += 1) await create(sandbox, { externalId: `old-${made}` });
+    await sandbox.advance(500);
+    for (let made = 1; made <= 199; made += 1) await create(sandbox, { externalId: `t-${made}` });
     const page = await openConsole(browser, sandbox);
+    await create(sandbox, { externalId: 't-200' });
+    await page.getByRole('heading', { name: 'Transfers (220)' }).waitFor();
+    await sandbox.advance(500);
     await create(sandbox, { externalId: 't-201' });
-    await page.getByRole('heading', { name: 'Transfers (200 of 201)' }).waitFor();
+    await page.locator('#name').getByText('t-201').waitFor();
+    await page.getByRole('heading', { name: 'Transfers (221)' }).waitFor();
     const shown = await rows(page);
     expect(shown).toHaveLength(200);
     expect([shown[0], shown.at(-1)].map((row) => row?.split(/\s/)[0])).toEqual(['t-201', 't-2']);
+    await page.getByText('The newest 200. Search finds the others.').waitFor();
+    await page.getByLabel('Search all transfers').fill('OLD-1');
+    await page.getByRole('heading', { name: 'Transfers (11 of 221)' }).waitFor();
+    await page.getByRole('link', { name: 'old-13' }).click();
+    await page.locator('#name').getByText('old-13').waitFor();
+  });
+
+  test('is narrowed to an outcome, and follows the transfers that come to it', async () => {
+    const { url } = await startMerchant([500]);
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    for (const externalId of ['first', 'lost-attempts-2', 'third']) await create(sandbox, { externalId });
+    const page = await openConsole(browser, sandbox);
+    const names = async () => (await rows(page)).map((row) => row.split(/\s/)[0]);
+    await page.getByLabel('Outcome', { exact: true }).selectOption('waiting');
+    await sandbox.advance(1_000);
+    await vi.waitFor(async () => {
+      expect(await names()).toEqual(['lost-attempts-2']);
+    }, soon);
+    await page.getByLabel('Outcome', { exact: true }).selectOption('refused');
+    await vi.waitFor(async () => {
+      expect(await names()).toHaveLength(1);
+    }, soon);
+    await page.getByLabel('Outcome', { exact: true }).selectOption('acknowledged');
+    await sandbox.advance(600_000);
+    await vi.waitFor(async () => {
+      expect(await names()).toEqual(['third', 'lost-attempts-2', 'first']);
+    }, soon);
+    await page.getByLabel('Outcome', { exact: true }).selectOption('contradicted');
+    await page.getByText('None to show.').waitFor();
   });
 });
 
 describe('by keyboard', () => {
-  test('letters in a field are letters, and the filter finds by name and by what became of it', async () => {
+  test('letters in a field are letters, and a search that finds nothing keeps what is shown', async () => {
     const { url } = await startMerchant();
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     for (const externalId of ['nrs-1', 'other-2']) await create(sandbox, { externalId });
     const page = await openConsole(browser, sandbox);
-    await page.locator('#filter').pressSequentially('nrs');
-    expect(await page.locator('#filter').inputValue()).toBe('nrs');
-    expect(await page.locator('#rows tr:visible').allInnerTexts()).toEqual([expect.stringContaining('nrs-1')]);
+    await page.locator('#find').pressSequentially('nrs');
+    expect(await page.locator('#find').inputValue()).toBe('nrs');
     await page.getByRole('heading', { name: 'Transfers (1 of 2)' }).waitFor();
-    await page.locator('#filter').fill('nothing like it');
+    expect(await rows(page)).toEqual([expect.stringContaining('nrs-1')]);
+    await page.locator('#find').fill('nothing like it');
     await page.getByText('None to show.').waitFor();
+    expect(await page.locator('#name').innerText()).toBe('other-2');
     expect(sandbox.attempts).toEqual([]);
+  });
+
+  test('the list keeps the focus when the row with the focus leaves it', async () => {
+    const { url } = await startMerchant();
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    for (const externalId of ['one', 'lost-attempts-2']) await create(sandbox, { externalId });
+    const page = await openConsole(browser, sandbox);
+    await page.getByLabel('Outcome', { exact: true }).selectOption('waiting');
+    await page.getByRole('link', { name: 'one' }).focus();
+    await page.keyboard.press('s');
+    await page.getByRole('heading', { name: 'Transfers (1 of 2)' }).waitFor();
+    await page.keyboard.press('ArrowDown');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('lost-attempts-2');
   });
 });
 
@@ -131,10 +224,39 @@ describe('for everyone', () => {
     await check();
     await page.getByRole('link', { name: 'flip-1' }).click();
     await shows(page, '422');
+    await page.getByText('Payload').click();
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.locator('#refusal').waitFor();
     await check();
     await page.getByRole('link', { name: 'New transfer' }).click();
     await page.getByLabel('externalId').waitFor();
     await check();
+  });
+
+  test('header and footer leave the page to the transfers: under 100 px at 320 px, and one line at 768 px', async () => {
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver() });
+    await create(sandbox, { externalId: 'lost-attempts-2' });
+    const page = await openConsole(browser, sandbox, { viewport: { width: 320, height: 640 } });
+    await page.getByText('· 1 s').waitFor();
+    const heights = async () => {
+      const boxes = [page.locator('header'), page.locator('footer')].map((part) => part.boundingBox());
+      return (await Promise.all(boxes)).map((box) => box?.height ?? Infinity);
+    };
+    const [header = Infinity, footer = Infinity] = await heights();
+    expect(header + footer).toBeLessThan(100);
+    await page.setViewportSize({ width: 768, height: 640 });
+    expect((await heights())[0]).toBeLessThan(60);
+    for (const control of await page.locator('header button:visible, header a:visible, header select').all()) {
+      expect((await control.boundingBox())?.height).toBeGreaterThanOrEqual(24);
+    }
+  });
+
+  test('the time between two events is the one that was counted down', async () => {
+    const sandbox = await startSandbox({ speed: 1, callbackUrl: (await startMerchant([500])).url });
+    const page = await openConsole(browser, sandbox);
+    await create(sandbox, { externalId: 'one' });
+    await shows(page, 'in 30 s');
+    await page.locator('#timeline li').last().getByText('+30 s').waitFor();
   });
 
   test('a narrow page shows the list or one transfer, with a way back', async () => {

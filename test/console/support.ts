@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
-import { memoryStore, transferCallbackListener } from 'transfer-callbacks';
+import { memoryStore, transferCallbackListener, urlToken } from 'transfer-callbacks';
 import type { TransferSandbox } from 'transfer-callbacks/sandbox';
 import { serve } from '../support/serve.js';
 
@@ -54,15 +54,16 @@ function count(covered: Covered): void {
   }
 }
 
-/** A merchant with the real receiver, whose handlers fail as long as `failing` says so. */
-export async function startReceiver(isFailing: () => boolean = () => false): Promise<string> {
+/** A merchant with the real receiver, whose handlers fail as long as `isFailing` returns true. */
+export async function startReceiver(isFailing: () => boolean = () => false, token?: string): Promise<string> {
   const handle = (): void => {
     if (isFailing()) throw new Error('The database is down');
   };
   const options = { store: memoryStore(), onSuccess: handle, onFailed: handle, logger: false } as const;
-  const { url, close } = await serve(transferCallbackListener(options));
+  const verify = token === undefined ? {} : { verify: urlToken(token) };
+  const { url, close } = await serve(transferCallbackListener({ ...options, ...verify }));
   onTestFinished(close);
-  return `${url}/callbacks`;
+  return `${url}/callbacks${token === undefined ? '' : `/${token}`}`;
 }
 
 /** The rows of the list, each as its text. */

@@ -15,6 +15,8 @@ describe('a write', () => {
     ['resend', {}, 409, 'Expected `id` to be a string'],
     ['resend', { id: 'unknown' }, 409, 'of a transfer that is final'],
     ['contradict', { id: 'unknown' }, 409, 'of a transfer that is final'],
+    ['forge', { id: 'unknown', url: 'http://127.0.0.1:1/', body: '' }, 409, 'a URL of the origin of the callback URL'],
+    ['forge', { id: 'unknown', url: 'http://127.0.0.1:1/' }, 409, 'Expected `body` to be a string'],
     ['advance', `{"x":"${'x'.repeat(102_400)}"}`, 413, 'longer than'],
   ])('an invalid write to %s is refused with the reason (%#)', async (action, body, status, reason) => {
     const { consoleUrl } = await startSandbox({ clock: 'manual' });
@@ -66,5 +68,31 @@ describe('a write', () => {
       [1, 30_000, { status: 422 }],
     ]);
     expect(await write('advance', {})).toBe(204);
+  });
+
+  test('a forgery has the headers of the sandbox only if its sender knows them, and goes to no other origin', async () => {
+    const { url, received } = await startMerchant([200, 401, 422]);
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, callbackHeaders: { 'X-Token': 'a' } });
+    await create(sandbox, { externalId: 'one' });
+    await sandbox.advance(1_000);
+    const { id } = sandbox.transfers()[0] ?? expect.fail('no transfer');
+    const forge = async (fields: object) => {
+      const sent = await post(`${String(sandbox.consoleUrl)}forge`, { id, url: `${url}/x`, body: '{', ...fields });
+      return { status: sent.status, ...(JSON.parse(sent.body) as { data?: unknown; message?: string }) };
+    };
+    expect(await forge({})).toMatchObject({
+      data: { response: { status: 401, body: 'noted' }, hint: expect.stringContaining('refused the sender') as string },
+    });
+    expect(await forge({ isKnown: true })).toMatchObject({ data: { response: { status: 422 } } });
+    expect(received.slice(1).map(({ body, headers }) => [body, headers['x-token']])).toEqual([
+      ['{', undefined],
+      ['{', 'a'],
+    ]);
+    for (const other of [url.replace('127.0.0.1', 'localhost'), 'http://example.com/', 'no URL']) {
+      expect((await forge({ url: other })).status).toBe(409);
+    }
+    expect(received).toHaveLength(3);
+    expect(sandbox.attempts).toHaveLength(1);
+    expect(sandbox.transfers()[0]?.events).toHaveLength(4);
   });
 });

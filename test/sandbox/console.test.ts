@@ -63,7 +63,7 @@ describe('the page', () => {
 describe('what the page is shown of secrets', () => {
   async function settings(options: object): Promise<unknown> {
     const { messages } = await readStream(await startSandbox(options));
-    return messages[0]?.data.settings;
+    return messages[0]?.settings;
   }
 
   test('on this machine, the page shows the given secrets', async () => {

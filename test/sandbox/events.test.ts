@@ -113,7 +113,7 @@ test('the next attempt of a transfer is the earliest one of its two deliveries',
   expect(sandbox.transfers()).toMatchObject([{ next: { number: 2, plannedAtMs: start + 71_000 } }]);
 });
 
-test('an attempt has the Content-Type that was sent and the Retry-After that was received', async () => {
+test('an attempt has the Content-Type that was sent and the headers that were received', async () => {
   const { url } = await startMerchant((_received, count, response) => {
     if (count === 1) response.writeHead(503, { 'Retry-After': '7' });
     response.end();
@@ -122,8 +122,8 @@ test('an attempt has the Content-Type that was sent and the Retry-After that was
   await create(sandbox, { externalId: 'wrong-content-type-1' });
   await sandbox.advance(60_000);
   expect(sandbox.attempts).toMatchObject([
-    { contentType: 'text/plain', response: { status: 503, retryAfter: '7' } },
-    { contentType: 'application/json', response: { status: 200, retryAfter: undefined } },
+    { contentType: 'text/plain', response: { status: 503, headers: { 'retry-after': '7', connection: 'close' } } },
+    { contentType: 'application/json', response: { status: 200, headers: { 'content-length': '0' } } },
   ]);
 });
 

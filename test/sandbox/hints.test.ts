@@ -14,7 +14,10 @@ test.each<[string, Parameters<typeof explainResponse>]>([
   ['In production this raises the alert TransferConflict', [{ status: 422, body: '' }, undefined]],
   ['Only a 2xx acknowledges', [{ status: 418, body: '' }, undefined]],
   ['Only a 2xx acknowledges', [{ status: 502, body: '' }, undefined]],
-  ['It asked for a pause of 7 s; the service keeps its own.', [{ status: 503, body: '', retryAfter: '7' }, undefined]],
+  [
+    'It asked for a pause of 7 s; the service keeps its own.',
+    [{ status: 503, body: '', headers: { 'retry-after': '7' } }, undefined],
+  ],
   ['The scenario kept it from your app.', [{ error: 'lost' }, undefined]],
   ['The scenario lost the response', [{ error: 'response lost' }, undefined]],
   ['Nothing listens there', [{ error: 'connect ECONNREFUSED 127.0.0.1:1' }, undefined]],

@@ -3,7 +3,12 @@ import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage,
 import { expect, onTestFinished, vi } from 'vitest';
 import type { TransferCallback } from 'transfer-callbacks';
 import { transferSandbox, type TransferSandbox, type TransferSandboxOptions } from 'transfer-callbacks/sandbox';
+import type { ConsoleSettings } from '../../src/sandbox/console-listener.js';
+import type { Message as StreamMessage } from '../../src/sandbox/stream.js';
+import type { Row } from '../../src/sandbox/view.js';
 import { serve } from '../support/serve.js';
+
+type Message = StreamMessage<ConsoleSettings>;
 
 export const soon = { timeout: 30_000 };
 
@@ -106,35 +111,49 @@ export async function get(url: string, headers: Record<string, string> = {}, met
   return { status: Number(response.statusCode), headers: response.headers, body: content.join('') };
 }
 
-interface Message {
-  readonly event: string;
-  readonly data: Record<string, unknown>;
-}
-
-/** Reads the stream as a test of a user would, message by message. */
-export async function readStream(sandbox: TransferSandbox) {
+/** Reads the stream as the page does, message by message. `wanted` is the query of the page. */
+export async function readStream(sandbox: TransferSandbox, wanted = '') {
   const leaving = new AbortController();
   const leave = (): void => {
     leaving.abort();
   };
   onTestFinished(leave);
-  const response = await fetch(`${String(sandbox.consoleUrl)}events`, { signal: leaving.signal });
+  const response = await fetch(`${String(sandbox.consoleUrl)}events?${wanted}`, { signal: leaving.signal });
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
   const messages: Message[] = [];
-  const received = { text: '' };
+  const received = { text: '', length: 0 };
   async function read(): Promise<void> {
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       received.text += chunk;
+      received.length += chunk.length;
       for (let end = received.text.indexOf('\n\n'); end !== -1; end = received.text.indexOf('\n\n')) {
-        const [, event, data] = /event: (.+)\ndata: (.+)/.exec(received.text.slice(0, end)) ?? [];
-        if (event !== undefined) messages.push({ event, data: JSON.parse(String(data)) as Message['data'] });
+        const [, data] = /^data: (.+)/m.exec(received.text.slice(0, end)) ?? [];
+        if (data !== undefined) messages.push(JSON.parse(data) as Message);
         received.text = received.text.slice(end + 2);
       }
     }
   }
   const ended = read().catch(() => undefined);
   await vi.waitFor(() => {
-    expect(messages[0]?.event).toBe('state');
+    expect(messages).not.toEqual([]);
   }, soon);
-  return { messages, ended, leave };
+  return { messages, received, ended, leave, page: () => assemble(messages) };
+}
+
+/** What a page that has read all messages shows: its rows, newest first, and the transfer with all its events. */
+function assemble(messages: readonly Message[]) {
+  const rows = new Map<string, Row>();
+  let shown: Message['shown'];
+  for (const message of messages) {
+    for (const id of message.gone) rows.delete(id);
+    for (const row of message.rows) rows.set(row.id, row);
+    const change = message.shown;
+    if (change === null) shown = undefined;
+    else if (change !== undefined) {
+      shown = { ...change, events: [...(shown?.events.slice(0, change.from) ?? []), ...change.events] };
+    }
+  }
+  const { total, matching } = messages.at(-1) ?? expect.fail('no message');
+  const listed = [...rows.values()].sort((a, b) => b.place - a.place).map(({ externalId }) => externalId);
+  return { total, matching, listed, rows: [...rows.values()], shown };
 }

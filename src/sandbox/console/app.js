@@ -1,25 +1,28 @@
 import { setUpForm, showForm } from './create.js';
 import { resend, showTransfer } from './detail.js';
 import { $, clockTime, duration, press, sandbox, say, tick, write } from './dom.js';
-import { keepRows, markRows, showRow } from './list.js';
-import { sentenceOn } from './words.js';
+import { markRow, showRows, wanted } from './list.js';
 
-/** @type {Map<string, Transfer>} */
-const transfers = new Map();
-let total = 0;
 /** @type {EventSource | undefined} */
 let stream;
-/** @type {Attempt[]} not told yet */
-const untold = [];
+/** @type {Transfer | null} */
+let shown = null;
+let total = 0;
+/** Whether reading begins at the title of what is shown next. */
+let isFollowed = false;
 /** @type {HTMLButtonElement} */
 const skip = $('skip');
 
+/** What the address names: a kind of view, and the id of a transfer. */
+const place = () => location.hash.split('/').slice(1);
+
+/** Opens the stream of what the address, the search and the filter ask for. */
 function connect() {
   stream?.close();
-  stream = new EventSource('events');
-  const takers = { state: takeState, transfer: takeTransfer, clock: takeClock };
-  for (const [name, take] of Object.entries(takers))
-    stream.addEventListener(name, ({ data }) => take(JSON.parse(data)));
+  const [kind = '', id = kind] = place();
+  document.body.dataset.view = kind ? 'detail' : 'list';
+  stream = new EventSource(`events?${new URLSearchParams({ ...wanted(), id })}`);
+  stream.addEventListener('message', ({ data }) => take(JSON.parse(data)));
   stream.addEventListener('error', () => {
     write($('live'), '◌ reconnecting');
     // The browser gives up when it is refused: too many pages are open.
@@ -27,33 +30,25 @@ function connect() {
   });
 }
 
-/** @param {State} state */
-function takeState({ settings, clock, ...state }) {
-  write($('live'), '● live');
+/** @param {Message} message */
+function take({ settings, clock, said, shown: change, ...list }) {
+  if (settings) {
+    write($('live'), '● live');
+    // Another sandbox may have started on this port, with the same ids.
+    if (JSON.stringify(sandbox.settings) !== JSON.stringify(settings)) {
+      setUpForm(settings);
+      $('timeline').replaceChildren();
+      showRows({ ...list, rows: [] }, true);
+    }
+    sandbox.settings = settings;
+  }
   takeClock(clock);
-  // Another sandbox may have started on this port, with the same ids.
-  if (JSON.stringify(sandbox.settings) !== JSON.stringify(settings)) setUpForm(settings);
-  sandbox.settings = settings;
-  transfers.clear();
-  for (const transfer of state.transfers) transfers.set(transfer.id, transfer);
-  total = state.total;
-  state.transfers.forEach(showRow);
-  $('timeline').replaceChildren();
+  total = list.total;
+  showRows(list, Boolean(settings));
+  if (change) shown = { ...change, events: [...(shown?.events.slice(0, change.from) ?? []), ...change.events] };
+  else if (change === null) shown = null;
   show();
-}
-
-/** @param {Transfer} transfer */
-function takeTransfer(transfer) {
-  const before = transfers.get(transfer.id);
-  transfers.set(transfer.id, transfer);
-  if (!before) total += 1;
-  // A stream begins with as many.
-  const [oldest = ''] = transfers.keys();
-  if (transfers.size > 200) transfers.delete(oldest);
-  for (const event of transfer.events.slice(before?.events.length))
-    if (event.type === 'attempt') untold.push(event.attempt);
-  showRow(transfer);
-  show();
+  if (said) say(said);
 }
 
 /** @param {Clock} clock */
@@ -67,28 +62,26 @@ function takeClock(clock) {
 
 /** Shows what the address names, the newest transfer, or the form. */
 function show() {
-  const [, kind = '', id = ''] = location.hash.split('/');
-  const transfer = kind === 'transfer' ? transfers.get(id) : [...transfers.values()].at(-1);
-  const isForm = kind === 'new' || (!transfer && kind !== 'transfer');
-  document.body.dataset.view = kind ? 'detail' : 'list';
+  const [kind] = place();
+  const isForm = kind === 'new' || (!shown && kind !== 'transfer');
   $('new').hidden = !isForm;
-  $('transfer').hidden = isForm || !transfer;
-  $('unknown').hidden = isForm || !$('transfer').hidden;
+  $('transfer').hidden = isForm || !shown;
+  $('unknown').hidden = isForm || Boolean(shown);
   if (isForm) showForm(total);
-  else if (transfer) showTransfer(transfer);
-  keepRows(transfers);
-  markRows(isForm ? undefined : transfer?.id, total);
-  document.title = `${title()?.textContent} · sandbox`;
+  else if (shown) showTransfer(shown);
+  markRow(isForm ? undefined : shown?.id);
+  /** @type {HTMLElement | null} */
+  const title = $('detail').querySelector('article:not([hidden]) h2');
+  document.title = `${title?.textContent} · sandbox`;
+  if (isFollowed) title?.focus();
+  isFollowed = false;
 }
-
-/** @returns {HTMLElement | null} */
-const title = () => $('detail').querySelector('article:not([hidden]) h2');
 
 window.addEventListener('hashchange', () => {
   const isListed = $('rows').contains(document.activeElement);
-  show();
+  connect();
   // In the list the arrow keys go on. Elsewhere, and where the list is hidden, reading begins at the title.
-  if (!isListed || !$('list').checkVisibility()) title()?.focus();
+  isFollowed = !isListed || !$('list').checkVisibility();
 });
 
 function beat() {
@@ -106,25 +99,21 @@ const actions = {
   n: () => (location.hash = '#/new'),
   r: resend,
   s: skipToNext,
-  '/': () => $('filter').focus(),
+  '/': () => $('find').focus(),
   '?': () => $('keys').togglePopover(),
 };
 
 $('list').parentElement?.addEventListener('keydown', (event) => {
-  const isField = event.target instanceof Element && event.target.matches('input');
+  const isField = event.target instanceof Element && event.target.matches('input, select');
   const action = actions[event.key];
   if (isField || event.ctrlKey || event.altKey || event.metaKey || !action) return;
   event.preventDefault();
   action();
 });
 
-$('filter').addEventListener('input', show);
+$('list').addEventListener('input', connect);
 skip.addEventListener('click', skipToNext);
 // A browser has six connections to a host: a hidden page must not hold one.
 document.addEventListener('visibilitychange', () => (document.hidden ? stream?.close() : connect()));
 setInterval(beat, 250);
-setInterval(() => {
-  // At most one sentence a second: a burst would shout.
-  if (untold.length > 0) say(sentenceOn(untold.splice(0)));
-}, 1_000);
 connect();

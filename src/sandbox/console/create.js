@@ -42,7 +42,9 @@ export function showForm(count) {
   const chosen = radios.find(({ checked }) => checked);
   if (chosen && !isTyped) field('externalId').value = `${chosen.value}-${total + 1}`;
   const headers = { 'Content-Type': 'application/json', ...credentials() };
-  write($('curl'), toCurl(`${location.origin}/transactions/transfer`, headers, JSON.stringify(toBody())));
+  const command = toCurl(`${location.origin}/transactions/transfer`, headers, JSON.stringify(toBody()));
+  write($('curl'), command);
+  $('copy-curl').dataset.text = command;
 }
 
 function toBody() {

@@ -1,6 +1,7 @@
 import { credentials } from './create.js';
 import { $, call, press, sandbox, write } from './dom.js';
 import { showTimeline } from './timeline.js';
+import { toResponse } from './words.js';
 
 let id = '';
 /** @type {HTMLButtonElement} */
@@ -8,6 +9,17 @@ const resendButton = $('resend');
 /** @type {HTMLButtonElement} */
 const contradictButton = $('contradict');
 let other = '';
+
+/** @type {HTMLTextAreaElement} */
+const payload = $('payload');
+/** @type {HTMLInputElement} */
+const to = $('to');
+/** @type {HTMLInputElement} */
+const known = $('known');
+let url = '';
+
+/** Addresses the forgery. Without the token: without a query, and without a last segment that is as long as a token. */
+const address = () => (to.value = known.checked ? url : url.replace(/(\/[^/?]{24,})?\/?(\?.*)?$/, ''));
 
 /** @type {ForTransfer<void>} */
 export function showTransfer(transfer) {
@@ -20,9 +32,17 @@ export function showTransfer(transfer) {
   const texts = {
     ...{ id, state, name: externalId, scenario: `${scenario}: ${description}`, url: callbackUrl ?? 'nobody' },
     facts: callback ? facts.filter(Boolean).join(' · ') : 'not final yet',
-    payload: JSON.stringify(callback, null, 2) ?? '',
   };
   for (const [name, text] of Object.entries(texts)) write($(name), text);
+  const text = JSON.stringify(callback, null, 2) ?? '';
+  // What is typed stays until another outcome is shown.
+  if (payload.defaultValue !== text) {
+    payload.defaultValue = payload.value = text;
+    url = callbackUrl ?? '';
+    address();
+    write($('verdict'), '');
+    $('refusal').hidden = true;
+  }
   other = state === 'SUCCESS' ? 'FAILED' : 'SUCCESS';
   resendButton.disabled = contradictButton.disabled = !callback || !callbackUrl;
   $('payload-box').hidden = !callback;
@@ -43,4 +63,13 @@ $('query').addEventListener('click', async () => {
   write($('response'), text ?? error);
   $('query-box').hidden = false;
   $('query-box').setAttribute('open', '');
+});
+
+known.addEventListener('change', address);
+$('forgery').addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const { data, error } = await call('forge', { id, url: to.value, body: payload.value, isKnown: known.checked });
+  write($('verdict'), data?.hint ?? error);
+  $('refusal').hidden = !data;
+  if (data) write($('refusal'), toResponse(data.response));
 });

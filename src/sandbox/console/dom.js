@@ -1,17 +1,22 @@
 /** Finds an element of index.html. @type {Find} */
 export const $ = (id) => /** @type {any} */ (document.getElementById(id));
 
+/** Shows characters as their numbers that would change how a line is displayed. @param {string} text */
+const printable = (text) =>
+  text.replace(/(?![\t\n])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (each) => `\\u{${each.codePointAt(0)?.toString(16)}}`);
+
 /** Makes an element. A string among the children becomes text, never HTML. @type {Make} */
 export const el = (tag, props = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) element.setAttribute(name, String(value));
-  element.append(...children);
+  element.append(...children.map((child) => (typeof child === 'string' ? printable(child) : child)));
   return element;
 };
 
 /** Writes text that has changed: a selection stays. @param {Element} element @param {string} text */
 export function write(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const shown = printable(text);
+  if (element.textContent !== shown) element.textContent = shown;
 }
 
 /** @param {string} text */

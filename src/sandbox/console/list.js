@@ -1,65 +1,66 @@
 import { $, due, el, write } from './dom.js';
-import { signs, standing } from './words.js';
+import { signs } from './words.js';
 
-/** @type {HTMLInputElement} */
-const filter = $('filter');
 const body = $('rows');
 
-/** @type {Map<string, HTMLElement[]>} a row is made once, so that the focus in it stays */
+/** @type {Map<string, HTMLElement>} a row is made once, so that the focus in it stays */
 const rows = new Map();
 
-/** @type {ForTransfer<void>} */
-export function showRow(transfer) {
-  const { id, externalId, state } = transfer;
-  const [row, link, status, stands] = rows.get(id) ?? addRow(transfer);
-  const { tone, text, dueMs } = standing(transfer);
-  const key = [externalId, id, state, text, dueMs].join(' ').toLowerCase();
-  if (!row || !link || !status || !stands || row.dataset.key === key) return;
-  row.dataset.key = key;
-  write(link, externalId);
-  write(status, state);
+/** @type {HTMLInputElement} */
+const find = $('find');
+/** @type {HTMLSelectElement} */
+const outcome = $('outcome');
+
+/** What the list is narrowed to. */
+export const wanted = () => ({ find: find.value, outcome: outcome.value });
+
+/** Shows rows that have changed, or all of them. @param {List} list @param {boolean} isWhole */
+export function showRows({ rows: changed, gone, total, matching }, isWhole) {
+  const kept = new Set(changed.map(({ id }) => id));
+  for (const id of isWhole ? [...rows.keys()] : gone) if (!kept.has(id)) remove(id);
+  changed.forEach(showRow);
+  write($('list-title'), `Transfers (${matching === total ? total : `${matching} of ${total}`})`);
+  const isCut = rows.size < matching;
+  write($('list-note'), isCut ? `The newest ${rows.size}. Search finds the others.` : matching ? '' : 'None to show.');
+}
+
+/** @param {string} id */
+function remove(id) {
+  const row = rows.get(id);
+  // Without the focus in it, the list would not get the next key.
+  if (row?.contains(document.activeElement)) $('list').focus();
+  row?.remove();
+  rows.delete(id);
+}
+
+/** @param {Row} row */
+function showRow({ id, externalId, state, tone, text, dueMs, place }) {
+  const link = el('a', { href: `#/transfer/${id}` }, externalId);
   const sign = el('span', { class: tone, 'aria-hidden': true }, signs[tone]);
-  stands.replaceChildren(sign, ` ${text} `, dueMs ? due(dueMs) : '');
-}
-
-/** @type {ForTransfer<HTMLElement[]>} */
-function addRow({ id }) {
-  const link = el('a', { href: `#/transfer/${id}` });
-  const cells = [el('td', { class: 'state' }), el('td', { class: 'stands' })];
-  const row = [el('tr', {}, el('th', { scope: 'row' }, link), ...cells), link, ...cells];
+  const row = rows.get(id) ?? el('tr', { 'data-place': place }, el('th', { scope: 'row' }, link));
+  while (row.children[1]) row.children[1].remove();
+  row.append(
+    el('td', { class: 'state' }, state),
+    el('td', { class: 'stands' }, sign, ` ${text} `, dueMs ? due(dueMs) : ''),
+  );
+  if (rows.has(id)) return;
   rows.set(id, row);
-  body.prepend(row[0] ?? '');
-  return row;
+  /** @type {NodeListOf<HTMLElement>} */
+  const others = body.querySelectorAll('tr');
+  body.insertBefore(row, [...others].find((other) => Number(other.dataset.place) < place) ?? null);
 }
 
-/** Leaves the rows of these transfers. @param {ReadonlyMap<string, unknown>} transfers */
-export function keepRows(transfers) {
-  for (const [id, [row]] of rows) {
-    if (transfers.has(id)) continue;
-    row?.remove();
-    rows.delete(id);
-  }
-}
-
-/** @param {string | undefined} shownId @param {number} total */
-export function markRows(shownId, total) {
-  const wanted = filter.value.trim().toLowerCase();
-  let shown = 0;
-  for (const [id, [row, link]] of rows) {
-    if (!row || !link) continue;
-    link.ariaCurrent = id === shownId ? 'true' : null;
-    row.hidden = !row.dataset.key?.includes(wanted);
-    if (!row.hidden) shown += 1;
-  }
-  write($('list-title'), `Transfers (${shown === total ? total : `${shown} of ${total}`})`);
-  write($('list-note'), shown ? '' : 'None to show.');
+/** @param {string | undefined} shownId */
+export function markRow(shownId) {
+  body.querySelector('[aria-current]')?.removeAttribute('aria-current');
+  rows.get(String(shownId))?.querySelector('a')?.setAttribute('aria-current', 'true');
 }
 
 $('list').addEventListener('keydown', (event) => {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (step === undefined) return;
+  if (step === undefined || document.activeElement?.matches('select')) return;
   /** @type {NodeListOf<HTMLElement>} */
-  const stops = $('list').querySelectorAll('input, tr:not([hidden]) a');
+  const stops = $('list').querySelectorAll('#find, a');
   const at = [...stops].findIndex((stop) => stop === document.activeElement);
   event.preventDefault();
   stops[at === -1 ? 1 : at + step]?.focus();

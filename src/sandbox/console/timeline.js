@@ -27,7 +27,8 @@ export function showTimeline(transfer) {
 /** @param {Item} item @param {number} [beforeMs] */
 function toElement({ tone, atMs = 0, what, result = [], more = [] }, beforeMs = atMs) {
   const time = atMs ? clockTime(atMs, 10) : '';
-  const gap = atMs - beforeMs >= 1_000 ? `+${duration(Math.floor((atMs - beforeMs) / 1_000) * 1_000)}` : '';
+  const seconds = Math.round((atMs - beforeMs) / 1_000);
+  const gap = seconds > 0 ? `+${duration(seconds * 1_000)}` : '';
   return el(
     'li',
     {},
@@ -62,26 +63,32 @@ function describe(event, transfer) {
 
 /** @type {ForAttempt<Item>} */
 function describeAttempt(attempt, transfer) {
-  const { response, sentAtMs: atMs, durationMs, body, contentType } = attempt;
-  const tone = words.toneFor(attempt);
-  const isLost = words.isLost(attempt);
+  const { response, sentAtMs: atMs, durationMs, body, contentType, tone, result: got } = attempt;
+  const isLost = tone === 'open';
   const all = words.attemptsOf(transfer);
   const before = all[all.indexOf(attempt) - 1];
-  const isSame = JSON.stringify([before?.response, before?.body]) === JSON.stringify([response, body]);
-  const took = [isLost ? '' : `${durationMs} ms`, isSame ? 'as before' : ''].filter(Boolean).join(', ');
-  const result = [el('span', { class: `result ${tone}` }, words.resultFor(attempt)), took];
+  const isSame = before && textOf(before) === textOf(attempt);
+  // What the merchant did: this package's response has its outcome.
+  const did = tone === 'good' && attempt.reason;
+  const took = [did, !isLost && `${durationMs} ms`, isSame && 'as before'].filter(Boolean).join(', ');
+  const result = [el('span', { class: `result ${tone}` }, got), took];
   const item = { tone, atMs, what: nameOf(attempt, transfer), result };
   if (isSame) return item;
   /** @type {Node[]} */
   const more = [hint(attempt.hint), ...bothSides(attempt, transfer)];
-  if ('body' in response && response.body && tone === 'bad') more.push(el('pre', { tabindex: 0 }, response.body));
   if (isLost) return { ...item, more };
   const headers = { ...sandbox.settings.callbackHeaders, 'Content-Type': contentType };
+  const request = words.toRequest(new URL(String(transfer.callbackUrl)), headers, body);
+  const pair = el('div', { class: 'pair' }, el('pre', {}, request), el('pre', {}, words.toResponse(response)));
+  more.push(el('details', tone === 'bad' ? { open: '' } : {}, el('summary', {}, 'Request and response'), pair));
   more.push(toCopy('curl', words.toCurl(String(transfer.callbackUrl), headers, body)));
   // `deliver` sends nothing but application/json.
   if (contentType === 'application/json') more.push(toCopy('test', words.toTest(attempt, transfer)));
   return { ...item, more };
 }
+
+/** What must be the same in two attempts to show them as one. A header may have the time. @param {Attempt} attempt */
+const textOf = ({ result, response, body }) => JSON.stringify([result, { ...response, headers: 0 }, body]);
 
 /** @param {string} label @param {string} text */
 const toCopy = (label, text) => el('button', { class: 'copy', 'data-text': text }, `copy ${label}`);
@@ -103,7 +110,7 @@ function bothSides(attempt, transfer) {
 
 /** What is under way or due, or that nothing more follows. @type {ForTransfer<Item | undefined>} */
 function describeAhead(transfer) {
-  const { finalDueMs, next, underWay, delivered } = transfer;
+  const { finalDueMs, next, underWay, delivered, standing } = transfer;
   if (finalDueMs !== undefined) return { tone: 'open', atMs: finalDueMs, what: 'final', result: [due(finalDueMs)] };
   if (underWay) return { tone: 'open', what: 'under way', result: [String(underWay)] };
   if (next) {
@@ -111,6 +118,6 @@ function describeAhead(transfer) {
     return { tone: 'open', atMs, what: nameOf(next, transfer), result: [due(atMs)] };
   }
   if (delivered) return undefined;
-  const { tone, text } = words.standing(transfer);
+  const { tone, text } = standing;
   return { tone, what: text, more: [hint('A query still shows the outcome: reconcile such transfers.')] };
 }

@@ -1,24 +1,19 @@
 // The types of the scripts of the page. The compiler alone reads them; they are not shipped.
 import type { ConsoleSettings } from '../console-listener.js';
-import type { SandboxAttempt } from '../announcements.js';
-import type { ClockState } from '../stream.js';
-import type { SandboxEvent, SandboxTransfer } from '../transfer.js';
+import type * as stream from '../stream.js';
+import type { Forged } from '../transfers.js';
+import type { Row as ListRow, ShownEvent } from '../view.js';
 
 declare global {
-  type Attempt = SandboxAttempt;
-  type Clock = ClockState;
+  type Attempt = Extract<ShownEvent, { type: 'attempt' }>['attempt'];
+  type Clock = stream.ClockState;
   type Settings = ConsoleSettings;
-  type Transfer = SandboxTransfer;
+  type Message = stream.Message<ConsoleSettings>;
+  type List = Pick<Message, 'rows' | 'gone' | 'total' | 'matching'>;
+  type Row = ListRow;
+  type Transfer = NonNullable<Message['shown']>;
   /** `event` is neutral: a point in time. */
   type Tone = 'good' | 'bad' | 'open' | 'none' | 'event';
-
-  /** What a stream begins with. */
-  interface State {
-    readonly transfers: readonly Transfer[];
-    readonly total: number;
-    readonly settings: Settings;
-    readonly clock: Clock;
-  }
 
   /** An item of the timeline. */
   interface Item {
@@ -48,7 +43,7 @@ declare global {
     path: string,
     body?: object,
     headers?: Readonly<Record<string, string>>,
-  ) => Promise<{ text?: string; data?: { id: string }; error: string }>;
+  ) => Promise<{ text?: string; data?: { id: string } & Forged; error: string }>;
   type Press = (button: HTMLButtonElement, path: string, body: object) => Promise<void>;
   type ForTransfer<T> = (transfer: Transfer) => T;
   type ForAttempt<T> = (attempt: Attempt, transfer: Transfer) => T;

@@ -1,3 +1,5 @@
+import { sandbox } from './dom.js';
+
 /** A state is a sign and a word, never a colour alone. */
 export const signs = { good: '✓', bad: '✗', open: '◌', none: '–', event: '●' };
 
@@ -13,67 +15,46 @@ export function factsIn(body) {
 /** @type {ForTransfer<Attempt[]>} */
 export const attemptsOf = ({ events }) => events.flatMap((event) => (event.type === 'attempt' ? [event.attempt] : []));
 
-/** @param {Attempt} attempt */
-export const isLost = ({ response }) => 'error' in response && response.error === 'lost';
-
-/** @param {Attempt} attempt @returns {Tone} */
-export function toneFor(attempt) {
-  const { response } = attempt;
-  if ('status' in response && response.status >= 200 && response.status < 300) return 'good';
-  return isLost(attempt) ? 'open' : 'bad';
-}
-
-/** @param {Attempt} attempt */
-export function resultFor({ response }) {
-  return 'status' in response ? String(response.status) : response.error.replace(/^lost$/, 'lost on the way');
-}
-
-/** The state of the callback of a transfer. @type {ForTransfer<{ tone: Tone, text: string, dueMs?: number }>} */
-export function standing(transfer) {
-  const { next, underWay, delivered, callbackUrl, finalDueMs } = transfer;
-  if (finalDueMs !== undefined) return { tone: 'open', text: 'final', dueMs: finalDueMs };
-  const last = attemptsOf(transfer).at(-1);
-  const tone = last ? toneFor(last) : 'open';
-  const before = last ? `${tone === 'good' ? 'acknowledged' : resultFor(last)}, ` : '';
-  if (underWay) return { tone, text: `${before}${underWay} under way` };
-  if (next) return { tone, text: `${before}attempt ${next.number}`, dueMs: next.plannedAtMs };
-  if (!last) return { tone: 'none', text: callbackUrl ? 'no callback is sent' : 'no callbackUrl' };
-  return delivered
-    ? { tone: 'good', text: `acknowledged, attempt ${last.number}` }
-    : { tone: 'bad', text: `${before}gave up after attempt ${last.number}` };
-}
-
-/** "burst-1: 10 attempts, 10 got 200" @param {Attempt[]} attempts */
-export function sentenceOn(attempts) {
-  const names = [...new Set(attempts.map(({ externalId }) => externalId))];
-  if (names.length > 1) return `${names.length} transfers: ${attempts.length} attempts`;
-  const results = attempts.map((each) => {
-    const result = 'status' in each.response ? `got ${each.response.status}` : resultFor(each);
-    return each.reason === 'duplicate' ? `${result} duplicate` : result;
-  });
-  if (attempts.length === 1) return `${names}: attempt ${attempts[0]?.number} ${results}`;
-  const counts = [...new Set(results)].map((result) => `${results.filter((each) => each === result).length} ${result}`);
-  return `${names}: ${attempts.length} attempts, ${counts.join(', ')}`;
-}
-
 /** The callback with another outcome that was acknowledged before an attempt. @type {ForAttempt<Attempt | undefined>} */
 export function contradictedBy(attempt, transfer) {
   const all = attemptsOf(transfer);
-  const before = all.slice(0, all.indexOf(attempt)).findLast((each) => toneFor(each) === 'good');
+  const before = all.slice(0, all.indexOf(attempt)).findLast(({ tone }) => tone === 'good');
   return before && factsIn(before.body).status !== factsIn(attempt.body).status ? before : undefined;
 }
+
+/** @param {object} headers */
+const toLines = (headers) => Object.entries(headers).map((header) => header.join(': '));
+
+/** The bytes of a request, but for the spaces of its body. @param {URL} url @param {object} headers @param {string} body */
+export function toRequest({ pathname, search, host }, headers, body) {
+  const data = factsIn(body).status ? JSON.stringify(JSON.parse(body), null, 2) : body;
+  const length = new TextEncoder().encode(body).length;
+  const lines = toLines({ Host: host, ...headers, 'Content-Length': length });
+  return [`POST ${pathname}${search}`, ...lines, '', data].join('\n');
+}
+
+/** @param {Attempt['response']} response */
+export const toResponse = (response) =>
+  'error' in response
+    ? response.error
+    : [response.status, ...toLines(response.headers ?? {}), '', response.body].join('\n');
 
 /** A request as a command for a shell. @param {string} url @param {Record<string, string>} headers @param {string} body */
 export function toCurl(url, headers, body) {
   const quote = (/** @type {string} */ text) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
-  const lines = Object.entries(headers).map((header) => `-H ${quote(header.join(': '))}`);
-  return [`curl -i ${quote(url)}`, ...lines, `--data-binary ${quote(body)}`].join(' \\\n  ');
+  return [
+    `curl -i ${quote(url)}`,
+    ...toLines(headers).map((line) => `-H ${quote(line)}`),
+    `--data-binary ${quote(body)}`,
+  ].join(' \\\n  ');
 }
 
 /** An attempt as a test of the app. @type {ForAttempt<string>} */
 export function toTest(attempt, transfer) {
   const before = contradictedBy(attempt, transfer);
-  const options = `{ path: '${new URL(String(transfer.callbackUrl)).pathname}', retry: false }`;
+  const { pathname, search } = new URL(String(transfer.callbackUrl));
+  const { callbackHeaders: headers } = sandbox.settings;
+  const options = JSON.stringify({ path: pathname + search, headers, retry: false });
   const first = before ? `  await deliver(app, ${JSON.stringify(before.body)}, ${options});\n` : '';
   return `import { deliver } from 'transfer-callbacks/testing';
 import { expect, test } from 'vitest';

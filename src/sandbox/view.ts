@@ -1,0 +1,76 @@
+import type { SandboxAttempt } from './announcements.js';
+import { isOf, resultOf, toneOf, toStanding, type Standing, type Tone } from './standing.js';
+import type { SandboxEvent, SandboxTransfer, Transfer } from './transfer.js';
+
+/** What a page of the console asks for. */
+export interface Wanted {
+  /** Only transfers with this text; empty for all. */
+  readonly find: string;
+  /** Only transfers of this outcome; empty for all. */
+  readonly outcome: string;
+  /** The transfer that is shown; empty for the newest one that is listed, or else for the newest of all. */
+  readonly id: string;
+}
+
+/** A row of the list. */
+export interface Row extends Standing {
+  readonly id: string;
+  readonly externalId: string;
+  readonly state: SandboxTransfer['state'];
+  /** Counted from 1 in the order of creation. */
+  readonly place: number;
+}
+
+/** What a page shows of the transfers. */
+export interface View {
+  /** How many transfers there are. */
+  readonly total: number;
+  /** How many of them were asked for. */
+  readonly matching: number;
+  /** The newest of those, in the order of creation. */
+  readonly rows: readonly Row[];
+  readonly shown: Transfer | undefined;
+}
+
+/** An event as the page is sent it. */
+export type ShownEvent = Exclude<SandboxEvent, { type: 'attempt' }> | ShownAttempt;
+interface ShownAttempt {
+  readonly type: 'attempt';
+  readonly atMs: number;
+  readonly attempt: SandboxAttempt & { readonly tone: Tone; readonly result: string };
+}
+
+/** A page with more rows would be slow to read. */
+const listedTransfers = 200;
+
+/** Returns what a page shows of the transfers, which are in the order of creation. */
+export function viewTransfers(byId: ReadonlyMap<string, Transfer>, { find, outcome, id }: Wanted): View {
+  const text = find.trim().toLowerCase();
+  const all = [...byId.values()];
+  const matches = all.filter((transfer) => isOf(outcome, transfer) && includes(transfer, text));
+  const newest = matches.slice(-listedTransfers);
+  return {
+    total: byId.size,
+    matching: matches.length,
+    rows: newest.map(toRow),
+    // Where the list is empty the page must not change to the form.
+    shown: id === '' ? (newest.at(-1) ?? all.at(-1)) : byId.get(id),
+  };
+}
+
+export function toShownEvent(event: SandboxEvent): ShownEvent {
+  if (event.type !== 'attempt') return event;
+  const { attempt } = event;
+  return { ...event, attempt: { ...attempt, tone: toneOf(attempt), result: resultOf(attempt) } };
+}
+
+function toRow(transfer: Transfer): Row {
+  const { id, externalId } = transfer.facts;
+  return { id, externalId, place: transfer.place, state: transfer.state, ...toStanding(transfer) };
+}
+
+function includes(transfer: Transfer, text: string): boolean {
+  if (text === '' || transfer.searchText.includes(text)) return true;
+  const { state, lastAttempt } = transfer;
+  return `${state} ${toStanding(transfer).text} ${lastAttempt?.reason ?? ''}`.toLowerCase().includes(text);
+}
