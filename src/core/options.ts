@@ -15,7 +15,7 @@ export interface HandlerContext<Tx = undefined> {
    * stop the handler: pass the signal to every call that can be cancelled.
    */
   signal: AbortSignal;
-  /** Where the callback came from, as given to `receive`; `http` for the router and the listener. */
+  /** Where the callback came from, as given to `receive`; `http` for a request. */
   source: string;
   /** The open transaction of a transactional store; `undefined` for the others. */
   tx: Tx;
@@ -31,7 +31,7 @@ export interface ConfirmContext {
   source: string;
 }
 
-/** Options of `transferCallbackReceiver`, and of the router and the listener. */
+/** Options of the receiver. The router, the listener and the handler take them too. */
 export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx = undefined> {
   /** Where claims are kept: `redisStore(client)`, `postgresStore(pool)`, `memoryStore()` or your own. */
   store: CallbackStore<Tx>;

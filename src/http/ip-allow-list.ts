@@ -9,8 +9,9 @@ interface AppRequest extends SenderRequest {
 }
 
 /**
- * Accepts senders whose address is on the list of IPv4 and IPv6 addresses and CIDR ranges. In Express the address is
- * `request.ip`, which follows the app's `trust proxy` setting; elsewhere it is the socket's remote address. Refuses all
+ * Accepts senders whose address is on the list of IPv4 and IPv6 addresses and CIDR ranges. The address is
+ * `request.ip`, which Express sets by the app's `trust proxy` setting, and your app on a web request. Without it, it is the
+ * socket's remote address. Refuses all
  * senders while `trust proxy` trusts every address, because a sender could then claim any address.
  * Called before the body is read. Throws INVALID_ARGUMENT.
  */

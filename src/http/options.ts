@@ -5,7 +5,7 @@ import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
 import type { Verifier } from './verifier.js';
 
-/** Options of the router and the listener beside those of the receiver. */
+/** Options of the router, the listener and the handler beside those of the receiver. */
 export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage> {
   /**
    * Decides whether the sender is trusted: `urlToken`, `transferToken`, `headerToken`, `basicAuth`, `ipAllowList` or
