@@ -9,11 +9,10 @@ interface AppRequest extends SenderRequest {
 }
 
 /**
- * Accepts senders whose address is on the list of IPv4 and IPv6 addresses and CIDR ranges. The address is
- * `request.ip`, which Express sets by the app's `trust proxy` setting, and your app on a web request. Without it, it is the
- * socket's remote address. Refuses all
- * senders while `trust proxy` trusts every address, because a sender could then claim any address.
- * Called before the body is read. Throws INVALID_ARGUMENT.
+ * Accepts senders whose address is on the list of IPv4 and IPv6 addresses and CIDR ranges. The address is `request.ip`,
+ * which Express sets by the app's `trust proxy` setting, and your app on a web request. Without it, it is the socket's
+ * remote address. Refuses all senders while `trust proxy` trusts every address, because a sender could then claim any
+ * address. Called before the body is read. Throws INVALID_ARGUMENT.
  */
 export function ipAllowList(addresses: readonly string[]): SenderVerifier {
   if (!Array.isArray(addresses) || addresses.length === 0) {
