@@ -54,7 +54,8 @@ const requests = fc.record({
   body: bodies,
 });
 
-test('the listener and the handler give one response to any request', async () => {
+// 600 random requests, one after the other.
+test('the listener and the handler give one response to any request', { timeout: 60_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(requests, async ({ method, token, type, encoding, path, isChunked, body }) => {
       const given = { 'X-Token': token, 'Content-Type': type, 'Content-Encoding': encoding };
