@@ -19,7 +19,7 @@ describe('a store that fails', () => {
   });
 
   test('a store that throws instead of rejecting is store_unavailable', async () => {
-    const error = new Error('at once');
+    const error = new Error('immediately');
     const store: CallbackStore = {
       claim: () => {
         throw error;

@@ -124,7 +124,7 @@ test('of 2 000 transfers of every scenario none is lost and each ends as decided
       `${runTwice} handlers were run again after a kill; problems: ${report.failed}.`,
   );
 
-  // Of a transfer that failed and succeeded later, whichever the merchant heard of first stands; the other is refused.
+  // Of a transfer that failed and succeeded later, the outcome that the merchant got first is final; the other is refused.
   const flipped = transfers.filter(({ scenario }) => scenario === 'flip').map(({ externalId }) => externalId);
   const decided = transfers.filter(({ scenario }) => scenario !== 'flip');
   expect(decided.filter(({ externalId, state }) => effects[externalId] !== state)).toEqual([]);
