@@ -75,7 +75,7 @@ describe('a store that fails', () => {
     });
   });
 
-  test('a recording without a reply is given up after storeTimeoutMs, and says so', async () => {
+  test('a recording without a reply is given up after storeTimeoutMs, which is logged', async () => {
     const receiver = receiverOf({ store: storeWith({ lease: () => ({ settle: never }) }) });
     const delivery = receiver.receive(transferSucceeded());
     await vi.advanceTimersByTimeAsync(2_050);

@@ -37,7 +37,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Starts one of the apps and resolves with the first thing it says. */
+/** Starts one of the apps and resolves with its first message. */
 async function start(app: string, name: string, options: object): Promise<{ child: ChildProcess; said: unknown }> {
   const child = forkApp(`${app}.ts`, name, options, 'pipe');
   children.push(child);
