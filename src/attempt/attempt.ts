@@ -12,7 +12,7 @@ export function isAcknowledgement(response: AttemptResponse): boolean {
   return 'status' in response && response.status >= 200 && response.status < 300;
 }
 
-/** Returns what the body of a response says of itself: the message of an error, or the outcome of a success. */
+/** Returns the reason in the body of a response: the message of an error, or the outcome of a success. */
 export function findReason(response: AttemptResponse): string | undefined {
   // Stryker disable next-line ConditionalExpression: Equal: where there is no body, no JSON is found either.
   if (!('body' in response)) return undefined;

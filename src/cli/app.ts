@@ -39,7 +39,7 @@ export function requireClient({ client }: App): TransferClient {
   );
 }
 
-/** How long the service may take before a line says that it is waited for, in milliseconds. */
+/** How long the service may take before a line reports that it is waited for, in milliseconds. */
 const patienceMs = 3_000;
 
 /** Reads what became of a transfer, at the service and in the store of the app. */

@@ -27,8 +27,8 @@ export const unauthorizedHint = `Hint: 401 means that a verifier refused the sen
 `;
 
 /**
- * Returns the lines that say what a response means and what to do about it; none if it acknowledges the callback.
- * `reason` is what the body of the response says of itself.
+ * Returns the lines about what a response means and what to do about it; none if it acknowledges the callback.
+ * `reason` is that of `findReason`.
  */
 export function toHint(response: AttemptResponse, reason: string | undefined): string {
   if (isAcknowledgement(response)) return '';

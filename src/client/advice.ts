@@ -94,7 +94,7 @@ function describeFault(error: unknown): string {
   return error === undefined ? 'was not read' : 'could not be read';
 }
 
-/** Says what to check when the service could not be read. Its message has the address that was asked. */
+/** Returns what to check when the service could not be read. Its message has the address that was asked. */
 function whatToCheck({ code, status, authenticationFaults, cause }: TransferClientError): string {
   if (authenticationFaults.length > 0) {
     const faults = authenticationFaults.join(', ').replaceAll('_', ' ');

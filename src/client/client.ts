@@ -23,7 +23,7 @@ export interface TransferClientOptions {
 
 /**
  * The merchant's requests to the service. Each rejects with a `TransferClientError`, except after an abort of your own
- * `signal`: then with the signal's reason. No more than 1 MiB of a response is read.
+ * `signal`: then with the signal's reason. At most 1 MiB of a response is read.
  */
 export interface TransferClient {
   /**

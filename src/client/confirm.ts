@@ -27,11 +27,11 @@ const waitingPerSlot = 4;
 const idsRemembered = 5_000;
 
 /**
- * Makes a `confirm` for the receiver: reads the transfer from the service and returns that in place of the callback, so
- * that the handler sees nothing of an unsigned POST. The receiver compares both (id, externalId, status, amount,
- * currency). Rejects, so that the delivery is `unconfirmed`, if the transfer is not final, not as documented, or cannot be
- * read in time. Skips callbacks of source `reconciliation`, which were read a moment ago; a sender cannot choose the
- * source, only your own code. Throws INVALID_ARGUMENT.
+ * Makes a `confirm` for the receiver. It reads the transfer from the service and returns that in place of the callback:
+ * the handler sees nothing of an unsigned POST. The receiver compares both (id, externalId, event, status, amount,
+ * currency). If the transfer is not final, not as documented, or cannot be read in time, `confirm` rejects, and the
+ * delivery is `unconfirmed`. It skips callbacks of source `reconciliation`, which were read a moment ago; only your own
+ * code can choose the source, never a sender. Throws INVALID_ARGUMENT.
  *
  * Under a flood of forged callbacks, `concurrency` transfers are read at the same time, `4 * concurrency` callbacks wait,
  * and all others are rejected immediately with BUSY. When the service repeats a rejected callback to this process, it

@@ -71,7 +71,7 @@ function serialise(request: unknown): { text: string; externalId: unknown } {
   return { text, externalId: sent.externalId };
 }
 
-/** Throws UNREADABLE_RESPONSE, which says that the transfer was accepted. */
+/** Throws UNREADABLE_RESPONSE, whose message is that the transfer was accepted. */
 function parseResponse<T>(
   { status, text }: { status: number; text: string | undefined },
   schema: CreateOptions<T>['schema'],

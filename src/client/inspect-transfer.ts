@@ -59,9 +59,9 @@ type Sources = Omit<InspectOptions, 'schema'>;
 const optionNames = ['id', 'client', 'store', 'receiver', 'storeTimeoutMs', 'schema', 'signal'];
 
 /**
- * Tells what became of one transfer. Compares what the service responds with what the store has recorded. Only reads. Never rejects
- * because one of the two cannot be read: the verdict is `undecided` then, with the error. Rejects with INVALID_ARGUMENT,
- * or with the reason of `signal`.
+ * Tells what became of one transfer. Compares what the service responds with what the store has recorded. Only reads.
+ * If one of the two cannot be read, the verdict is `undecided`, with the error. Rejects with INVALID_ARGUMENT, or with
+ * the reason of `signal`.
  */
 export async function inspectTransfer<C extends CallbackShape = TransferCallback>(
   options: InspectOptions<C>,

@@ -26,7 +26,7 @@ export interface PassOptions {
   /** How many transfers are taken at most. Default all. */
   limit?: number | undefined;
   /**
-   * Ends the pass: no more transfers are read, those being read stay pending, and running handlers finish. Pass
+   * Ends the pass: no further transfers are read, those being read stay pending, and running handlers finish. Pass
    * `AbortSignal.timeout(ms)` to end it after a time.
    */
   signal?: AbortSignal | undefined;

@@ -25,8 +25,8 @@ export interface ReadOptions extends PassOptions {
 }
 
 /**
- * Reads transfers and changes nothing: for a report, or for support. Pauses and ends as `reconcileTransfers` does, and rejects
- * with the same errors.
+ * Reads transfers and changes nothing: for a report, or for support. Pauses and ends as `reconcileTransfers` does, and
+ * rejects with the same errors.
  */
 export async function readTransfers(options: ReadOptions): Promise<ReadingReport> {
   onlyKnownOptions(options, [...passOptionNames, 'ids', 'onProgress']);

@@ -32,8 +32,8 @@ const passes = channel('transfer-callbacks:reconciled');
 const optionNames = [...passOptionNames, 'receiver', 'pending', 'minAgeMs', 'onProgress'];
 
 /**
- * Makes one pass over the transfers whose callback has not come (service §6.5): reads each, and gives those that are final
- * to the receiver with source `reconciliation`. A callback and a pass may meet, in one process or in two: the handler
+ * Makes one pass over the transfers whose callback has not come (service §6.5). Reads each, and gives those that are
+ * final to the receiver, with source `reconciliation`. A callback and a pass may meet, in one process or in two: the handler
  * runs once. Pauses while the service is unavailable, and ends after 10 failures in a row; see `Stopped`. Rejects with
  * INVALID_ARGUMENT, or with a `ReconciliationError`, which has the report, when `pending` or `onProgress` throws.
  * Publishes each pass on the diagnostics channel `transfer-callbacks:reconciled`; see `ReconciledMessage`.

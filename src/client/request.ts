@@ -119,11 +119,11 @@ export function requireSuccess(
   if (status >= 200 && status < 300) return result;
   const body = parseErrorBody(text, access.secrets);
   const details = { status, body, retryAfterMs };
-  const said = body === undefined ? `${status}` : `${status}, "${toPrintable(body.message)}"`;
+  const shown = body === undefined ? `${status}` : `${status}, "${toPrintable(body.message)}"`;
   if (refusals.has(status)) {
-    throw new TransferClientError('REFUSED', `The service at ${origin} refused: ${said}.`, details);
+    throw new TransferClientError('REFUSED', `The service at ${origin} refused: ${shown}.`, details);
   }
-  throw new TransferClientError(otherwise, `The service at ${origin} responded with ${said}. ${meaning}`, details);
+  throw new TransferClientError(otherwise, `The service at ${origin} responded with ${shown}. ${meaning}`, details);
 }
 
 function describeSilence(error: unknown, timeoutMs: number): string {

@@ -73,7 +73,7 @@ export function toVerdict(
 export type FinalReading = Extract<ServiceReading, { state: 'final' }>;
 export type NoRecord = Extract<RecordReading, { state: 'free' }>;
 
-/** Says why a record that is missing proves nothing; `undefined` if it proves that no success was recorded. */
+/** Returns why a record that is missing proves nothing; `undefined` if it proves that no success was recorded. */
 export function findDoubt({ finalAt }: FinalReading, { kept }: NoRecord): string | undefined {
   if (finalAt === undefined) return 'The service does not tell since when the transfer is final.';
   if (kept === undefined) {

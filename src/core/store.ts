@@ -79,7 +79,8 @@ export type StoreRecord =
  * Keeps the claims. `storeContract` of `transfer-callbacks/testing` tests an implementation. In short:
  * - of all concurrent claims on a key exactly one is `claimed`, and a repeated claim with its token is `claimed` too;
  * - success is permanent: a settled record stays until its retention ends, unless `forget` removes it;
- * - late holders are harmless: `release` and `renew` change nothing if the lease has expired or passed to another delivery;
+ * - late holders are harmless: `release` and `renew` change nothing if the lease has expired or passed to another
+ *   delivery;
  * - a released or lapsed claim is free.
  *
  * A call that fails must reject. The receiver sets its own deadline for each call.

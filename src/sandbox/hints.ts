@@ -18,7 +18,7 @@ const byStatus: Readonly<Record<number, string>> = {
   503: 'Your app could not handle it now.',
 };
 
-/** By status and by what the body of this package's response says. */
+/** By the status and the reason of a response of this package. */
 const byReason: Readonly<Record<string, string>> = {
   '200 processed': 'Your handler ran and succeeded.',
   '200 duplicate': 'Handled before: your handler did not run again.',
@@ -39,7 +39,7 @@ const byError: readonly (readonly [RegExp, string])[] = [
   [/./, 'The connection ended before the response did. Has your app crashed or restarted?'],
 ];
 
-/** Says what a response means and what to do about it. `reason` is what the body of the response says of itself. */
+/** Returns what a response means and what to do about it, in a sentence. `reason` is that of `findReason`. */
 export function explainResponse(response: AttemptResponse, reason: string | undefined): string {
   if ('error' in response) return byError.find(([pattern]) => pattern.test(response.error))?.[1] ?? '';
   const { status, headers: { 'retry-after': retryAfter } = {} } = response;

@@ -52,7 +52,7 @@ export interface TransferSandbox {
 }
 
 /**
- * Starts the transfer service as its documentation describes it, on this machine: transfers are created and queried
+ * Starts the transfer service as its documentation describes it, on this machine. Transfers are created and queried
  * over HTTP, become final after a while, and are announced to their `callbackUrl`. What the documentation does not
  * show is a guess, and called one in the doc comments. Rejects with INVALID_ARGUMENT, or with the error of `listen`.
  */

@@ -41,9 +41,9 @@ const pruneBatch = 1_000;
 
 /**
  * Keeps records in the database that the handler writes to. The handler runs inside the transaction that the claim has
- * begun, and gets its client as `context.tx`: its writes there and the record of its success are committed together or
- * not at all. On that client a transaction of the handler or of its ORM becomes a savepoint, and a statement that would
- * end the store's own transaction is refused with TRANSACTION_CONTROL. It takes no queries after the handler has finished.
+ * begun, and gets its client as `context.tx`. Its writes there and the record of its success are committed together or
+ * not at all. On that client a transaction of the handler or of its ORM becomes a savepoint. A statement that would end
+ * the store's own transaction is refused with TRANSACTION_CONTROL. It takes no queries after the handler has finished.
  *
  * A claim queues for a client of the pool, and holds it while its handler runs. A delivery that waits for another one
  * holds none. Throws INVALID_ARGUMENT.

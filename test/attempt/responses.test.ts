@@ -9,7 +9,7 @@ test('only a 2xx acknowledges a callback', () => {
   expect(isAcknowledgement({ error: 'aborted' })).toBe(false);
 });
 
-test('the reason is what the body says of itself', () => {
+test('the reason is the message or the outcome in the body', () => {
   const cases: [body: string, reason: string | undefined][] = [
     ['{"message":"busy","outcome":"in_progress"}', 'busy'],
     ['{"message":5,"outcome":"processed"}', 'processed'],

@@ -125,12 +125,12 @@ describe('the file of the app', () => {
     expect(err.trim().split('\n')).toHaveLength(1);
   });
 
-  test('is not there: the error says so', async () => {
+  test('is not there: the error names it', async () => {
     const { code, err } = await inspect({}, ['a', '--config', 'nowhere.mjs']);
     expect([code, err]).toEqual([2, 'transfer-callbacks: Expected --config to name a file that exists.\n']);
   });
 
-  test('fails after it was loaded: the command says so in one sentence, and ends', async () => {
+  test('fails after it was loaded: the command reports that in one sentence, and ends', async () => {
     const failing = `setTimeout(() => { throw new Error('the driver broke'); }); await new Promise(() => undefined);`;
     const cwd = await folderOf(failing);
     const inspected = await inspect({}, ['a'], { cwd });

@@ -1,4 +1,4 @@
-// What the command line says about responses that acknowledge nothing.
+// What the command line prints about responses that acknowledge nothing.
 import express from 'express';
 import {
   memoryStore,

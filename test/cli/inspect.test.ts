@@ -91,7 +91,7 @@ describe('the output', () => {
       .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, \d+ s ago/g, 'TIME')
       .split('\n');
 
-  test('of a missed callback says what to do in 80 columns, with the command to copy', async () => {
+  test('of a missed callback shows what to do in 80 columns, with the command to copy', async () => {
     const app = await startApp(redisStore(connectRedis(redis)));
     await app.keep();
     await app.transfer('no-callback-1');

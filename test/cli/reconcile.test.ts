@@ -57,7 +57,7 @@ test('a transfer can be asked for by the id of the service', async () => {
   expect(objects(out).slice(0, 3)).toMatchObject(ids.map((id) => ({ asked: id, id })));
 });
 
-test('unknown transfers and ids that cannot be asked for are told apart, with exit code 1', async () => {
+test('unknown transfers and ids that cannot be asked for are distinguished, with exit code 1', async () => {
   const { baseUrl } = await startService();
   const { code, out } = await reconcile(baseUrl, ['nobody', 'a/b', 'success-1']);
   expect(code).toBe(1);
@@ -116,7 +116,7 @@ describe('a service that does not serve is left alone:', () => {
     expect(objects(out).at(-1)).toMatchObject({ failed: 1, notRead: 19, stopped: 'unavailable' });
   });
 
-  test('on a terminal reconcile says why it stopped', async () => {
+  test('on a terminal reconcile shows why it stopped', async () => {
     const { url } = await startBrokenService(503, { 'Retry-After': '3600' });
     const { out } = await reconcile(url, ids, { terminal: true, env: { NO_COLOR: '1' } });
     expect(out).toMatch(/\nStopped: unavailable\n1 failed, 19 not read\n$/);

@@ -101,7 +101,7 @@ test('sandbox --json prints one object per line, and ends with 0 on SIGTERM', as
   ]);
 });
 
-test('sandbox says in one line why it cannot start, with exit code 1', async () => {
+test('sandbox shows in one line why it cannot start, with exit code 1', async () => {
   const { url } = await startMerchant();
   const { code, err } = await run('sandbox', '--port', new URL(url).port);
   expect(code).toBe(1);

@@ -193,7 +193,7 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
     });
   });
 
-  test('whose record cannot be read is undecided, and what the service says is shown', async () => {
+  test('whose record cannot be read is undecided, and what the service responds is shown', async () => {
     const { store, unreachable } = open();
     const { transfer, inspect } = await startMerchant(store);
     const id = await transfer('success-1');

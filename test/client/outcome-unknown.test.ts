@@ -55,7 +55,7 @@ describe('createTransfer', () => {
       { message: 'ECONNREFUSED' },
     ],
     [
-      'an error of a class of its own',
+      'an error of another class',
       Object.assign(new RangeError('too far'), { code: 'E_FAR' }),
       { name: 'RangeError', message: 'too far', code: 'E_FAR' },
     ],
@@ -73,7 +73,7 @@ describe('createTransfer', () => {
     expect(await catchError(client.createTransfer(request))).toMatchObject({ code: 'OUTCOME_UNKNOWN', status: 0 });
   });
 
-  test('a fetch that heeds no signal does not hold up anybody', async () => {
+  test('a fetch that ignores its signal holds nobody up', async () => {
     const fetch: typeof globalThis.fetch = () => new Promise(() => undefined);
     const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch, timeoutMs: 50 });
     expect(await catchError(client.createTransfer(request))).toMatchObject({

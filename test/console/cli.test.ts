@@ -31,7 +31,7 @@ test.each(['sandbox', 'demo'])('%s --open opens the console that it prints', asy
   expect((await ended).code).toBe(0);
 });
 
-test('without a program that opens a browser, --open says so, and the sandbox runs', async () => {
+test('without a program that opens a browser, --open reports that, and the sandbox runs', async () => {
   const { said, child, ended } = start(['sandbox', '--open', '--json'], { env: { PATH: '/nowhere' } });
   await vi.waitFor(() => {
     expect(said.err).toMatch(/^No browser was opened \(spawn .* ENOENT\)\. Open the address by hand\.\n$/);

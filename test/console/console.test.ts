@@ -52,7 +52,7 @@ describe('a transfer', () => {
     expect(sandbox.attempts).toHaveLength(3);
   });
 
-  test('of ten attempts is told of in one sentence', async () => {
+  test('of ten attempts is described in one sentence', async () => {
     const { url } = await startMerchant([500]);
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     const page = await openConsole(browser, sandbox);
@@ -164,7 +164,7 @@ describe('text of strangers', () => {
 });
 
 describe('the form', () => {
-  test('keeps a name that was typed, which chooses the scenario, and says why a creation is refused', async () => {
+  test('keeps a name that was typed, which chooses the scenario, and shows why a creation is refused', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
     const page = await openConsole(browser, sandbox);
     await page.getByLabel('externalId').fill('flip-9');

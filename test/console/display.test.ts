@@ -5,7 +5,7 @@ import { create, soon, startMerchant, startSandbox } from '../sandbox/support.js
 import { startBrowser } from '../support/browser.js';
 import { openConsole, rows, shows, skip, startReceiver } from './support.js';
 
-// What the page shows of the transfers, whichever they are, how many they are, and how wide it is.
+// What the page shows of all kinds of transfers, for many of them, and at every width.
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
@@ -83,7 +83,7 @@ describe('a transfer', () => {
     expect(await page.getByText('x-count: 2').count()).toBe(0);
   });
 
-  test('in each scenario stands in the list as it should', async () => {
+  test('in each scenario is in the list as it should be', async () => {
     const { url } = await startMerchant();
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     const page = await openConsole(browser, sandbox);

@@ -31,7 +31,7 @@ export const textFields = [
   'vouchercode',
 ];
 
-/** What a receiver makes of a body, what the wire says, and which callbacks have reached a handler. */
+/** What a receiver makes of a body, what the response is, and which callbacks have reached a handler. */
 export async function received(body: unknown) {
   const handled: TransferCallback[] = [];
   const note = (callback: TransferCallback): number => handled.push(callback);

@@ -27,7 +27,7 @@ describe('close', () => {
     expect(vi.getTimerCount(), 'a timer that goes on').toBe(0);
   });
 
-  test('a delivery that comes to a closed receiver is not even confirmed', async () => {
+  test('a delivery to a closed receiver is not even confirmed', async () => {
     const confirm = vi.fn(() => undefined);
     const receiver = receiverOf({ confirm });
     await receiver.close();

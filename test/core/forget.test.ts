@@ -64,7 +64,7 @@ describe('forget', () => {
     expect(logger.lines).toEqual([]);
   });
 
-  test('says so if the record has changed between its look and its deletion', async () => {
+  test('logs it if the record has changed between its look and its deletion', async () => {
     const published = vi.fn();
     subscribe('transfer-callbacks:forgotten', published);
     onTestFinished(() => void unsubscribe('transfer-callbacks:forgotten', published));

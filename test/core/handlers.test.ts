@@ -28,7 +28,7 @@ describe('a delivery', () => {
   );
 
   test('a delivery fails when its handler throws before it returns a promise', async () => {
-    const error = new Error('at once');
+    const error = new Error('immediately');
     const receiver = receiverOf({
       onSuccess: () => {
         throw error;

@@ -17,7 +17,7 @@ describe('a claim whose reply is read late', () => {
         const claim = await records.claim(key, request);
         if (!first) return claim;
         first = false;
-        // As when the process is stopped: no timer of its own runs meanwhile.
+        // As when the process is stopped: none of its timers runs meanwhile.
         vi.setSystemTime(Date.now() + lateMs);
         moveClock(lateMs);
         return claim;

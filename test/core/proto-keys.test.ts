@@ -65,7 +65,7 @@ test('a key in a frozen object throws, so that it is passed on to nobody', () =>
   }).toThrow(TypeError);
 });
 
-test('a value that contains itself comes to an end', () => {
+test('a value that contains itself is read once', () => {
   const value: Record<string, unknown> = JSON.parse('{"list":[{"__proto__":1}]}') as never;
   value.self = value;
   value.list = [value, value.list];

@@ -19,7 +19,7 @@ describe('a store that fails', () => {
   });
 
   test('a store that throws instead of rejecting is store_unavailable', async () => {
-    const error = new Error('at once');
+    const error = new Error('immediately');
     const store: CallbackStore = {
       claim: () => {
         throw error;
@@ -75,7 +75,7 @@ describe('a store that fails', () => {
     });
   });
 
-  test('a recording without a reply is given up after storeTimeoutMs, and says so', async () => {
+  test('a recording without a reply is given up after storeTimeoutMs, which is logged', async () => {
     const receiver = receiverOf({ store: storeWith({ lease: () => ({ settle: never }) }) });
     const delivery = receiver.receive(transferSucceeded());
     await vi.advanceTimersByTimeAsync(2_050);

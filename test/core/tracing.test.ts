@@ -65,7 +65,7 @@ test('no context holds data of the transfer, whatever the handler, `confirm` and
   expect(inspect(events, { depth: 9 })).not.toMatch(/237670000000|4711/);
 });
 
-test('what fails is in the context of its own channel', async () => {
+test('what fails is in the context of its channel', async () => {
   const events = listen();
   const error = new Error('no');
   const failing = receiverOf({ onSuccess: vi.fn().mockRejectedValueOnce(error) });

@@ -183,7 +183,7 @@ describe('deliveries of one callback in one process', () => {
     expect(onSuccess).toHaveBeenCalledTimes(1);
   });
 
-  test('a copy that comes to the line of a closing receiver is turned away', async () => {
+  test('a copy that joins the line of a closing receiver is turned away', async () => {
     const callback = transferSucceeded();
     const confirmed = later<typeof callback>();
     const work = later();

@@ -18,7 +18,7 @@ describe('the examples', () => {
     ];
     const tests = names.map((name) => `${name}.test.ts`);
     const text = (await Promise.all(tests.map((file) => readFile(join(root, 'test/docs', file), 'utf8')))).join('\n');
-    // `payouts.ts` stands for the user's own code and is run by the others.
+    // `payouts.ts` imitates the user's own code and is run by the others.
     const examples = files.filter((file) => /(?<!\.test)\.ts$/.test(file) && file !== 'payouts.ts');
     expect(examples.filter((file) => !text.includes(`${file}'`))).toEqual([]);
   });

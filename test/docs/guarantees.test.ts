@@ -38,7 +38,7 @@ const named = [...guarantees.text.matchAll(/^- \[(.+)\]\((\S+\.ts)\)$/gm)].map((
   path: posix.join('docs', link),
 }));
 
-/** Says where a title has gone, or which title of its file has the most words in common with it. */
+/** Returns where a title has gone, or which title of its file has the most words in common with it. */
 function suggest({ title, path }: Named): string {
   const [elsewhere] = [...titles].find(([, all]) => all.includes(title)) ?? [];
   if (elsewhere !== undefined) return `"${title}" is in ${elsewhere}, not in ${path}`;

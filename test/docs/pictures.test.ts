@@ -26,7 +26,7 @@ test.each(pictures)('%s calls the times that the service does not document a gue
   expect(texts.filter((text) => text.startsWith('our guess'))).toHaveLength(1);
 });
 
-test('the README shows both, and says in words what they show', () => {
+test('the README shows both, and describes in words what they show', () => {
   const { text } = findPage('README.md');
   for (const path of pictures) expect(text).toContain(path);
   expect(/<img[^>]* alt="([^"]*)"/.exec(text)?.[1]?.length).toBeGreaterThan(60);

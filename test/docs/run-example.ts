@@ -56,7 +56,7 @@ export function run(example: string, environment: Environment = {}, cwd = root):
   };
 }
 
-/** Runs an example that serves on PORT, on a free one. Resolves with what it says when it listens. */
+/** Runs an example that serves on PORT, on a free one. Resolves with its output when it listens. */
 export async function serve(example: string, environment: Environment = {}): Promise<Run & { url: string }> {
   for (;;) {
     const started = run(example, { ...environment, PORT: String(await freePort()) });

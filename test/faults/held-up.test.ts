@@ -27,7 +27,7 @@ test('a process that reads the reply to its claim too late runs no callback that
   const receiver = receiverOf({ store: redisStore(redis), onSuccess, leaseMs: 1_000, storeTimeoutMs: 300 });
   const callback = transferSucceeded();
   const delivery = receiver.receive(callback);
-  // The command leaves with the next turn of the event loop. Then another process runs while this one stands still.
+  // The command leaves with the next turn of the event loop. Then another process runs while this one is stopped.
   await new Promise((resolve) => setImmediate(resolve));
   const worker = fileURLToPath(new URL('../support/takeover.ts', import.meta.url));
   const printed = execFileSync(process.execPath, ['--import', 'tsx', worker], {

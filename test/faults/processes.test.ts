@@ -55,7 +55,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     expect(claimed).toMatch(/^claimed /);
     expect(statuses[0]).toBe(409);
     expect(statuses.at(-1)).toBe(200);
-    // What a process says may come after its response.
+    // A process's message may arrive after its response.
     await heir.says({ handling: id });
     expect([victim.runs(id), heir.runs(id)]).toEqual([1, 1]);
     expect(await recordOf(id)).toMatch(/^settled /);

@@ -37,7 +37,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Starts one of the apps and resolves with the first thing it says. */
+/** Starts one of the apps and resolves with its first message. */
 async function start(app: string, name: string, options: object): Promise<{ child: ChildProcess; said: unknown }> {
   const child = forkApp(`${app}.ts`, name, options, 'pipe');
   children.push(child);
@@ -124,7 +124,7 @@ test('of 2 000 transfers of every scenario none is lost and each ends as decided
       `${runTwice} handlers were run again after a kill; problems: ${report.failed}.`,
   );
 
-  // Of a transfer that failed and succeeded later, whichever the merchant heard of first stands; the other is refused.
+  // Of a transfer that failed and succeeded later, the outcome that the merchant got first is final; the other is refused.
   const flipped = transfers.filter(({ scenario }) => scenario === 'flip').map(({ externalId }) => externalId);
   const decided = transfers.filter(({ scenario }) => scenario !== 'flip');
   expect(decided.filter(({ externalId, state }) => effects[externalId] !== state)).toEqual([]);

@@ -134,7 +134,7 @@ describe.each(nodeServers)('on $name', (server) => {
   ])('an endless body %s gets %i and is cut', async (_what, status, given, method, type) => {
     const { text, bytesRead } = await sendWithoutEnd(server, given, method, type);
     expect(parseStatus(text)).toBe(status);
-    // A sender that reads on its way is told to stop.
+    // A sender that reads on its way gets a response that stops it.
     expect(/\r\nConnection: close\r\n/i.test(text)).toBe(status === 413);
     // The limit, ten times as much after the response, and what one read of the socket may bring (64 KiB).
     expect(bytesRead).toBeLessThan(11 * limit + 2 * 65_536);

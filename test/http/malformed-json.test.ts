@@ -12,7 +12,7 @@ vi.setConfig({ testTimeout: 60_000 });
 const noJson = errorBody(400, 'The body is not JSON.');
 const noUtf8 = errorBody(400, 'The body is not UTF-8.');
 
-/** A callback that would be valid but for the entry: as an unknown field of its own, and inside `data`. */
+/** A callback that would be valid but for the entry: as an unknown field, and inside `data`. */
 function embedded(entry: Malformed): Buffer[] {
   const callback = JSON.stringify(transferSucceeded());
   return [

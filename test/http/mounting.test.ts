@@ -7,7 +7,7 @@ import { post } from '../support/post.js';
 import { serve } from '../support/serve.js';
 import { witness } from '../support/witness.js';
 
-describe.each(expressServers)('in an app of its own on $name', ({ framework, router }) => {
+describe.each(expressServers)('in a separate app on $name', ({ framework, router }) => {
   const secret = 'a-secret-of-the-first-tenant';
   const page = (text: string): RequestHandler => {
     return (_request, response) => {
@@ -21,7 +21,7 @@ describe.each(expressServers)('in an app of its own on $name', ({ framework, rou
     return url;
   }
 
-  test('routes of the app below the mount path are served, whichever comes first', async () => {
+  test('routes of the app below the mount path are served, in either order', async () => {
     for (const routerIsFirst of [true, false]) {
       const { options, handled } = witness();
       const app = framework();

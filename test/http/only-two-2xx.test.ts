@@ -37,7 +37,7 @@ const tricks: [string, (outcome: TransferCallbackOutcome) => unknown][] = [
 ];
 
 describe.each(httpServers)('on $name', (server) => {
-  describe.each(tricks)('who is told of a failure and %s', (_how, trick) => {
+  describe.each(tricks)('that gets a failure and %s', (_how, trick) => {
     test.each(['onOutcome', 'logger', 'the diagnostics channel'])(
       'a failure stays a failure for a listener, as %s, that changes it',
       async (who) => {

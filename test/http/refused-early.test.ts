@@ -45,7 +45,7 @@ const bodyless: [string, () => Verifier][] = [
   ['headerToken', () => headerToken('X-Token', secret)],
   ['basicAuth', () => basicAuth({ username: 'service', password: 'password' })],
   ['ipAllowList', () => ipAllowList(['203.0.113.7'])],
-  ['a function that says it reads no callback', () => Object.assign(() => false, { readsCallback: false })],
+  ['a function that declares that it reads no callback', () => Object.assign(() => false, { readsCallback: false })],
 ];
 
 describe.each(httpServers)('on $name', (server) => {

@@ -176,7 +176,7 @@ describe.each(httpServers)('on $name', (server) => {
   });
 });
 
-// What a response says beside its outcome: the first wrong place, when to come again, and the end of its connection.
+// What a response has beside its outcome: the first wrong place, when to come again, and the end of its connection.
 
 describe.each(httpServers)('on $name', (server) => {
   test.each([

@@ -85,7 +85,7 @@ describe.each(expressServers)('on $name', (server) => {
   const readers: [string, Verifier][] = [
     ['urlToken', urlToken('a-secret-long-enough')],
     ['transferToken', transferToken('a-secret-long-enough')],
-    ['a verifier that says it reads the path', Object.assign(() => true, { readsPath: true })],
+    ['a verifier that declares that it reads the path', Object.assign(() => true, { readsPath: true })],
   ];
   const others: [string, Verifier | undefined][] = [
     ['none', undefined],
@@ -93,7 +93,7 @@ describe.each(expressServers)('on $name', (server) => {
     ['headerToken', headerToken('X-Token', 'a-secret-long-enough')],
     ['basicAuth', basicAuth({ username: 'service', password: 'password' })],
     ['ipAllowList', ipAllowList(['0.0.0.0/0'])],
-    ['a verifier that says it does not read the path', Object.assign(() => true, { readsPath: false })],
+    ['a verifier that declares that it does not read the path', Object.assign(() => true, { readsPath: false })],
   ];
   const elsewhere = [
     `${mountPath}/a/b`,

@@ -24,7 +24,7 @@ export async function start<Args extends unknown[]>(
 export const json = { 'Content-Type': 'application/json' };
 export const unauthorized = errorBody(401, 'The sender is not verified.');
 
-/** Delivers without the `Connection: close` of a client that asks once: the server's own wish is to be seen. */
+/** Delivers without the `Connection: close` of a client that asks once: only what the server asks for is to be seen. */
 export function deliver(url: string, callback: unknown = transferSucceeded(), method = 'POST'): Promise<PostResponse> {
   return post(url, callback, { method, headers: { Connection: 'keep-alive' } });
 }

@@ -80,7 +80,7 @@ describe.each(httpServers)('on $name', (server) => {
       await refuses(url, {}, callback);
     });
 
-    test('a leaked address forges no other transfer, but may forge a failure of its own', async () => {
+    test('a leaked address forges no other transfer, but may forge a failure of this one', async () => {
       const { url, admits, refuses } = await startGuarded(server, verify);
       const leaked = verify.urlFor(url, 'payout-1');
       await refuses(leaked, {}, transferFailed({ externalId: 'payout-2' }));

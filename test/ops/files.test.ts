@@ -70,7 +70,7 @@ describe('an alert', () => {
     },
   );
 
-  test('stands behind every heading that is named as one', () => {
+  test('has an alert for every heading that is named as one', () => {
     expect(headings.filter((heading) => /^Transfer[A-Z]\w+$/.test(heading)).sort()).toEqual(alertNames.toSorted());
     expect(alertNames).toHaveLength(11);
   });

@@ -75,8 +75,8 @@ test('after a rotation in one place only every callback is refused, and with bot
   }
   expect(wrong.lines).toHaveLength(4);
 
-  const mended = await startNight(await startRedisBackend(), { accepts: [secret, oldSecret], callsWith: oldSecret });
-  await mended.pay('success-2');
-  expect(mended.statuses()).toEqual([200]);
-  expect(await mended.deliveries('processed')).toBe(1);
+  const repaired = await startNight(await startRedisBackend(), { accepts: [secret, oldSecret], callsWith: oldSecret });
+  await repaired.pay('success-2');
+  expect(repaired.statuses()).toEqual([200]);
+  expect(await repaired.deliveries('processed')).toBe(1);
 });

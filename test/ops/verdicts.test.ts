@@ -1,4 +1,4 @@
-// A rehearsed night, continued: the runbook's own commands, as processes, come to the right verdict in each situation.
+// A rehearsed night, continued: the runbook's own commands, as processes, find the right verdict in each situation.
 import type { PoolClient } from 'pg';
 import { readDelivery, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';

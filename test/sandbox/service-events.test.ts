@@ -3,7 +3,7 @@ import { transferCallbackSchema } from 'transfer-callbacks';
 import { freePort } from '../support/port.js';
 import { announce, course, create, longEnoughMs, query, startMerchant, startSandbox } from './support.js';
 
-// What section 6 of the service's documentation says, held against the sandbox. The other sections: service.test.ts.
+// Compares the sandbox with section 6 of the service's documentation. The other sections: service.test.ts.
 
 describe('service §6, events', () => {
   test('§6: transfer.success announces SUCCESS, transfer.failed announces FAILED', async () => {

@@ -14,7 +14,7 @@ import {
   startSandbox,
 } from './support.js';
 
-// What the service's documentation says, section by section, held against the sandbox. Section 6, when and how it sends
+// Compares the sandbox with the service's documentation, section by section. Section 6, when and how it sends
 // callbacks: service-events.test.ts. Its guesses: guesses.test.ts.
 
 const isoUtcWithMs = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;

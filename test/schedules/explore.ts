@@ -9,7 +9,7 @@ export interface Findings {
   /** How often the world was played from its beginning. */
   executions: number;
   states: number;
-  /** How many schedules came to their end in a state that no other one had come to. */
+  /** How many schedules ended in a state in which no other one had ended. */
   schedules: number;
   /** Steps of the longest schedule. */
   longest: number;

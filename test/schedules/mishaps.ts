@@ -4,7 +4,7 @@ import type { Handlers } from './handlers.js';
 import type { Process } from './process.js';
 import type { Watch } from './promises.js';
 
-/** What can befall a process: it dies, or it stands still for a while. */
+/** What can happen to a process: it dies, or it is stopped for a while. */
 export class Mishaps {
   readonly #deliveries: Deliveries;
   readonly #handlers: Handlers;
@@ -18,7 +18,7 @@ export class Mishaps {
     this.#holdsUpUnreadClaims = holdsUpUnreadClaims;
   }
 
-  /** What can befall this process now. */
+  /** What can happen to this process now. */
   choices(process: Process, budget: Budget): Choice[] {
     const { state, connection } = process;
     if (state === 'held up') return [this.#wake(process)];

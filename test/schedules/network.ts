@@ -2,7 +2,7 @@ import { noteScript } from '../../src/stores/redis-scripts.js';
 import type { Budget, Choice } from './choice.js';
 import { Tokens } from './tokens.js';
 
-/** What stands at the two ends of a connection. */
+/** What is at the two ends of a connection. */
 export interface Ends {
   /** Redis runs a command and returns its reply. */
   runCommand(command: Command): unknown;

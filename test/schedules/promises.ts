@@ -7,7 +7,7 @@ export const promises = {
   ownClaim: 'No handler begins without its own live claim.',
   heldClaim: 'A claim is not released under its running handler.',
   keptLease: 'A lease is not given up while it lasts.',
-  noOrphan: 'A claim lapses only if its process stands still or the network is at fault.',
+  noOrphan: 'A claim lapses only if its process is stopped or the network is at fault.',
   absorbing: 'Success is absorbing: a settled record is not undone.',
   processed: '`processed` only after the own handler has succeeded.',
   duplicate: '`duplicate` only after a handler has succeeded.',

@@ -14,7 +14,7 @@ class VirtualTimer {
   isNew = true;
   /** The timer of a queue that has become empty. It will find nothing to do: time need not stop for it. */
   isIdle = false;
-  /** Set without keeping the process alive, from the beginning. That says nothing about what it will find to do. */
+  /** Set without keeping the process alive, from the beginning. It may still find work to do. */
   #isBackground = false;
 
   constructor(dueAt: number, call: () => void, owner: TimerOwner) {

@@ -25,7 +25,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
   });
   afterAll(() => server.stop());
 
-  /** A pool of a role that may use the store's table, and no more. */
+  /** A pool of a role that may use the store's table, and nothing else. */
   async function restrictedPool(): Promise<Pool> {
     const role = `support_${randomUUID().slice(0, 8)}`;
     await pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'x'; GRANT SELECT ON transfer_callbacks TO ${role}`);

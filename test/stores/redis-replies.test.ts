@@ -57,7 +57,7 @@ describe('a reply to the claim that is neither OK nor null', () => {
 });
 
 /**
- * Stands in for node-redis 4 in legacyMode, which cannot be installed beside node-redis 6: its methods send the
+ * Imitates node-redis 4 in legacyMode, which cannot be installed beside node-redis 6: its methods send the
  * command and resolve with undefined. The client beneath is real.
  */
 function inLegacyMode(client: NodeRedisClient): NodeRedisClient {

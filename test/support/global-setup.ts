@@ -20,7 +20,7 @@ const cliFolder = join(buildFolder, 'cli');
 
 /**
  * Runs once, before the first test, and provides what the test files of this run need. A test file names what it needs by
- * an import of its own, even if only of a type. Returns what runs after the last test.
+ * importing it, even if only a type. Returns what runs after the last test.
  */
 export default async function prepareRun(project: TestProject): Promise<() => void> {
   const paths = project.vitest.state.getPaths();

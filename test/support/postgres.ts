@@ -116,7 +116,7 @@ export interface Ledger {
   readonly bookings: (id: string) => Promise<string[]>;
 }
 
-/** Starts a PostgreSQL of its own, with both tables. Stop its `server` in the end. */
+/** Starts a separate PostgreSQL, with both tables. Stop its `server` in the end. */
 export async function startLedger({ major = 18, max }: { major?: PostgresMajor; max: number }): Promise<Ledger> {
   const server = await startPostgres(major);
   const pool = server.pool({ max });

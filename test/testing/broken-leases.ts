@@ -59,7 +59,7 @@ export const brokenLeases: readonly BrokenStore[] = [
     says: /a renewed lease of \d+ ms never ended/,
   },
   {
-    fault: 'says that it has renewed a lease, and does nothing',
+    fault: 'reports that it has renewed a lease, and does nothing',
     make: memory(() => ({ lease: () => ({ renew: () => Promise.resolve(true) }) })),
     caughtBy: [renewedLasts],
     says: /a renewed lease of \d+ ms lasted only/,

@@ -1,4 +1,4 @@
-/** Runs `work` while the event loop stands still for `blockedMs` at a time, half of the time. */
+/** Runs `work` while the event loop is blocked for `blockedMs` at a time, half of the time. */
 export async function besideBusyLoop<T>(blockedMs: number, work: () => Promise<T>): Promise<T> {
   const timer = setInterval(() => {
     for (const until = performance.now() + blockedMs; performance.now() < until;);

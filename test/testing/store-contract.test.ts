@@ -155,7 +155,7 @@ test.concurrent.each([
   expect(await faultFound(lasts, slow(short, fromMs, toMs))).toMatch(/a lease of \d+ ms lasted only \d+ ms/);
 });
 
-test.concurrent('a lease that is too long is caught even if the process stands still while it ends', async () => {
+test.concurrent('a lease that is too long is caught even if the process is stopped while it ends', async () => {
   const long = changedStore(memoryStore(), { request: (asked) => ({ ...asked, leaseMs: asked.leaseMs * 2 }) });
   setTimeout(() => {
     for (const until = performance.now() + 700; performance.now() < until;);

@@ -52,7 +52,7 @@ transferCallbackReceiver({ store, onSuccess, onFailed, logger });
 // @ts-expect-error -- `true` is no logger.
 transferCallbackReceiver({ store, onSuccess, onFailed, logger: true });
 
-// Both handlers, and no more.
+// Both handlers, and nothing else.
 // @ts-expect-error -- no onFailed.
 transferCallbackReceiver({ store, onSuccess });
 // @ts-expect-error -- no onSuccess.

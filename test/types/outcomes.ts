@@ -75,7 +75,7 @@ expectTypeOf(await receiver.close({ timeoutMs: 1_000 })).toEqualTypeOf<{
 // @ts-expect-error -- the options as they apply cannot be changed.
 receiver.options.leaseMs = 1;
 
-// Errors are told apart by a code, which is one of those that exist.
+// Errors are distinguished by a code, which is one of those that exist.
 const { code } = new TransferCallbackError('STORE_TIMEOUT', 'The store did not response.');
 expectTypeOf(code).toEqualTypeOf<TransferCallbackErrorCode>();
 // @ts-expect-error -- not a code.
