@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { WebRequest } from 'transfer-callbacks/web';
 import { serve, type Served } from './serve.js';
 
@@ -7,11 +7,9 @@ export type FetchHandler = (request: WebRequest) => Promise<Response>;
 
 /** Serves a handler for web requests on a free port of the loopback, as a host of the Fetch API does. */
 export function serveWeb(handle: FetchHandler): Promise<Served> {
-  const listener: RequestListener = (incoming, outgoing) => {
+  return serve((incoming, outgoing) => {
     void handle(toWebRequest(incoming)).then((response) => send(response, outgoing));
-  };
-  // The tests of bodies that never come wait for the host to end the connection, which takes Node 6 s by default.
-  return serve(listener, { keepAliveTimeout: 1_000 });
+  });
 }
 
 function toWebRequest(incoming: IncomingMessage): WebRequest {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener, type ServerOptions } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface Served {
@@ -8,8 +8,8 @@ export interface Served {
 }
 
 /** Serves a listener or an Express app on a free port of the loopback. */
-export async function serve(listenerOrApp: RequestListener, options: ServerOptions = {}): Promise<Served> {
-  const server = createServer(options, listenerOrApp).listen(0, '127.0.0.1');
+export async function serve(listenerOrApp: RequestListener): Promise<Served> {
+  const server = createServer(listenerOrApp).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
