@@ -31,7 +31,6 @@ export {
   type Issue,
   type MobileMoneyPayout,
   type TransferCallback,
-  type TransferFacts,
   type TransferFailed,
   type TransferSucceeded,
 } from './core/callback.js';
