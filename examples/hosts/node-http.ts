@@ -1,0 +1,10 @@
+import { createServer } from 'node:http';
+import { transferCallbackListener } from 'transfer-callbacks/node';
+import { options } from './options.ts';
+
+const listener = transferCallbackListener(options);
+
+createServer((request, response) => {
+  if (request.url === '/callbacks/transfers') listener(request, response);
+  else response.writeHead(404).end();
+}).listen(Number(process.env.PORT ?? 3000));
