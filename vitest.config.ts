@@ -20,7 +20,7 @@ export const quickTests = ['test/core', 'test/http', 'test/stores/memory.test.ts
 
 const inQuickProcess = quickTests.map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`));
 
-const inSharedProcess = ['test/{attempt,client,metrics,sandbox,stores,testing}/**/*.test.ts', 'examples/**/*.test.ts'];
+const inSharedProcess = ['test/{attempt,client,metrics,sandbox,stores,testing}/**/*.test.ts', 'examples/*.test.ts'];
 
 /** What `npm test` leaves to `npm run test:full`. No promise rests on these files alone: test/docs/guarantees.test.ts. */
 export const longTests = {
@@ -33,7 +33,7 @@ export const longTests = {
   inOwnProcess: [
     'test/no-*.test.ts',
     'test/cli/{config,inspect*,reconcile,secrets,trigger,usage}.test.ts',
-    'test/{console,package,schedules,soak,types}/**/*.test.ts',
+    'test/{console,hosts,package,schedules,soak,types}/**/*.test.ts',
     'test/docs/{custom-store,demo-example,examples,postgres-*,redis-*,snippets,tracing-*,walls}.test.ts',
     'test/faults/{held-up,ledger,redis-readme,transfers}.test.ts',
     'test/ops/{night,verdicts}.test.ts',

@@ -4,10 +4,9 @@ import { connect, type AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { compileFunction } from 'node:vm';
 import ts from 'typescript';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import * as root from 'transfer-callbacks';
 import * as node from 'transfer-callbacks/node';
-import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { readCompilerOptions } from '../../scripts/entries.js';
 import { findBlocks, findPage, pages, root as folder, type Block } from './pages.js';
 
@@ -95,21 +94,6 @@ test('the shutdown of docs/hosts.md ends although a stranger has never finished 
 
   expect(server.listening).toBe(false);
   expect(receiver.closing).toBe(true);
-});
-
-test('the function for other frameworks responds 200 to what is handled, and to nothing else', async () => {
-  onTestFinished(() => void vi.restoreAllMocks());
-  for (const level of ['log', 'warn'] as const) vi.spyOn(console, level).mockImplementation(() => undefined);
-  interface Exported {
-    handleRequest: (request: Request) => Promise<Response>;
-  }
-  const { handleRequest } = runBlock<Exported>(findBlock('docs/hosts.md', 'function handleRequest'));
-  const post = async (body: string): Promise<number | undefined> =>
-    (await handleRequest?.(new Request('http://merchant.example/', { method: 'POST', body })))?.status;
-  const statuses: unknown[] = [];
-  for (const body of [transferSucceeded(), transferFailed(), {}]) statuses.push(await post(JSON.stringify(body)));
-  statuses.push(await post('{'));
-  expect(statuses).toEqual([200, 200, 503, 503]);
 });
 
 test('the SQL of docs/stores.md is that of the store', () => {

@@ -35,7 +35,7 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
     project.provide('cli', join(cliFolder, 'cli.js'));
     project.onTestsRerun(buildCli);
   }
-  if (paths.some((path) => path.includes('/test/package/'))) {
+  if (paths.some((path) => /\/test\/(hosts|package)\//.test(path))) {
     // `.ci/run` has packed it already.
     project.provide('tarball', process.env.PACKAGE_TARBALL ?? (await pack(join(buildFolder, 'package'))));
   }

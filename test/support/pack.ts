@@ -12,7 +12,7 @@ declare module 'vitest' {
 }
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
-const leftOut = new Set(['node_modules', '.git', '.test', 'dist', 'coverage']);
+const leftOut = new Set(['node_modules', '.git', '.test', '.next', 'dist', 'coverage']);
 
 /** Packs a copy, so that building it leaves the `dist` of the working tree alone. Returns the tarball, which is in `folder`. */
 export async function pack(folder: string): Promise<string> {

@@ -1,0 +1,30 @@
+// Starts every host of examples/hosts and writes docs/hosts-matrix.md from what they respond.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Reply } from '../test/hosts/cases.js';
+import { hosts } from '../test/hosts/hosts.js';
+import { installHosts } from '../test/hosts/install.js';
+import { pagePath, renderHost, renderPage } from '../test/hosts/page.js';
+import { tryHost } from '../test/hosts/start.js';
+import { pack } from '../test/support/pack.js';
+import { root } from './entries.js';
+
+const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-hosts-'));
+try {
+  await installHosts(process.env.PACKAGE_TARBALL ?? (await pack(folder)));
+  const rows: string[] = [];
+  let router: Reply[] | undefined;
+  for (const host of hosts) {
+    const replies = await tryHost(host);
+    router ??= replies;
+    rows.push(renderHost(host, replies, router));
+    console.log(`${host.name} responds as expected.`);
+  }
+  await writeFile(join(root, pagePath), renderPage(rows, router ?? []));
+} catch (error) {
+  console.error((error as Error).message);
+  process.exitCode = 1;
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { patienceMs } from '../support/patience.js';
+
+/** The secret that examples/hosts/options.ts reads from the environment. */
+export const token = 'the-token-of-the-tests-of-hosts';
+
+/** What the router and its copies on other hosts must agree in. */
+export interface Reply {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly allow: string | undefined;
+  readonly body: string;
+}
+
+export interface Case {
+  readonly name: string;
+  /** What the request is, for the page. */
+  readonly what: string;
+  /** Sends the request to the URL. */
+  readonly send: (url: string) => Promise<Reply>;
+}
+
+interface Sent {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sends these one after the other, without Content-Length. */
+  readonly chunks?: readonly string[];
+}
+
+const json = (data: Parameters<typeof transferSucceeded>[0]): string => JSON.stringify(transferSucceeded(data));
+/** More than `bodyLimitBytes` is by default, though a correct callback. */
+const long = json({ id: 'long', reference: 'a'.repeat(150_000) });
+const halves = (text: string): string[] => [text.slice(0, text.length / 2), text.slice(text.length / 2)];
+const fresh = json({ id: 'fresh' });
+
+/** In this order: a copy comes after what it copies. */
+export const cases: readonly Case[] = [
+  { name: 'callback', what: 'as documented', send: (url) => send(url, fresh) },
+  { name: 'copy', what: 'the same again', send: (url) => send(url, fresh) },
+  {
+    name: 'in chunks',
+    what: 'in two parts, without `Content-Length`',
+    send: (url) => send(url, '', { chunks: halves(json({ id: 'in-chunks' })) }),
+  },
+  { name: 'not JSON', what: 'the body is `{`', send: (url) => send(url, '{') },
+  {
+    name: 'forged',
+    what: 'with a wrong token',
+    send: (url) => send(url, json({}), { headers: { 'X-Callback-Token': 'a-guess' } }),
+  },
+  { name: 'too long', what: 'of 150 000 bytes', send: (url) => send(url, long) },
+  {
+    name: 'too long, in chunks',
+    what: 'the same, without `Content-Length`',
+    send: (url) => send(url, '', { chunks: halves(long) }),
+  },
+  {
+    name: 'plain text',
+    what: 'with `Content-Type: text/plain`',
+    send: (url) => send(url, json({}), { headers: { 'Content-Type': 'text/plain' } }),
+  },
+  { name: 'PUT', what: 'with this method', send: (url) => send(url, json({}), { method: 'PUT' }) },
+  { name: 'handler fails', what: 'the handler throws', send: (url) => send(url, json({ id: 'handler-fails' })) },
+  { name: 'store down', what: 'the store rejects', send: (url) => send(url, json({ id: 'store-down' })) },
+];
+
+async function send(url: string, body: string, { method = 'POST', headers = {}, chunks }: Sent = {}): Promise<Reply> {
+  const request = httpRequest(url, { method, agent: false });
+  const length = chunks === undefined ? { 'Content-Length': String(Buffer.byteLength(body)) } : {};
+  const all = { 'Content-Type': 'application/json', 'X-Callback-Token': token, ...length, ...headers };
+  for (const [name, value] of Object.entries(all)) request.setHeader(name, value);
+  const responded = once(request, 'response') as Promise<[IncomingMessage]>;
+  request.setTimeout(patienceMs, () => request.destroy(new Error(`No response within ${patienceMs} ms.`)));
+  for (const chunk of chunks ?? []) await new Promise((resolve) => request.write(chunk, resolve));
+  request.end(body);
+  const [response] = await responded;
+  const received = (await response.setEncoding('utf8').toArray()) as string[];
+  const { 'retry-after': retryAfter, allow } = response.headers;
+  return { status: response.statusCode ?? 0, retryAfter, allow, body: received.join('') };
+}

@@ -1,0 +1,56 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { root } from '../docs/pages.js';
+import type { Reply } from './cases.js';
+import { hosts, hostsFolder, type Host } from './hosts.js';
+import { installHosts } from './install.js';
+import { pagePath, renderHost, renderPage } from './page.js';
+import { tryHost } from './start.js';
+
+const run = promisify(execFile);
+
+/** Ends what hangs. The packages are downloaded at the first run, and one host is built. */
+const stepMs = 600_000;
+
+let page: string;
+let router: Reply[];
+
+beforeAll(async () => {
+  await installHosts(inject('tarball'));
+  const [express] = hosts;
+  router = await tryHost(express ?? expect.fail('There is no host.'));
+  page = await readFile(join(root, pagePath), 'utf8');
+}, stepMs);
+
+const isRow = (line: string, { name }: Host): boolean => line.startsWith(`| [${name}]`);
+
+describe('the examples of hosts', () => {
+  test.each(hosts.map((host) => [host.name, host] as const))(
+    '%s responds as docs/hosts-matrix.md shows',
+    async (_, host) => {
+      const row = renderHost(host, await tryHost(host), router);
+      expect(page.split('\n').filter((line) => isRow(line, host))).toEqual([row]);
+    },
+    stepMs,
+  );
+
+  test('docs/hosts-matrix.md shows the responses of the router, all hosts and all reasons', () => {
+    const rows = hosts.flatMap((host) => page.split('\n').filter((line) => isRow(line, host)));
+    expect(page).toBe(renderPage(rows, router));
+  });
+
+  test('every file is that of a host, and compiles', { timeout: stepMs }, async () => {
+    const files = (await readdir(hostsFolder)).filter((file) => file.endsWith('.ts'));
+    const started = hosts.map(({ file }) => file);
+    expect(files.filter((file) => !started.includes(file))).toEqual(['options.ts']);
+    // Without bun.ts and deno.ts, which use globals whose types would clash with those of Node.
+    const compiler = join(root, 'node_modules/typescript/bin/tsc');
+    const compiled = await run(process.execPath, [compiler, '--noEmit', '-p', hostsFolder]).catch(
+      (error: unknown) => error as { stdout: string },
+    );
+    expect(compiled.stdout).toBe('');
+  });
+});

@@ -1,0 +1,73 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { hasEnded, kill, tied } from '../support/child.js';
+import { freePort } from '../support/port.js';
+import { cases, token, type Reply } from './cases.js';
+import { hostsFolder, type Host } from './hosts.js';
+
+/** A host starts in seconds. On a busy machine it takes several times as long. */
+const startMs = 60_000;
+const buildMs = 300_000;
+
+/** Builds and starts a host, sends it all cases in order, and stops it. */
+export async function tryHost(host: Host): Promise<Reply[]> {
+  const environment: NodeJS.ProcessEnv = { ...process.env, ...quiet, CALLBACK_TOKEN: token, NODE_OPTIONS: '' };
+  delete environment.NODE_ENV; // Vitest sets it to `test`. Hosts start without it.
+  if (host.build !== undefined) await runToEnd(host.build(), environment);
+  const port = await freePort();
+  const [program = '', ...args] = host.command(port);
+  const child = tied(
+    spawn(program, args, {
+      cwd: hostsFolder,
+      env: { ...environment, PORT: String(port) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }),
+  );
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+  }
+  try {
+    await waitUntilListening(child, port);
+    const replies: Reply[] = [];
+    for (const { send } of cases) replies.push(await send(`http://127.0.0.1:${port}/callbacks/transfers`));
+    return replies;
+  } catch (error) {
+    throw new Error(`${host.name} failed: ${(error as Error).message}\nIt printed:\n${printed}`, { cause: error });
+  } finally {
+    await kill(child);
+  }
+}
+
+async function runToEnd([program = '', ...args]: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  try {
+    await promisify(execFile)(program, args, { cwd: hostsFolder, env, timeout: buildMs, killSignal: 'SIGKILL' });
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    throw new Error(`${args.join(' ')} failed:\n${stdout}\n${stderr}`, { cause: error });
+  }
+}
+
+async function waitUntilListening(child: ChildProcess, port: number): Promise<void> {
+  const giveUpAt = Date.now() + startMs;
+  while (!(await isListening(port))) {
+    if (hasEnded(child)) throw new Error('it ended before it listened.');
+    if (Date.now() > giveUpAt) throw new Error(`it did not listen within ${startMs} ms.`);
+    await pause(50);
+  }
+}
+
+async function isListening(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
