@@ -1,6 +1,7 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { hasEnded, kill, tied } from '../support/child.js';
@@ -11,6 +12,13 @@ import { hostsFolder, type Host } from './hosts.js';
 /** A host starts in seconds. On a busy machine it takes several times as long. */
 const startMs = 60_000;
 const buildMs = 300_000;
+
+/** Without these, hosts write into the home of the user or call their makers. */
+const quiet = {
+  NEXT_TELEMETRY_DISABLED: '1',
+  DENO_DIR: join(hostsFolder, 'node_modules/.deno'),
+  DENO_NO_UPDATE_CHECK: '1',
+};
 
 /** Builds and starts a host, sends it all cases in order, and stops it. */
 export async function tryHost(host: Host): Promise<Reply[]> {
