@@ -4,6 +4,7 @@ import { reconcileTransfers, type TransferClient } from 'transfer-callbacks/clie
 import type { TransferSandbox } from 'transfer-callbacks/sandbox';
 import { deliver, transferFailed } from 'transfer-callbacks/testing';
 import type { Merchant } from './merchant.js';
+import { startTwoProcesses } from './two-processes.js';
 
 /** What a row of the table shows of a transfer: what is expected of it, and what came of it. */
 export interface Cells {
@@ -20,6 +21,8 @@ export interface Stage {
 
 export interface Scene {
   readonly transfer: string;
+  /** Whether it is made up by a sender that does not know the token. */
+  readonly isForged?: true;
   readonly expected: Cells;
   /** Resolves with the response to each attempt: a status, or why there was none. */
   play(stage: Stage): Promise<(number | string)[]>;
@@ -63,6 +66,20 @@ export const scenes: readonly Scene[] = [
     play: (stage) => create(stage, 'burst'),
   },
   {
+    transfer: 'Process killed',
+    expected: { attempts: 'none, 200', runs: 'died, paid 900', outcomes: 'processed' },
+    play: async (stage) => {
+      const { runs, outcomes } = stage.merchant;
+      const processes = await startTwoProcesses(({ run, outcome }) => {
+        if (run !== undefined) runs.push(run);
+        if (outcome !== undefined) outcomes.push(outcome);
+      });
+      const attempts = await create(stage, 'success', { callbackUrl: processes.url });
+      await processes.close();
+      return attempts.map((attempt) => (typeof attempt === 'string' ? 'none' : attempt));
+    },
+  },
+  {
     transfer: 'Two attempts lost',
     expected: { attempts: '2 × lost, 200', runs: 'paid 900', outcomes: 'processed' },
     play: (stage) => create(stage, 'lost-attempts'),
@@ -83,6 +100,7 @@ export const scenes: readonly Scene[] = [
   },
   {
     transfer: 'A forgery',
+    isForged: true,
     expected: { attempts: '4 × 401', runs: 'nothing', outcomes: '4 × unauthorized' },
     play: async ({ merchant }) => (await deliver(merchant.publicUrl, transferFailed())).responses,
   },
@@ -126,19 +144,31 @@ async function reconcile({ merchant, client }: Stage): Promise<number> {
   return processed + duplicate;
 }
 
+/** What came of a scene. */
+export interface Observed extends Cells {
+  /** How many attempts were made. */
+  readonly made: number;
+  /** How often the merchant acted on it. */
+  readonly handled: number;
+}
+
 /** Plays a scene, and tells what the merchant and the service saw of it. */
-export async function observe(scene: Scene, stage: Stage): Promise<Cells> {
+export async function observe(scene: Scene, stage: Stage): Promise<Observed> {
   const { runs, outcomes } = stage.merchant;
   runs.length = 0;
   outcomes.length = 0;
   const attempts = await scene.play(stage);
   // A duplicate may hear from the store that the other copy is settled before that one hears it itself.
   const inOrder = outcomes.toSorted((a, b) => Number(a === 'duplicate') - Number(b === 'duplicate'));
-  return { attempts: inWords(attempts), runs: inWords(runs), outcomes: inWords(inOrder) };
+  const handled = runs.filter((run) => /^(paid|refunded|wired) /.test(run)).length;
+  return {
+    ...{ attempts: inWords(attempts), runs: inWords(runs), outcomes: inWords(inOrder) },
+    ...{ made: attempts.length, handled },
+  };
 }
 
-export function isAsDesigned({ expected }: Scene, observed: Cells): boolean {
-  return isDeepStrictEqual(observed, expected);
+export function isAsDesigned({ expected }: Scene, { attempts, runs, outcomes }: Cells): boolean {
+  return isDeepStrictEqual({ attempts, runs, outcomes }, expected);
 }
 
 /** `[500, 200, 200]` as `500, 2 × 200`. */

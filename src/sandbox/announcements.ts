@@ -47,6 +47,8 @@ interface Announcement {
   readonly url: string;
   readonly body: string;
   readonly behaviour: AnnouncementBehaviour;
+  /** Whether the transfer was cleared, so that no more attempts follow. */
+  isCleared(): boolean;
   /** Called whenever the state changes; with `undefined` when the announcement has ended. */
   onState(state: AnnouncementState | undefined): void;
   /** Called with the first attempt that was acknowledged, after it was recorded. */
@@ -93,7 +95,8 @@ export function callbackAnnouncer(parts: AnnouncerParts) {
     const acknowledged = sent.findIndex(({ response }) => isAcknowledgement(response));
     const isLast = before || index + 1 === attemptsPerCallback || (acknowledged !== -1 && !repeated);
     const pauseMs = firstRetryMs * backoffFactor ** index;
-    const nextAtMs = isLast || parts.signal.aborted ? undefined : plannedAtMs + pauseMs;
+    const isEnded = parts.signal.aborted || announcement.isCleared();
+    const nextAtMs = isLast || isEnded ? undefined : plannedAtMs + pauseMs;
     const number = index === 0 ? 1 : index + copies;
     sent.forEach((each, copy) => {
       const reason = findReason(each.response);

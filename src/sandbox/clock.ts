@@ -1,4 +1,4 @@
-import { maxTimerMs, wholeNumber } from '../core/checks.js';
+import { invalidArgument, maxTimerMs, wholeNumber } from '../core/checks.js';
 import { Agenda } from './agenda.js';
 
 /** When a manual clock starts: a repeated run shows the same timestamps. */
@@ -18,9 +18,12 @@ export function manualClock(): SandboxClock {
 export class SandboxClock {
   readonly #agenda = new Agenda<() => Promise<void>>();
   readonly #running = new Set<Promise<unknown>>();
-  readonly #speed: number;
-  readonly #startedAt = performance.now();
-  /** When time started, plus what it was advanced by. */
+  /** Whether time moves only by `advance`. */
+  readonly isManual: boolean;
+  #speed: number;
+  /** When the speed was last set, by the clock of this process. */
+  #startedAt = performance.now();
+  /** The sandbox time at that moment, plus what it was advanced by since. */
   #baseMs: number;
   #timer: NodeJS.Timeout | undefined;
   #advanced = Promise.resolve();
@@ -30,9 +33,10 @@ export class SandboxClock {
   constructor(startMs: number, speed: number) {
     this.#baseMs = startMs;
     this.#speed = speed;
+    this.isManual = speed === 0;
   }
 
-  /** How many times as fast as real time it runs; 0 for a manual clock. */
+  /** How many times as fast as real time it runs; 0 for a manual clock, and for one that is paused. */
   get speed(): number {
     return this.#speed;
   }
@@ -44,6 +48,22 @@ export class SandboxClock {
 
   nowMs(): number {
     return this.#baseMs + Math.round((performance.now() - this.#startedAt) * this.#speed);
+  }
+
+  /** Changes how fast time runs from now on; 0 pauses it. */
+  setSpeed(speed: number): void {
+    if (this.isManual) throw invalidArgument('speed', 'left as it is, since the clock is manual', speed);
+    this.#baseMs = this.nowMs();
+    this.#startedAt = performance.now();
+    this.#speed = speed;
+    this.#setTimer();
+  }
+
+  /** Forgets everything that is due. */
+  forget(): void {
+    this.#agenda.clear();
+    clearTimeout(this.#timer);
+    this.#wake();
   }
 
   /** Runs `work`, which must not reject, when sandbox time reaches `dueMs`. Ignored after `stop`. */
@@ -74,7 +94,7 @@ export class SandboxClock {
 
   /** Resolves when nothing is under way and, unless the clock is manual, nothing is due. */
   async idle(): Promise<void> {
-    while (this.#running.size > 0 || (this.#speed > 0 && this.#agenda.nextMs !== undefined)) {
+    while (this.#running.size > 0 || (!this.isManual && this.#agenda.nextMs !== undefined)) {
       await new Promise<void>((resolve) => {
         this.#waiting.push(resolve);
       });
@@ -84,9 +104,7 @@ export class SandboxClock {
   /** Forgets everything that is due. Resolves when the work under way has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    this.#agenda.clear();
-    clearTimeout(this.#timer);
-    this.#wake();
+    this.forget();
     await this.idle();
   }
 

@@ -4,7 +4,7 @@ import { invalidArgument, wholeNumber } from '../core/checks.js';
 import { parseJson } from '../core/text.js';
 import { isLoopback } from '../attempt/address.js';
 import { refuseReader, refuseWriter } from './origin-guard.js';
-import type { ResolvedSandboxOptions } from './options.js';
+import { maxSpeed, type ResolvedSandboxOptions } from './options.js';
 import { transferScenarios } from './scenarios.js';
 import type { ConsoleStream } from './stream.js';
 import type { Forged, Forgery } from './transfers.js';
@@ -18,6 +18,8 @@ interface ConsoleParts {
   readonly resend: (id: string) => Promise<void>;
   readonly contradict: (id: string) => Promise<void>;
   readonly forge: (id: string, forgery: Forgery) => Promise<Forged>;
+  readonly clear: () => unknown;
+  readonly setSpeed: (speed: number) => unknown;
   /** Moves sandbox time on by `ms`, or to the time when anything is due next. */
   readonly advance: (ms: number | undefined) => Promise<void>;
 }
@@ -127,6 +129,8 @@ const actions = {
     const forgery = { url: requireText('url', url), body: requireText('body', body), isKnown: isKnown === true };
     return parts.forge(requireText('id', id), forgery);
   },
+  clear: (parts: ConsoleParts) => parts.clear(),
+  speed: (parts: ConsoleParts, { speed }: Fields) => parts.setSpeed(wholeNumber('speed', speed, 0, maxSpeed)),
   advance: (parts: ConsoleParts, { ms }: Fields) => parts.advance(ms === undefined ? ms : wholeNumber('ms', ms, 0)),
 };
 

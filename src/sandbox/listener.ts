@@ -29,6 +29,13 @@ export function sandboxListener(
     resend: (id) => transfers.resend(id),
     contradict: (id) => transfers.contradict(id),
     forge: (id, forgery) => transfers.forge(id, forgery),
+    clear: () => {
+      transfers.clear();
+    },
+    setSpeed: (speed) => {
+      clock.setSpeed(speed);
+      stream.publish();
+    },
     advance: (ms) => advance(ms ?? Math.max(0, Math.ceil((clock.nextMs ?? 0) - clock.nowMs()))),
   });
 

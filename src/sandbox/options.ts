@@ -48,7 +48,7 @@ export interface TransferSandboxOptions {
 export type ResolvedSandboxOptions = ReturnType<typeof resolveSandboxOptions>;
 
 /** At a higher speed, the pause before a retry would be shorter than the shortest timer. */
-const maxSpeed = 1_000_000;
+export const maxSpeed = 1_000_000;
 
 const optionNames: readonly (keyof TransferSandboxOptions)[] = [
   'port',

@@ -9,8 +9,10 @@ import { toShownEvent, type Row, type ShownEvent, type View, type Wanted } from 
 export interface ClockState {
   /** In milliseconds of Unix time, like `nextMs`. */
   readonly nowMs: number;
-  /** How many times as fast as real time it runs; 0 for a manual clock. */
+  /** How many times as fast as real time it runs; 0 while it stands still. */
   readonly speed: number;
+  /** Whether the speed cannot be changed. */
+  readonly isManual: boolean;
   /** When anything is due next: an outcome, or an attempt. */
   readonly nextMs: number | undefined;
 }
@@ -106,8 +108,8 @@ export class ConsoleStream {
   }
 
   #parts() {
-    const { speed, nextMs } = this.#clock;
-    return { clock: { nowMs: this.#clock.nowMs(), speed, nextMs } };
+    const { speed, isManual, nextMs } = this.#clock;
+    return { clock: { nowMs: this.#clock.nowMs(), speed, isManual, nextMs } };
   }
 
   #takeSentence(): string | undefined {

@@ -126,6 +126,14 @@ export class SandboxTransfers {
     return { response, hint: isBelieved ? believedHint : explainResponse(response, findReason(response)) };
   }
 
+  /** Forgets all transfers and what is due for them. An attempt that is under way is the last one of its transfer. */
+  clear(): void {
+    this.#byId.clear();
+    this.#byExternalId.clear();
+    this.#parts.clock.forget();
+    this.#onChange();
+  }
+
   setScenario(externalId: string, scenario: TransferScenario): void {
     requireScenario('scenario', scenario);
     if (this.#byExternalId.has(externalId)) {
@@ -208,12 +216,13 @@ export class SandboxTransfers {
     const { clock } = this.#parts;
     const announcement = {
       ...{ transferId: facts.id, externalId: facts.externalId, url, body: final.body, behaviour },
+      isCleared: () => !this.#byId.has(facts.id),
       onState: (state: AnnouncementState | undefined): void => {
         transfer.setAnnouncement(announcement, state);
       },
       onAcknowledged: ({ number, plannedAtMs }: PlannedAttempt): void => {
         // Only the first acknowledgement of the current outcome counts: a resend must not flip it again.
-        if (transfer.final !== final || transfer.delivered) return;
+        if (transfer.final !== final || transfer.delivered || announcement.isCleared()) return;
         transfer.delivered = true;
         transfer.add({ type: 'acknowledged', atMs: clock.nowMs(), number });
         this.#flipLater(transfer, final, plannedAtMs);

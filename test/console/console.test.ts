@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { transferSandbox } from 'transfer-callbacks/sandbox';
+import { transferSandbox, transferScenarios } from 'transfer-callbacks/sandbox';
 import { create, soon, startMerchant, startSandbox } from '../sandbox/support.js';
 import { startBrowser } from '../support/browser.js';
 import { functionRuns, openConsole, rows, shows, skip, startReceiver } from './support.js';
@@ -116,31 +116,6 @@ describe('a payload', () => {
     await page.getByRole('button', { name: 'Send', exact: true }).click();
     await page.locator('#verdict').getByText('a URL of the origin of the callback URL').waitFor();
   });
-
-  test('that an app believes although it has no token is called what it is', async () => {
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver() });
-    await create(sandbox, { externalId: 'success-1' });
-    await sandbox.advance(1_000);
-    const page = await openConsole(browser, sandbox);
-    await page.getByText('Payload').click();
-    const id = sandbox.transfers()[0]?.id ?? expect.fail('no transfer');
-    const payload = page.getByLabel('Payload');
-    await payload.fill((await payload.inputValue()).replace(id, 'an-id-of-a-stranger'));
-    await page.getByRole('button', { name: 'Send', exact: true }).click();
-    await page.getByText('Your app believed a stranger').waitFor();
-    await page.locator('#refusal').getByText('processed').waitFor();
-    // It is gone with the payload that it is about.
-    await create(sandbox, { externalId: 'success-2' });
-    await sandbox.advance(1_000);
-    await page.locator('#name').getByText('success-2').waitFor();
-    await vi.waitFor(async () => {
-      expect(await payload.inputValue()).toContain('success-2');
-    }, soon);
-    expect([await page.locator('#verdict').innerText(), await page.locator('#refusal').isVisible()]).toEqual([
-      '',
-      false,
-    ]);
-  });
 });
 
 describe('text of strangers', () => {
@@ -177,6 +152,66 @@ describe('the form', () => {
     expect(await page.getByLabel('externalId').inputValue()).toBe('order-9');
     await page.getByText('The same as a command').click();
     expect(await page.locator('#curl').innerText()).toContain("-H 'x-api-key: sandbox-key'");
+  });
+});
+
+describe('many transfers', () => {
+  test('are created in a click, one of each scenario or 50 of one, and cleared', async () => {
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver() });
+    const page = await openConsole(browser, sandbox);
+    await page.getByRole('button', { name: 'One of each' }).click();
+    await page.getByRole('heading', { name: 'Transfers (15)' }).waitFor();
+    expect(sandbox.transfers().map(({ scenario, externalId }) => [scenario, externalId])).toEqual(
+      transferScenarios.map(({ name }, index) => [name, `${name}-${index + 1}`]),
+    );
+    await page.getByRole('link', { name: 'New' }).click();
+    await page.getByRole('radio', { name: /^burst/ }).check();
+    await page.getByRole('button', { name: '50 of it' }).click();
+    await page.getByRole('heading', { name: 'Transfers (65)' }).waitFor();
+    await page.locator('#name').getByText('burst-65').waitFor();
+    await page.getByRole('link', { name: 'New' }).click();
+    await page.getByLabel('externalId').fill('order');
+    await page.getByRole('button', { name: '50 of it' }).click();
+    await page.locator('#name').getByText('order-115').waitFor();
+    const answers = [false, true];
+    page.on('dialog', (dialog) => void (answers.shift() === true ? dialog.accept() : dialog.dismiss()));
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByRole('heading', { name: 'Transfers (0)' }).waitFor();
+    await page.getByRole('heading', { name: 'No transfers yet' }).waitFor();
+    expect([answers, sandbox.transfers(), await rows(page)]).toEqual([[], [], []]);
+  });
+});
+
+describe('the clock', () => {
+  test('is moved on by 30 s and by 10 minutes', async () => {
+    const sandbox = await startSandbox({ clock: 'manual' });
+    const page = await openConsole(browser, sandbox);
+    await page.getByRole('timer').getByText('10:30:00').waitFor();
+    await page.getByRole('button', { name: '+30 s' }).click();
+    await page.getByRole('timer').getByText('10:30:30').waitFor();
+    await page.getByRole('button', { name: '+10 min' }).click();
+    await page.getByRole('timer').getByText('10:40:30').waitFor();
+    expect(await page.getByLabel('Speed of the clock').isDisabled()).toBe(true);
+  });
+
+  test('is paused in two pages, and runs faster', async () => {
+    const { url, received } = await startMerchant();
+    const sandbox = await startSandbox({ speed: 5, callbackUrl: url, finalAfterMs: 3_600_000 });
+    const [page, other] = [await openConsole(browser, sandbox), await openConsole(browser, sandbox)];
+    const speeds = () => Promise.all([page, other].map((each) => each.getByLabel('Speed of the clock').inputValue()));
+    expect(await speeds()).toEqual(['5', '5']);
+    await page.getByLabel('Speed of the clock').selectOption('paused');
+    await vi.waitFor(async () => {
+      expect(await speeds()).toEqual(['0', '0']);
+    }, soon);
+    await create(sandbox, { externalId: 'one' });
+    await shows(other, 'in 60 min');
+    await other.getByLabel('Speed of the clock').selectOption('×1000');
+    await vi.waitFor(() => {
+      expect(received).toHaveLength(1);
+    }, soon);
+    await shows(page, 'acknowledged');
   });
 });
 

@@ -228,16 +228,17 @@ describe('for everyone', () => {
     await page.getByRole('button', { name: 'Send', exact: true }).click();
     await page.locator('#refusal').waitFor();
     await check();
-    await page.getByRole('link', { name: 'New transfer' }).click();
+    await page.getByRole('link', { name: 'New' }).click();
     await page.getByLabel('externalId').waitFor();
     await check();
   });
 
   test('header and footer leave the page to the transfers: under 100 px at 320 px, and one line at 768 px', async () => {
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver() });
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver(() => true) });
     await create(sandbox, { externalId: 'lost-attempts-2' });
+    await sandbox.advance(101_000);
     const page = await openConsole(browser, sandbox, { viewport: { width: 320, height: 640 } });
-    await page.getByText('· 1 s').waitFor();
+    await page.getByText('· 1 min 50 s').waitFor();
     const heights = async () => {
       const boxes = [page.locator('header'), page.locator('footer')].map((part) => part.boundingBox());
       return (await Promise.all(boxes)).map((box) => box?.height ?? Infinity);

@@ -4,10 +4,10 @@ import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { deliver } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { create, startMerchant, startSandbox } from '../sandbox/support.js';
+import { create, soon, startMerchant, startSandbox } from '../sandbox/support.js';
 import { startBrowser } from '../support/browser.js';
 import { serve } from '../support/serve.js';
-import { openConsole, shows } from './support.js';
+import { openConsole, shows, startReceiver } from './support.js';
 
 // The page does no harm: with text of strangers, for pages of strangers, with secrets, and in a shell.
 
@@ -55,6 +55,28 @@ test('a page of another origin can neither read the console nor write to it', as
   expect(received.length).toBeGreaterThan(0);
   await create(sandbox, {});
   expect(sandbox.transfers()[0]?.createdAtMs).toBe(Date.parse('2026-01-15T10:30:00.000Z'));
+});
+
+test('a payload that an app believes although it has no token is called what it is', async () => {
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver() });
+  await create(sandbox, { externalId: 'success-1' });
+  await sandbox.advance(1_000);
+  const page = await openConsole(browser, sandbox);
+  await page.getByText('Payload').click();
+  const id = sandbox.transfers()[0]?.id ?? expect.fail('no transfer');
+  const payload = page.getByLabel('Payload');
+  await payload.fill((await payload.inputValue()).replace(id, 'an-id-of-a-stranger'));
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
+  await page.getByText('Your app believed a stranger').waitFor();
+  await page.locator('#refusal').getByText('processed').waitFor();
+  // It is gone with the payload that it is about.
+  await create(sandbox, { externalId: 'success-2' });
+  await sandbox.advance(1_000);
+  await page.locator('#name').getByText('success-2').waitFor();
+  await vi.waitFor(async () => {
+    expect(await payload.inputValue()).toContain('success-2');
+  }, soon);
+  expect([await page.locator('#verdict').innerText(), await page.locator('#refusal').isVisible()]).toEqual(['', false]);
 });
 
 describe('the form', () => {
@@ -120,8 +142,10 @@ describe('a transfer', () => {
     const code: string = await page.evaluate('navigator.clipboard.readText()');
     const ran: Promise<void>[] = [];
     const note = (_name: string, run: () => Promise<void>) => ran.push(run());
+    const names = ['deliver', 'expect', 'test', 'app'];
     // eslint-disable-next-line @typescript-eslint/no-implied-eval -- It is the code that people paste.
-    new Function('deliver', 'expect', 'test', 'app', code.replaceAll(/^import .*$/gm, ''))(deliver, expect, note, url);
+    const paste = new Function(...names, code.replaceAll(/^import .*$/gm, '')) as (...values: unknown[]) => void;
+    paste(deliver, expect, note, url);
     await Promise.all(ran);
     expect(ran).toHaveLength(1);
     expect(received).toEqual([received[0], received[0]]);

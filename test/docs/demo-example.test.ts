@@ -17,6 +17,7 @@ describe('demo.ts', () => {
     '✓ Handler fails once   500, 200       error, paid 900  handler_failed, processed',
     '✓ Handler wants later  503, 200       later, paid 900  retry_later, processed',
     '✓ Ten copies together  10 × 200       paid 900         processed, 9 × duplicate',
+    '✓ Process killed       none, 200      died, paid 900   processed',
     '✓ Two attempts lost    2 × lost, 200  paid 900         processed',
     '✓ JSON cut short       400, 200       paid 900         invalid, processed',
     '✓ A contradiction      200, 4 × 422   refunded 900     processed, 4 × conflict',
@@ -31,6 +32,23 @@ describe('demo.ts', () => {
 
     expect([await exitCode, rowsOf(output())]).toEqual([0, rows]);
     expect(output()).toContain('in memory');
+    expect(output()).toMatch(
+      /Attempts {2}Handled once {2}Twice {2}Never\n *Transfers +12 +30 +12 +0 +0\n *Forgeries +1 +4 +0 +0 +1\n/,
+    );
+    expect(output()).toContain('docs/console.md');
+  });
+
+  it('demo.ts --open shows the same transfers in the console until Ctrl+C', async () => {
+    const { exitCode, output, said, send } = run('demo.ts --open', { PATH: '/nowhere' });
+    const [, url = ''] = await said(/In the browser, until Ctrl\+C: (http:\S+)/);
+    await said(/Open the address by hand/);
+    const stream = await fetch(`${url}events`);
+    for await (const chunk of stream.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      expect(chunk).toContain('no callback is sent');
+      break;
+    }
+    send('SIGINT');
+    expect([await exitCode, rowsOf(output())]).toEqual([0, rows]);
   });
 
   it('demo.ts shows the same on Redis in repeated runs', async () => {
@@ -73,7 +91,7 @@ describe('demo.ts', () => {
       }`,
       // Of ten copies those are duplicates that arrive while the first is handled; on a busy machine one may be later.
       failures: [2, 3],
-      row: 11,
+      row: 12,
       shown: '✗ Reconciled first     200            2 × paid 900     2 × processed',
     },
     {
@@ -87,9 +105,9 @@ describe('demo.ts', () => {
     {
       fault: 'every sender is believed',
       file: 'src/http/verifiers.ts',
-      plant: (text: string) => text.replace('return matches(lastPathSegment(request))', 'return true'),
+      plant: (text: string) => text.replace('return matches(readLastSegment(request))', 'return true'),
       failures: [1],
-      row: 9,
+      row: 10,
       shown: '✗ A forgery            200            refunded 15,000  processed',
     },
   ])('demo.ts exits with 1 and prints what was expected when $fault', async ({ file, plant, failures, row, shown }) => {
@@ -111,6 +129,6 @@ describe('demo.ts', () => {
     expect(output()).toContain(`${shown}\n${expected}\n`);
     const failed = rowsOf(output()).filter((line) => line.startsWith('✗')).length;
     expect(failures).toContain(failed);
-    expect(output()).toContain(`${failed} of 12 are not as designed.`);
+    expect(output()).toContain(`${failed} of 13 are not as designed.`);
   });
 });

@@ -20,7 +20,7 @@ interface Run {
 /** Runs an example as a user would, without this machine's own REDIS_URL. */
 export function run(example: string, environment: Environment = {}, cwd = root): Run {
   const child = tied(
-    spawn(process.execPath, ['--import', 'tsx', `examples/${example}`], {
+    spawn(process.execPath, ['--import', 'tsx', ...`examples/${example}`.split(' ')], {
       cwd,
       env: { ...process.env, REDIS_URL: undefined, PORT: undefined, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { post } from '../support/post.js';
 import { head } from '../support/sockets.js';
-import { create, get, startMerchant, startSandbox } from './support.js';
+import { create, get, query, readStream, soon, startMerchant, startSandbox } from './support.js';
 
 const json = { 'Content-Type': 'application/json' };
 
@@ -15,6 +15,8 @@ describe('a write', () => {
     ['resend', {}, 409, 'Expected `id` to be a string'],
     ['resend', { id: 'unknown' }, 409, 'of a transfer that is final'],
     ['contradict', { id: 'unknown' }, 409, 'of a transfer that is final'],
+    ['speed', { speed: -1 }, 409, 'Expected `speed` to be a whole number'],
+    ['speed', { speed: 10 }, 409, 'Expected `speed` to be left as it is, since the clock is manual'],
     ['forge', { id: 'unknown', url: 'http://127.0.0.1:1/', body: '' }, 409, 'a URL of the origin of the callback URL'],
     ['forge', { id: 'unknown', url: 'http://127.0.0.1:1/' }, 409, 'Expected `body` to be a string'],
     ['advance', `{"x":"${'x'.repeat(102_400)}"}`, 413, 'longer than'],
@@ -94,5 +96,68 @@ describe('a write', () => {
     expect(received).toHaveLength(3);
     expect(sandbox.attempts).toHaveLength(1);
     expect(sandbox.transfers()[0]?.events).toHaveLength(4);
+  });
+
+  test('the clock is paused, and goes on at another speed from where it was', async () => {
+    const { url, received } = await startMerchant();
+    const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 60_000 });
+    const { page, messages } = await readStream(sandbox);
+    const write = async (body: object) => (await post(`${String(sandbox.consoleUrl)}speed`, body)).status;
+    expect(await write({ speed: 0 })).toBe(204);
+    await vi.waitFor(() => {
+      expect(messages.at(-1)?.clock).toMatchObject({ speed: 0, isManual: false });
+    }, soon);
+    await create(sandbox, { externalId: 'one' });
+    const createdAtMs = sandbox.transfers()[0]?.createdAtMs ?? NaN;
+    await create(sandbox, { externalId: 'two' });
+    expect(sandbox.transfers()[1]?.createdAtMs).toBe(createdAtMs);
+    let isIdle = false;
+    const idle = sandbox.idle().then(() => (isIdle = true));
+    await sandbox.advance(30_000);
+    expect([received.length, isIdle]).toEqual([0, false]);
+    expect(await write({ speed: 1_000_000 })).toBe(204);
+    await idle;
+    expect(received).toHaveLength(2);
+    expect(sandbox.transfers()[0]?.finalAtMs).toBe(createdAtMs + 60_000);
+    await vi.waitFor(() => {
+      expect(page().shown).toMatchObject({ delivered: true });
+    }, soon);
+  });
+
+  test('clear forgets all transfers and what is due for them, also for one whose attempt is under way', async () => {
+    let respond: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (respond = resolve));
+    const { url, received } = await startMerchant(async ({ body }, _count, response) => {
+      if (body.includes('slow')) await released;
+      response.writeHead(body.includes('flip') ? 200 : 500).end();
+    });
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    await create(sandbox, { externalId: 'flip-1' });
+    await create(sandbox, { externalId: 'retried' });
+    await sandbox.advance(1_000);
+    await create(sandbox, { externalId: 'slow' });
+    await create(sandbox, { externalId: 'flip-slow' });
+    const advanced = sandbox.advance(1_000);
+    await vi.waitFor(() => {
+      expect(received).toHaveLength(4);
+    }, soon);
+    await create(sandbox, { externalId: 'pending' });
+    const { page } = await readStream(sandbox);
+    const clear = await post(`${String(sandbox.consoleUrl)}clear`, {});
+    expect([clear.status, sandbox.transfers()]).toEqual([204, []]);
+    respond();
+    await advanced;
+    await sandbox.advance(600_000);
+    expect(received).toHaveLength(4);
+    expect((await query(sandbox, 'retried')).status).toBe(404);
+    await vi.waitFor(() => {
+      expect(page()).toMatchObject({ total: 0, listed: [], shown: undefined });
+    }, soon);
+    await create(sandbox, { externalId: 'retried' });
+    await sandbox.advance(1_000);
+    expect(received).toHaveLength(5);
+    await vi.waitFor(() => {
+      expect(page()).toMatchObject({ total: 1, listed: ['retried'] });
+    }, soon);
   });
 });

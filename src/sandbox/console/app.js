@@ -1,17 +1,16 @@
 import { setUpForm, showForm } from './create.js';
 import { resend, showTransfer } from './detail.js';
-import { $, clockTime, duration, press, sandbox, say, tick, write } from './dom.js';
+import { $, clockTime, duration, el, press, sandbox, say, tick, write } from './dom.js';
 import { markRow, showRows, wanted } from './list.js';
 
-/** @type {EventSource | undefined} */
-let stream;
-/** @type {Transfer | null} */
-let shown = null;
+/** @type {EventSource | undefined} */ let stream;
+/** @type {Transfer | null} */ let shown = null;
 let total = 0;
 /** Whether reading begins at the title of what is shown next. */
 let isFollowed = false;
-/** @type {HTMLButtonElement} */
-const skip = $('skip');
+/** @type {HTMLButtonElement} */ const skip = $('skip');
+/** @type {HTMLSelectElement} */ const speed = $('speed');
+/** @type {HTMLButtonElement} */ const clear = $('clear');
 
 /** What the address names: a kind of view, and the id of a transfer. */
 const place = () => location.hash.split('/').slice(1);
@@ -55,7 +54,11 @@ function take({ settings, clock, said, shown: change, ...list }) {
 function takeClock(clock) {
   sandbox.clock = clock;
   sandbox.since = performance.now();
-  write($('speed'), { 0: 'stands still', 1: '' }[clock.speed] ?? `×${clock.speed}`);
+  const value = String(clock.speed);
+  if (![...speed.options].some((option) => option.value === value)) speed.append(el('option', { value }, `×${value}`));
+  // Setting it anew would close the list of a select that is open.
+  if (speed.value !== value) speed.value = value;
+  speed.disabled = clock.isManual;
   skip.disabled = clock.nextMs === undefined;
   beat();
 }
@@ -70,8 +73,7 @@ function show() {
   if (isForm) showForm(total);
   else if (shown) showTransfer(shown);
   markRow(isForm ? undefined : shown?.id);
-  /** @type {HTMLElement | null} */
-  const title = $('detail').querySelector('article:not([hidden]) h2');
+  /** @type {HTMLElement | null} */ const title = $('detail').querySelector('article:not([hidden]) h2');
   document.title = `${title?.textContent} · sandbox`;
   if (isFollowed) title?.focus();
   isFollowed = false;
@@ -87,7 +89,7 @@ window.addEventListener('hashchange', () => {
 function beat() {
   const { nextMs } = sandbox.clock;
   if (!sandbox.since) return;
-  write($('time'), `${clockTime(sandbox.now())} UTC`);
+  write($('time'), clockTime(sandbox.now()));
   write($('skip-due'), nextMs === undefined ? '' : ` · ${duration(Math.max(0, nextMs - sandbox.now()))}`);
   tick();
 }
@@ -113,6 +115,12 @@ $('list').parentElement?.addEventListener('keydown', (event) => {
 
 $('list').addEventListener('input', connect);
 skip.addEventListener('click', skipToNext);
+speed.addEventListener('change', () => press(speed, 'speed', { speed: Number(speed.value) }));
+clear.addEventListener('click', () => {
+  if (confirm('Forget all transfers, and what is due for them?')) void press(clear, 'clear', {});
+});
+/** @type {NodeListOf<HTMLButtonElement>} */ const leaps = document.querySelectorAll('[data-ms]');
+leaps.forEach((leap) => leap.addEventListener('click', () => press(leap, 'advance', { ms: Number(leap.dataset.ms) })));
 // A browser has six connections to a host: a hidden page must not hold one.
 document.addEventListener('visibilitychange', () => (document.hidden ? stream?.close() : connect()));
 setInterval(beat, 250);

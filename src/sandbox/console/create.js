@@ -1,12 +1,10 @@
 import { $, call, el, write } from './dom.js';
 import { toCurl } from './words.js';
 
-/** @type {HTMLFormElement} */
-const form = $('form');
+/** @type {HTMLFormElement} */ const form = $('form');
 /** @param {string} name @returns {HTMLInputElement} */
 const field = (name) => /** @type {HTMLInputElement} */ (form.elements.namedItem(name));
-/** @type {HTMLInputElement[]} */
-let radios = [];
+/** @type {HTMLInputElement[]} */ let radios = [];
 let total = 0;
 let apiKey = '';
 /** Otherwise the externalId follows the scenario. */
@@ -63,9 +61,19 @@ form.addEventListener('input', ({ target }) => {
 
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
-  const { data, error } = await call('/transactions/transfer', toBody(), credentials());
-  write($('error'), error);
-  if (!data) return;
+  const body = toBody();
+  const { value: many = '' } = /** @type {HTMLButtonElement} */ (event.submitter);
+  const chosen = radios.find(({ checked }) => checked)?.value ?? String(body.externalId);
+  const names = many === 'each' ? radios.map(({ value }) => value) : Array(Number(many)).fill(chosen);
+  const before = total;
+  const externalIds = many ? names.map((name, at) => `${name}-${before + at + 1}`) : [body.externalId];
+  let id = '';
+  for (const externalId of externalIds) {
+    const { data, error } = await call('/transactions/transfer', { ...body, externalId }, credentials());
+    write($('error'), error);
+    if (!data) return;
+    id = data.id;
+  }
   isTyped = false;
-  location.hash = `#/transfer/${data.id}`;
+  location.hash = many ? '#/' : `#/transfer/${id}`;
 });

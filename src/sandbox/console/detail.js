@@ -4,18 +4,13 @@ import { showTimeline } from './timeline.js';
 import { toResponse } from './words.js';
 
 let id = '';
-/** @type {HTMLButtonElement} */
-const resendButton = $('resend');
-/** @type {HTMLButtonElement} */
-const contradictButton = $('contradict');
+/** @type {HTMLButtonElement} */ const resendButton = $('resend');
+/** @type {HTMLButtonElement} */ const contradictButton = $('contradict');
 let other = '';
 
-/** @type {HTMLTextAreaElement} */
-const payload = $('payload');
-/** @type {HTMLInputElement} */
-const to = $('to');
-/** @type {HTMLInputElement} */
-const known = $('known');
+/** @type {HTMLTextAreaElement} */ const payload = $('payload');
+/** @type {HTMLInputElement} */ const to = $('to');
+/** @type {HTMLInputElement} */ const known = $('known');
 let url = '';
 
 /** Addresses the forgery. Without the token: without a query, and without a last segment that is as long as a token. */

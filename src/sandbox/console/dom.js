@@ -54,8 +54,7 @@ function writeDue(element) {
 }
 
 export function tick() {
-  /** @type {NodeListOf<HTMLElement>} */
-  const counting = document.querySelectorAll('[data-due]');
+  /** @type {NodeListOf<HTMLElement>} */ const counting = document.querySelectorAll('[data-due]');
   counting.forEach(writeDue);
 }
 

@@ -6,10 +6,8 @@ const body = $('rows');
 /** @type {Map<string, HTMLElement>} a row is made once, so that the focus in it stays */
 const rows = new Map();
 
-/** @type {HTMLInputElement} */
-const find = $('find');
-/** @type {HTMLSelectElement} */
-const outcome = $('outcome');
+/** @type {HTMLInputElement} */ const find = $('find');
+/** @type {HTMLSelectElement} */ const outcome = $('outcome');
 
 /** What the list is narrowed to. */
 export const wanted = () => ({ find: find.value, outcome: outcome.value });
@@ -45,8 +43,7 @@ function showRow({ id, externalId, state, tone, text, dueMs, place }) {
   );
   if (rows.has(id)) return;
   rows.set(id, row);
-  /** @type {NodeListOf<HTMLElement>} */
-  const others = body.querySelectorAll('tr');
+  /** @type {NodeListOf<HTMLElement>} */ const others = body.querySelectorAll('tr');
   body.insertBefore(row, [...others].find((other) => Number(other.dataset.place) < place) ?? null);
 }
 
@@ -59,8 +56,7 @@ export function markRow(shownId) {
 $('list').addEventListener('keydown', (event) => {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (step === undefined || document.activeElement?.matches('select')) return;
-  /** @type {NodeListOf<HTMLElement>} */
-  const stops = $('list').querySelectorAll('#find, a');
+  /** @type {NodeListOf<HTMLElement>} */ const stops = $('list').querySelectorAll('#find, a');
   const at = [...stops].findIndex((stop) => stop === document.activeElement);
   event.preventDefault();
   stops[at === -1 ? 1 : at + step]?.focus();

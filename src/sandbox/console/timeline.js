@@ -74,8 +74,7 @@ function describeAttempt(attempt, transfer) {
   const result = [el('span', { class: `result ${tone}` }, got), took];
   const item = { tone, atMs, what: nameOf(attempt, transfer), result };
   if (isSame) return item;
-  /** @type {Node[]} */
-  const more = [hint(attempt.hint), ...bothSides(attempt, transfer)];
+  /** @type {Node[]} */ const more = [hint(attempt.hint), ...bothSides(attempt, transfer)];
   if (isLost) return { ...item, more };
   const headers = { ...sandbox.settings.callbackHeaders, 'Content-Type': contentType };
   const request = words.toRequest(new URL(String(transfer.callbackUrl)), headers, body);

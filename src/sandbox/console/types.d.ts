@@ -44,7 +44,7 @@ declare global {
     body?: object,
     headers?: Readonly<Record<string, string>>,
   ) => Promise<{ text?: string; data?: { id: string } & Forged; error: string }>;
-  type Press = (button: HTMLButtonElement, path: string, body: object) => Promise<void>;
+  type Press = (control: HTMLButtonElement | HTMLSelectElement, path: string, body: object) => Promise<void>;
   type ForTransfer<T> = (transfer: Transfer) => T;
   type ForAttempt<T> = (attempt: Attempt, transfer: Transfer) => T;
 }
