@@ -180,8 +180,10 @@ describe('the memory store', () => {
 
   test('tells since when it keeps records and for how long: since it last forgot one early, for the shortest retention', async () => {
     const clock = vi.spyOn(Date, 'now').mockReturnValue(1_000);
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
     onTestFinished(() => {
       clock.mockRestore();
+      warned.mockRestore();
     });
     const store = memoryStore({ maxEntries: 1 });
     expect(await store.read('any')).toEqual({ state: 'free' });
