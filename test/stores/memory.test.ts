@@ -172,8 +172,10 @@ describe('the memory store', () => {
       leaseLeftMs: 1_000,
     });
     if (claim.state === 'claimed') await claim.lease.settle();
-    const expiresAt = new Date(Date.now() + 10_000);
+    const clock = vi.spyOn(Date, 'now').mockReturnValue(1_000);
+    const expiresAt = new Date(11_000);
     expect(await store.read('one')).toEqual({ state: 'settled', fingerprint: 'f', expiresAt });
+    clock.mockRestore();
     vi.advanceTimersByTime(10_000);
     expect(await store.read('one')).toMatchObject({ state: 'free' });
   });
