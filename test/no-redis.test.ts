@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { quickTests } from '../vitest.config.js';
 import { kill, tied } from './support/child.js';
@@ -95,6 +96,8 @@ test.runIf(onDebian)(
       expect(exitCode).toBe(0);
     }
     expect(await readdir(env.TEST_PROGRAMS)).toEqual(['redis-server']);
+    const { stdout } = await promisify(execFile)(join(env.TEST_PROGRAMS, 'redis-server', 'redis-cli'), ['--version']);
+    expect(stdout).toMatch(/^redis-cli \d/);
   },
 );
 

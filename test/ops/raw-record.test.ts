@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { postgresStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
-import { findBinary } from '../support/redis-launch.js';
+import { findCli } from '../support/redis-launch.js';
 import { startRedisBackend } from './support.js';
 
 const runbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
@@ -49,9 +48,7 @@ test('the SQL of the runbook finds who holds a callback, and afterwards its row'
 
 test('redis-cli shows the record of a callback and the keys that are held, as in the runbook', async () => {
   const { store, server } = await startRedisBackend();
-  // A server and its command line are installed together.
-  const binary = await findBinary();
-  const cli = join(dirname(binary), basename(binary).replace('server', 'cli'));
+  const cli = await findCli();
   const runInShell = async (command: string): Promise<string> => {
     const line = command.replaceAll('redis-cli', `'${cli}' -p ${server.port}`);
     return (await promisify(execFile)('sh', ['-c', line])).stdout;

@@ -172,16 +172,20 @@ describe('the memory store', () => {
       leaseLeftMs: 1_000,
     });
     if (claim.state === 'claimed') await claim.lease.settle();
-    const expiresAt = new Date(Date.now() + 10_000);
+    const clock = vi.spyOn(Date, 'now').mockReturnValue(1_000);
+    const expiresAt = new Date(11_000);
     expect(await store.read('one')).toEqual({ state: 'settled', fingerprint: 'f', expiresAt });
+    clock.mockRestore();
     vi.advanceTimersByTime(10_000);
     expect(await store.read('one')).toMatchObject({ state: 'free' });
   });
 
   test('tells since when it keeps records and for how long: since it last forgot one early, for the shortest retention', async () => {
     const clock = vi.spyOn(Date, 'now').mockReturnValue(1_000);
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
     onTestFinished(() => {
       clock.mockRestore();
+      warned.mockRestore();
     });
     const store = memoryStore({ maxEntries: 1 });
     expect(await store.read('any')).toEqual({ state: 'free' });

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { basename, delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
@@ -15,6 +15,8 @@ export interface DebianProgram {
   readonly name: string;
   /** Where its package has it. */
   readonly path: string;
+  /** Where its package has other programs that are needed. They are started by their names, beside `run`. */
+  readonly others?: readonly string[];
   /** The command of `apt-get` that downloads its package, and the packages of libraries that it needs. */
   readonly download: readonly string[];
   readonly megabytes: number;
@@ -53,7 +55,7 @@ export async function findUnpacked(program: DebianProgram): Promise<string | und
   const { name, megabytes } = program;
   const folder = join(cache, name);
   const path = join(folder, 'run');
-  if (await starts(path)) return path;
+  if (await isComplete(program, folder)) return path;
   if ((await findOnPath('apt-get')) === undefined || (await findOnPath('dpkg-deb')) === undefined) return undefined;
 
   console.error(`No ${name} here: unpacking Debian's (${megabytes} MB, and the lists of packages), once.`);
@@ -61,7 +63,7 @@ export async function findUnpacked(program: DebianProgram): Promise<string | und
     await mkdir(cache, { recursive: true });
     const workshop = await mkdtemp(join(cache, 'unpacking-'));
     try {
-      await place(await unpack(program, workshop), folder);
+      await place(program, await unpack(program, workshop), folder);
     } finally {
       await rm(workshop, { recursive: true, force: true });
     }
@@ -76,15 +78,22 @@ export async function findUnpacked(program: DebianProgram): Promise<string | und
 }
 
 /** Moves a program to its folder. Another run may have done so meanwhile: then that run's stays. */
-async function place(unpacked: string, folder: string): Promise<void> {
-  if (!(await starts(join(unpacked, 'run')))) throw new Error('it does not start');
+async function place(program: DebianProgram, unpacked: string, folder: string): Promise<void> {
+  if (!(await isComplete(program, unpacked))) throw new Error('it does not start');
   try {
     await rename(unpacked, folder);
   } catch {
-    if (await starts(join(folder, 'run'))) return;
+    if (await isComplete(program, folder)) return;
     await rm(folder, { recursive: true, force: true });
     await rename(unpacked, folder);
   }
+}
+
+async function isComplete({ others = [] }: DebianProgram, folder: string): Promise<boolean> {
+  for (const starter of ['run', ...others.map((path) => basename(path))]) {
+    if (!(await starts(join(folder, starter)))) return false;
+  }
+  return true;
 }
 
 async function starts(path: string): Promise<boolean> {
@@ -97,7 +106,7 @@ async function starts(path: string): Promise<boolean> {
 }
 
 /** Resolves with a folder that has the program, its libraries, and `run`, which starts it. */
-async function unpack({ name, path, download }: DebianProgram, workshop: string): Promise<string> {
+async function unpack({ name, path, others = [], download }: DebianProgram, workshop: string): Promise<string> {
   const lists = join(workshop, 'lists');
   const downloads = join(workshop, 'cache', 'archives');
   const unpacked = join(workshop, 'unpacked');
@@ -134,7 +143,10 @@ async function unpack({ name, path, download }: DebianProgram, workshop: string)
   for (const file of await readdir(downloads)) {
     if (file.endsWith('.deb')) await run('dpkg-deb', ['--extract', join(downloads, file), unpacked]);
   }
-  await writeStarter(unpacked, name, path);
+  // A Redis looks at the name that it is started by.
+  await symlink(path, join(unpacked, name));
+  await writeStarter(unpacked, 'run', name);
+  for (const other of others) await writeStarter(unpacked, basename(other), other);
   return unpacked;
 }
 
@@ -145,10 +157,8 @@ function installed(name: string): string {
   );
 }
 
-/** Writes the script that starts the program with its libraries. It replaces itself: the process keeps its id. */
-async function writeStarter(folder: string, name: string, path: string): Promise<void> {
-  // A Redis looks at the name that it is started by.
-  await symlink(path, join(folder, name));
+/** Writes the script that starts a program with its libraries. It replaces itself: the process keeps its id. */
+async function writeStarter(folder: string, starter: string, path: string): Promise<void> {
   const libraries: string[] = [];
   for (const parent of ['lib', 'usr/lib']) {
     const names = await readdir(join(folder, parent)).catch(() => []);
@@ -158,10 +168,10 @@ async function writeStarter(folder: string, name: string, path: string): Promise
     '#!/bin/sh',
     'here=${0%/*}',
     `export LD_LIBRARY_PATH="${libraries.join(':')}"`,
-    `exec "$here/${name}" "$@"`,
+    `exec "$here/${path}" "$@"`,
     '',
   ].join('\n');
-  await writeFile(join(folder, 'run'), script, { mode: 0o755 });
+  await writeFile(join(folder, starter), script, { mode: 0o755 });
 }
 
 /** Returns what apt says that it could not fetch, or else its first error. */

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { hasEnded, kill, tied } from './child.js';
@@ -15,6 +16,7 @@ const howToGetOne =
 const debianRedis = {
   name: 'redis-server',
   path: 'usr/bin/redis-check-rdb',
+  others: ['usr/bin/redis-cli'],
   download: ['--yes', '--download-only', '--no-install-recommends', 'install', 'redis-tools'],
   megabytes: 6,
 };
@@ -90,4 +92,11 @@ async function searchBinary(): Promise<string> {
   const binary = (await findOnPath('redis-server', 'valkey-server')) ?? (await findUnpacked(debianRedis));
   if (binary === undefined) throw new Error(howToGetOne);
   return binary;
+}
+
+/** Resolves with the path of the command line of the server, which is installed together with it. */
+export async function findCli(): Promise<string> {
+  const binary = await findBinary();
+  const name = basename(binary);
+  return join(dirname(binary), name === 'run' ? 'redis-cli' : name.replace('server', 'cli'));
 }
