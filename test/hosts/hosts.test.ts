@@ -1,14 +1,18 @@
-import { execFile } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { root } from '../docs/pages.js';
+import { kill, tied } from '../support/child.js';
+import { freePort } from '../support/port.js';
 import type { Reply } from './cases.js';
-import { hosts, hostsFolder, type Host } from './hosts.js';
+import { bun, deno, hosts, hostsFolder, type Host } from './hosts.js';
 import { installHosts } from './install.js';
 import { pagePath, renderHost, renderPage } from './page.js';
-import { tryHost } from './start.js';
+import { quiet, tryHost } from './start.js';
 
 const run = promisify(execFile);
 
@@ -53,4 +57,29 @@ describe('the examples of hosts', () => {
     );
     expect(compiled.stdout).toBe('');
   });
+});
+
+const permissions = ['--no-prompt', '--allow-net', '--allow-env', '--allow-read', '--allow-sys=hostname'];
+test.each([
+  ['Bun', () => [bun()]],
+  ['Deno', () => [deno(), 'run', ...permissions]],
+])('the quick start of the README runs on %s', { timeout: stepMs }, async (_, runtime) => {
+  // Beside the packages of the hosts, where it finds the package and Express.
+  const quickStart = join(hostsFolder, 'node_modules/quick-start.mjs');
+  await cp(join(root, 'examples/quick-start.ts'), quickStart);
+  const port = await freePort();
+  const [program = '', ...args] = runtime();
+  const env = { ...process.env, ...quiet, PORT: String(port) };
+  const server = tied(
+    spawn(program, [...args, quickStart], { cwd: hostsFolder, env, stdio: ['ignore', 'pipe', 'inherit'] }),
+  );
+  onTestFinished(() => kill(server));
+  const printed = createInterface(server.stdout);
+  const url = `http://localhost:${port}/callbacks/transfers`;
+  const ended = once(server, 'exit').then(([code]) => [`It has ended with ${code}.`]);
+  expect(await Promise.race([once(printed, 'line'), ended])).toEqual([`Callbacks are received at ${url}`]);
+  const paid = once(printed, 'line');
+  const cli = join(hostsFolder, 'node_modules/transfer-callbacks/dist/cli.js');
+  await run(process.execPath, [cli, 'trigger', 'success', '--to', url]);
+  expect(await paid).toEqual([expect.stringMatching(/^Paid payout-\w+: 15000 XAF$/)]);
 });

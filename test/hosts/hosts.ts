@@ -31,14 +31,14 @@ function findProgram(name: string, paths: Readonly<Record<string, string>>): str
   throw new Error(`The packages of examples/hosts have no ${name} for ${process.platform} on ${process.arch}.`);
 }
 
-const bun = (): string =>
+export const bun = (): string =>
   findProgram('Bun', {
     'darwin-arm64': 'node_modules/@oven/bun-darwin-aarch64/bin/bun',
     'darwin-x64': 'node_modules/@oven/bun-darwin-x64/bin/bun',
     'linux-arm64': 'node_modules/@oven/bun-linux-aarch64/bin/bun',
     'linux-x64': 'node_modules/@oven/bun-linux-x64/bin/bun',
   });
-const deno = (): string =>
+export const deno = (): string =>
   findProgram('Deno', {
     'darwin-arm64': 'node_modules/@deno/darwin-arm64/deno',
     'darwin-x64': 'node_modules/@deno/darwin-x64/deno',

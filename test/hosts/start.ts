@@ -14,7 +14,7 @@ const startMs = 60_000;
 const buildMs = 300_000;
 
 /** Without these, hosts write into the home of the user or call their makers. */
-const quiet = {
+export const quiet = {
   NEXT_TELEMETRY_DISABLED: '1',
   DENO_DIR: join(hostsFolder, 'node_modules/.deno'),
   DENO_NO_UPDATE_CHECK: '1',
