@@ -32,12 +32,13 @@ function describeResponse(response: AttemptResponse): string {
   return isLost(response) ? 'lost: part of the scenario' : fit(printable(response.error), 50);
 }
 
-/** The event and the amount of a callback's body; the scenario `malformed` sends one that cannot be read. */
+/** The event and the amount of a callback's body; a payload of one's own, and that of the scenario `malformed`, may be none. */
 function describe(body: string): string {
   try {
-    const { event, data } = JSON.parse(body) as { event: string; data: { amount: number; currency: string } };
+    const { event, data } = JSON.parse(body) as { event?: string; data: { amount: number; currency: string } };
+    if (event === undefined) return '(no callback)';
     return printable(`${event}  ${data.amount} ${data.currency}`);
   } catch {
-    return '(JSON cut short)';
+    return '(no callback)';
   }
 }

@@ -12,19 +12,25 @@ import {
   UsageError,
 } from './arguments.js';
 import { attemptRows } from './attempt-rows.js';
+import { sendFile } from './trigger-data.js';
 import { callbackHelp, callbackOptions, toCallbackOptions, toHint } from './endpoint-options.js';
 import { jsonLine, paint, print } from './terminal.js';
 import { judgeAttempts } from './judge-attempts.js';
 
 export const help = `Usage: transfer-callbacks trigger <scenario> --to URL [options]
+       transfer-callbacks trigger --data FILE --to URL [options]
 
 Plays one transfer against a callback endpoint and prints the attempts, with the
 seconds at which the service plans them, and their responses. Exit code 0 if the
 endpoint responded as it should in this scenario, 1 if not, 2 if the arguments
 are wrong.
 
+With --data it sends the bytes of a file once, such as a payload that you have
+changed by hand, and exits with 0 if they were acknowledged.
+
   --to URL                   The callback endpoint
 ${callbackHelp}
+  --data FILE                Send this payload instead of a transfer
   --amount N                 The amount of the transfer
   --external-id ID           Its externalId (default: made up from the seed)
   --speed N                  How many times as fast as real time (default 1000)
@@ -38,6 +44,7 @@ ${scenarioList}
 const options = {
   ...callbackOptions,
   to: text,
+  data: text,
   amount: text,
   'external-id': text,
   speed: text,
@@ -49,11 +56,14 @@ const options = {
 export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArguments(args, options);
   const [name] = positionals;
-  if (name === undefined) throw new UsageError('Expected a scenario: transfer-callbacks trigger <scenario> --to URL.');
-  allowPositionals(positionals, 1);
-  const scenario = toScenario(name);
-  const { to, json = false, 'external-id': externalId } = values;
+  const { to, data, json = false, 'external-id': externalId } = values;
+  if (name === undefined && data === undefined) {
+    throw new UsageError('Expected a scenario: transfer-callbacks trigger <scenario> --to URL.');
+  }
+  allowPositionals(positionals, data === undefined ? 1 : 0);
+  const scenario = toScenario(name ?? 'success');
   if (to === undefined) throw new UsageError('Expected --to URL, the callback endpoint.');
+  if (data !== undefined) return sendFile(data, toCallbackOptions('--to', to, values), json);
   const amount = toNumber('--amount', values.amount);
 
   let firstAtMs: number | undefined;

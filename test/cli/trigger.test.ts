@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   headerToken,
@@ -8,6 +11,7 @@ import {
   type TransferCallback,
 } from 'transfer-callbacks';
 import { transferScenarios, type TransferScenario } from 'transfer-callbacks/sandbox';
+import { transferSucceeded } from 'transfer-callbacks/testing';
 import { startMerchant } from '../sandbox/support.js';
 import { serve } from '../support/serve.js';
 import { longestLine, objects, run, start } from './support.js';
@@ -180,4 +184,32 @@ test('a transfer has another id each time, unless the seed is the same', async (
   const ids = bodies().map((body) => (JSON.parse(body) as TransferCallback).data.id);
   expect(new Set(ids).size).toBe(3);
   expect(ids[2]).toBe(ids[3]);
+});
+
+describe('--data', () => {
+  test('sends the bytes of a file once, with the token, and reports whether they were acknowledged', async () => {
+    const verify = transferToken('a-secret-of-thirty-two-characters');
+    const url = await startListener(verify);
+    const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-data-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const send = async (name: string, content: string, ...rest: string[]) => {
+      await writeFile(join(folder, name), content);
+      const env = { CALLBACK_SECRET: 'a-secret-of-thirty-two-characters' };
+      return start(['trigger', '--data', join(folder, name), '--to', url, ...rest], { env }).ended;
+    };
+    const known = ['--transfer-token-env', 'CALLBACK_SECRET'];
+    const callback = transferSucceeded();
+    const pretty = JSON.stringify(callback, null, 2);
+    const first = await send('callback.json', pretty, ...known);
+    expect([first.code, first.err, first.out]).toEqual([0, '', expect.stringMatching(/← 200 .* processed/)]);
+    const [attempt] = objects((await send('callback.json', pretty, ...known, '--json')).out);
+    expect(attempt).toMatchObject({ type: 'attempt', body: pretty, response: { status: 200 }, reason: 'duplicate' });
+
+    const changed = await send('changed.json', pretty.replace(/"amount": \d+/, '"amount": 1'), ...known);
+    expect([changed.code, changed.out]).toEqual([1, expect.stringMatching(/← 422 [^]*never acknowledged/)]);
+    const stranger = await send('callback.json', pretty);
+    expect([stranger.code, stranger.out]).toEqual([1, expect.stringMatching(/← 401 [^]*--transfer-token-env/)]);
+    const none = await send('none.json', '{"data":{"externalId":"a"}}', ...known);
+    expect([none.code, none.out]).toEqual([1, expect.stringMatching(/\(no callback\)[^]*← 401 /)]);
+  });
 });

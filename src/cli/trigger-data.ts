@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { attemptCallback, findReason, isAcknowledgement } from '../attempt/attempt.js';
+import { requireHeaders } from '../attempt/headers.js';
+import { parseJson } from '../core/text.js';
+import { explainResponse } from '../sandbox/hints.js';
+import { UsageError } from './arguments.js';
+import { attemptRows } from './attempt-rows.js';
+import { toHint, type toCallbackOptions } from './endpoint-options.js';
+import { jsonLine, messageOf, print } from './terminal.js';
+
+/** Sends the bytes of a file once, as an attempt of the service, and prints the response. Resolves with the exit code. */
+export async function sendFile(
+  path: string,
+  { callbackUrl, callbackHeaders }: ReturnType<typeof toCallbackOptions>,
+  json: boolean,
+): Promise<number> {
+  requireHeaders(callbackHeaders, 'callbackHeaders');
+  const bytes = read(path);
+  const body = bytes.toString();
+  const externalId = findExternalId(body);
+  const url = typeof callbackUrl === 'function' ? callbackUrl(externalId) : String(callbackUrl);
+  const sentAtMs = Date.now();
+  const startedAt = performance.now();
+  const response = await attemptCallback(url, bytes, { headers: callbackHeaders });
+  const reason = findReason(response);
+  const attempt = {
+    ...{ transferId: '', externalId, number: 1, plannedAtMs: sentAtMs, sentAtMs, nextAtMs: undefined },
+    ...{ durationMs: Math.round(performance.now() - startedAt), body, contentType: 'application/json' },
+    ...{ response, reason, hint: explainResponse(response, reason) },
+  };
+  print(json ? jsonLine({ type: 'attempt', ...attempt }) : attemptRows(attempt, '   0 s') + toHint(response, reason));
+  return isAcknowledgement(response) ? 0 : 1;
+}
+
+function read(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new UsageError(`Expected --data to name a file that can be read, got ${messageOf(error)}.`);
+  }
+}
+
+/** A payload of one's own may have none. `transferToken` cannot make a token without it, and says so. */
+function findExternalId(body: string): string {
+  const { data } = (parseJson(body) ?? {}) as { data?: { externalId?: unknown } | null };
+  return typeof data?.externalId === 'string' ? data.externalId : '';
+}
