@@ -38,9 +38,9 @@ console.log(`\n${summary(scenes, all)}`);
 if (failures === 0) {
   console.log(`
 ${paint('green', `All ${scenes.length} are as designed`)}, in ${tookMs} ms. What was acknowledged had been handled,
-once, also after a process was killed in its handler. Nobody was believed
-without the token. What no callback told was found by asking: silence is no
-failure.
+once, also after a process was killed in its handler. Without the token nothing
+was handled. Reconciliation found the outcome of which no callback came: silence
+is no failure.
 
   npm run demo -- --open   these transfers in the console, to resend and forge
   docs/console.md          the sandbox and its console with an app of yours
