@@ -109,6 +109,9 @@ describe('a payload', () => {
     await payload.fill(text.replace('15000', '9915000'));
     await send(/^422\n/, /never acknowledged/);
     await payload.fill(text.slice(0, -9));
+    await payload.pressSequentially('nrs/');
+    expect(await payload.inputValue()).toBe(`${text.slice(0, -9)}nrs/`);
+    await payload.fill(text.slice(0, -9));
     await send(/^400\n/, /no documented callback/);
     expect(await payload.inputValue()).toBe(text.slice(0, -9));
     expect(sandbox.attempts).toHaveLength(1);

@@ -106,7 +106,7 @@ const actions = {
 };
 
 $('list').parentElement?.addEventListener('keydown', (event) => {
-  const isField = event.target instanceof Element && event.target.matches('input, select');
+  const isField = event.target instanceof Element && event.target.matches('input, select, textarea');
   const action = actions[event.key];
   if (isField || event.ctrlKey || event.altKey || event.metaKey || !action) return;
   event.preventDefault();
