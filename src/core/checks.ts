@@ -20,7 +20,8 @@ export function invalidSecret(option: string, expected: string, value: unknown):
 
 /** Returns `value` if it is a whole number from `min` to `max`, and throws INVALID_ARGUMENT otherwise. */
 export function wholeNumber(option: string, value: unknown, min: number, max = maxTimerMs): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
+  const number = Number.isInteger(value) ? (value as number) : NaN;
+  if (number >= min && number <= max) return number;
   throw invalidArgument(option, `a whole number from ${min} to ${max}`, value);
 }
 

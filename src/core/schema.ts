@@ -28,8 +28,7 @@ interface SafeParser<T> {
 
 /** Returns whether `value` has what `parseWith` calls. */
 export function isSchema(value: unknown): value is StandardSchema<unknown> {
-  const standard = (value as Partial<StandardSchema<unknown>> | null | undefined)?.['~standard'];
-  return hasMethods(value, 'safeParse') || hasMethods(standard, 'validate');
+  return hasMethods((value as Partial<StandardSchema<unknown>> | null)?.['~standard'], 'validate');
 }
 
 const message = 'Does not fit the schema';

@@ -34,6 +34,7 @@ export function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   return thrown.message || ((thrown as NodeJS.ErrnoException).code ?? thrown.name);
 }
+
 /** Returns `undefined` for text that is not JSON. */
 export function parseJson(text: string): unknown {
   try {

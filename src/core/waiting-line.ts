@@ -33,6 +33,7 @@ export class WaitingLine {
   #holder: string | undefined;
   #known: SharedResult | undefined;
   /** Whether the store has been asked and has not replied. */
+  // Stryker disable next-line BooleanLiteral: Equal: a line is made when the store is about to be asked.
   #isAsking = false;
   #askedAt = 0;
   #askAgainAt = 0;

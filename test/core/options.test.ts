@@ -24,6 +24,7 @@ const refused: [why: string, options: unknown, message: string][] = [
   ['a confirm that is no function', { ...required, confirm: true }, 'Expected `confirm` to be a function, got true.'],
   ['an onOutcome that is no function', { ...required, onOutcome: [] }, 'Expected `onOutcome` to be a function, got an array.'],
   ['a schema that is none', { ...required, schema: {} }, 'Expected `schema` to be a schema of zod or another Standard Schema, got an object.'],
+  ['a schema that is null', { ...required, schema: null }, 'Expected `schema` to be a schema of zod or another Standard Schema, got null.'],
   ['a logger that is none', { ...required, logger: { warn: () => undefined } }, 'Expected `logger` to be false or an object with warn and error, got an object.'],
   ['logger: true', { ...required, logger: true }, 'Expected `logger` to be false or an object with warn and error, got true.'],
   ['a negative wait', { ...required, inFlightWaitMs: -1 }, ms('inFlightWaitMs', 0, 2_147_481_647, '-1')],
