@@ -39,7 +39,7 @@ export function parseWith<T>(
   input: unknown,
 ): { readonly value: T } | { readonly issues: readonly Issue[] } {
   // By Standard Schema, zod would run a schema that throws once more, and hide the error in a promise.
-  if (hasMethods(schema, 'safeParse')) {
+  if ('safeParse' in schema) {
     const parsed = (schema as unknown as SafeParser<T>).safeParse(input);
     return parsed.success ? { value: parsed.data } : { issues: parsed.error.issues };
   }
