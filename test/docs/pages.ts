@@ -30,9 +30,9 @@ export function listFiles(folder: string, extension: string): string[] {
     .map((path) => `${folder}/${path}`);
 }
 
-/** README, CONTRIBUTING, SECURITY and all of `docs`. */
+/** README, CONTRIBUTING, SECURITY, the list of examples and all of `docs`. */
 export const pages: readonly Page[] = [
-  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'].filter(isThere),
+  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'examples/README.md'].filter(isThere),
   ...listFiles('docs', '.md'),
 ].map((path) => ({ path, text: readText(path) }));
 

@@ -1,4 +1,6 @@
 // The tables of the documents, compared with the code.
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, test } from 'vitest';
 import { receiverDefaults, receiverOptionNames } from '../../src/core/options.js';
@@ -17,7 +19,7 @@ import {
 } from 'transfer-callbacks';
 import { transferScenarios } from 'transfer-callbacks/sandbox';
 import { storeContract } from 'transfer-callbacks/testing';
-import { findNames, findPage, findTable, listFiles, toNumber } from './pages.js';
+import { findNames, findPage, findTable, listFiles, root, toNumber } from './pages.js';
 
 const handlers = findPage('docs/handlers.md');
 const reconciliation = findPage('docs/reconciliation.md');
@@ -199,4 +201,11 @@ test('docs/architecture.md lists each folder of src', () => {
     path.split('/').length > 2 ? path.split('/', 2).join('/') : path,
   );
   expect(documented.map((name) => name.replaceAll('`', '')).sort()).toEqual([...new Set(folders)].sort());
+});
+
+test('examples/README.md lists each example', () => {
+  const cells = findTable(findPage('examples/README.md'), 'file').map(([cell = '']) => cell);
+  const listed = cells.flatMap((cell) => [...cell.matchAll(/\]\((.*?)\)/g)].map(([, file = '']) => file));
+  const files = readdirSync(join(root, 'examples')).filter((file) => file.endsWith('.ts') && file !== 'payouts.ts');
+  expect(listed.sort()).toEqual(files.sort());
 });
