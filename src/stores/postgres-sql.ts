@@ -32,7 +32,6 @@ export const slackMs = 1_000;
  * the literal. `E''` means the same under every setting of `standard_conforming_strings`.
  */
 function toLiteral(value: string): string {
-  if (/^[\w\-.,:"[\]{} ]*$/.test(value)) return `E'${value}'`;
   // Buffer turns a lone surrogate, which Postgres refuses, into U+FFFD.
   const escaped = Buffer.from(value)
     .toString()

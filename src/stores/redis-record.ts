@@ -34,9 +34,9 @@ export function parseRecord(key: string, value: unknown): RedisRecord {
 
 /** Parses what `noteScript` has written. Returns nothing for another value, or none. */
 export function parseNote(value: unknown): { kept?: RecordsKept } {
-  const note = /^kept since (?<time>\S+) for (?<ms>\d+) ms$/.exec(String(value))?.groups;
-  const since = new Date(String(note?.time));
-  return Number.isNaN(since.getTime()) ? {} : { kept: { since, retentionMs: Number(note?.ms) } };
+  const [, time = '', ms] = /^kept since (\S+) for (\d+) ms$/.exec(String(value)) ?? [];
+  const since = new Date(time);
+  return Number.isNaN(since.getTime()) ? {} : { kept: { since, retentionMs: Number(ms) } };
 }
 
 /**

@@ -71,6 +71,13 @@ describe('the fence', () => {
     }
   });
 
+  test('the fence refuses a BEGIN within one, because both could run at the same time', () => {
+    for (const text of ['BEGIN', 'start transaction', 'BEGIN READ WRITE']) {
+      expect(translateControl(text, false)).toMatchObject({ opens: true });
+      expect(() => translateControl(text, true)).toThrow('a transaction is open already.');
+    }
+  });
+
   test.each([
     ['BEGIN ISOLATION LEVEL SERIALIZABLE', 'isolation level serializable'],
     ['start transaction isolation level repeatable read', 'isolation level repeatable read'],

@@ -47,6 +47,19 @@ describe('since when records are kept', () => {
     expect(await redis.pttl(prefix)).toBe(-1);
   });
 
+  test('is not read out of a value that only has a note in it', async () => {
+    const redis = connect(server);
+    const prefix = `${crypto.randomUUID()}:`;
+    const note = 'kept since 2026-10-05T02:58:12.113Z for 5 ms';
+    for (const value of [`was ${note}`, `${note} and more`, 'kept since then for 5 ms', 'other']) {
+      await redis.set(prefix, value);
+      expect(await readKept(redisStore(redis, { prefix }))).toBeUndefined();
+    }
+    await redis.set(prefix, note);
+    const since = new Date('2026-10-05T02:58:12.113Z');
+    expect(await readKept(redisStore(redis, { prefix }))).toEqual({ since, retentionMs: 5 });
+  });
+
   test('stays as it is when other processes claim with the same retention', async () => {
     const redis = connect(server);
     const prefix = `${crypto.randomUUID()}:`;
