@@ -47,8 +47,8 @@ export function resolveHttpOptions<C extends CallbackShape, Tx, HostRequest>(
     throw invalidSecret('verify', 'a function or a list of at least one', verify);
   }
   wholeNumber('bodyLimitBytes', bodyLimitBytes, 1, Number.MAX_SAFE_INTEGER);
+  if (madeBefore) requireReceiver(rest.receiver);
   const receiver = rest.receiver ?? transferCallbackReceiver(rest);
-  requireReceiver(receiver);
   const { confirm, logger } = receiver.options;
   if (verifiers.length === 0 && confirm === undefined && process.env.NODE_ENV === 'production') {
     logger.warn({}, 'Every sender of transfer callbacks is trusted: set `verify` or `confirm`.');

@@ -187,6 +187,13 @@ describe('the sender of a web request', () => {
     expect((await handle(toRequest(text, { url: at }))).status).toBe(status);
   });
 
+  test('a request whose URL has no path has no token', () => {
+    // `OPTIONS *` of HTTP/1.1, and what a host may give that is no URL at all.
+    for (const at of ['*', '', undefined, 'merchant.example']) {
+      expect(urlToken(secret)({ url: at, headers: {} })).toBe(false);
+    }
+  });
+
   test('ipAllowList names the cause in the log where the host gives no address', async () => {
     const { options, logged } = witness();
     const handle = transferCallbackHandler({ ...options, verify: ipAllowList(['203.0.113.0/24']) });

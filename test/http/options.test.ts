@@ -81,12 +81,22 @@ describe('options of the router and the listener', () => {
     );
 
     test.each([
+      ['is none', {}, 'an object'],
+      ['has no options', { receive: String }, 'an object'],
+      ['has null for options', { receive: String, options: null }, 'an object'],
+      ['cannot receive', { options: {} }, 'an object'],
+      ['is null', null, 'null'],
+    ])('a receiver that %s is refused', async (_what, receiver, given) => {
+      await expect(server.start({ receiver } as never)).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        message: `Expected \`receiver\` to be made by transferCallbackReceiver(), got ${given}.`,
+      });
+    });
+
+    test.each([
       ['nothing', undefined],
       ['null', null],
       ['a text', 'https://example.test'],
-      ['a receiver that is none', { receiver: {} }],
-      ['a receiver without options', { receiver: { receive: () => undefined } }],
-      ['a receiver that is null', { receiver: null }],
     ])('%s instead of options is refused', async (_what, given) => {
       await expect(server.start(given as unknown as Parameters<HttpServer['start']>[0])).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',

@@ -126,6 +126,16 @@ describe('a verifier that cannot be made', () => {
       'Expected `username` to be a string of at least one character and without a colon, got undefined.',
     ],
     [
+      'basicAuth with an empty name',
+      () => basicAuth({ username: '', password: spaced }),
+      'Expected `username` to be a string of at least one character and without a colon, got a string of 0 characters.',
+    ],
+    [
+      'basicAuth of name and password in one text',
+      () => basicAuth('service:hunter2' as never),
+      'Expected `credentials` to be an object or a list of them, got a string of 15 characters.',
+    ],
+    [
       'basicAuth of null',
       () => basicAuth(null as never),
       'Expected `credentials` to be an object or a list of them, got null.',
