@@ -25,6 +25,21 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     expect(rows).toEqual([{ external_id: `${nasty}\uFFFD` }]);
   });
 
+  test.each([
+    ['by default', {}, ['30s', '25s']],
+    ['as set', { statementTimeoutMs: 1_000, idleTimeoutMs: 2_000 }, ['1s', '2s']],
+    ['of the connection', { statementTimeoutMs: null, idleTimeoutMs: null }, ['0', '0']],
+  ])('a handler has the time limits %s', async (_what, options, limits) => {
+    const store = postgresStore(pool, options);
+    const claim = await store.claim(crypto.randomUUID(), requestOf('the-token'));
+    if (claim.state !== 'claimed') throw new Error(`A new callback is ${claim.state}.`);
+    const { tx } = claim.lease;
+    const read = async (name: string) =>
+      (await tx.query<{ now: string }>('SELECT current_setting($1) AS now', [name])).rows[0]?.now;
+    expect([await read('statement_timeout'), await read('idle_in_transaction_session_timeout')]).toEqual(limits);
+    await claim.lease.release();
+  });
+
   test('a callback is looked up by the index, however many there are', async () => {
     const store = postgresStore(pool, { table: 'many' });
     await store.migrate();

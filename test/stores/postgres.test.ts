@@ -3,7 +3,6 @@ import { postgresStore } from 'transfer-callbacks';
 import { inspectionContract, storeContract, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { later } from '../core/support.js';
-import { requestOf } from './support.js';
 import {
   book,
   majors,
@@ -61,21 +60,6 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     expect((await receiverOn(pool).receive(callback)).outcome).toBe('duplicate');
     expect((await receiverOn(pool).receive(transferFailed({ id, externalId }))).outcome).toBe('conflict');
     expect(await bookings(id)).toEqual(['SUCCESS']);
-  });
-
-  test.each([
-    ['by default', {}, ['30s', '25s']],
-    ['as set', { statementTimeoutMs: 1_000, idleTimeoutMs: 2_000 }, ['1s', '2s']],
-    ['of the connection', { statementTimeoutMs: null, idleTimeoutMs: null }, ['0', '0']],
-  ])('a handler has the time limits %s', async (_what, options, limits) => {
-    const store = postgresStore(pool, options);
-    const claim = await store.claim(crypto.randomUUID(), requestOf('the-token'));
-    if (claim.state !== 'claimed') throw new Error(`A new callback is ${claim.state}.`);
-    const { tx } = claim.lease;
-    const read = async (name: string) =>
-      (await tx.query<{ now: string }>('SELECT current_setting($1) AS now', [name])).rows[0]?.now;
-    expect([await read('statement_timeout'), await read('idle_in_transaction_session_timeout')]).toEqual(limits);
-    await claim.lease.release();
   });
 
   test('the writes of a handler that fails are rolled back, and the next delivery runs it again', async () => {
