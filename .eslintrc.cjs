@@ -117,7 +117,7 @@ module.exports = {
       'The root entry is `node`, `web` and the router.',
     ),
     {
-      files: ['examples/**', 'scripts/**', 'test/**', '*.config.ts'],
+      files: ['{examples,scripts,test}/**/*.ts', '*.config.ts'],
       rules: { 'no-console': 'off' },
     },
     {
