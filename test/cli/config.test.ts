@@ -78,8 +78,8 @@ describe('the file of the app', () => {
     const app = await startApp(redisStore(connectRedis(redis), { prefix }));
     const id = await app.transfer('success-1');
     // The app's schema cuts amounts to thousands.
-    const schema = `retentionMs: 91_000, schema: { safeParse: ({ event, data }) => ({ success: true, data: { event,
-      data: { ...data, amount: Math.floor(data.amount / 1000) } } }) },`;
+    const schema = `retentionMs: 91_000, schema: { '~standard': { validate: ({ event, data }) => ({ value: { event,
+      data: { ...data, amount: Math.floor(data.amount / 1000) } } }) } },`;
     const cwd = await folderOf(toConfig(prefix, schema));
     const env = { REDIS: redis.url, SERVICE: app.baseUrl };
     expect(objects((await inspect(env, [id, '--json'], { cwd })).out)).toMatchObject([{ verdict: 'conflict' }]);
