@@ -18,6 +18,13 @@ export function invalidSecret(option: string, expected: string, value: unknown):
   return new TransferCallbackError('INVALID_ARGUMENT', `Expected \`${option}\` to be ${expected}, got ${got}.`);
 }
 
+/** Returns the error for a promise of a function that must be synchronous. `message` names the function. */
+export function notSynchronous(promise: Promise<unknown>, message: string): TransferCallbackError {
+  // This promise is not awaited: an unhandled rejection would end the process.
+  promise.catch(() => undefined);
+  return new TransferCallbackError('INVALID_ARGUMENT', message);
+}
+
 /** Returns `value` if it is a whole number from `min` to `max`, and throws INVALID_ARGUMENT otherwise. */
 export function wholeNumber(option: string, value: unknown, min: number, max = maxTimerMs): number {
   const number = Number.isInteger(value) ? (value as number) : NaN;

@@ -1,6 +1,5 @@
 import type { Issue } from './callback.js';
-import { hasMethods } from './checks.js';
-import { TransferCallbackError } from './errors.js';
+import { hasMethods, notSynchronous } from './checks.js';
 
 /**
  * A schema that produces `T`, of zod, valibot, ArkType or another library that implements Standard Schema. It must be
@@ -44,11 +43,7 @@ export function parseWith<T>(
     return parsed.success ? { value: parsed.data } : { issues: parsed.error.issues };
   }
   const result = schema['~standard'].validate(input);
-  if (result instanceof Promise) {
-    // This promise is not awaited: an unhandled rejection would end the process.
-    result.catch(() => undefined);
-    throw new TransferCallbackError('INVALID_ARGUMENT', 'Expected `schema` to be synchronous.');
-  }
+  if (result instanceof Promise) throw notSynchronous(result, 'Expected `schema` to be synchronous.');
   if (result.issues === undefined) return { value: result.value };
   // valibot and ArkType quote the value in their messages, which could be a phone number. The lists of ArkType are of a
   // class whose `map` returns another one of it.

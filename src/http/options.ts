@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { CallbackShape, TransferCallback } from '../core/callback.js';
-import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { hasMethods, invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
 import type { Verifier } from './verifier.js';
@@ -57,7 +57,7 @@ export function resolveHttpOptions<C extends CallbackShape, Tx, HostRequest>(
 }
 
 function requireReceiver(receiver: unknown): void {
-  const { receive, options } = (receiver ?? {}) as { receive?: unknown; options?: unknown };
-  if (typeof receive === 'function' && typeof options === 'object' && options !== null) return;
+  const { options } = (receiver ?? {}) as { options?: unknown };
+  if (hasMethods(receiver, 'receive') && typeof options === 'object' && options !== null) return;
   throw invalidArgument('receiver', 'made by transferCallbackReceiver()', receiver);
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { TransferCallback } from '../core/callback.js';
-import { TransferCallbackError } from '../core/errors.js';
+import { notSynchronous } from '../core/checks.js';
 
 /**
  * Decides whether a request comes from the service. Only `true` accepts; a throw rejects. Also called for invalid
@@ -35,6 +35,8 @@ export async function acceptsAll<C, HostRequest>(
   return true;
 }
 
+const promiseInPlaceOfBoolean = 'Expected a verifier with `readsCallback: false` to return a boolean, got a promise.';
+
 /**
  * Calls the verifiers that need no callback. Returns `undefined` if all of them accept, and otherwise the `verify` with
  * which the receiver reports the refusal.
@@ -46,7 +48,7 @@ export function findRefusal<C, HostRequest>(
   for (const verify of verifiers) {
     try {
       const verdict: unknown = verify(request, undefined);
-      if (verdict instanceof Promise) throw notSynchronous(verdict);
+      if (verdict instanceof Promise) throw notSynchronous(verdict, promiseInPlaceOfBoolean);
       // Stryker disable next-line ArrowFunction: Equal: only `true` accepts.
       if (verdict !== true) return () => false;
     } catch (error) {
@@ -56,13 +58,4 @@ export function findRefusal<C, HostRequest>(
     }
   }
   return undefined;
-}
-
-function notSynchronous(verdict: Promise<unknown>): TransferCallbackError {
-  // This promise is not awaited: an unhandled rejection would end the process.
-  verdict.catch(() => undefined);
-  return new TransferCallbackError(
-    'INVALID_ARGUMENT',
-    'Expected a verifier with `readsCallback: false` to return a boolean, got a promise.',
-  );
 }
