@@ -1,7 +1,5 @@
-import { once } from 'node:events';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { patienceMs } from '../support/patience.js';
+import { post, type Sent } from '../support/post.js';
 
 /** The secret that examples/hosts/options.ts reads from the environment. */
 export const token = 'the-token-of-the-tests-of-hosts';
@@ -20,13 +18,6 @@ export interface Case {
   readonly what: string;
   /** Sends the request to the URL. */
   readonly send: (url: string) => Promise<Reply>;
-}
-
-interface Sent {
-  readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Sends these one after the other, without Content-Length. */
-  readonly chunks?: readonly string[];
 }
 
 const json = (data: Parameters<typeof transferSucceeded>[0]): string => JSON.stringify(transferSucceeded(data));
@@ -66,17 +57,8 @@ export const cases: readonly Case[] = [
   { name: 'store down', what: 'the store rejects', send: (url) => send(url, json({ id: 'store-down' })) },
 ];
 
-async function send(url: string, body: string, { method = 'POST', headers = {}, chunks }: Sent = {}): Promise<Reply> {
-  const request = httpRequest(url, { method, agent: false });
-  const length = chunks === undefined ? { 'Content-Length': String(Buffer.byteLength(body)) } : {};
-  const all = { 'Content-Type': 'application/json', 'X-Callback-Token': token, ...length, ...headers };
-  for (const [name, value] of Object.entries(all)) request.setHeader(name, value);
-  const responded = once(request, 'response') as Promise<[IncomingMessage]>;
-  request.setTimeout(patienceMs, () => request.destroy(new Error(`No response within ${patienceMs} ms.`)));
-  for (const chunk of chunks ?? []) await new Promise((resolve) => request.write(chunk, resolve));
-  request.end(body);
-  const [response] = await responded;
-  const received = (await response.setEncoding('utf8').toArray()) as string[];
-  const { 'retry-after': retryAfter, allow } = response.headers;
-  return { status: response.statusCode ?? 0, retryAfter, allow, body: received.join('') };
+async function send(url: string, body: string, { headers = {}, ...sent }: Sent = {}): Promise<Reply> {
+  const all = { 'X-Callback-Token': token, ...headers };
+  const { status, body: text, headers: received } = await post(url, body, { ...sent, headers: all });
+  return { status, retryAfter: received['retry-after'], allow: received.allow, body: text };
 }

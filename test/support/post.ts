@@ -9,20 +9,22 @@ export interface PostResponse {
 
 export interface Sent {
   readonly method?: string;
-  readonly headers?: Record<string, string | readonly string[] | undefined>;
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** Sent one after the other before the body, without Content-Length. */
+  readonly chunks?: readonly string[];
 }
 
 /** Sends one request as JSON, unless `headers` says otherwise; a header set to `undefined` is left out. */
 export async function post(
   url: string,
   body: unknown,
-  { method = 'POST', headers = {} }: Sent = {},
+  { method = 'POST', headers = {}, chunks }: Sent = {},
 ): Promise<PostResponse> {
   const bytes = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
   const request = httpRequest(url, { method, agent: false });
   const all: Sent['headers'] = {
     'Content-Type': 'application/json',
-    'Content-Length': String(Buffer.byteLength(bytes)),
+    'Content-Length': chunks === undefined ? String(Buffer.byteLength(bytes)) : undefined,
     ...headers,
   };
   for (const [name, value] of Object.entries(all)) {
@@ -32,6 +34,7 @@ export async function post(
     request.once('response', resolve).once('error', reject);
   });
   request.setTimeout(patienceMs, () => request.destroy(new Error(`No response within ${patienceMs} ms.`)));
+  for (const chunk of chunks ?? []) await new Promise((resolve) => request.write(chunk, resolve));
   request.end(bytes);
   const response = await responded;
   const received = (await response.setEncoding('utf8').toArray()) as string[];
