@@ -19,8 +19,8 @@ export function row(scene: Scene, observed: Cells): string {
   const { transfer, expected } = scene;
   const text = line([transfer, observed.attempts, observed.runs, observed.outcomes]);
   if (isAsDesigned(scene, observed)) return `${paint('green', '✓')} ${text}`;
-  const wish = line(['  expected', expected.attempts, expected.runs, expected.outcomes]);
-  return `${paint('red', '✗')} ${text}\n  ${paint('red', wish)}`;
+  const expectedLine = line(['  expected', expected.attempts, expected.runs, expected.outcomes]);
+  return `${paint('red', '✗')} ${text}\n  ${paint('red', expectedLine)}`;
 }
 
 /** The closing table: how many transfers and forgeries there were, and how often the merchant acted on them. */

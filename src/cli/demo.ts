@@ -14,7 +14,7 @@ export const help = `Usage: transfer-callbacks demo [options]
 
 Runs a merchant's app and the transfer service on this machine, creates some
 transfers, and shows in a page what becomes of them, until Ctrl+C. A stranger
-forges a callback, and a callback that never comes is found by asking.
+forges a callback, and reconciliation finds the one that never comes.
 
   --open       Open the page in the browser
   --port N     The port of the service and its page (default: any free port)

@@ -40,7 +40,7 @@ function read(path: string): Buffer {
   }
 }
 
-/** A payload of one's own may have none. `transferToken` cannot make a token without it, and says so. */
+/** A payload from a file may have none. `transferToken` refuses to make a token without it. */
 function findExternalId(body: string): string {
   const { data } = (parseJson(body) ?? {}) as { data?: { externalId?: unknown } | null };
   return typeof data?.externalId === 'string' ? data.externalId : '';

@@ -20,29 +20,29 @@ const outcomes = {
   contradicted: ({ events }: Transfer) => events.filter(({ type }) => type === 'final').length > 1,
 };
 
-/** Whether a transfer is of the outcome of this name. Every transfer is, if there is no such outcome. */
-export function isOf(outcome: string, transfer: Transfer): boolean {
+/** Returns whether a transfer has this outcome, and `true` for a name that is not of an outcome. */
+export function hasOutcome(outcome: string, transfer: Transfer): boolean {
   return !Object.hasOwn(outcomes, outcome) || outcomes[outcome as keyof typeof outcomes](transfer);
 }
 
-export function toneOf({ response }: SandboxAttempt): Tone {
+export function toTone({ response }: SandboxAttempt): Tone {
   if (isAcknowledgement(response)) return 'good';
   return 'error' in response && response.error === 'lost' ? 'open' : 'bad';
 }
 
-export function resultOf({ response }: SandboxAttempt): string {
+export function toResult({ response }: SandboxAttempt): string {
   return 'status' in response ? String(response.status) : response.error.replace(/^lost$/, 'lost on the way');
 }
 
 function lastTone({ lastAttempt }: Transfer): Tone {
-  return lastAttempt === undefined ? 'open' : toneOf(lastAttempt);
+  return lastAttempt === undefined ? 'open' : toTone(lastAttempt);
 }
 
 export function toStanding(transfer: Transfer): Standing {
   const { next, underWay, delivered, callbackUrl, final, finalDueMs, lastAttempt: last } = transfer;
   if (final === undefined) return { tone: 'open', text: 'final', dueMs: finalDueMs };
   const tone = lastTone(transfer);
-  const before = last === undefined ? '' : `${tone === 'good' ? 'acknowledged' : resultOf(last)}, `;
+  const before = last === undefined ? '' : `${tone === 'good' ? 'acknowledged' : toResult(last)}, `;
   if (underWay > 0) return { tone, text: `${before}${underWay} under way` };
   if (next !== undefined) return { tone, text: `${before}attempt ${next.number}`, dueMs: next.plannedAtMs };
   if (last === undefined) {
@@ -53,12 +53,12 @@ export function toStanding(transfer: Transfer): Standing {
     : { tone: 'bad', text: `${before}gave up after attempt ${last.number}` };
 }
 
-/** Says in one sentence what came of at least one attempt, as in "burst-1: 10 attempts, 10 got 200". */
+/** Returns one sentence about at least one attempt, as in "burst-1: 10 attempts, 10 got 200". */
 export function tellAttempts(attempts: readonly SandboxAttempt[]): string {
   const names = [...new Set(attempts.map(({ externalId }) => externalId))];
   if (names.length > 1) return `${names.length} transfers: ${attempts.length} attempts`;
   const results = attempts.map((attempt) => {
-    const result = `${'status' in attempt.response ? 'got ' : ''}${resultOf(attempt)}`;
+    const result = `${'status' in attempt.response ? 'got ' : ''}${toResult(attempt)}`;
     return attempt.reason === 'duplicate' ? `${result} duplicate` : result;
   });
   const [name = ''] = names;

@@ -46,9 +46,9 @@ type Shown = Head & {
 const maxReaders = 20;
 /** Changes are gathered for as long: under load, a message for each would keep the page busy. */
 const gatherMs = 50;
-/** A screen reader reads each sentence aloud: a burst would shout. */
+/** A screen reader reads each sentence aloud: without a pause a burst is one long noise. */
 const betweenSentencesMs = 1_000;
-/** So that a proxy does not take the stream for dead. */
+/** A proxy closes a stream that is silent for longer. */
 const commentMs = 15_000;
 
 /** Sends every change of the transfers to the readers of the console, as server-sent events. */

@@ -1,5 +1,5 @@
 import type { SandboxAttempt } from './announcements.js';
-import { isOf, resultOf, toneOf, toStanding, type Standing, type Tone } from './standing.js';
+import { hasOutcome, toResult, toTone, toStanding, type Standing, type Tone } from './standing.js';
 import type { SandboxEvent, SandboxTransfer, Transfer } from './transfer.js';
 
 /** What a page of the console asks for. */
@@ -47,7 +47,7 @@ const listedTransfers = 200;
 export function viewTransfers(byId: ReadonlyMap<string, Transfer>, { find, outcome, id }: Wanted): View {
   const text = find.trim().toLowerCase();
   const all = [...byId.values()];
-  const matches = all.filter((transfer) => isOf(outcome, transfer) && includes(transfer, text));
+  const matches = all.filter((transfer) => hasOutcome(outcome, transfer) && includes(transfer, text));
   const newest = matches.slice(-listedTransfers);
   return {
     total: byId.size,
@@ -61,7 +61,7 @@ export function viewTransfers(byId: ReadonlyMap<string, Transfer>, { find, outco
 export function toShownEvent(event: SandboxEvent): ShownEvent {
   if (event.type !== 'attempt') return event;
   const { attempt } = event;
-  return { ...event, attempt: { ...attempt, tone: toneOf(attempt), result: resultOf(attempt) } };
+  return { ...event, attempt: { ...attempt, tone: toTone(attempt), result: toResult(attempt) } };
 }
 
 function toRow(transfer: Transfer): Row {
