@@ -1,5 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { describeGiven } from '../core/checks.js';
+import { messageOf } from '../core/text.js';
 import { transferScenarios, type TransferScenario } from '../sandbox/index.js';
 import { requireScenario } from '../sandbox/options.js';
 
@@ -13,6 +14,11 @@ export const exampleFile = `Export what your app uses from transfer-callbacks.co
   const { TRANSFER_API_KEY: apiKey, TRANSFER_API_SECRET: apiSecret } = process.env;
   export const client = transferClient({ baseUrl: 'https://service.example/api', apiKey, apiSecret });
   export { receiver } from './dist/payouts.js';`;
+
+/** Returns the message of an invalid option without the code to write, which is for programs. */
+export function toSentence(error: unknown): string {
+  return messageOf(error).replace(/ Write `.*/s, '');
+}
 
 export const text = { type: 'string' } as const;
 export const flag = { type: 'boolean' } as const;

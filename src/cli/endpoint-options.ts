@@ -3,7 +3,7 @@ import { requireHeaders } from '../attempt/headers.js';
 import { transferToken, urlToken } from '../http/verifiers.js';
 import { explainResponse } from '../sandbox/hints.js';
 import { callbackUrlFault } from '../sandbox/options.js';
-import { text, UsageError } from './arguments.js';
+import { text, toSentence, UsageError } from './arguments.js';
 import { width, wrap } from './terminal.js';
 
 /** Options of the sandbox for callbacks to an endpoint with a verifier. */
@@ -155,6 +155,6 @@ function checkedSecret<T>(flag: string, name: string, verifierWith: (secret: str
   try {
     return verifierWith(secret);
   } catch (error) {
-    throw new UsageError((error as Error).message.replace('`secret`', name));
+    throw new UsageError(toSentence(error).replace('`secret`', name));
   }
 }

@@ -3,7 +3,7 @@ import { transferClient, type TransferClient } from '../client/index.js';
 import type { CallbackStore, TransferCallbackReceiver } from '../node.js';
 import { postgresStore, type PgPool } from '../stores/postgres.js';
 import { redisStore, type IoredisClient, type NodeRedisClient } from '../stores/redis.js';
-import { exampleFile, UsageError } from './arguments.js';
+import { exampleFile, toSentence, UsageError } from './arguments.js';
 import { messageOf } from './terminal.js';
 
 /** What the commands use of the merchant's app. */
@@ -41,7 +41,7 @@ function makeClient(baseUrl: string): TransferClient {
   try {
     return transferClient({ baseUrl, apiKey, apiSecret });
   } catch (error) {
-    throw new UsageError((error as Error).message.replace(/`(\w+)`/g, (_, name: string) => variables[name] ?? name));
+    throw new UsageError(toSentence(error).replace(/`(\w+)`/g, (_, name: string) => variables[name] ?? name));
   }
 }
 

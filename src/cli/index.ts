@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
 import { describeGiven } from '../core/checks.js';
-import { UsageError } from './arguments.js';
+import { toSentence, UsageError } from './arguments.js';
 import * as demo from './demo.js';
 import * as inspect from './inspect.js';
 import * as reconcile from './reconcile.js';
@@ -102,7 +102,7 @@ process.on('uncaughtException', fail);
 function fail(error: unknown): void {
   const { code } = error as { code?: string };
   const isUsage = error instanceof UsageError || code === 'INVALID_ARGUMENT';
-  const message = isUsage ? inFlags(messageOf(error), args[0]) : messageOf(error);
+  const message = isUsage ? inFlags(toSentence(error), args[0]) : messageOf(error);
   process.stderr.write(`transfer-callbacks: ${message.split('\n').map(printable).join('\n')}\n`);
   // The exit code 1 of `inspect` means that a person should look into the transfer.
   end(isUsage ? 2 : args[0] === 'inspect' ? 3 : 1);

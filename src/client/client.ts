@@ -1,4 +1,4 @@
-import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { invalidSecret, onlyKnownOptions, requireFunction, wholeNumber } from '../core/checks.js';
 import { createTransfer, type CreateOptions, type TransferRequest } from './create-transfer.js';
 import { findTransaction, getTransaction, type Transaction } from './get-transaction.js';
 
@@ -53,16 +53,11 @@ export function transferClient(options: TransferClientOptions): TransferClient {
     readTransaction = findTransaction,
   } = options;
   const transactionsUrl = `${checkedBaseUrl(options.baseUrl)}/transactions`;
-  for (const [name, value] of Object.entries({ apiKey, apiSecret })) {
-    // A header cannot carry other characters, and the error of fetch would show the value.
-    if (typeof value !== 'string' || !/^[!-~]+$/.test(value)) {
-      throw invalidSecret(name, 'a text of visible ASCII characters', value);
-    }
-  }
-  wholeNumber('timeoutMs', timeoutMs, 1);
-  for (const [name, value] of Object.entries({ fetch, readTransaction })) {
-    if (typeof value !== 'function') throw invalidArgument(name, 'a function', value);
-  }
+  requireHeaderText('apiKey', apiKey, 'apiKey: process.env.TRANSFER_API_KEY');
+  requireHeaderText('apiSecret', apiSecret, 'apiSecret: process.env.TRANSFER_API_SECRET');
+  wholeNumber('timeoutMs', timeoutMs, { min: 1, example: 10_000 });
+  requireFunction('fetch', fetch, 'globalThis.fetch');
+  requireFunction('readTransaction', readTransaction, '(body) => body.data');
   const headers = { 'x-api-key': apiKey, 'x-api-secret': apiSecret, 'Content-Type': 'application/json' };
   const access = { transactionsUrl, headers, secrets: [apiSecret, apiKey], timeoutMs, fetch };
 
@@ -72,8 +67,15 @@ export function transferClient(options: TransferClientOptions): TransferClient {
   };
 }
 
-function checkedBaseUrl(given: string): string {
-  const url = URL.canParse(given) ? new URL(given) : undefined;
+/** A header cannot carry other characters, and the error of fetch would show the value. */
+function requireHeaderText(option: string, value: unknown, example: string): void {
+  if (typeof value === 'string' && /^[!-~]+$/.test(value)) return;
+  throw invalidSecret(option, 'a text of visible ASCII characters', value, example);
+}
+
+function checkedBaseUrl(given: unknown): string {
+  const text = String(given);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
   if (
     url === undefined ||
     !['http:', 'https:'].includes(url.protocol) ||
@@ -81,7 +83,8 @@ function checkedBaseUrl(given: string): string {
     /[?#]/.test(url.href)
   ) {
     // Not shown, because it may hold a password.
-    throw invalidSecret('baseUrl', 'an http or https URL without credentials, query or fragment', given);
+    const expected = 'an http or https URL without credentials, query or fragment';
+    throw invalidSecret('baseUrl', expected, given, "baseUrl: 'https://service.example/api'");
   }
   return url.href.replace(/\/+$/, '');
 }

@@ -1,6 +1,6 @@
 import { transferCallbackSchema, type CallbackShape, type TransferCallback } from '../core/callback.js';
 import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../core/checks.js';
-import { parseWith, type StandardSchema } from '../core/schema.js';
+import { parseWith, requireSchema, type StandardSchema } from '../core/schema.js';
 import { toPrintable } from '../core/text.js';
 import { Slots } from '../core/slots.js';
 import { reconciliation, toCallback } from './callback.js';
@@ -49,8 +49,9 @@ export function confirmWith<C extends CallbackShape = TransferCallback>(
     timeoutMs = 5_000,
     schema = transferCallbackSchema as unknown as StandardSchema<C>,
   } = options;
-  wholeNumber('concurrency', concurrency, 1);
-  wholeNumber('timeoutMs', timeoutMs, 1, Math.floor(maxTimerMs / 2));
+  wholeNumber('concurrency', concurrency, { min: 1, example: 8 });
+  wholeNumber('timeoutMs', timeoutMs, { min: 1, max: Math.floor(maxTimerMs / 2), example: 5_000 });
+  requireSchema(schema);
   const slots = new Slots(concurrency);
   const unserved = new RecentIds();
 

@@ -1,3 +1,5 @@
+import { withAddress } from '../core/errors.js';
+
 /** Machine-readable reason. Compare `code`, not the class: the package may be loaded twice, as ESM and as CommonJS. */
 export type TransferClientErrorCode =
   /** An argument does not fit, or fetch blocks the port of `baseUrl`. Nothing was sent. */
@@ -59,7 +61,7 @@ export class TransferClientError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(code: TransferClientErrorCode, message: string, { status, body, retryAfterMs, ...rest }: Details = {}) {
-    super(message, rest);
+    super(withAddress(code, message), rest);
     this.name = 'TransferClientError';
     this.code = code;
     this.status = status;

@@ -2,8 +2,9 @@ import type { CallbackShape, TransferCallback } from '../core/callback.js';
 import { hasMethods, invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { TransferCallbackError } from '../core/errors.js';
 import { receiverDefaults } from '../core/options.js';
-import { parseWith, type StandardSchema } from '../core/schema.js';
+import { parseWith, requireSchema, type StandardSchema } from '../core/schema.js';
 import type { CallbackStore, StoreRecord } from '../core/store.js';
+import { requireClient, requireReceiver, requireSignal } from './checks.js';
 import type { TransferClient } from './client.js';
 import { deadlineSignal, withDeadline } from './deadline.js';
 import type { Transaction } from './get-transaction.js';
@@ -145,24 +146,33 @@ function findTime({ timestamp }: Transaction): Date | undefined {
   return at.getTime() < Date.now() + longestAheadMs ? at : undefined;
 }
 
-function checkOptions(options: Sources): void {
+function checkOptions(options: Sources & { schema?: unknown }): void {
   onlyKnownOptions(options, optionNames);
-  const { id, client, store, receiver, storeTimeoutMs } = options;
-  if (typeof id !== 'string' || id === '') throw invalidArgument('id', 'the id or externalId of a transfer', id);
+  const { id, client, store, receiver, storeTimeoutMs, schema, signal } = options;
+  if (typeof id !== 'string' || id === '')
+    throw invalidArgument('id', 'the id or externalId of a transfer', id, "id: 'payout-8841'");
   if (client === undefined && store === undefined && receiver === undefined) {
-    throw invalidArgument('client', 'given, or `store` or `receiver`', client);
+    throw invalidArgument(
+      'client',
+      'given, or `store` or `receiver`',
+      client,
+      'inspectTransfer({ client, store, id })',
+    );
   }
   if (store !== undefined && receiver !== undefined) {
-    throw invalidArgument('store', 'left out beside `receiver`, which has it', store);
+    throw invalidArgument(
+      'store',
+      'left out beside `receiver`, which has it',
+      store,
+      'inspectTransfer({ client, receiver, id })',
+    );
   }
-  if (client !== undefined && !hasMethods(client, 'getTransaction')) {
-    throw invalidArgument('client', 'made by transferClient()', client);
-  }
+  if (client !== undefined) requireClient(client);
   if (store !== undefined && !hasMethods(store, 'read')) {
-    throw invalidArgument('store', 'a store that has `read`', store);
+    throw invalidArgument('store', 'a store that has `read`', store, 'store: redisStore(client)');
   }
-  if (receiver !== undefined && !hasMethods(receiver, 'inspect')) {
-    throw invalidArgument('receiver', 'made by transferCallbackReceiver()', receiver);
-  }
-  if (storeTimeoutMs !== undefined) wholeNumber('storeTimeoutMs', storeTimeoutMs, 1);
+  if (receiver !== undefined) requireReceiver(receiver, 'inspect');
+  if (storeTimeoutMs !== undefined) wholeNumber('storeTimeoutMs', storeTimeoutMs, { min: 1, example: 2_000 });
+  if (schema !== undefined) requireSchema(schema);
+  requireSignal(signal);
 }

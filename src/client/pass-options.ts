@@ -1,5 +1,7 @@
-import { hasMethods, invalidArgument, wholeNumber } from '../core/checks.js';
+import { wholeNumber } from '../core/checks.js';
+import { withAddress } from '../core/errors.js';
 import { messageOf } from '../core/text.js';
+import { requireClient, requireSignal } from './checks.js';
 import type { TransferClient } from './client.js';
 import type { Trouble } from './pace.js';
 
@@ -53,7 +55,8 @@ export class ReconciliationError<Report = unknown> extends Error {
   readonly report: Report;
 
   constructor(code: ReconciliationError['code'], report: Report, cause: unknown) {
-    super(`\`${code === 'PENDING_FAILED' ? 'pending' : 'onProgress'}\` threw: ${messageOf(cause)}`, { cause });
+    const option = code === 'PENDING_FAILED' ? 'pending' : 'onProgress';
+    super(withAddress(code, `\`${option}\` threw: ${messageOf(cause)}`), { cause });
     this.name = 'ReconciliationError';
     this.code = code;
     this.report = report;
@@ -69,19 +72,14 @@ export class ReconciliationError<Report = unknown> extends Error {
 export const passOptionNames = ['client', 'concurrency', 'queriesPerSecond', 'limit', 'signal'];
 
 /** Throws INVALID_ARGUMENT. */
-export function checkPassOptions({ client, concurrency, queriesPerSecond, limit }: PassOptions): void {
-  if (!hasMethods(client, 'getTransaction')) throw invalidArgument('client', 'made by transferClient()', client);
+export function checkPassOptions(options: PassOptions): void {
+  const { client, concurrency, queriesPerSecond, limit, signal } = options;
+  requireClient(client);
   // Each of them is a worker, which takes memory whether it has a transfer or not.
-  if (concurrency !== undefined) wholeNumber('concurrency', concurrency, 1, 10_000);
-  if (queriesPerSecond !== undefined) wholeNumber('queriesPerSecond', queriesPerSecond, 1);
-  if (limit !== undefined) wholeNumber('limit', limit, 1);
-}
-
-/** Throws INVALID_ARGUMENT. */
-export function requireIterable(name: string, value: unknown): void {
-  const isIterable =
-    typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value);
-  if (!isIterable) throw invalidArgument(name, 'an iterable or an async iterable', value);
+  if (concurrency !== undefined) wholeNumber('concurrency', concurrency, { min: 1, max: 10_000, example: 4 });
+  if (queriesPerSecond !== undefined) wholeNumber('queriesPerSecond', queriesPerSecond, { min: 1, example: 10 });
+  if (limit !== undefined) wholeNumber('limit', limit, { min: 1, example: 1_000 });
+  requireSignal(signal);
 }
 
 export function emptyPassReport(): { stopped: undefined; cursor: undefined; queries: number; durationMs: number } {

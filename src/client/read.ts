@@ -1,10 +1,10 @@
-import { invalidArgument, onlyKnownOptions } from '../core/checks.js';
+import { onlyKnownOptions, requireFunction } from '../core/checks.js';
+import { requireIterable } from './checks.js';
 import type { Lookup } from './lookup.js';
 import {
   checkPassOptions,
   emptyPassReport,
   passOptionNames,
-  requireIterable,
   type PassOptions,
   type PassReport,
 } from './pass-options.js';
@@ -32,7 +32,7 @@ export async function readTransfers(options: ReadOptions): Promise<ReadingReport
   onlyKnownOptions(options, [...passOptionNames, 'ids', 'onProgress']);
   checkPassOptions(options);
   requireIterable('ids', options.ids);
-  if (typeof options.onProgress !== 'function') throw invalidArgument('onProgress', 'a function', options.onProgress);
+  requireFunction('onProgress', options.onProgress, '(transfer) => {}');
   const report: ReadingReport = { final: 0, open: 0, unknown: 0, failed: 0, unread: 0, ...emptyPassReport() };
   const pass = new Pass(options.ids, options, report);
   await pass.run(async (id) => {

@@ -1,8 +1,9 @@
 import { channel } from 'node:diagnostics_channel';
 import type { CallbackShape } from '../core/callback.js';
-import { hasMethods, invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { onlyKnownOptions, requireFunction, wholeNumber } from '../core/checks.js';
 import type { TransferCallbackReceiver } from '../core/receiver.js';
-import { checkPassOptions, passOptionNames, requireIterable, type PassOptions } from './pass-options.js';
+import { requireIterable, requireReceiver } from './checks.js';
+import { checkPassOptions, passOptionNames, type PassOptions } from './pass-options.js';
 import { Pass } from './pass.js';
 import { findCreationMs, reconcileTransfer } from './reconcile-transfer.js';
 import { Tally, type PendingTransfer, type Reconciled, type ReconciliationReport } from './tally.js';
@@ -44,11 +45,10 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
   onlyKnownOptions(options, optionNames);
   const { receiver, pending, minAgeMs = 600_000, onProgress } = options;
   checkPassOptions(options);
-  wholeNumber('minAgeMs', minAgeMs, 0, Number.MAX_SAFE_INTEGER);
-  if (!hasMethods(receiver, 'receive')) {
-    throw invalidArgument('receiver', 'made by transferCallbackReceiver()', receiver);
-  }
+  wholeNumber('minAgeMs', minAgeMs, { min: 0, max: Number.MAX_SAFE_INTEGER, example: 600_000 });
+  requireReceiver(receiver, 'receive');
   requireIterable('pending', pending);
+  if (onProgress !== undefined) requireFunction('onProgress', onProgress, '(transfer) => {}');
 
   const tally = new Tally();
   const { report } = tally;

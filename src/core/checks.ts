@@ -3,19 +3,24 @@ import { TransferCallbackError } from './errors.js';
 /** The longest delay of a Node timer, in milliseconds. A timer with a longer delay fires immediately. */
 export const maxTimerMs = 2_147_483_647;
 
-/** Returns the error for an invalid argument. Names the option, what was expected and, as `describeGiven`, what was given. */
-export function invalidArgument(option: string, expected: string, value: unknown): TransferCallbackError {
-  return new TransferCallbackError(
-    'INVALID_ARGUMENT',
-    `Expected \`${option}\` to be ${expected}, got ${describeGiven(value)}.`,
-  );
+/**
+ * Returns the error for an invalid argument. Names the option, what was expected, what was given as `describeGiven`, and
+ * the code to write, if there is an `example`.
+ */
+export function invalidArgument(option: string, expected: string, value: unknown, example = ''): TransferCallbackError {
+  return unexpected(option, expected, describeGiven(value), example);
 }
 
 /** Returns the error for an option that is a secret. Describes the kind of the value, never its content. */
-export function invalidSecret(option: string, expected: string, value: unknown): TransferCallbackError {
+export function invalidSecret(option: string, expected: string, value: unknown, example = ''): TransferCallbackError {
   const got =
     typeof value === 'string' ? describeLength(value) : typeof value === 'number' ? 'a number' : describeGiven(value);
-  return new TransferCallbackError('INVALID_ARGUMENT', `Expected \`${option}\` to be ${expected}, got ${got}.`);
+  return unexpected(option, expected, got, example);
+}
+
+function unexpected(option: string, expected: string, got: string, example: string): TransferCallbackError {
+  const write = example === '' ? '' : ` Write \`${example}\`.`;
+  return new TransferCallbackError('INVALID_ARGUMENT', `Expected \`${option}\` to be ${expected}, got ${got}.${write}`);
 }
 
 /** Returns the error for a promise of a function that must be synchronous. `message` names the function. */
@@ -25,11 +30,25 @@ export function notSynchronous(promise: Promise<unknown>, message: string): Tran
   return new TransferCallbackError('INVALID_ARGUMENT', message);
 }
 
-/** Returns `value` if it is a whole number from `min` to `max`, and throws INVALID_ARGUMENT otherwise. */
-export function wholeNumber(option: string, value: unknown, min: number, max = maxTimerMs): number {
+/** What `wholeNumber` accepts. The error proposes the number in the range that is nearest to `example`. */
+interface Range {
+  readonly min: number;
+  /** Default `maxTimerMs`. */
+  readonly max?: number | undefined;
+  readonly example?: number;
+}
+
+/** Returns `value` if it is a whole number in the range, and throws INVALID_ARGUMENT otherwise. */
+export function wholeNumber(option: string, value: unknown, { min, max = maxTimerMs, example }: Range): number {
   const number = Number.isInteger(value) ? (value as number) : NaN;
   if (number >= min && number <= max) return number;
-  throw invalidArgument(option, `a whole number from ${min} to ${max}`, value);
+  const proposal = example === undefined ? '' : `${option}: ${Math.min(Math.max(example, min), max)}`;
+  throw invalidArgument(option, `a whole number from ${min} to ${max}`, value, proposal);
+}
+
+/** Throws INVALID_ARGUMENT if `value` is no function. */
+export function requireFunction(option: string, value: unknown, example: string): void {
+  if (typeof value !== 'function') throw invalidArgument(option, 'a function', value, `${option}: ${example}`);
 }
 
 /** Returns whether `value` has all of these methods. */

@@ -33,12 +33,21 @@ export type TransferCallbackErrorCode =
   /** The handler asked to be called again later. */
   | 'RETRY_LATER';
 
+/**
+ * Appends to a message where the documentation explains the code. The message of INVALID_ARGUMENT has the code to write
+ * instead, and that of RETRY_LATER is the handler's own.
+ */
+export function withAddress(code: string, message: string): string {
+  const isPlain = code === 'INVALID_ARGUMENT' || code === 'RETRY_LATER';
+  return isPlain ? message : `${message} See transfer-callbacks/docs/errors.md#${code.toLowerCase()}.`;
+}
+
 /** Thrown or reported by every part of the package. Only the client's requests throw `TransferClientError`. */
 export class TransferCallbackError extends Error {
   readonly code: TransferCallbackErrorCode;
 
   constructor(code: TransferCallbackErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
+    super(withAddress(code, message), options);
     this.name = 'TransferCallbackError';
     this.code = code;
   }

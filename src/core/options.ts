@@ -1,6 +1,6 @@
 import { transferCallbackSchema, type CallbackFor, type CallbackShape, type TransferCallback } from './callback.js';
-import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from './checks.js';
-import { isSchema, type StandardSchema } from './schema.js';
+import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, requireFunction, wholeNumber } from './checks.js';
+import { requireSchema, type StandardSchema } from './schema.js';
 import { toLogger, type Logger, type SafeLogger } from './logger.js';
 import type { TransferCallbackOutcome } from './outcome.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
@@ -136,17 +136,21 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
 ): ResolvedOptions<C, Tx> & { readonly logger: SafeLogger } {
   onlyKnownOptions(options, receiverOptionNames);
   const { store, onSuccess, onFailed, confirm, onOutcome, logger, schema } = options;
-  const expected = 'a store, such as memoryStore(), redisStore(client) or postgresStore(pool)';
-  if (!hasMethods(store, 'claim')) throw invalidArgument('store', expected, store);
-  requireFunction('onSuccess', onSuccess);
-  requireFunction('onFailed', onFailed);
-  if (confirm !== undefined) requireFunction('confirm', confirm);
-  if (onOutcome !== undefined) requireFunction('onOutcome', onOutcome);
-  if (schema !== undefined && !isSchema(schema)) {
-    throw invalidArgument('schema', 'a schema of zod or another Standard Schema', schema);
+  if (!hasMethods(store, 'claim')) {
+    throw invalidArgument(
+      'store',
+      'a store',
+      store,
+      'store: memoryStore()` or, in production, `store: redisStore(client)',
+    );
   }
+  requireFunction('onSuccess', onSuccess, 'async ({ data }) => {}');
+  requireFunction('onFailed', onFailed, 'async ({ data }) => {}');
+  if (confirm !== undefined) requireFunction('confirm', confirm, 'confirmWith(client)');
+  if (onOutcome !== undefined) requireFunction('onOutcome', onOutcome, '(outcome) => {}');
+  if (schema !== undefined) requireSchema(schema);
   if (logger !== undefined && logger !== false && !hasMethods(logger, 'warn', 'error')) {
-    throw invalidArgument('logger', 'false or an object with warn and error', logger);
+    throw invalidArgument('logger', 'false or an object with warn and error', logger, 'logger: console');
   }
   return {
     store,
@@ -169,18 +173,16 @@ function resolveTimes(options: Partial<Record<keyof ResolvedTimes, number | unde
     if (given !== undefined) times[name] = given;
   }
   const { storeTimeoutMs } = times;
-  wholeNumber('verifyTimeoutMs', times.verifyTimeoutMs, 1);
-  wholeNumber('confirmTimeoutMs', times.confirmTimeoutMs, 1);
+  const check = (name: keyof ResolvedTimes, min: number, max?: number): number =>
+    wholeNumber(name, times[name], { min, max, example: receiverDefaults[name] });
+  check('verifyTimeoutMs', 1);
+  check('confirmTimeoutMs', 1);
   // With a shorter lease, one slow renewal would lose it. A lease of 30 s or more would outlast the service's first
   // retry after a crash.
-  wholeNumber('storeTimeoutMs', storeTimeoutMs, 1, Math.floor(firstRetryMs / renewalsPerLease) - 1);
-  wholeNumber('inFlightWaitMs', times.inFlightWaitMs, 0, maxTimerMs - storeTimeoutMs);
-  wholeNumber('leaseMs', times.leaseMs, renewalsPerLease * storeTimeoutMs + 1, firstRetryMs - 1);
-  wholeNumber('handlerTimeoutMs', times.handlerTimeoutMs, 1, Math.floor(maxTimerMs / deadlinesHeld));
-  wholeNumber('retentionMs', times.retentionMs, leastRetentionMs, Number.MAX_SAFE_INTEGER);
+  check('storeTimeoutMs', 1, Math.floor(firstRetryMs / renewalsPerLease) - 1);
+  check('inFlightWaitMs', 0, maxTimerMs - storeTimeoutMs);
+  check('leaseMs', renewalsPerLease * storeTimeoutMs + 1, firstRetryMs - 1);
+  check('handlerTimeoutMs', 1, Math.floor(maxTimerMs / deadlinesHeld));
+  check('retentionMs', leastRetentionMs, Number.MAX_SAFE_INTEGER);
   return times;
-}
-
-function requireFunction(option: string, value: unknown): void {
-  if (typeof value !== 'function') throw invalidArgument(option, 'a function', value);
 }

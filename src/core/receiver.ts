@@ -111,7 +111,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     check: () => operator.check(),
     forget: (id, forgetOptions) => operator.forget(id, forgetOptions),
     async close({ timeoutMs = 10_000 } = {}) {
-      wholeNumber('timeoutMs', timeoutMs, 0);
+      wholeNumber('timeoutMs', timeoutMs, { min: 0 });
       return (closed ??= closeReceiver(parts, timeoutMs));
     },
     get closing() {

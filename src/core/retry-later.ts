@@ -15,7 +15,7 @@ export class RetryLater extends TransferCallbackError {
     const { retryAfterMs = firstRetryMs, ...rest } = options ?? {};
     super('RETRY_LATER', message, rest);
     this.name = 'RetryLater';
-    this.retryAfterMs = wholeNumber('retryAfterMs', retryAfterMs, 1);
+    this.retryAfterMs = wholeNumber('retryAfterMs', retryAfterMs, { min: 1, example: firstRetryMs });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Issue } from './callback.js';
-import { hasMethods, notSynchronous } from './checks.js';
+import { hasMethods, invalidArgument, notSynchronous } from './checks.js';
 
 /**
  * A schema that produces `T`, of zod, valibot, ArkType or another library that implements Standard Schema. It must be
@@ -25,9 +25,11 @@ interface SafeParser<T> {
   ): { success: true; data: T } | { success: false; error: { readonly issues: readonly Issue[] } };
 }
 
-/** Returns whether `value` has what `parseWith` calls. */
-export function isSchema(value: unknown): value is StandardSchema<unknown> {
-  return hasMethods((value as Partial<StandardSchema<unknown>> | null)?.['~standard'], 'validate');
+/** Throws INVALID_ARGUMENT if `schema` does not have what `parseWith` calls. */
+export function requireSchema(schema: unknown): void {
+  if (hasMethods((schema as Partial<StandardSchema<unknown>> | null)?.['~standard'], 'validate')) return;
+  const expected = 'a schema of zod or another Standard Schema';
+  throw invalidArgument('schema', expected, schema, 'schema: transferCallbackSchema');
 }
 
 const message = 'Does not fit the schema';

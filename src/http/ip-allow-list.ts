@@ -3,6 +3,8 @@ import { invalidArgument } from '../core/checks.js';
 import { TransferCallbackError } from '../core/errors.js';
 import type { SenderRequest, SenderVerifier } from './request.js';
 
+const example = "ipAllowList(['203.0.113.7', '198.51.100.0/24'])";
+
 /** Express adds the app to a request. */
 interface AppRequest extends SenderRequest {
   readonly app?: { get(setting: string): unknown };
@@ -16,7 +18,7 @@ interface AppRequest extends SenderRequest {
  */
 export function ipAllowList(addresses: readonly string[]): SenderVerifier {
   if (!Array.isArray(addresses) || addresses.length === 0) {
-    throw invalidArgument('addresses', 'a list of at least one address or range', addresses);
+    throw invalidArgument('addresses', 'a list of at least one address or range', addresses, example);
   }
   const list = new BlockList();
   for (const [index, entry] of addresses.entries()) allow(list, `addresses[${index}]`, entry);
@@ -25,7 +27,8 @@ export function ipAllowList(addresses: readonly string[]): SenderVerifier {
     if (trustsEverybody(request.app?.get('trust proxy fn'))) {
       throw new TransferCallbackError(
         'INVALID_ARGUMENT',
-        'ipAllowList needs `trust proxy` to name your proxies: with the present setting a sender can claim any address.',
+        'ipAllowList needs `trust proxy` to name your proxies: with the present setting a sender can claim any address. ' +
+          "Write `app.set('trust proxy', '10.0.0.0/8')`.",
       );
     }
     if (request.ip === undefined && request.socket === undefined) {
@@ -46,7 +49,7 @@ function allow(list: BlockList, option: string, entry: unknown): void {
   const bits = isIPv6(address) ? 128 : 32;
   const length = prefix === undefined ? bits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : NaN;
   if (isIP(address) === 0 || !(length <= bits) || rest.length > 0) {
-    throw invalidArgument(option, 'an IP address or a CIDR range', entry);
+    throw invalidArgument(option, 'an IP address or a CIDR range', entry, example);
   }
   list.addSubnet(address, length, bits === 128 ? 'ipv6' : 'ipv4');
 }

@@ -44,9 +44,13 @@ export function resolveHttpOptions<C extends CallbackShape, Tx, HostRequest>(
   const given: Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[] = verify ?? [];
   const verifiers = [given].flat();
   if (verify !== undefined && (verifiers.length === 0 || verifiers.some((each) => typeof each !== 'function'))) {
-    throw invalidSecret('verify', 'a function or a list of at least one', verify);
+    const example = "verify: headerToken('x-callback-token', process.env.CALLBACK_TOKEN)";
+    throw invalidSecret('verify', 'a function or a list of at least one', verify, example);
   }
-  wholeNumber('bodyLimitBytes', bodyLimitBytes, 1, Number.MAX_SAFE_INTEGER);
+  wholeNumber('bodyLimitBytes', bodyLimitBytes, {
+    ...{ min: 1, max: Number.MAX_SAFE_INTEGER },
+    example: defaultBodyLimitBytes,
+  });
   if (madeBefore) requireReceiver(rest.receiver);
   const receiver = rest.receiver ?? transferCallbackReceiver(rest);
   const { confirm, logger } = receiver.options;
@@ -59,5 +63,5 @@ export function resolveHttpOptions<C extends CallbackShape, Tx, HostRequest>(
 function requireReceiver(receiver: unknown): void {
   const { options } = (receiver ?? {}) as { options?: unknown };
   if (hasMethods(receiver, 'receive') && typeof options === 'object' && options !== null) return;
-  throw invalidArgument('receiver', 'made by transferCallbackReceiver()', receiver);
+  throw invalidArgument('receiver', 'a receiver', receiver, 'receiver: transferCallbackReceiver(options)');
 }

@@ -16,7 +16,13 @@ export function toSecretList(option: string, secret: Secret): readonly [string, 
   const list = [newest, ...older.filter((each) => each !== undefined)];
   for (const each of list) {
     if (typeof each === 'string' && each.length >= minSecretLength) continue;
-    throw invalidSecret(option, `a string of at least ${minSecretLength} characters, or several`, each);
+    const expected = `a string of at least ${minSecretLength} characters, or several`;
+    throw invalidSecret(
+      option,
+      expected,
+      each,
+      'process.env.CALLBACK_SECRET` with the output of `openssl rand -hex 32',
+    );
   }
   return list as [string, ...string[]];
 }

@@ -52,13 +52,21 @@ export function transferToken(secret: Secret): TransferTokenVerifier {
     const url = URL.canParse(base) ? new URL(base) : undefined;
     // A URL of another scheme may have no path to put the token into.
     if (url?.protocol !== 'https:' && url?.protocol !== 'http:') {
-      throw invalidArgument('base', 'an absolute http or https URL', base);
+      throw invalidArgument(
+        'base',
+        'an absolute http or https URL',
+        base,
+        "urlFor('https://merchant.example/callbacks', externalId)",
+      );
     }
     url.pathname = `${url.pathname.replace(/\/$/, '')}/${tokenOf(newest, externalId)}`;
     return url.href;
   }
   return Object.assign(verifyTransferToken, { readsPath: true, urlFor });
 }
+
+const headerExample = "headerToken('x-callback-token', secret)";
+const basicExample = "basicAuth({ username: 'service', password: process.env.CALLBACK_PASSWORD })";
 
 /** Headers of one connection, which a proxy drops, and those that Node and hosts of web requests join differently. */
 const changedByHosts = /^(?:connection|cookie|host|keep-alive|set-cookie|te|trailer|transfer-encoding|upgrade)$/i;
@@ -69,9 +77,11 @@ const changedByHosts = /^(?:connection|cookie|host|keep-alive|set-cookie|te|trai
  */
 export function headerToken(name: string, secret: Secret): SenderVerifier {
   if (typeof name !== 'string' || !/^[\w!#$%&'*+.^`|~-]+$/.test(name)) {
-    throw invalidSecret('name', 'a header name', name);
+    throw invalidSecret('name', 'a header name', name, headerExample);
   }
-  if (changedByHosts.test(name)) throw invalidSecret('name', 'a header that every host passes on unchanged', name);
+  if (changedByHosts.test(name)) {
+    throw invalidSecret('name', 'a header that every host passes on unchanged', name, headerExample);
+  }
   const secrets = toSecretList('secret', secret);
   for (const each of secrets) {
     // Node decodes every header as Latin-1 and strips the spaces around it, so other secrets would never match.
@@ -101,7 +111,7 @@ export interface Credentials {
  */
 export function basicAuth(credentials: Credentials | readonly [Credentials, ...Credentials[]]): SenderVerifier {
   const list = (Array.isArray(credentials) ? credentials : [credentials]) as readonly Credentials[];
-  if (list.length === 0) throw invalidArgument('credentials', 'at least one pair', credentials);
+  if (list.length === 0) throw invalidArgument('credentials', 'at least one pair', credentials, basicExample);
   const matches = matcherOf(list.map(toBasicToken));
   function verifyBasicAuth(request: SenderRequest): boolean {
     const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(readHeader(request, 'authorization') ?? '')?.[1];
@@ -112,15 +122,15 @@ export function basicAuth(credentials: Credentials | readonly [Credentials, ...C
 
 function toBasicToken(pair: Credentials | null): string {
   if (typeof pair !== 'object' || pair === null) {
-    throw invalidSecret('credentials', 'an object or a list of them', pair);
+    throw invalidSecret('credentials', 'an object or a list of them', pair, basicExample);
   }
   onlyKnownOptions(pair, ['username', 'password']);
   const { username, password } = pair;
   if (typeof username !== 'string' || username === '' || username.includes(':')) {
-    throw invalidSecret('username', 'a string of at least one character and without a colon', username);
+    throw invalidSecret('username', 'a string of at least one character and without a colon', username, basicExample);
   }
   if (typeof password !== 'string' || password === '') {
-    throw invalidSecret('password', 'a string of at least one character', password);
+    throw invalidSecret('password', 'a string of at least one character', password, basicExample);
   }
   return `${username}:${password}`;
 }

@@ -35,7 +35,8 @@ export interface OpenTelemetryMeter {
  */
 export function openTelemetryMetrics(meter: OpenTelemetryMeter): () => void {
   if (!hasMethods(meter, 'createCounter', 'createHistogram', 'createObservableGauge')) {
-    throw invalidArgument('meter', 'an OpenTelemetry meter', meter);
+    const example = "openTelemetryMetrics(metrics.getMeter('transfer-callbacks'))";
+    throw invalidArgument('meter', 'an OpenTelemetry meter', meter, example);
   }
   const toOptions = ({ help, unit }: Metric): Options => ({ description: help, unit });
   const removals: (() => void)[] = [];

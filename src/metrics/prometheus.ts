@@ -76,14 +76,17 @@ export function prometheusMetrics<Registry extends PrometheusRegistry>(client: P
   };
 }
 
+const example = 'prometheusMetrics({ Counter, Gauge, Histogram, registers: [register] })';
+
 /** Throws INVALID_ARGUMENT. */
 function checkClient(client: Partial<Record<keyof PrometheusClient<never>, unknown>> | null | undefined): void {
-  if (typeof client !== 'object' || client === null) throw invalidArgument('client', 'an object', client);
+  if (typeof client !== 'object' || client === null) throw invalidArgument('client', 'an object', client, example);
   for (const name of ['Counter', 'Gauge', 'Histogram'] as const) {
-    if (typeof client[name] !== 'function') throw invalidArgument(name, 'a class of prom-client', client[name]);
+    if (typeof client[name] !== 'function')
+      throw invalidArgument(name, 'a class of prom-client', client[name], example);
   }
   const { registers } = client;
   if (!Array.isArray(registers) || registers.length === 0) {
-    throw invalidArgument('registers', 'an array of registries', registers);
+    throw invalidArgument('registers', 'an array of registries', registers, example);
   }
 }

@@ -86,7 +86,7 @@ export class SandboxClock {
 
   /** Moves time on by `ms`. Stops at each instant at which work is due until that work has ended. */
   async advance(ms: number): Promise<void> {
-    wholeNumber('ms', ms, 0);
+    wholeNumber('ms', ms, { min: 0 });
     // Serialised: concurrent calls would corrupt the clock.
     this.#advanced = this.#advanced.then(() => this.#advanceTo(this.nowMs() + ms));
     await this.#advanced;

@@ -130,8 +130,10 @@ const actions = {
     return parts.forge(requireText('id', id), forgery);
   },
   clear: (parts: ConsoleParts) => parts.clear(),
-  speed: (parts: ConsoleParts, { speed }: Fields) => parts.setSpeed(wholeNumber('speed', speed, 0, maxSpeed)),
-  advance: (parts: ConsoleParts, { ms }: Fields) => parts.advance(ms === undefined ? ms : wholeNumber('ms', ms, 0)),
+  speed: (parts: ConsoleParts, { speed }: Fields) =>
+    parts.setSpeed(wholeNumber('speed', speed, { min: 0, max: maxSpeed })),
+  advance: (parts: ConsoleParts, { ms }: Fields) =>
+    parts.advance(ms === undefined ? ms : wholeNumber('ms', ms, { min: 0 })),
 };
 
 function isAction(name: string): name is keyof typeof actions {

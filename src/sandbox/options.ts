@@ -95,7 +95,7 @@ export function resolveSandboxOptions(options: TransferSandboxOptions) {
 }
 
 function checkServer({ port, host, apiKey, apiSecret, seed, console }: ResolvedSandboxOptions): void {
-  wholeNumber('port', port, 0, 65_535);
+  wholeNumber('port', port, { min: 0, max: 65_535 });
   // The error of a lookup would show any other text, such as a URL with a password.
   if (typeof host !== 'string' || (isIP(host) === 0 && !/^[\w.-]+$/.test(host))) {
     throw invalidArgument('host', 'a host name or address', host);
@@ -106,13 +106,13 @@ function checkServer({ port, host, apiKey, apiSecret, seed, console }: ResolvedS
       throw invalidSecret(name, 'visible ASCII characters without spaces', value);
     }
   }
-  wholeNumber('seed', seed, 0, 2 ** 32 - 1);
+  wholeNumber('seed', seed, { min: 0, max: 2 ** 32 - 1 });
   if (typeof console !== 'boolean') throw invalidArgument('console', 'true or false', console);
 }
 
 function checkTime(resolved: ResolvedSandboxOptions, givenSpeed: unknown): void {
   const { finalAfterMs, speed, clock, attemptTimeoutMs } = resolved;
-  wholeNumber('finalAfterMs', finalAfterMs, 0);
+  wholeNumber('finalAfterMs', finalAfterMs, { min: 0 });
   if (typeof speed !== 'number' || !(speed > 0 && speed <= maxSpeed)) {
     throw invalidArgument('speed', `a number above 0, up to ${maxSpeed}`, speed);
   }
@@ -122,7 +122,7 @@ function checkTime(resolved: ResolvedSandboxOptions, givenSpeed: unknown): void 
   if (clock !== undefined && givenSpeed !== undefined) {
     throw invalidArgument('speed', 'left out, since `clock` is "manual"', speed);
   }
-  wholeNumber('attemptTimeoutMs', attemptTimeoutMs, 1);
+  wholeNumber('attemptTimeoutMs', attemptTimeoutMs, { min: 1 });
 }
 
 function checkCallbacks(resolved: ResolvedSandboxOptions): void {

@@ -36,7 +36,7 @@ const mostForgotten = 100;
 export function memoryStore(options: MemoryStoreOptions = {}): InspectableStore {
   onlyKnownOptions(options, ['maxEntries']);
   const { maxEntries = 100_000 } = options;
-  const table = new Table(wholeNumber('maxEntries', maxEntries, 1));
+  const table = new Table(wholeNumber('maxEntries', maxEntries, { min: 1, example: 100_000 }));
   return {
     processLocal: true,
     claim: (key, request) => Promise.resolve(table.claim(key, request)),

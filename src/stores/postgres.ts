@@ -1,5 +1,5 @@
 import { hasMethods, invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
-import { leastRetentionMs } from '../core/options.js';
+import { leastRetentionMs, receiverDefaults } from '../core/options.js';
 import type { Claim, InspectableStore } from '../core/store.js';
 import { PostgresClaims } from './postgres-claims.js';
 import { forgetRecord, readRecord } from './postgres-inspect.js';
@@ -74,7 +74,10 @@ async function migrate(pool: PgPool, table: string, migrationSql: string): Promi
 }
 
 async function prune(pool: PgPool, table: string, olderThanMs: number): Promise<number> {
-  wholeNumber('olderThanMs', olderThanMs, leastRetentionMs, Number.MAX_SAFE_INTEGER);
+  wholeNumber('olderThanMs', olderThanMs, {
+    ...{ min: leastRetentionMs, max: Number.MAX_SAFE_INTEGER },
+    example: receiverDefaults.retentionMs,
+  });
   // Nothing was settled before 1970, and Postgres has no timestamps for the largest ages.
   const sql = pruneSql(table, Math.min(olderThanMs, Date.now()), pruneBatch);
   for (let pruned = 0; ;) {
@@ -91,28 +94,28 @@ function resolveOptions(
   onlyKnownOptions(options, ['table', 'schema', 'statementTimeoutMs', 'idleTimeoutMs']);
   if (!hasMethods(pool, 'connect')) {
     // The value may be a URL with a password in it.
-    throw invalidSecret('pool', 'a pool of pg, as `new Pool({ connectionString })` makes it', pool);
+    throw invalidSecret('pool', 'a pool of pg', pool, 'postgresStore(new Pool({ connectionString }))');
   }
-  const { table: name = 'transfer_callbacks', schema, statementTimeoutMs = 30_000, idleTimeoutMs = 25_000 } = options;
+  const { table: name = 'transfer_callbacks', schema } = options;
   requireName('table', name);
   if (schema !== undefined) requireName('schema', schema);
   const table = schema === undefined ? toIdentifier(name) : `${toIdentifier(schema)}.${toIdentifier(name)}`;
   return {
     table,
     limits: {
-      statementTimeoutMs: limit('statementTimeoutMs', statementTimeoutMs),
-      idleTimeoutMs: limit('idleTimeoutMs', idleTimeoutMs),
+      statementTimeoutMs: limit('statementTimeoutMs', options.statementTimeoutMs, 30_000),
+      idleTimeoutMs: limit('idleTimeoutMs', options.idleTimeoutMs, 25_000),
     },
     migrationSql: tableSql(table, toIdentifier(`${name}_settled_at`)),
   };
 }
 
-function limit(option: string, value: number | null): number | null {
-  return value === null ? null : wholeNumber(option, value, 1);
+function limit(option: string, value: number | null | undefined, otherwise: number): number | null {
+  return value === null ? null : wholeNumber(option, value ?? otherwise, { min: 1, example: otherwise });
 }
 
 /** Postgres truncates longer names, and two tables could become one. */
 function requireName(option: string, value: unknown): void {
   if (typeof value === 'string' && /^[^\0]+$/.test(value) && Buffer.byteLength(value) <= 52) return;
-  throw invalidArgument(option, 'a name of 1 to 52 bytes', value);
+  throw invalidArgument(option, 'a name of 1 to 52 bytes', value, `${option}: 'transfer_callbacks'`);
 }

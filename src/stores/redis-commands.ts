@@ -35,8 +35,9 @@ export function toCommands(client: unknown): Commands {
   // The value may be a URL with a password in it.
   throw invalidSecret(
     'client',
-    'an ioredis, iovalkey or node-redis client, or an object whose `call` sends a command (in tests use memoryStore())',
+    'an ioredis, iovalkey or node-redis client, or an object whose `call` sends a command',
     client,
+    'redisStore(new Redis(process.env.REDIS_URL))` or, in tests, `memoryStore()',
   );
 }
 

@@ -25,7 +25,7 @@ export interface RedisStoreOptions {
 export function redisStore(client: IoredisClient | NodeRedisClient, options: RedisStoreOptions = {}): InspectableStore {
   onlyKnownOptions(options, ['prefix']);
   const { prefix = 'transfer-callbacks:' } = options;
-  if (typeof prefix !== 'string') throw invalidArgument('prefix', 'a string', prefix);
+  if (typeof prefix !== 'string') throw invalidArgument('prefix', 'a string', prefix, "prefix: 'transfer-callbacks:'");
   const redis = toCommands(client);
   const note = new KeptNote(async (retentionMs) =>
     redis.run(noteScript, prefix, [new Date().toISOString(), String(retentionMs)]),

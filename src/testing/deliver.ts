@@ -64,8 +64,8 @@ export async function deliver(
   const { path = '', headers = {}, copies = 1, concurrent = false } = options;
   const { retry = true, attemptTimeoutMs: timeoutMs = 10_000 } = options;
   requireHeaders(headers);
-  wholeNumber('copies', copies, 1);
-  wholeNumber('attemptTimeoutMs', timeoutMs, 1);
+  wholeNumber('copies', copies, { min: 1 });
+  wholeNumber('attemptTimeoutMs', timeoutMs, { min: 1 });
   const body = renderBody(callback);
   const opened = await openTarget(target);
   try {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { catchError, credentials, refusal, request, startService } from './support.js';
+import { saying } from '../support/saying.js';
 
 describe('createTransfer', () => {
   test('posts the request as it is given, with the documented headers, and returns the response as parsed', async () => {
@@ -33,8 +34,9 @@ describe('createTransfer', () => {
     expect(await catchError(client.createTransfer(request, { schema }))).toMatchObject({
       code: 'UNREADABLE_RESPONSE',
       status: 200,
-      message:
+      message: saying(
         'The transfer was accepted, but the response does not fit the schema, at data.id, data.fee: query it by its externalId, payout-1.',
+      ),
     });
     expect(received).toHaveLength(1);
   });
@@ -43,7 +45,7 @@ describe('createTransfer', () => {
     const { client } = await startService([[200, '<html>']]);
     expect(await catchError(client.createTransfer({ callbackUrl: 'x' }))).toMatchObject({
       code: 'UNREADABLE_RESPONSE',
-      message: 'The transfer was accepted, but the response is not JSON: query it.',
+      message: saying('The transfer was accepted, but the response is not JSON: query it.'),
     });
   });
 
@@ -62,7 +64,7 @@ describe('createTransfer', () => {
       status,
       authenticationFaults,
       body: { error: true, statusCode: status, message: 'No.', data: null },
-      message: `The service at ${new URL(baseUrl).origin} refused: ${status}, "No.".`,
+      message: saying(`The service at ${new URL(baseUrl).origin} refused: ${status}, "No.".`),
     });
     expect(received).toHaveLength(1);
   });
@@ -81,7 +83,7 @@ describe('createTransfer', () => {
     for (const body of cases) {
       const { client } = await startService([[400, body]]);
       const error = await catchError(client.createTransfer(request));
-      const message = expect.stringMatching(/^The service at \S+ refused: 400\.$/) as string;
+      const message = expect.stringMatching(/^The service at \S+ refused: 400\. See /) as string;
       expect(error, body).toMatchObject({ code: 'REFUSED', body: undefined, message });
     }
   });

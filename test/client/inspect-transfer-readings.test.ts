@@ -7,6 +7,7 @@ import { freePort } from '../support/port.js';
 import { serve } from '../support/serve.js';
 import { callback, inspectWith, record } from './inspect-transfer-support.js';
 import { startService } from './support.js';
+import { saying } from '../support/saying.js';
 
 describe('what is read', () => {
   test('a claim that tells its holder and its lease is advised with both', async () => {
@@ -106,7 +107,10 @@ describe('what is read', () => {
     const store = { read: () => new Promise<never>(() => undefined) };
     expect(await inspectWith({}, { state: 'free' }, { store, storeTimeoutMs: 50 })).toMatchObject({
       verdict: 'undecided',
-      record: { state: 'unread', error: { code: 'STORE_TIMEOUT', message: 'The store did not reply within 50 ms.' } },
+      record: {
+        state: 'unread',
+        error: { code: 'STORE_TIMEOUT', message: saying('The store did not reply within 50 ms.') },
+      },
     });
   });
 
@@ -114,7 +118,7 @@ describe('what is read', () => {
     const store = { read: () => Promise.resolve(undefined as never) };
     expect(await inspectWith({}, { state: 'free' }, { store })).toMatchObject({
       verdict: 'undecided',
-      record: { state: 'unread', error: { message: 'The store resolved with no record.' } },
+      record: { state: 'unread', error: { message: saying('The store resolved with no record.') } },
     });
   });
 
@@ -169,20 +173,17 @@ test('options of inspectTransfer that do not fit are refused, and the error name
   const cases: [changes: object, message: string][] = [
     [{ id: '' }, 'Expected `id` to be the id or externalId of a transfer, got "".'],
     [{ id: 5 }, 'Expected `id` to be the id or externalId of a transfer, got 5.'],
-    [{ client: null }, 'Expected `client` to be made by transferClient(), got null.'],
+    [{ client: null }, 'Expected `client` to be a client, got null.'],
     [{ store: null }, 'Expected `store` to be a store that has `read`, got null.'],
-    [{ store: undefined, receiver: null }, 'Expected `receiver` to be made by transferCallbackReceiver(), got null.'],
+    [{ store: undefined, receiver: null }, 'Expected `receiver` to be a receiver, got null.'],
     [
       { client: undefined, store: undefined },
       'Expected `client` to be given, or `store` or `receiver`, got undefined.',
     ],
-    [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
+    [{ client: {} }, 'Expected `client` to be a client, got an object.'],
     [{ store: { claim: () => undefined } }, 'Expected `store` to be a store that has `read`, got an object.'],
     [{ receiver: {} }, 'Expected `store` to be left out beside `receiver`, which has it, got an object.'],
-    [
-      { store: undefined, receiver: {} },
-      'Expected `receiver` to be made by transferCallbackReceiver(), got an object.',
-    ],
+    [{ store: undefined, receiver: {} }, 'Expected `receiver` to be a receiver, got an object.'],
     [{ storeTimeoutMs: 0 }, 'Expected `storeTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
     [
       { pending: [] },
@@ -191,6 +192,6 @@ test('options of inspectTransfer that do not fit are refused, and the error name
   ];
   for (const [changes, message] of cases) {
     const refused = expect(inspectWith({}, { state: 'free' }, changes), message).rejects;
-    await refused.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+    await refused.toMatchObject({ code: 'INVALID_ARGUMENT', message: saying(message) });
   }
 });

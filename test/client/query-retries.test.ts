@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { transferClient } from 'transfer-callbacks/client';
 import { fakeClock } from '../core/support.js';
 import { catchError, credentials, hangUp, refusal, startService, transaction, type Reply } from './support.js';
+import { saying } from '../support/saying.js';
 
 describe('getTransaction', () => {
   test.each<[string, Reply]>([
@@ -21,7 +22,9 @@ describe('getTransaction', () => {
     expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({
       code: 'UNAVAILABLE',
       status: 502,
-      message: `The service at ${new URL(baseUrl).origin} responded with 502, "Bad gateway". The transfer could not be read.`,
+      message: saying(
+        `The service at ${new URL(baseUrl).origin} responded with 502, "Bad gateway". The transfer could not be read.`,
+      ),
     });
     expect(received).toHaveLength(3);
   });

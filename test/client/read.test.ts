@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { readTransfers, type ReadOptions, type TransferReading } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { refusal, startQueries } from './support.js';
+import { saying } from '../support/saying.js';
 
 test('readTransfers reports each transfer as final, open, unknown or failed', async () => {
   const [success, failure] = [transferSucceeded({ id: 'paid' }).data, transferFailed({ id: 'failed' }).data];
@@ -48,7 +49,7 @@ test('readTransfers ends with the signal, and reports what was not read', async 
 
 test('options of readTransfers that do not fit are refused, and the error names them', async () => {
   const cases: [changes: object, message: string][] = [
-    [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
+    [{ client: {} }, 'Expected `client` to be a client, got an object.'],
     [{ ids: 5 }, 'Expected `ids` to be an iterable or an async iterable, got 5.'],
     [{ onProgress: undefined }, 'Expected `onProgress` to be a function, got undefined.'],
     [{ limit: 0 }, 'Expected `limit` to be a whole number from 1 to 2147483647, got 0.'],
@@ -62,6 +63,9 @@ test('options of readTransfers that do not fit are refused, and the error names 
   for (const [changes, message] of cases) {
     const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
     const options = { client, ids: [], onProgress: () => undefined, ...changes } as ReadOptions;
-    await expect(readTransfers(options), message).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+    await expect(readTransfers(options), message).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: saying(message),
+    });
   }
 });

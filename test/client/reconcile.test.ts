@@ -4,6 +4,7 @@ import { reconcileTransfers, type PendingTransfer, type ReconcileOptions } from 
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
 import { emptyReport, old, oneOf, startKnowing, startService } from './support.js';
+import { saying } from '../support/saying.js';
 
 describe('reconcileTransfers', () => {
   test('hands final transfers to the handlers, with its source, and leaves the others', async () => {
@@ -114,9 +115,9 @@ describe('reconcileTransfers', () => {
   const receiver: TransferCallbackReceiver = receiverOf();
   test('options that do not fit are refused, and the error names them', async () => {
     const cases: [changes: object, message: string][] = [
-      [{ client: undefined }, 'Expected `client` to be made by transferClient(), got undefined.'],
-      [{ client: {} }, 'Expected `client` to be made by transferClient(), got an object.'],
-      [{ receiver: undefined }, 'Expected `receiver` to be made by transferCallbackReceiver(), got undefined.'],
+      [{ client: undefined }, 'Expected `client` to be a client, got undefined.'],
+      [{ client: {} }, 'Expected `client` to be a client, got an object.'],
+      [{ receiver: undefined }, 'Expected `receiver` to be a receiver, got undefined.'],
       [{ pending: 5 }, 'Expected `pending` to be an iterable or an async iterable, got 5.'],
       [{ pending: null }, 'Expected `pending` to be an iterable or an async iterable, got null.'],
       [{ pending: {} }, 'Expected `pending` to be an iterable or an async iterable, got an object.'],
@@ -130,7 +131,10 @@ describe('reconcileTransfers', () => {
     ];
     for (const [changes, message] of cases) {
       const options = { client, receiver, pending: [], ...changes } as ReconcileOptions<TransferCallback, undefined>;
-      await expect(reconcileTransfers(options), message).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+      await expect(reconcileTransfers(options), message).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        message: saying(message),
+      });
     }
   });
 });
@@ -213,7 +217,9 @@ describe('a transfer of a pass', () => {
     });
     expect(done).toMatchObject({
       failed: 1,
-      problems: [{ error: { code: 'UNREADABLE_RESPONSE', message: 'The service responded with another transfer.' } }],
+      problems: [
+        { error: { code: 'UNREADABLE_RESPONSE', message: saying('The service responded with another transfer.') } },
+      ],
     });
     expect(onSuccess).not.toHaveBeenCalled();
   });

@@ -8,6 +8,7 @@ import {
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { invalidId, knowingStore, later, never, receiverOf, storeWith } from './support.js';
+import { saying } from '../support/saying.js';
 
 describe('inspect', () => {
   test('shows a callback that is free, then claimed here, then settled by the delivery', async () => {
@@ -119,7 +120,7 @@ describe('inspect', () => {
     const { claim } = knowingStore();
     await expect(receiverOf({ store: { claim } }).inspect('a')).rejects.toMatchObject({
       code: 'STORE_UNSUPPORTED',
-      message: 'Expected `store` to have `read`; this store has none.',
+      message: saying('Expected `store` to have `read`; this store has none.'),
     });
   });
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { fakeClock, later, never, receiverOf } from './support.js';
+import { saying } from '../support/saying.js';
 
 beforeEach(fakeClock);
 afterEach(() => {
@@ -65,7 +66,7 @@ describe('verify', () => {
     expect(await delivery).toMatchObject({
       outcome: 'unauthorized',
       durationMs: 750,
-      error: { code: 'VERIFY_TIMEOUT', message: 'No verdict within 700 ms.' },
+      error: { code: 'VERIFY_TIMEOUT', message: saying('No verdict within 700 ms.') },
     });
   });
 

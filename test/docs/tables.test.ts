@@ -124,11 +124,18 @@ test.each([
   }
 });
 
-test.each([
-  ['docs/handlers.md', 'transfer-callbacks', 'TransferCallbackErrorCode'],
-  ['docs/reconciliation.md', 'transfer-callbacks/client', 'TransferClientErrorCode'],
-])('%s lists each code of %s, %s', (path, entry, name) => {
-  expect(firstNames(findTable(findPage(path), 'code')).sort()).toEqual(findTexts(entry, name).sort());
+test('docs/errors.md has one section for each code, which says what to do and what the error is not', () => {
+  const [, ...sections] = findPage('docs/errors.md').text.split(/^### /m);
+  const codes = [
+    ...findTexts('transfer-callbacks', 'TransferCallbackErrorCode'),
+    ...findTexts('transfer-callbacks/client', 'TransferClientErrorCode'),
+    ...['PENDING_FAILED', 'ON_PROGRESS_FAILED'],
+  ];
+  expect(sections.map((section) => section.split('\n')[0]).sort()).toEqual([...new Set(codes)].sort());
+  const whole = sections.filter((section) => /^- \*\*Do:\*\*.*^- \*\*It is not\*\*/ms.test(section));
+  expect(sections.filter((section) => !whole.includes(section)).map((section) => section.split('\n')[0])).toEqual([
+    'INVALID_ARGUMENT',
+  ]);
 });
 
 test('docs/reconciliation.md lists each result of a transfer, and each reason to stop', () => {

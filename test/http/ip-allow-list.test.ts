@@ -79,7 +79,8 @@ describe.each(expressServers)('ipAllowList on $name', (server) => {
           err: {
             code: 'INVALID_ARGUMENT',
             message:
-              'ipAllowList needs `trust proxy` to name your proxies: with the present setting a sender can claim any address.',
+              'ipAllowList needs `trust proxy` to name your proxies: with the present setting a sender can claim any address. ' +
+              "Write `app.set('trust proxy', '10.0.0.0/8')`.",
           },
         },
       });

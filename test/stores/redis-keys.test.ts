@@ -6,6 +6,7 @@ import { receiverOf } from '../core/support.js';
 import { ioredisFamily } from '../support/redis-clients.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { claimFree, fingerprint, request } from './support.js';
+import { saying } from '../support/saying.js';
 
 let server: RedisServer;
 beforeAll(async () => {
@@ -108,7 +109,7 @@ describe('the Redis store', () => {
 
   const refused =
     'Expected `client` to be an ioredis, iovalkey or node-redis client, ' +
-    'or an object whose `call` sends a command (in tests use memoryStore()), got ';
+    'or an object whose `call` sends a command, got ';
   test.each<[string, unknown, unknown, string]>([
     ['no client', undefined, {}, `${refused}undefined.`],
     ['null', null, {}, `${refused}null.`],
@@ -124,7 +125,7 @@ describe('the Redis store', () => {
     ['an unknown option', { call: quiet }, { ttl: 5 }, 'Unknown option `ttl`; known are prefix.'],
   ])('the Redis store refuses %s', (_what, client, options, message) => {
     expect(() => redisStore(client as IoredisClient, options as object)).toThrow(
-      expect.objectContaining({ code: 'INVALID_ARGUMENT', message }),
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: saying(message) }),
     );
   });
 });

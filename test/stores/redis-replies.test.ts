@@ -5,6 +5,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
 import { connectNodeRedis } from '../support/redis-clients.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
+import { saying } from '../support/saying.js';
 
 let server: RedisServer;
 let redis: Redis;
@@ -29,9 +30,10 @@ describe('a reply to the claim that is neither OK nor null', () => {
         outcome: 'store_unavailable',
         error: {
           code: 'STORE_REPLY_UNEXPECTED',
-          message:
+          message: saying(
             'Expected the reply to SET NX to be "OK" or null, got undefined. ' +
-            'With node-redis in legacyMode, pass `client.v4`.',
+              'With node-redis in legacyMode, pass `client.v4`.',
+          ),
         },
       });
     }
@@ -89,7 +91,7 @@ describe('a record that the store has not written', () => {
       outcome: 'store_unavailable',
       error: {
         code: 'STORE_RECORD_UNREADABLE',
-        message: `The key transfer-callbacks:${callback.data.id} holds something other than a callback record.`,
+        message: saying(`The key transfer-callbacks:${callback.data.id} holds something other than a callback record.`),
       },
     });
     expect(onSuccess).not.toHaveBeenCalled();

@@ -1,0 +1,26 @@
+import { hasMethods, invalidArgument } from '../core/checks.js';
+
+// What several functions of the client take. Each check throws INVALID_ARGUMENT.
+
+export function requireClient(client: unknown): void {
+  if (hasMethods(client, 'getTransaction')) return;
+  throw invalidArgument('client', 'a client', client, 'client: transferClient({ baseUrl, apiKey, apiSecret })');
+}
+
+/** `method` is the one that is called. */
+export function requireReceiver(receiver: unknown, method: 'receive' | 'inspect'): void {
+  if (hasMethods(receiver, method)) return;
+  throw invalidArgument('receiver', 'a receiver', receiver, 'receiver: transferCallbackReceiver(options)');
+}
+
+/** An AbortController in place of its signal would never abort. */
+export function requireSignal(signal: unknown): void {
+  if (signal === undefined || hasMethods(signal, 'addEventListener')) return;
+  throw invalidArgument('signal', 'an AbortSignal', signal, 'signal: AbortSignal.timeout(60_000)');
+}
+
+export function requireIterable(option: string, value: unknown): void {
+  const isIterable =
+    typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value);
+  if (!isIterable) throw invalidArgument(option, 'an iterable or an async iterable', value, `${option}: []`);
+}

@@ -1,0 +1,134 @@
+// docs/errors.md, and what the messages of errors tell people to do.
+import { metrics } from '@opentelemetry/api';
+import { Redis } from 'ioredis';
+import { runInNewContext } from 'node:vm';
+import { Pool } from 'pg';
+import { Counter, Gauge, Histogram, register } from 'prom-client';
+import { describe, expect, test } from 'vitest';
+import {
+  basicAuth,
+  headerToken,
+  ipAllowList,
+  memoryStore,
+  postgresStore,
+  redisStore,
+  TransferCallbackError,
+  transferCallbackReceiver,
+  transferCallbackRouter,
+  transferCallbackSchema,
+  transferToken,
+  urlToken,
+} from 'transfer-callbacks';
+import {
+  confirmWith,
+  inspectTransfer,
+  readTransfers,
+  reconcileTransfers,
+  transferClient,
+  TransferClientError,
+} from 'transfer-callbacks/client';
+import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
+import { findAnchors, findPage } from './pages.js';
+
+test('the message of an error leads to the section of its code, or is in the words of the app', () => {
+  const page = findPage('docs/errors.md');
+  const anchors = findAnchors(page);
+  const codes = [...page.text.matchAll(/^### (.+)$/gm)].map(([, code = '']) => code);
+  expect(codes.length).toBeGreaterThan(20);
+  for (const code of codes) {
+    for (const error of [
+      new TransferCallbackError(code as 'CLOSING', 'It failed.'),
+      new TransferClientError(code as 'BUSY', 'It failed.'),
+    ]) {
+      const [, anchor] = /^It failed\. See transfer-callbacks\/docs\/errors\.md#(\w+)\.$/.exec(error.message) ?? [];
+      if (anchor !== undefined) expect(anchors).toContain(anchor);
+      else
+        expect([code, error.message]).toEqual([
+          expect.stringMatching(/^(INVALID_ARGUMENT|RETRY_LATER)$/),
+          'It failed.',
+        ]);
+    }
+  }
+});
+
+const redis = new Redis({ lazyConnect: true });
+const service = { baseUrl: 'https://service.example', apiKey: 'key', apiSecret: 'secret' };
+const secret = 'a-secret-of-a-test';
+const receiverOptions = { store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined };
+const client = transferClient(service);
+const receiver = transferCallbackReceiver(receiverOptions);
+const pool = new Pool({ max: 1 });
+const transferId = 'payout-1';
+
+/** What the app has where it would write the code. */
+const scope = {
+  ...{ basicAuth, headerToken, ipAllowList, memoryStore, postgresStore, redisStore, transferCallbackReceiver },
+  ...{ transferCallbackSchema, confirmWith, inspectTransfer, transferClient, openTelemetryMetrics, prometheusMetrics },
+  ...{ Redis: class extends Redis { constructor() { super({ lazyConnect: true }); } }, Pool, connectionString: '', metrics },
+  ...{ ...service, secret, client: redis, store: receiverOptions.store, receiver, options: receiverOptions, console },
+  ...{ id: transferId, externalId: transferId, urlFor: (base: string, externalId: string) => transferToken(secret).urlFor(base, externalId), globalThis, AbortSignal },
+  ...{ Counter, Gauge, Histogram, register },
+  process: { env: { CALLBACK_TOKEN: secret, CALLBACK_SECRET: secret, CALLBACK_PASSWORD: secret, TRANSFER_API_KEY: 'key', TRANSFER_API_SECRET: 'secret' } },
+}; // prettier-ignore
+
+/** Everything that takes options, with the others that it requires. */
+const makers: [name: string, make: (options: object) => unknown][] = [
+  ['transferCallbackReceiver', (options) => transferCallbackReceiver({ ...receiverOptions, ...options })],
+  ['transferCallbackRouter', (options) => transferCallbackRouter({ ...receiverOptions, ...options })],
+  ['transferCallbackRouter with a receiver', (options) => transferCallbackRouter({ receiver, ...options })],
+  ['memoryStore', (options) => memoryStore(options)],
+  ['redisStore', (options) => redisStore(redis, options)],
+  ['postgresStore', (options) => postgresStore(pool, options)],
+  ['transferClient', (options) => transferClient({ ...service, ...options })],
+  ['confirmWith', (options) => confirmWith(client, options)],
+  ['reconcileTransfers', (options) => reconcileTransfers({ client, receiver, pending: [], ...options })],
+  ['inspectTransfer', (options) => inspectTransfer({ client, id: transferId, ...options })],
+  ['readTransfers', (options) => readTransfers({ client, ids: [], onProgress: () => undefined, ...options })],
+];
+
+/** The code that the message tells to write: the first, if there are several. */
+function findCode(message: string): string {
+  return / Write `([^`]+)`/.exec(message)?.[1] ?? expect.fail(`No code to write: ${message}`);
+}
+
+async function messageOf(call: () => unknown): Promise<string> {
+  try {
+    await call();
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    return (error as Error).message;
+  }
+  return expect.fail('Nothing was refused.');
+}
+
+describe.each(makers)('%s', (_name, make) => {
+  test('accepts the code that the error of each option tells to write', async () => {
+    const known = / known are (.*)\.$/.exec(await messageOf(() => make({ unheardOf: 1 })))?.[1]?.split(', ') ?? [];
+    expect(known.length).toBeGreaterThan(0);
+    for (const option of known) {
+      const code = findCode(await messageOf(() => make({ [option]: Symbol('wrong') })));
+      expect(code, option).toMatch(new RegExp(`^${option}: `));
+      await make(runInNewContext(`({ ${code} })`, scope) as object);
+    }
+  });
+});
+
+test.each<[string, () => unknown]>([
+  ['a URL for a client of Redis', () => redisStore('redis://127.0.0.1' as never)],
+  ['a URL for a pool', () => postgresStore('postgres://127.0.0.1' as never)],
+  ['no secret', () => urlToken(undefined)],
+  ['no name of a header', () => headerToken('', secret)],
+  ['a header that proxies drop', () => headerToken('connection', secret)],
+  ['no credentials', () => basicAuth([] as never)],
+  ['a text for credentials', () => basicAuth('service' as never)],
+  ['a user without a name', () => basicAuth({ username: '', password: secret })],
+  ['a user without a password', () => basicAuth({ username: 'service', password: undefined })],
+  ['no addresses', () => ipAllowList([])],
+  ['an address that is none', () => ipAllowList(['localhost'])],
+  ['a path for a URL', () => transferToken(secret).urlFor('/callbacks', transferId)],
+  ['a meter that is none', () => openTelemetryMetrics({} as never)],
+  ['a client of Prometheus that is none', () => prometheusMetrics({} as never)],
+])('the code to write in place of %s works', async (_what, call) => {
+  const code = findCode(await messageOf(call));
+  expect(runInNewContext(code, scope)).toBeDefined();
+});
