@@ -2,7 +2,8 @@ import express from 'express';
 import { memoryStore, transferCallbackRouter } from 'transfer-callbacks';
 
 const router = transferCallbackRouter({
-  store: memoryStore(),
+  store: memoryStore(), // forgets at a restart
+  // Add a verifier before production.
   onSuccess({ data }) {
     console.log(`Paid ${data.externalId}: ${data.amount} ${data.currency}`);
   },

@@ -19,7 +19,7 @@ import {
 } from 'transfer-callbacks';
 import { transferScenarios } from 'transfer-callbacks/sandbox';
 import { storeContract } from 'transfer-callbacks/testing';
-import { findNames, findPage, findTable, listFiles, root, toNumber } from './pages.js';
+import { findNames, findPage, findTable, listFiles, readText, root, toNumber } from './pages.js';
 
 const handlers = findPage('docs/handlers.md');
 const reconciliation = findPage('docs/reconciliation.md');
@@ -56,8 +56,20 @@ function findProperties(entry: string, name: string): Map<string, string | undef
 
 const firstNames = (rows: string[][]): string[] => rows.flatMap(([name]) => findNames(name));
 
-test('the README shows the status of each outcome, and whether it has Retry-After', () => {
-  const documented = findTable(findPage('README.md'), 'outcome').map(([outcome, status = '']) => [
+test('the README groups each outcome by its status', () => {
+  const documented = findTable(findPage('README.md'), 'status').flatMap(([status = '', outcomes]) =>
+    findNames(outcomes).map((outcome) => [outcome, Number(status.slice(0, 3)), status.includes('Retry-After')]),
+  );
+  const actual = Object.entries(responses).map(([outcome, { status, retryAfter }]) => [
+    outcome,
+    status,
+    retryAfter !== undefined,
+  ]);
+  expect(documented.sort()).toEqual(actual.sort());
+});
+
+test('docs/hosts.md shows the status of each outcome, and whether it has Retry-After', () => {
+  const documented = findTable(findPage('docs/hosts.md'), 'outcome').map(([outcome, status = '']) => [
     findNames(outcome)[0],
     Number(status.slice(0, 3)),
     status.includes('Retry-After'),
@@ -86,11 +98,27 @@ test('docs/handlers.md shows what the service gets when a handler fails', () => 
   );
 });
 
-test('the store table of the README is also in docs/stores.md', () => {
-  const [, section = ''] = findPage('README.md').text.split('\n## Stores\n');
-  const rows = section.split('\n## ')[0]?.match(/^\| .*$/gm) ?? [];
-  expect(rows.length).toBeGreaterThan(3);
-  for (const row of rows) expect(findPage('docs/stores.md').text).toContain(row);
+const toCells = (line: string): string[] => line.split('|').map((cell) => cell.trim().replaceAll('**', ''));
+
+test('the README shows what the code written by hand lost in the measurement', () => {
+  const heads = (text: string): string[] => toCells(/^\|.*late failure.*$/m.exec(text)?.[0] ?? '');
+  const { text } = findPage('README.md');
+  const results = readText('bench/results/README.md');
+  const measured = new Map(
+    results.split('\n').map((line) => {
+      const cells = toCells(line);
+      return [cells[1], cells];
+    }),
+  );
+  const shown = text.split('\n').filter((line) => /^\| (this package|by hand)/.test(line));
+  expect(shown.length).toBeGreaterThan(3);
+  for (const line of shown) {
+    const cells = toCells(line);
+    const row = measured.get(cells[1]) ?? expect.fail(`${String(cells[1])} was not measured.`);
+    for (const [index, situation] of heads(text).entries()) {
+      if (situation !== '') expect(cells[index], situation).toBe(row[heads(results).indexOf(situation)]);
+    }
+  }
 });
 
 test('docs/handlers.md lists each option of the receiver and of HTTP, with its default', () => {
@@ -181,7 +209,6 @@ describe('numbers in the text', () => {
     ['docs/stores.md', `a key for ${receiverDefaults.retentionMs / 86_400_000} days`],
     ['docs/stores.md', `Each of the ${storeContract.length} checks`],
     ['README.md', `${transferScenarios.length} scenarios`],
-    ['README.md', `claim expires in ${receiverDefaults.leaseMs / 1_000} s`],
     ['docs/operations.md', `on Redis within ${receiverDefaults.leaseMs / 1_000} s (\`leaseMs\`)`],
     ['docs/operations.md', `${postgresIdleMs / 1_000} s (\`idleTimeoutMs\`) after its last query`],
     ['docs/security.md', `${defaultBodyLimitBytes.toLocaleString('en').replace(',', ' ')} bytes`],
