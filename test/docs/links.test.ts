@@ -1,29 +1,5 @@
-import { posix } from 'node:path';
 import { expect, test } from 'vitest';
-import { findAnchors, isThere, listFiles, pages, withoutBlocks, type Page } from './pages.js';
-
-interface Link {
-  readonly from: string;
-  /** What it leads to, from the root. */
-  readonly path: string;
-  readonly anchor: string | undefined;
-}
-
-/** Returns the links and pictures of a page that lead into the repository. */
-function findLinks(page: Page): Link[] {
-  const text = withoutBlocks(page).replace(/`[^`\n]*`/g, '');
-  const targets = [
-    ...[...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target),
-    ...[...text.matchAll(/\b(?:src|srcset|href)="([^"]+)"/g)].map(([, target = '']) => target),
-  ];
-  return targets
-    .filter((target) => !/^[a-z]+:/.test(target))
-    .map((target) => {
-      const [path = '', anchor] = target.split('#');
-      const to = path === '' ? page.path : posix.join(posix.dirname(page.path), path);
-      return { from: page.path, path: to, anchor };
-    });
-}
+import { findAnchors, findLinks, isThere, listFiles, pages } from './pages.js';
 
 const links = pages.flatMap(findLinks);
 

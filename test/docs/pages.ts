@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 
@@ -85,4 +85,28 @@ export function findAnchors(page: Page): string[] {
     counts.set(anchor, count + 1);
     return count === 0 ? anchor : `${anchor}-${count}`;
   });
+}
+
+/** A link of a page into the repository. */
+export interface Link {
+  readonly from: string;
+  /** What it leads to, from the root. */
+  readonly path: string;
+  readonly anchor: string | undefined;
+}
+
+/** Returns the links and pictures of a page that lead into the repository. */
+export function findLinks(page: Page): Link[] {
+  const text = withoutBlocks(page).replace(/`[^`\n]*`/g, '');
+  const targets = [
+    ...[...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target),
+    ...[...text.matchAll(/\b(?:src|srcset|href)="([^"]+)"/g)].map(([, target = '']) => target),
+  ];
+  return targets
+    .filter((target) => !/^[a-z]+:/.test(target))
+    .map((target) => {
+      const [path = '', anchor] = target.split('#');
+      const to = path === '' ? page.path : posix.join(posix.dirname(page.path), path);
+      return { from: page.path, path: to, anchor };
+    });
 }
