@@ -65,19 +65,24 @@ export async function readEntries(root: string): Promise<string[]> {
   return paths.map((path) => packageName + path.slice(1));
 }
 
-/** Makes the folder of a project with the package and its peers. */
-export async function installIn(workshop: string, project: (typeof roots)[number]): Promise<void> {
+/** Makes the folder of a project with the package and its peers. `options` are npm's. */
+export async function installIn(
+  workshop: string,
+  project: (typeof roots)[number],
+  version = `file:${inject('tarball')}`,
+  ...options: string[]
+): Promise<void> {
   const { folder, express, types, zod } = project;
   const root = join(workshop, folder);
   await cp(join(here, 'projects'), root, { recursive: true });
   const dependencies = {
-    [packageName]: `file:${inject('tarball')}`,
+    [packageName]: version,
     express,
     zod,
     '@types/express': types,
     '@types/node': await installed('@types/node'),
   };
-  await install(root, { dependencies });
+  await install(root, { dependencies }, ...options);
   const all = (await readEntries(root)).map((entry) => `  typeof import('${entry}'),\n`);
   await writeFile(join(root, 'entries.ts'), `export type Entries = [\n${all.join('')}];\n`);
 }
@@ -116,7 +121,8 @@ interface Ended {
   stderr: string;
 }
 
-async function start(file: string, args: string[], cwd: string, env: NodeJS.ProcessEnv = {}): Promise<Ended> {
+/** Runs a program to its end. */
+export async function start(file: string, args: string[], cwd: string, env: NodeJS.ProcessEnv = {}): Promise<Ended> {
   const options = {
     cwd,
     env: { ...process.env, NODE_OPTIONS: '', ...env },

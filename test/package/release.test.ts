@@ -1,0 +1,183 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
+import { hasEnded, kill, tied } from '../support/child.js';
+import { freePort } from '../support/port.js';
+import {
+  addSources,
+  compile,
+  install,
+  installIn,
+  makeWorkshop,
+  packageName,
+  readJson,
+  repository,
+  roots,
+  run,
+  start,
+  stepMs,
+  type Manifest,
+} from './support.js';
+
+// A release, rehearsed from `npm publish` to the upgrade of an app, on a registry of this test's own.
+
+/** The newest that runs on the oldest Node that is supported. It asks for node-fetch by a tag that not every registry has. */
+const server = { dependencies: { verdaccio: '6.8.0' }, overrides: { 'node-fetch': '2.7.0' } };
+
+let workshop: string;
+let registry: ChildProcess | undefined;
+/** Lets npm publish to that registry, and get every package from it. */
+let env: NodeJS.ProcessEnv;
+let version: string;
+/** What npm has printed. */
+let published: string;
+
+const at = (...path: string[]): string => join(workshop, ...path);
+
+beforeAll(async () => {
+  workshop = await makeWorkshop();
+  await mkdir(at('registry'));
+  await install(at('registry'), server);
+  const upstream = (await run('npm', ['config', 'get', 'registry'], workshop)).trim();
+  await writeFile(at('registry', 'config.yaml'), configOf(upstream));
+  const address = `127.0.0.1:${await freePort()}`;
+  // As root it warns, and runs.
+  const quiet = { ...process.env, NODE_OPTIONS: '--no-warnings' };
+  const program = at('registry', 'node_modules', 'verdaccio', 'bin', 'verdaccio');
+  const args = [program, '--config', 'config.yaml', '--listen', address];
+  registry = tied(
+    spawn(process.execPath, args, { cwd: at('registry'), env: quiet, stdio: ['ignore', 'ignore', 'inherit'] }),
+  );
+  // npm publishes with a token only. The registry lets anybody publish.
+  const npmrc = [`registry=http://${address}/`, `//${address}/:_authToken=rehearsal`, `cache=${at('cache')}`];
+  await writeFile(at('npmrc'), npmrc.join('\n'));
+  env = {
+    NPM_CONFIG_USERCONFIG: at('npmrc'),
+    NPM_CONFIG_REGISTRY: `http://${address}/`,
+    NPM_CONFIG_CACHE: at('cache'),
+  };
+  await vi.waitFor(() => fetch(`http://${address}/-/ping`), { timeout: stepMs / 2 });
+  ({ version } = await readJson<Manifest>(join(repository, 'package.json')));
+  published = await publish(inject('tarball'));
+}, stepMs);
+
+afterAll(async () => {
+  if (registry !== undefined) await kill(registry);
+  await rm(workshop, { recursive: true, force: true });
+});
+
+const configOf = (upstream: string): string => `
+storage: ./storage
+uplinks: { upstream: { url: ${JSON.stringify(upstream)}, maxage: 1h } }
+packages:
+  ${packageName}: { access: $all, publish: $all }
+  '**': { access: $all, proxy: upstream }
+web: { enable: false }
+log: { type: stdout, level: warn }
+`;
+
+/** Publishes a tarball or a folder, and returns what npm has printed. */
+async function publish(what: string): Promise<string> {
+  // Provenance needs the workflow, and the scripts have run when the tarball was packed.
+  const args = ['publish', what, '--provenance=false', '--ignore-scripts'];
+  const { code, stdout, stderr } = await start('npm', args, workshop, env);
+  expect(code, stderr).toBe(0);
+  return stdout + stderr;
+}
+
+/** Starts the server of the quick start, sends it a callback as the README does, and returns what it prints for it. */
+async function receiveOne(app: string): Promise<string> {
+  const port = await freePort();
+  const options = { cwd: app, env: { ...process.env, PORT: String(port) } };
+  const server = tied(spawn(process.execPath, ['server.mjs'], { ...options, stdio: ['ignore', 'pipe', 'inherit'] }));
+  onTestFinished(() => kill(server));
+  const lines = createInterface(server.stdout);
+  const [greeting] = (await once(lines, 'line')) as [string];
+  const paid = once(lines, 'line') as Promise<[string]>;
+  await run('npx', [packageName, 'trigger', 'success', '--to', greeting.replace(/^.* at /, '')], app, env);
+  return (await paid)[0];
+}
+
+const readInstalled = (app: string, file: string): Promise<string> =>
+  readFile(join(app, 'node_modules', packageName, file), 'utf8');
+
+test('npm publishes the package as it is', () => {
+  expect(published).toContain(`+ ${packageName}@${version}`);
+  expect(published).not.toMatch(/npm (warn|error) publish|auto-corrected/);
+});
+
+test(
+  'the commands of the README work in an empty folder, and go on to work after an upgrade',
+  async () => {
+    const app = at('app');
+    await mkdir(app);
+    await run('npm', ['install', packageName, 'express', 'zod'], app, env);
+    await copyFile(join(repository, 'examples', 'quick-start.ts'), join(app, 'server.mjs'));
+    expect(await receiveOne(app)).toMatch(/^Paid payout-/);
+
+    const next = version.replace(
+      /^(\d+)\.(\d+)\..*/,
+      (_, major: string, minor: string) => `${major}.${Number(minor) + 1}.0`,
+    );
+    await run('tar', ['xzf', inject('tarball')], workshop);
+    const manifest = await readJson<Manifest>(at('package', 'package.json'));
+    await writeFile(at('package', 'package.json'), JSON.stringify({ ...manifest, version: next }));
+    const changelog = await readFile(at('package', 'CHANGELOG.md'), 'utf8');
+    const entry = `## ${next} - 2027-01-01\n\n### Renamed\n\n- \`oldName\` is \`newName\`.\n\n`;
+    await writeFile(at('package', 'CHANGELOG.md'), changelog.replace(/^## /m, `${entry}## `));
+    await publish(at('package'));
+
+    await run('npm', ['install', `${packageName}@latest`], app, env);
+    expect((JSON.parse(await readInstalled(app, 'package.json')) as Manifest).version).toBe(next);
+    expect(await readInstalled(app, 'CHANGELOG.md')).toContain(entry);
+    expect(await receiveOne(app)).toMatch(/^Paid payout-/);
+  },
+  stepMs,
+);
+
+test(
+  'npx runs the demonstration where nothing is installed, until it is interrupted',
+  async () => {
+    const folder = at('empty');
+    await mkdir(folder);
+    const args = ['--yes', `${packageName}@${version}`, 'demo', '--speed', '1000'];
+    // npx does not pass signals on: as in a terminal, they go to its process group.
+    const options = { cwd: folder, env: { ...process.env, ...env }, detached: true } as const;
+    const demo = spawn('npx', args, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
+    const ended = once(demo, 'close');
+    onTestFinished(() => {
+      if (!hasEnded(demo)) process.kill(-Number(demo.pid), 'SIGKILL');
+    });
+    let printed = '';
+    demo.stdout.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+    await expect.poll(() => printed, { timeout: stepMs / 2 }).toContain('Nothing more is due');
+    expect(printed).toContain('Silence is not failure');
+    process.kill(-Number(demo.pid), 'SIGINT');
+    await ended;
+  },
+  stepMs,
+);
+
+test(
+  'the projects that install it from there receive callbacks, and compile',
+  async () => {
+    const newest = roots.at(-1) ?? expect.fail('There are no projects.');
+    const fromRegistry = Object.entries(env).map(
+      ([name, value]) => `--${name.slice('NPM_CONFIG_'.length).toLowerCase()}=${String(value)}`,
+    );
+    await installIn(workshop, newest, version, ...fromRegistry);
+    const root = at(newest.folder);
+    for (const project of ['javascript-cjs', 'javascript-esm']) {
+      expect(JSON.parse(await run(process.execPath, ['main.js'], join(root, project)))).toMatchObject({
+        manifest: packageName,
+      });
+    }
+    await addSources(root, 'typescript-nodenext', ['.mts', '.cts']);
+    const compiler = join(repository, 'node_modules', 'typescript');
+    expect(await compile(join(root, 'typescript-nodenext'), compiler, '--noEmit')).toEqual([]);
+  },
+  stepMs,
+);
