@@ -35,7 +35,7 @@ test.each(['docs/operations.md', 'docs/reconciliation.md'])(
 );
 
 test('docs/operations.md shows the command line without npx, at its path in the package', () => {
-  const path = bin[packageName]?.replace('./', `node_modules/${packageName}/`);
+  const path = `node_modules/${packageName}/${String(bin[packageName])}`;
   expect(findPage('docs/operations.md').text).toContain(`node ${path} inspect`);
 });
 

@@ -104,9 +104,14 @@ async function receiveOne(app: string): Promise<string> {
 const readInstalled = (app: string, file: string): Promise<string> =>
   readFile(join(app, 'node_modules', packageName, file), 'utf8');
 
-test('npm publishes the package as it is', () => {
+test('npm publishes the package as it is, and has nothing to fix in it', async () => {
   expect(published).toContain(`+ ${packageName}@${version}`);
   expect(published).not.toMatch(/npm (warn|error) publish|auto-corrected/);
+  const manifest = await readFile(join(repository, 'package.json'), 'utf8');
+  await mkdir(at('fixed'));
+  await writeFile(at('fixed', 'package.json'), manifest);
+  await run('npm', ['pkg', 'fix'], at('fixed'), env);
+  expect(await readFile(at('fixed', 'package.json'), 'utf8')).toBe(manifest);
 });
 
 test(
