@@ -21,8 +21,13 @@ export interface InspectOptions<C extends CallbackShape = TransferCallback> {
   /** The store of your receiver. It must have `read`. Without it and without `receiver` no record is read. */
   store?: Pick<CallbackStore, 'read'> | undefined;
   /** Your receiver, in place of its store. */
-  receiver?: { inspect(id: string): Promise<StoreRecord>; readonly options?: { readonly schema?: object } } | undefined;
-  /** How long the store may take, in milliseconds. Default 2 000. */
+  receiver?:
+    | {
+        inspect(id: string): Promise<StoreRecord>;
+        readonly options?: { readonly schema?: object; readonly storeTimeoutMs?: number };
+      }
+    | undefined;
+  /** How long the store may take, in milliseconds. Default: that of `receiver`, otherwise 2 000. */
   storeTimeoutMs?: number | undefined;
   /** The receiver's `schema`, if it has one. Default: that of `receiver`. */
   schema?: StandardSchema<C> | undefined;
@@ -108,10 +113,8 @@ async function readService({ client, id, signal }: Sources): Promise<ServiceRead
   }
 }
 
-async function readRecord(
-  { store, receiver, storeTimeoutMs = receiverDefaults.storeTimeoutMs, signal }: Sources,
-  id: string,
-): Promise<RecordReading> {
+async function readRecord({ store, receiver, signal, ...options }: Sources, id: string): Promise<RecordReading> {
+  const { storeTimeoutMs = receiver?.options?.storeTimeoutMs ?? receiverDefaults.storeTimeoutMs } = options;
   if (store === undefined && receiver === undefined) return { state: 'unread', error: undefined };
   const tooLate = (): Error =>
     new TransferCallbackError('STORE_TIMEOUT', `The store did not reply within ${storeTimeoutMs} ms.`);

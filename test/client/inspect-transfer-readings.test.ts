@@ -114,6 +114,20 @@ describe('what is read', () => {
     });
   });
 
+  test('a receiver is waited for as long as it waits for its store', async () => {
+    const silent = (storeTimeoutMs: number) => ({
+      inspect: () => new Promise<never>(() => undefined),
+      options: { storeTimeoutMs },
+    });
+    expect(await inspectWith({}, { state: 'free' }, { store: undefined, receiver: silent(50) })).toMatchObject({
+      record: { error: { message: saying('did not reply within 50 ms.') } },
+    });
+    const given = { store: undefined, receiver: silent(60_000), storeTimeoutMs: 50 };
+    expect(await inspectWith({}, { state: 'free' }, given)).toMatchObject({
+      record: { error: { message: saying('did not reply within 50 ms.') } },
+    });
+  });
+
   test('a store from JavaScript that resolves with nothing has no record that could be read', async () => {
     const store = { read: () => Promise.resolve(undefined as never) };
     expect(await inspectWith({}, { state: 'free' }, { store })).toMatchObject({
