@@ -153,7 +153,7 @@ test('with --json one object tells what was sent and what came back', async () =
       status: 200,
     },
   ]);
-  expect(out).not.toContain('237');
+  expect(out).not.toMatch(/237670000000|walletNumber/);
   const refused = await resend('unheard-of', '--to', url, '--json');
   expect(objects(refused.out)).toEqual([
     { type: 'resend', sent: false, because: expect.stringContaining('404') as string },

@@ -67,7 +67,7 @@ describe.each(schemas)('a schema of %s', (_library, schema) => {
     const receiver = receiverWith(schema);
     const outcome = await receiver.receive({ event, data: { ...data, amount: '+237 699 000 000' } });
     expect(outcome).toMatchObject({ outcome: 'invalid', issues: [{ path: ['data', 'amount'] }] });
-    expect(JSON.stringify(outcome)).not.toContain('237');
+    expect(JSON.stringify(outcome)).not.toContain('699 000');
   });
 
   test('a value that is no object is invalid at its top', async () => {
