@@ -3,7 +3,7 @@ import { memoryStore, transferCallbackRouter } from 'transfer-callbacks';
 
 const router = transferCallbackRouter({
   store: memoryStore(), // forgets at a restart
-  // Add a verifier before production.
+  // add a verifier before production: verify: urlToken(process.env.CALLBACK_SECRET),
   onSuccess({ data }) {
     console.log(`Paid ${data.externalId}: ${data.amount} ${data.currency}`);
   },

@@ -39,7 +39,7 @@ export type TransferCallbackErrorCode =
  */
 export function withAddress(code: string, message: string): string {
   const isPlain = code === 'INVALID_ARGUMENT' || code === 'RETRY_LATER';
-  return isPlain ? message : `${message} See transfer-callbacks/docs/errors.md#${code.toLowerCase()}.`;
+  return isPlain ? message : `${message} See node_modules/transfer-callbacks/docs/errors.md#${code.toLowerCase()}.`;
 }
 
 /** Thrown or reported by every part of the package. Only the client's requests throw `TransferClientError`. */

@@ -44,7 +44,7 @@ export function resolveHttpOptions<C extends CallbackShape, Tx, HostRequest>(
   const given: Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[] = verify ?? [];
   const verifiers = [given].flat();
   if (verify !== undefined && (verifiers.length === 0 || verifiers.some((each) => typeof each !== 'function'))) {
-    const example = "verify: headerToken('x-callback-token', process.env.CALLBACK_TOKEN)";
+    const example = "verify: headerToken('x-callback-token', process.env.CALLBACK_SECRET)";
     throw invalidSecret('verify', 'a function or a list of at least one', verify, example);
   }
   wholeNumber('bodyLimitBytes', bodyLimitBytes, {

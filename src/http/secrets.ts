@@ -21,7 +21,7 @@ export function toSecretList(option: string, secret: Secret): readonly [string, 
       option,
       expected,
       each,
-      'process.env.CALLBACK_SECRET` with the output of `openssl rand -hex 32',
+      'process.env.CALLBACK_SECRET`, and set it to the output of `openssl rand -hex 32',
     );
   }
   return list as [string, ...string[]];

@@ -40,7 +40,8 @@ test('the message of an error leads to the section of its code, or is in the wor
       new TransferCallbackError(code as 'CLOSING', 'It failed.'),
       new TransferClientError(code as 'BUSY', 'It failed.'),
     ]) {
-      const [, anchor] = /^It failed\. See transfer-callbacks\/docs\/errors\.md#(\w+)\.$/.exec(error.message) ?? [];
+      const [, anchor] =
+        /^It failed\. See node_modules\/transfer-callbacks\/docs\/errors\.md#(\w+)\.$/.exec(error.message) ?? [];
       if (anchor !== undefined) expect(anchors).toContain(anchor);
       else
         expect([code, error.message]).toEqual([
@@ -68,7 +69,7 @@ const scope = {
   ...{ ...service, secret, client: redis, store: receiverOptions.store, receiver, options: receiverOptions, console },
   ...{ id: transferId, externalId: transferId, urlFor: (base: string, externalId: string) => transferToken(secret).urlFor(base, externalId), globalThis, AbortSignal },
   ...{ Counter, Gauge, Histogram, register },
-  process: { env: { CALLBACK_TOKEN: secret, CALLBACK_SECRET: secret, CALLBACK_PASSWORD: secret, TRANSFER_API_KEY: 'key', TRANSFER_API_SECRET: 'secret' } },
+  process: { env: { CALLBACK_SECRET: secret, CALLBACK_PASSWORD: secret, TRANSFER_API_KEY: 'key', TRANSFER_API_SECRET: 'secret' } },
 }; // prettier-ignore
 
 /** Everything that takes options, with the others that it requires. */

@@ -55,7 +55,7 @@ describe('the tarball', () => {
       /^dist\/([\w-]+\.(js|cjs|d\.ts|d\.cts)|console\/[a-z]+\.(html|css|js|svg))$/.test(file),
     );
     const others = files.filter((file) => !built.includes(file));
-    expect(others.filter((file) => !/^docs\/[a-z-]+\.md$/.test(file))).toEqual([
+    expect(others.filter((file) => !/^(docs\/[a-z-]+\.md$|examples\/)/.test(file))).toEqual([
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
@@ -67,6 +67,7 @@ describe('the tarball', () => {
       'package.json',
     ]);
     expect(others).toEqual(expect.arrayContaining(await listDocuments()));
+    expect(others.filter((file) => /node_modules|\.next|package-lock/.test(file))).toEqual([]);
     expect(built.map((file) => `./${file}`)).toEqual(expect.arrayContaining(targetsOf(manifest.exports)));
   });
 
@@ -88,7 +89,9 @@ describe('the tarball', () => {
     const links = pages.flatMap(findLinks);
     expect(links.filter(({ from }) => from === 'README.md').length).toBeGreaterThan(20);
     const isThere = ({ from, path }: Link): boolean =>
-      files.includes(path) || isPicture(path) || (from !== 'README.md' && inCloneOnly.test(path));
+      files.some((file) => file === path || file.startsWith(`${path}/`)) ||
+      isPicture(path) ||
+      (from !== 'README.md' && inCloneOnly.test(path));
     expect(links.filter((link) => !isThere(link))).toEqual([]);
     const anchors = new Map(pages.map((page) => [page.path, findAnchors(page)]));
     const broken = links.filter(
@@ -215,7 +218,7 @@ describe('a project without Express', () => {
 const isPicture = (path: string): boolean => /\.(png|svg)$/.test(path);
 
 /** Where the documents lead that are not in the package. */
-const inCloneOnly = /^(examples|test|src|bench|docs\/api)\/|^CONTRIBUTING\.md$/;
+const inCloneOnly = /^(test|src|bench|docs\/api)\/|^CONTRIBUTING\.md$/;
 
 /** The pages of `docs`, which has other things in folders. */
 async function listDocuments(): Promise<string[]> {
