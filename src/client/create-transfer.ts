@@ -1,5 +1,6 @@
-import { parseWith, type StandardSchema } from '../core/schema.js';
+import { parseWith, requireSchema, type StandardSchema } from '../core/schema.js';
 import { parseJson, toPrintable } from '../core/text.js';
+import { requireSignal } from './checks.js';
 import { TransferClientError } from './errors.js';
 import { requireSuccess, sendOnce, toPathSegment, type ServiceAccess } from './request.js';
 
@@ -25,6 +26,9 @@ export async function createTransfer<T>(
   options?: CreateOptions<T>,
 ): Promise<T> {
   const { schema, signal } = options ?? {};
+  // After the request it would be too late to refuse them: the transfer would be created.
+  if (schema !== undefined) requireSchema(schema);
+  requireSignal(signal);
   const { text, externalId } = serialise(request);
   // A transfer that cannot be queried must not be created: its outcome could never be looked up.
   if (typeof externalId === 'string') toPathSegment(externalId);

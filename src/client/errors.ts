@@ -1,4 +1,4 @@
-import { withAddress } from '../core/errors.js';
+import { withSection } from '../core/errors.js';
 
 /** Machine-readable reason. Compare `code`, not the class: the package may be loaded twice, as ESM and as CommonJS. */
 export type TransferClientErrorCode =
@@ -61,7 +61,7 @@ export class TransferClientError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(code: TransferClientErrorCode, message: string, { status, body, retryAfterMs, ...rest }: Details = {}) {
-    super(withAddress(code, message), rest);
+    super(withSection(code, message), rest);
     this.name = 'TransferClientError';
     this.code = code;
     this.status = status;

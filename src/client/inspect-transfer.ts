@@ -1,5 +1,5 @@
 import type { CallbackShape, TransferCallback } from '../core/callback.js';
-import { hasMethods, invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { TransferCallbackError } from '../core/errors.js';
 import { receiverDefaults } from '../core/options.js';
 import { parseWith, requireSchema, type StandardSchema } from '../core/schema.js';
@@ -21,13 +21,8 @@ export interface InspectOptions<C extends CallbackShape = TransferCallback> {
   /** The store of your receiver. It must have `read`. Without it and without `receiver` no record is read. */
   store?: Pick<CallbackStore, 'read'> | undefined;
   /** Your receiver, in place of its store. */
-  receiver?:
-    | {
-        inspect(id: string): Promise<StoreRecord>;
-        readonly options?: { readonly schema?: object; readonly storeTimeoutMs?: number };
-      }
-    | undefined;
-  /** How long the store may take, in milliseconds. Default: that of `receiver`, otherwise 2 000. */
+  receiver?: { inspect(id: string): Promise<StoreRecord>; readonly options?: { readonly schema?: object } } | undefined;
+  /** How long the store may take, in milliseconds. Default 2 000, and as long as it waits itself for a `receiver`. */
   storeTimeoutMs?: number | undefined;
   /** The receiver's `schema`, if it has one. Default: that of `receiver`. */
   schema?: StandardSchema<C> | undefined;
@@ -114,7 +109,8 @@ async function readService({ client, id, signal }: Sources): Promise<ServiceRead
 }
 
 async function readRecord({ store, receiver, signal, ...options }: Sources, id: string): Promise<RecordReading> {
-  const { storeTimeoutMs = receiver?.options?.storeTimeoutMs ?? receiverDefaults.storeTimeoutMs } = options;
+  // A receiver waits for its store no longer than its own storeTimeoutMs, extended once.
+  const { storeTimeoutMs = receiver?.options === undefined ? receiverDefaults.storeTimeoutMs : maxTimerMs } = options;
   if (store === undefined && receiver === undefined) return { state: 'unread', error: undefined };
   const tooLate = (): Error =>
     new TransferCallbackError('STORE_TIMEOUT', `The store did not reply within ${storeTimeoutMs} ms.`);

@@ -1,5 +1,5 @@
 import { wholeNumber } from '../core/checks.js';
-import { withAddress } from '../core/errors.js';
+import { withSection } from '../core/errors.js';
 import { messageOf } from '../core/text.js';
 import { requireClient, requireSignal } from './checks.js';
 import type { TransferClient } from './client.js';
@@ -56,7 +56,7 @@ export class ReconciliationError<Report = unknown> extends Error {
 
   constructor(code: ReconciliationError['code'], report: Report, cause: unknown) {
     const option = code === 'PENDING_FAILED' ? 'pending' : 'onProgress';
-    super(withAddress(code, `\`${option}\` threw: ${messageOf(cause)}`), { cause });
+    super(withSection(code, `\`${option}\` threw: ${messageOf(cause)}`), { cause });
     this.name = 'ReconciliationError';
     this.code = code;
     this.report = report;

@@ -1,5 +1,4 @@
-import { parseJson } from '../core/text.js';
-import { toPrintable } from '../core/text.js';
+import { messageOf, parseJson, toPrintable } from '../core/text.js';
 import { deadlineSignal, pauseUnlessAborted, withDeadline } from './deadline.js';
 import { TransferClientError, type ServiceErrorBody, type TransferClientErrorCode } from './errors.js';
 
@@ -127,10 +126,11 @@ export function requireSuccess(
 }
 
 function describeSilence(error: unknown, timeoutMs: number): string {
-  const { name, message, code } = error as NodeJS.ErrnoException;
+  // A signal aborts with any reason.
+  const { name, code } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
   if (name === 'TimeoutError') return ` within ${timeoutMs} ms`;
   // A message of OpenSSL has a line of its source file in it.
-  return `: ${code?.startsWith('ERR_SSL') === true ? code : message.replace(/\.$/, '')}`;
+  return `: ${code?.startsWith('ERR_SSL') === true ? code : messageOf(error).replace(/\.$/, '')}`;
 }
 
 /** Throws INVALID_ID for an id that a URL could read as several segments or as a way up, as `encodeURIComponent('..')`. */

@@ -33,13 +33,17 @@ export type TransferCallbackErrorCode =
   /** The handler asked to be called again later. */
   | 'RETRY_LATER';
 
+const page = 'node_modules/transfer-callbacks/docs/errors.md';
+
 /**
- * Appends to a message where the documentation explains the code. The message of INVALID_ARGUMENT has the code to write
- * instead, and that of RETRY_LATER is the handler's own.
+ * Appends to a message the section of the documentation that explains the code. The message of INVALID_ARGUMENT has the
+ * code to write instead, and that of RETRY_LATER is the handler's own.
  */
-export function withAddress(code: string, message: string): string {
-  const isPlain = code === 'INVALID_ARGUMENT' || code === 'RETRY_LATER';
-  return isPlain ? message : `${message} See node_modules/transfer-callbacks/docs/errors.md#${code.toLowerCase()}.`;
+export function withSection(code: string, message: string): string {
+  if (code === 'INVALID_ARGUMENT' || code === 'RETRY_LATER') return message;
+  // A message may repeat that of its cause, with the section of that.
+  const sentence = (message.split(` See ${page}#`)[0] ?? '').replace(/\.{1,2}$/, '');
+  return `${sentence}. See ${page}#${code.toLowerCase()}.`;
 }
 
 /** Thrown or reported by every part of the package. Only the client's requests throw `TransferClientError`. */
@@ -47,7 +51,7 @@ export class TransferCallbackError extends Error {
   readonly code: TransferCallbackErrorCode;
 
   constructor(code: TransferCallbackErrorCode, message: string, options?: ErrorOptions) {
-    super(withAddress(code, message), options);
+    super(withSection(code, message), options);
     this.name = 'TransferCallbackError';
     this.code = code;
   }

@@ -137,12 +137,8 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
   onlyKnownOptions(options, receiverOptionNames);
   const { store, onSuccess, onFailed, confirm, onOutcome, logger, schema } = options;
   if (!hasMethods(store, 'claim')) {
-    throw invalidArgument(
-      'store',
-      'a store',
-      store,
-      'store: memoryStore()` or, in production, `store: redisStore(client)',
-    );
+    const expected = 'a store, such as memoryStore(), redisStore(client) or postgresStore(pool)';
+    throw invalidArgument('store', expected, store, 'store: memoryStore()');
   }
   requireFunction('onSuccess', onSuccess, 'async ({ data }) => {}');
   requireFunction('onFailed', onFailed, 'async ({ data }) => {}');

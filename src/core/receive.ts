@@ -31,9 +31,13 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
   if (verify !== undefined) {
     const refusal = await verifySender(verify, isValid ? validated.callback : undefined, parts.verifyDeadlines);
     if (refusal !== undefined) {
-      // Logged only: if the service changes a field that a verifier reads, every delivery is refused, and these
-      // issues say why.
-      return end({ ...measure(arrival), ...refusal, ...(isValid ? {} : { issues: validated.issues }) }, parts);
+      // Logged only: if the service changes a field that a verifier reads, or the app has read the body, every delivery is
+      // refused, and these say why.
+      const { issues, error } = isValid ? {} : validated;
+      return end(
+        { ...measure(arrival), ...(issues && { issues }), ...(error !== undefined && { error }), ...refusal },
+        parts,
+      );
     }
   }
   if (!isValid) return end({ ...measure(arrival), ...validated, verified: verify !== undefined }, parts);

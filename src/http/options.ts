@@ -48,7 +48,8 @@ export function resolveHttpOptions<C extends CallbackShape, Tx, HostRequest>(
     throw invalidSecret('verify', 'a function or a list of at least one', verify, example);
   }
   wholeNumber('bodyLimitBytes', bodyLimitBytes, {
-    ...{ min: 1, max: Number.MAX_SAFE_INTEGER },
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
     example: defaultBodyLimitBytes,
   });
   if (madeBefore) requireReceiver(rest.receiver);

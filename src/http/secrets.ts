@@ -16,13 +16,8 @@ export function toSecretList(option: string, secret: Secret): readonly [string, 
   const list = [newest, ...older.filter((each) => each !== undefined)];
   for (const each of list) {
     if (typeof each === 'string' && each.length >= minSecretLength) continue;
-    const expected = `a string of at least ${minSecretLength} characters, or several`;
-    throw invalidSecret(
-      option,
-      expected,
-      each,
-      'process.env.CALLBACK_SECRET`, and set it to the output of `openssl rand -hex 32',
-    );
+    const expected = `a string of at least ${minSecretLength} characters, as \`openssl rand -hex 32\` prints, or several`;
+    throw invalidSecret(option, expected, each, 'process.env.CALLBACK_SECRET');
   }
   return list as [string, ...string[]];
 }

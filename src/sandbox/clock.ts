@@ -1,6 +1,9 @@
 import { invalidArgument, maxTimerMs, wholeNumber } from '../core/checks.js';
 import { Agenda } from './agenda.js';
 
+/** At a higher speed, the pause before a retry would be shorter than the shortest timer. */
+export const maxSpeed = 1_000_000;
+
 /** When a manual clock starts: a repeated run shows the same timestamps. */
 const manualStartMs = Date.parse('2026-01-15T10:30:00.000Z');
 
@@ -52,6 +55,7 @@ export class SandboxClock {
 
   /** Changes how fast time runs from now on; 0 pauses it. */
   setSpeed(speed: number): void {
+    wholeNumber('speed', speed, { min: 0, max: maxSpeed });
     if (this.isManual) throw invalidArgument('speed', 'left as it is, since the clock is manual', speed);
     this.#baseMs = this.nowMs();
     this.#startedAt = performance.now();

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { invalidArgument, wholeNumber } from '../core/checks.js';
+import { invalidArgument } from '../core/checks.js';
 import { parseJson } from '../core/text.js';
 import { isLoopback } from '../attempt/address.js';
 import { refuseReader, refuseWriter } from './origin-guard.js';
-import { maxSpeed, type ResolvedSandboxOptions } from './options.js';
+import type { ResolvedSandboxOptions } from './options.js';
 import { transferScenarios } from './scenarios.js';
 import type { ConsoleStream } from './stream.js';
 import type { Forged, Forgery } from './transfers.js';
@@ -121,7 +121,7 @@ export type ConsoleSettings = ReturnType<typeof toSettings>;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Each takes what the method of the sandbox takes, and ends when that ends. What it returns is `data` of the response. */
+/** Each takes what the method of the sandbox takes and checks, and ends when that ends. What it returns is `data` of the response. */
 const actions = {
   resend: (parts: ConsoleParts, { id }: Fields) => parts.resend(requireText('id', id)),
   contradict: (parts: ConsoleParts, { id }: Fields) => parts.contradict(requireText('id', id)),
@@ -130,10 +130,8 @@ const actions = {
     return parts.forge(requireText('id', id), forgery);
   },
   clear: (parts: ConsoleParts) => parts.clear(),
-  speed: (parts: ConsoleParts, { speed }: Fields) =>
-    parts.setSpeed(wholeNumber('speed', speed, { min: 0, max: maxSpeed })),
-  advance: (parts: ConsoleParts, { ms }: Fields) =>
-    parts.advance(ms === undefined ? ms : wholeNumber('ms', ms, { min: 0 })),
+  speed: (parts: ConsoleParts, { speed }: Fields) => parts.setSpeed(speed as number),
+  advance: (parts: ConsoleParts, { ms }: Fields) => parts.advance(ms as number | undefined),
 };
 
 function isAction(name: string): name is keyof typeof actions {

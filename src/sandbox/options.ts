@@ -3,6 +3,7 @@ import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '.
 import { isLoopback } from '../attempt/address.js';
 import { requireHeaders } from '../attempt/headers.js';
 import type { SandboxAttempt } from './announcements.js';
+import { maxSpeed } from './clock.js';
 import { isScenario, transferScenarios, type TransferScenario } from './scenarios.js';
 
 /** Options of `transferSandbox`. */
@@ -46,9 +47,6 @@ export interface TransferSandboxOptions {
 }
 
 export type ResolvedSandboxOptions = ReturnType<typeof resolveSandboxOptions>;
-
-/** At a higher speed, the pause before a retry would be shorter than the shortest timer. */
-export const maxSpeed = 1_000_000;
 
 const optionNames: readonly (keyof TransferSandboxOptions)[] = [
   'port',

@@ -75,7 +75,8 @@ async function migrate(pool: PgPool, table: string, migrationSql: string): Promi
 
 async function prune(pool: PgPool, table: string, olderThanMs: number): Promise<number> {
   wholeNumber('olderThanMs', olderThanMs, {
-    ...{ min: leastRetentionMs, max: Number.MAX_SAFE_INTEGER },
+    min: leastRetentionMs,
+    max: Number.MAX_SAFE_INTEGER,
     example: receiverDefaults.retentionMs,
   });
   // Nothing was settled before 1970, and Postgres has no timestamps for the largest ages.

@@ -37,7 +37,7 @@ export function toCommands(client: unknown): Commands {
     'client',
     'an ioredis, iovalkey or node-redis client, or an object whose `call` sends a command',
     client,
-    'redisStore(new Redis(process.env.REDIS_URL))` or, in tests, `memoryStore()',
+    'redisStore(new Redis(process.env.REDIS_URL))',
   );
 }
 

@@ -5,7 +5,7 @@ import { confirmWith } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { fakeClock, never, receiverOf } from '../core/support.js';
 import { gatedClient, startKnowing, startService, type Reply } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -21,7 +21,7 @@ describe('the callbacks that confirmWith lets wait', () => {
     const accepted = Array.from({ length: 10 }, (_, index) => confirmOf(`tr-${index}`));
     await expect(confirmOf('tr-10')).rejects.toMatchObject({
       code: 'BUSY',
-      message: saying('Too many callbacks are waiting to be confirmed.'),
+      message: containing('Too many callbacks are waiting to be confirmed.'),
     });
     client.openAll();
     await Promise.all(accepted);
@@ -92,7 +92,7 @@ describe('confirmWith and a service that does not respond', () => {
     const waiting = receiver.receive(transferSucceeded());
     expect(await hanging).toMatchObject({
       outcome: 'unconfirmed',
-      error: { code: 'UNAVAILABLE', message: saying('The transfer was not read within 1000 ms.') },
+      error: { code: 'UNAVAILABLE', message: containing('The transfer was not read within 1000 ms.') },
     });
     expect(await waiting).toMatchObject({ outcome: 'unconfirmed', error: { code: 'BUSY' } });
     silent = false;

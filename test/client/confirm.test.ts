@@ -8,7 +8,7 @@ import { confirmWith, reconcileTransfers, type ConfirmOptions, type Transaction 
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
 import { final, gatedClient, refusal, startQueries, transfers, type Reply } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 const replying =
   (callback: TransferCallback, changes: Partial<Record<string, unknown>> = {}) =>
@@ -71,7 +71,7 @@ describe('confirmWith', () => {
     const { client } = await startQueries(replying(success, { provider: undefined, walletNumber: 5 }));
     await expect(confirmWith(client)(success, new AbortController())).rejects.toMatchObject({
       code: 'UNREADABLE_RESPONSE',
-      message: saying('The transaction that was read is not as documented, at data.provider, data.walletNumber.'),
+      message: containing('The transaction that was read is not as documented, at data.provider, data.walletNumber.'),
     });
   });
 
@@ -158,7 +158,7 @@ describe('confirmWith', () => {
   ])('refuses the options %j', (options, message) => {
     const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
     expect(() => confirmWith(client, options as ConfirmOptions)).toThrow(
-      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: saying(message) }),
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }),
     );
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { catchError, credentials, refusal, request, startService } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 describe('createTransfer', () => {
   test('posts the request as it is given, with the documented headers, and returns the response as parsed', async () => {
@@ -28,13 +28,25 @@ describe('createTransfer', () => {
     expect(response.data.id).toBe('tr-1');
   });
 
+  test.each([
+    ['schema', { schema: {} }],
+    ['signal', { signal: new AbortController() }],
+  ])('sends nothing when its option %s is wrong', async (option, options) => {
+    const { client, received } = await startService([[200, '{}']]);
+    await expect(client.createTransfer(request, options as never)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: containing(`Expected \`${option}\` to be`),
+    });
+    expect(received).toEqual([]);
+  });
+
   test('reports the transfer as accepted when the response does not fit the schema', async () => {
     const { client, received } = await startService([[200, { data: {} }]]);
     const schema = z.object({ data: z.object({ id: z.string(), fee: z.number() }) });
     expect(await catchError(client.createTransfer(request, { schema }))).toMatchObject({
       code: 'UNREADABLE_RESPONSE',
       status: 200,
-      message: saying(
+      message: containing(
         'The transfer was accepted, but the response does not fit the schema, at data.id, data.fee: query it by its externalId, payout-1.',
       ),
     });
@@ -45,7 +57,7 @@ describe('createTransfer', () => {
     const { client } = await startService([[200, '<html>']]);
     expect(await catchError(client.createTransfer({ callbackUrl: 'x' }))).toMatchObject({
       code: 'UNREADABLE_RESPONSE',
-      message: saying('The transfer was accepted, but the response is not JSON: query it.'),
+      message: containing('The transfer was accepted, but the response is not JSON: query it.'),
     });
   });
 
@@ -64,7 +76,7 @@ describe('createTransfer', () => {
       status,
       authenticationFaults,
       body: { error: true, statusCode: status, message: 'No.', data: null },
-      message: saying(`The service at ${new URL(baseUrl).origin} refused: ${status}, "No.".`),
+      message: containing(`The service at ${new URL(baseUrl).origin} refused: ${status}, "No.".`),
     });
     expect(received).toHaveLength(1);
   });

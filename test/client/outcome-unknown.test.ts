@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { transferClient } from 'transfer-callbacks/client';
+import { containing } from '../support/containing.js';
 import { catchError, credentials, hangUp, refusal, request, startService, type Reply } from './support.js';
 
 describe('createTransfer', () => {
@@ -45,6 +46,19 @@ describe('createTransfer', () => {
     });
     await expect(client.createTransfer(request, { signal: controller.signal })).rejects.toThrow('enough');
     expect(received).toHaveLength(1);
+  });
+
+  test.each([['shutdown'], [null], [0]])('is of an unknown outcome when it is aborted with %o', async (reason) => {
+    const controller = new AbortController();
+    const { client } = await startService([
+      () => {
+        controller.abort(reason);
+      },
+    ]);
+    expect(await catchError(client.createTransfer(request, { signal: controller.signal }))).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      message: containing(`: ${String(reason)}. The transfer may have been created`),
+    });
   });
 
   test.each<[string, unknown, object]>([

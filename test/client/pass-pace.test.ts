@@ -4,7 +4,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf, storeWith } from '../core/support.js';
 import { freePort } from '../support/port.js';
 import { final, old, refusal, startQueries, transfers } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 describe('the limits of a pass', () => {
   test('`limit` ends it after so many transfers, and all of these are read', async () => {
@@ -195,7 +195,7 @@ describe('a pass, while the service is in trouble,', () => {
     expect(report).toMatchObject({ stopped: 'store_unavailable', failed: 10, queries: 10 });
     expect(report.problems[0]).toMatchObject({
       outcome: 'store_unavailable',
-      error: { message: saying('The receiver ended with store_unavailable: no store.') },
+      error: { message: containing('The receiver ended with store_unavailable: no store.') },
     });
   });
 

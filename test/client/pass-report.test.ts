@@ -3,7 +3,7 @@ import { reconcileTransfers, type Reconciled } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
 import { final, old, startKnowing, startQueries, transfers } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 describe('the report of a pass', () => {
   test('has a cursor: the last transfer up to which all were read, even if later ones are done', async () => {
@@ -89,7 +89,7 @@ describe('the report of a pass', () => {
           error: {
             name: 'TransferClientError',
             code: 'NOT_HANDLED',
-            message: saying('The receiver ended with handler_failed: down.'),
+            message: containing('The receiver ended with handler_failed: down.'),
           },
         },
         expect.objectContaining({ id: 'a/b', error: expect.objectContaining({ code: 'INVALID_ID' }) as unknown }),
@@ -107,7 +107,10 @@ describe('the report of a pass', () => {
     gate.resolve();
     await delivery;
     expect(problems).toMatchObject([
-      { outcome: 'in_progress', error: { message: saying('The receiver ended with in_progress.'), cause: undefined } },
+      {
+        outcome: 'in_progress',
+        error: { message: containing('The receiver ended with in_progress.'), cause: undefined },
+      },
     ]);
   });
 
@@ -121,7 +124,7 @@ describe('the report of a pass', () => {
       client: { getTransaction: () => Promise.reject(undefined) },
     });
     expect(unread.problems).toMatchObject([
-      { error: { code: 'UNAVAILABLE', message: saying('The transfer could not be read: undefined') } },
+      { error: { code: 'UNAVAILABLE', message: containing('The transfer could not be read: undefined') } },
     ]);
     const cause = new Error('the circuit is open');
     const broken = await reconcileTransfers({ ...options, client: { getTransaction: () => Promise.reject(cause) } });
@@ -136,7 +139,7 @@ describe('the report of a pass', () => {
         {
           error: {
             code: 'NOT_HANDLED',
-            message: saying('The receiver rejected: the queue is full'),
+            message: containing('The receiver rejected: the queue is full'),
             cause: new Error('the queue is full'),
           },
         },

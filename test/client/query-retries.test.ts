@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { transferClient } from 'transfer-callbacks/client';
 import { fakeClock } from '../core/support.js';
 import { catchError, credentials, hangUp, refusal, startService, transaction, type Reply } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 describe('getTransaction', () => {
   test.each<[string, Reply]>([
@@ -22,7 +22,7 @@ describe('getTransaction', () => {
     expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({
       code: 'UNAVAILABLE',
       status: 502,
-      message: saying(
+      message: containing(
         `The service at ${new URL(baseUrl).origin} responded with 502, "Bad gateway". The transfer could not be read.`,
       ),
     });

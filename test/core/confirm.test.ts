@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { fakeClock, later, never, receiverOf } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 beforeEach(fakeClock);
 afterEach(() => {
@@ -64,7 +64,7 @@ describe('confirm', () => {
     expect(await delivery).toMatchObject({
       outcome: 'unconfirmed',
       durationMs: 750,
-      error: { code: 'CONFIRM_TIMEOUT', message: saying('`confirm` did not finish within 700 ms.') },
+      error: { code: 'CONFIRM_TIMEOUT', message: containing('`confirm` did not finish within 700 ms.') },
     });
   });
 

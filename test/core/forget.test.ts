@@ -4,7 +4,7 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { recordingLogger } from '../support/logger.js';
 import { invalidId, knowingStore, later, receiverOf } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 describe('forget', () => {
   /** A callback that was handled, and the fingerprint that `inspect` shows of it. */
@@ -144,7 +144,7 @@ describe('forget', () => {
     await expect(receiver.forget('a', unknown)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(receiver.forget('a', options)).rejects.toMatchObject({
       code: 'STORE_UNSUPPORTED',
-      message: saying('Expected `store` to have `forget`; this store has none.'),
+      message: containing('Expected `store` to have `forget`; this store has none.'),
     });
   });
 });

@@ -8,7 +8,7 @@ import {
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { invalidId, knowingStore, later, never, receiverOf, storeWith } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 describe('inspect', () => {
   test('shows a callback that is free, then claimed here, then settled by the delivery', async () => {
@@ -120,7 +120,7 @@ describe('inspect', () => {
     const { claim } = knowingStore();
     await expect(receiverOf({ store: { claim } }).inspect('a')).rejects.toMatchObject({
       code: 'STORE_UNSUPPORTED',
-      message: saying('Expected `store` to have `read`; this store has none.'),
+      message: containing('Expected `store` to have `read`; this store has none.'),
     });
   });
 

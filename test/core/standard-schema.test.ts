@@ -7,7 +7,7 @@ import { memoryStore, transferCallbackReceiver, type Logger, type StandardSchema
 import { confirmWith } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 /** What every schema here asks for, and what it produces. */
 interface Small {
@@ -87,7 +87,7 @@ describe.each(schemas)('a schema of %s', (_library, schema) => {
     const confirmOther = confirmWith({ getTransaction: () => Promise.resolve(read) }, { schema });
     await expect(confirmOther(transferSucceeded(data), context)).rejects.toMatchObject({
       code: 'UNREADABLE_RESPONSE',
-      message: saying('The transaction that was read is not as documented, at data.externalId.'),
+      message: containing('The transaction that was read is not as documented, at data.externalId.'),
     });
   });
 });
@@ -118,7 +118,7 @@ test.each([
   const schema = { '~standard': { validate } } as unknown as StandardSchema<Small>;
   expect(await receiverWith(schema, vi.fn(), logger).receive(transferSucceeded())).toMatchObject({
     outcome: 'invalid',
-    error: { code: 'INVALID_ARGUMENT', message: saying('Expected `schema` to be synchronous.') },
+    error: { code: 'INVALID_ARGUMENT', message: containing('Expected `schema` to be synchronous.') },
   });
   expect(logger.lines).toMatchObject([{ level: 'error' }]);
   // An unhandled rejection would fail the run.

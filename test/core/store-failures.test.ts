@@ -3,7 +3,7 @@ import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
 import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 beforeEach(fakeClock);
 afterEach(() => {
@@ -44,7 +44,7 @@ describe('a store that fails', () => {
     await vi.advanceTimersByTimeAsync(2_050);
     expect(await delivery).toMatchObject({
       outcome: 'store_unavailable',
-      error: { code: 'STORE_TIMEOUT', message: saying('The store did not reply within 2000 ms.') },
+      error: { code: 'STORE_TIMEOUT', message: containing('The store did not reply within 2000 ms.') },
       durationMs: 2_050,
     });
     arrival.resolve();
@@ -72,7 +72,7 @@ describe('a store that fails', () => {
     expect(await receive(5_000, 6_999)).toMatchObject({ outcome: 'processed' });
     expect(await receive(5_000, 7_051)).toMatchObject({
       outcome: 'store_unavailable',
-      error: { code: 'STORE_TIMEOUT', message: saying('The store did not reply within 7000 ms.') },
+      error: { code: 'STORE_TIMEOUT', message: containing('The store did not reply within 7000 ms.') },
     });
   });
 

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { z } from 'zod/v4';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { fakeClock, later, never, receiverOf } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 beforeEach(fakeClock);
 afterEach(() => {
@@ -42,6 +43,26 @@ describe('a delivery', () => {
     });
   });
 
+  test('what is wrong with the app is in the outcome, although the sender is refused', async () => {
+    const error = new Error('the schema of the app');
+    const schema = z.unknown().transform(() => {
+      throw error;
+    }) as never;
+    const receiver = receiverOf({ schema });
+    expect(await receiver.receive(transferSucceeded(), { verify: () => false })).toMatchObject({
+      outcome: 'unauthorized',
+      error,
+    });
+    const refusal = new Error('no key server');
+    expect(
+      await receiver.receive(transferSucceeded(), {
+        verify: () => {
+          throw refusal;
+        },
+      }),
+    ).toMatchObject({ outcome: 'unauthorized', error: refusal });
+  });
+
   test('a verdict that is no promise sets no deadline', async () => {
     expect(await receiverOf().receive(transferSucceeded(), { verify: () => false })).toMatchObject({
       outcome: 'unauthorized',
@@ -66,7 +87,7 @@ describe('verify', () => {
     expect(await delivery).toMatchObject({
       outcome: 'unauthorized',
       durationMs: 750,
-      error: { code: 'VERIFY_TIMEOUT', message: saying('No verdict within 700 ms.') },
+      error: { code: 'VERIFY_TIMEOUT', message: containing('No verdict within 700 ms.') },
     });
   });
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { basicAuth, headerToken, ipAllowList, transferToken, urlToken } from 'transfer-callbacks';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 const secret = 'first-secret-0123456789';
 const older = 'older-secret-0123456789';
 
 describe('a verifier that cannot be made', () => {
-  const long = 'a string of at least 16 characters, or several';
+  const long = 'a string of at least 16 characters, as `openssl rand -hex 32` prints, or several';
   const characters = 'made of letters, digits, `-`, `.`, `_` and `~`';
   const short = 'hunter2hunter2h';
   const spaced = 'hunter2 hunter2 hunter2';
@@ -194,7 +194,11 @@ describe('a verifier that cannot be made', () => {
 
   test.each(wrong)('the error for %s names what was expected', (_what, make, message) => {
     expect(make).toThrow(
-      expect.objectContaining({ name: 'TransferCallbackError', code: 'INVALID_ARGUMENT', message: saying(message) }),
+      expect.objectContaining({
+        name: 'TransferCallbackError',
+        code: 'INVALID_ARGUMENT',
+        message: containing(message),
+      }),
     );
     expect(message).not.toMatch(/hunter2|first-secret/);
   });

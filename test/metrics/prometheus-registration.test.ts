@@ -5,7 +5,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { receiverOf } from '../core/support.js';
 import { deliveries, registerMetrics } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 const http = { source: 'http' };
 
@@ -45,7 +45,7 @@ describe('the registration', () => {
     [{ Counter, Gauge, Histogram, registers: [] }, 'Expected `registers` to be an array of registries, got an array.'],
     [{ Counter, Gauge, registers: [register] }, 'Expected `Histogram` to be a class of prom-client, got undefined.'],
   ])('is refused without what it needs', (client, message) => {
-    const fault = expect.objectContaining({ code: 'INVALID_ARGUMENT', message: saying(message) }) as Error;
+    const fault = expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }) as Error;
     expect(() => prometheusMetrics(client as never)).toThrow(fault);
   });
 });

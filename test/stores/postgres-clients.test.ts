@@ -5,7 +5,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { book, majors, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
 import { requestOf } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 describe.each(majors)('on PostgreSQL %i', (major) => {
   let server: PostgresServer;
@@ -50,7 +50,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
         outcome: 'store_unavailable',
         error: {
           code: 'STORE_REPLY_UNEXPECTED',
-          message: saying(
+          message: containing(
             'A client of the pool was not usable: a transaction was open on it, which other code had begun and not ended ' +
               'before it released the client. That transaction is rolled back.',
           ),
@@ -101,7 +101,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
       outcome: 'store_unavailable',
       error: {
         code: 'STORE_REPLY_UNEXPECTED',
-        message: saying(
+        message: containing(
           `A client of the pool was not usable: its search_path finds the table in schema ${tenant}, and that of the first ` +
             'claim was in public. Set the `schema` option, and change settings with SET LOCAL only.',
         ),

@@ -4,7 +4,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startLedger, type PostgresServer } from '../support/postgres.js';
 import { bookOnce, deliverOn, type Deliver, type Steps } from './handler-steps.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 let server: PostgresServer;
 let pool: Pool;
@@ -81,7 +81,7 @@ describe("a handler's own BEGIN, COMMIT and ROLLBACK work within the store's tra
       await bookNow();
       await expect(tx.query('BEGIN')).rejects.toMatchObject({
         code: 'TRANSACTION_CONTROL',
-        message: saying(
+        message: containing(
           "The handler's client refuses BEGIN: a transaction is open already. Run one after the other, or nest with SAVEPOINT.",
         ),
       });

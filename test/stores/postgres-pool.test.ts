@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { keepRecords } from '../support/kept.js';
 import { book, receiverOn, startLedger, type PostgresServer } from '../support/postgres.js';
 import { requestOf } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 let server: PostgresServer;
 let pool: Pool;
@@ -48,7 +48,7 @@ test('a claim queues for a client up to queueMs and then rejects, and a client g
   for (const claim of await Promise.allSettled(claims)) {
     expect(claim).toMatchObject({
       status: 'rejected',
-      reason: { code: 'STORE_TIMEOUT', message: saying('The pool had no client within 100 ms.') },
+      reason: { code: 'STORE_TIMEOUT', message: containing('The pool had no client within 100 ms.') },
     });
   }
   const queued = store.claim(randomUUID(), { ...requestOf('a'), timeoutMs: 5_000, queueMs: 20_000 });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { lookUpSql } from '../../src/stores/postgres-sql.js';
 import { book, majors, receiverOn, startLedger, type PostgresServer } from '../support/postgres.js';
 import { requestOf } from './support.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 describe.each(majors)('on PostgreSQL %i', (major) => {
   let server: PostgresServer;
@@ -180,7 +180,7 @@ describe('the options of the PostgreSQL store', () => {
     [pool, null, 'Expected `options` to be an object, got null.'],
   ])('postgresStore(%o, %o) is refused', (given, options, message) => {
     expect(() => postgresStore(given as Pool, options as object)).toThrow(
-      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: saying(message) }),
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }),
     );
   });
 });

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore, type IoredisClient, type Lease } from 'transfer-callbacks';
 import { deliveryNames } from '../../src/core/delivery.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 const nameDelivery = deliveryNames();
 const fingerprint = '["SUCCESS",15000,"XAF","payout 1"]';
@@ -168,7 +168,7 @@ test('a reply that is not an array is not taken for a record', async () => {
   await client.multi({ pipeline: false });
   await expect(redisStore(client).read(crypto.randomUUID())).rejects.toMatchObject({
     code: 'STORE_REPLY_UNEXPECTED',
-    message: saying('Expected the reply to EVAL to be an array, got "QUEUED".'),
+    message: containing('Expected the reply to EVAL to be an array, got "QUEUED".'),
   });
 });
 

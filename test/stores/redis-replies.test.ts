@@ -5,7 +5,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
 import { connectNodeRedis } from '../support/redis-clients.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
-import { saying } from '../support/saying.js';
+import { containing } from '../support/containing.js';
 
 let server: RedisServer;
 let redis: Redis;
@@ -30,7 +30,7 @@ describe('a reply to the claim that is neither OK nor null', () => {
         outcome: 'store_unavailable',
         error: {
           code: 'STORE_REPLY_UNEXPECTED',
-          message: saying(
+          message: containing(
             'Expected the reply to SET NX to be "OK" or null, got undefined. ' +
               'With node-redis in legacyMode, pass `client.v4`.',
           ),
@@ -91,7 +91,7 @@ describe('a record that the store has not written', () => {
       outcome: 'store_unavailable',
       error: {
         code: 'STORE_RECORD_UNREADABLE',
-        message: saying(`The key transfer-callbacks:${callback.data.id} holds something other than a callback record.`),
+        message: containing(`The key transfer-callbacks:${callback.data.id} holds something other than a callback record.`),
       },
     });
     expect(onSuccess).not.toHaveBeenCalled();
