@@ -66,14 +66,15 @@ test('the package is published with its provenance', () => {
 });
 
 test('the top section of the changelog is that of the version', () => {
-  const [, version] = /^## (\d+\.\d+\.\d+) - /m.exec(readText('CHANGELOG.md')) ?? [];
-  expect(version).toBe(manifest.version);
+  const [, section] = /^## (.*)$/m.exec(readText('CHANGELOG.md')) ?? [];
+  expect(section).toMatch(/ - (unreleased|\d{4}-\d\d-\d\d)$/);
+  expect(section?.split(' - ')[0]).toBe(manifest.version);
 });
 
 test('badges, contact links and owners are there once the repository has an address', () => {
   const isKnown = manifest.repository !== undefined;
   expect([
-    readText('README.md').includes('badge'),
+    readText('README.md').includes('[!['),
     readText('.github/ISSUE_TEMPLATE/config.yml').includes('contact_links:'),
     isThere('.github/CODEOWNERS'),
   ]).toEqual([isKnown, isKnown, isKnown]);
