@@ -91,7 +91,9 @@ describe('a record that the store has not written', () => {
       outcome: 'store_unavailable',
       error: {
         code: 'STORE_RECORD_UNREADABLE',
-        message: containing(`The key transfer-callbacks:${callback.data.id} holds something other than a callback record.`),
+        message: containing(
+          `The key transfer-callbacks:${callback.data.id} holds something other than a callback record.`,
+        ),
       },
     });
     expect(onSuccess).not.toHaveBeenCalled();
