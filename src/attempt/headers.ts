@@ -14,7 +14,12 @@ export function requireHeaders(
 ): asserts headers is Readonly<Record<string, string>> {
   // The entries of a `Headers` or a `Map` are not properties: they would silently be left out.
   if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers) {
-    throw invalidArgument(option, 'an object of names and values', headers);
+    throw invalidArgument(
+      option,
+      'an object of names and values',
+      headers,
+      `${option}: { 'x-callback-token': 'secret' }`,
+    );
   }
   for (const [name, value] of Object.entries(headers as Record<string, unknown>)) {
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw invalidArgument(option, 'named as HTTP allows', name);

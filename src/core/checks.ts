@@ -46,6 +46,11 @@ export function wholeNumber(option: string, value: unknown, { min, max = maxTime
   throw invalidArgument(option, `a whole number from ${min} to ${max}`, value, proposal);
 }
 
+/** Throws INVALID_ARGUMENT if `value` is no boolean. */
+export function requireBoolean(option: string, value: unknown): void {
+  if (typeof value !== 'boolean') throw invalidArgument(option, 'true or false', value, `${option}: true`);
+}
+
 /** Throws INVALID_ARGUMENT if `value` is no function. */
 export function requireFunction(option: string, value: unknown, example: string): void {
   if (typeof value !== 'function') throw invalidArgument(option, 'a function', value, `${option}: ${example}`);

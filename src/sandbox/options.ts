@@ -1,5 +1,12 @@
 import { isIP } from 'node:net';
-import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import {
+  invalidArgument,
+  invalidSecret,
+  onlyKnownOptions,
+  requireBoolean,
+  requireFunction,
+  wholeNumber,
+} from '../core/checks.js';
 import { isLoopback } from '../attempt/address.js';
 import { requireHeaders } from '../attempt/headers.js';
 import type { SandboxAttempt } from './announcements.js';
@@ -93,53 +100,53 @@ export function resolveSandboxOptions(options: TransferSandboxOptions) {
 }
 
 function checkServer({ port, host, apiKey, apiSecret, seed, console }: ResolvedSandboxOptions): void {
-  wholeNumber('port', port, { min: 0, max: 65_535 });
+  wholeNumber('port', port, { min: 0, max: 65_535, example: 0 });
   // The error of a lookup would show any other text, such as a URL with a password.
   if (typeof host !== 'string' || (isIP(host) === 0 && !/^[\w.-]+$/.test(host))) {
-    throw invalidArgument('host', 'a host name or address', host);
+    throw invalidArgument('host', 'a host name or address', host, "host: '127.0.0.1'");
   }
   for (const [name, value] of Object.entries({ apiKey, apiSecret })) {
     // HTTP headers alter or reject other characters.
     if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value)) {
-      throw invalidSecret(name, 'visible ASCII characters without spaces', value);
+      throw invalidSecret(name, 'visible ASCII characters without spaces', value, `${name}: 'of-the-sandbox'`);
     }
   }
-  wholeNumber('seed', seed, { min: 0, max: 2 ** 32 - 1 });
-  if (typeof console !== 'boolean') throw invalidArgument('console', 'true or false', console);
+  wholeNumber('seed', seed, { min: 0, max: 2 ** 32 - 1, example: 1 });
+  requireBoolean('console', console);
 }
 
 function checkTime(resolved: ResolvedSandboxOptions, givenSpeed: unknown): void {
   const { finalAfterMs, speed, clock, attemptTimeoutMs } = resolved;
-  wholeNumber('finalAfterMs', finalAfterMs, { min: 0 });
+  wholeNumber('finalAfterMs', finalAfterMs, { min: 0, example: 1_000 });
   if (typeof speed !== 'number' || !(speed > 0 && speed <= maxSpeed)) {
-    throw invalidArgument('speed', `a number above 0, up to ${maxSpeed}`, speed);
+    throw invalidArgument('speed', `a number above 0, up to ${maxSpeed}`, speed, 'speed: 1');
   }
   if (clock !== undefined && (clock as unknown) !== 'manual') {
-    throw invalidArgument('clock', '"manual" if given', clock);
+    throw invalidArgument('clock', '"manual" if given', clock, "clock: 'manual'");
   }
   if (clock !== undefined && givenSpeed !== undefined) {
     throw invalidArgument('speed', 'left out, since `clock` is "manual"', speed);
   }
-  wholeNumber('attemptTimeoutMs', attemptTimeoutMs, { min: 1 });
+  wholeNumber('attemptTimeoutMs', attemptTimeoutMs, { min: 1, example: 10_000 });
 }
 
 function checkCallbacks(resolved: ResolvedSandboxOptions): void {
   const { callbackUrl, callbackHeaders, scenario, allowOtherHosts, onAttempt } = resolved;
   requireScenario('scenario', scenario);
-  if (typeof allowOtherHosts !== 'boolean') throw invalidArgument('allowOtherHosts', 'true or false', allowOtherHosts);
-  if (onAttempt !== undefined && typeof onAttempt !== 'function') {
-    throw invalidArgument('onAttempt', 'a function', onAttempt);
-  }
+  requireBoolean('allowOtherHosts', allowOtherHosts);
+  if (onAttempt !== undefined) requireFunction('onAttempt', onAttempt, '(attempt) => {}');
   requireHeaders(callbackHeaders, 'callbackHeaders');
   if (callbackUrl === undefined || typeof callbackUrl === 'function') return;
   const fault = callbackUrlFault(callbackUrl, allowOtherHosts);
   // The error must not show the URL: it may contain a token.
-  if (fault !== undefined) throw invalidSecret('callbackUrl', fault, callbackUrl);
+  const example = "callbackUrl: 'http://127.0.0.1:3000/callbacks/transfers'";
+  if (fault !== undefined) throw invalidSecret('callbackUrl', fault, callbackUrl, example);
 }
 
 export function requireScenario(option: string, value: unknown): asserts value is TransferScenario {
   if (isScenario(value)) return;
-  throw invalidArgument(option, `one of ${transferScenarios.map(({ name }) => name).join(', ')}`, value);
+  const names = transferScenarios.map(({ name }) => name).join(', ');
+  throw invalidArgument(option, `one of ${names}`, value, `${option}: 'success'`);
 }
 
 /** Returns what a callback URL should have been, or `undefined` if it is fine. */

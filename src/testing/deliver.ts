@@ -1,5 +1,5 @@
 import { attemptsPerCallback } from '../core/service.js';
-import { invalidArgument, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { invalidArgument, onlyKnownOptions, requireBoolean, wholeNumber } from '../core/checks.js';
 import { attemptCallback, isAcknowledgement, type AttemptResponse, type AttemptOptions } from '../attempt/attempt.js';
 import { requireHeaders } from '../attempt/headers.js';
 import { openTarget, type DeliverTarget } from './target.js';
@@ -64,8 +64,10 @@ export async function deliver(
   const { path = '', headers = {}, copies = 1, concurrent = false } = options;
   const { retry = true, attemptTimeoutMs: timeoutMs = 10_000 } = options;
   requireHeaders(headers);
-  wholeNumber('copies', copies, { min: 1 });
-  wholeNumber('attemptTimeoutMs', timeoutMs, { min: 1 });
+  wholeNumber('copies', copies, { min: 1, example: 2 });
+  wholeNumber('attemptTimeoutMs', timeoutMs, { min: 1, example: 10_000 });
+  requireBoolean('concurrent', concurrent);
+  requireBoolean('retry', retry);
   const body = renderBody(callback);
   const opened = await openTarget(target);
   try {
@@ -112,8 +114,9 @@ function renderBody(callback: unknown): string {
 }
 
 /** Refuses a path that leads to another origin, as `//example.com` and a whole URL do. */
-function urlAt(path: string, base: string): string {
-  const url = URL.canParse(path, base) ? new URL(path, base) : undefined;
-  if (url?.origin !== new URL(base).origin) throw invalidArgument('path', 'a path of the target', path);
+function urlAt(path: unknown, base: string): string {
+  const url = typeof path === 'string' && URL.canParse(path, base) ? new URL(path, base) : undefined;
+  if (url?.origin !== new URL(base).origin)
+    throw invalidArgument('path', 'a path of the target', path, "path: '/callbacks/transfers'");
   return url.href;
 }

@@ -27,6 +27,8 @@ import {
   transferClient,
   TransferClientError,
 } from 'transfer-callbacks/client';
+import { transferSandbox } from 'transfer-callbacks/sandbox';
+import { deliver } from 'transfer-callbacks/testing';
 import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
 import { findAnchors, findPage } from './pages.js';
 
@@ -92,6 +94,14 @@ const makers: [name: string, make: (options: object) => unknown][] = [
     'inspectTransfer',
     (options) => inspectTransfer({ client, id: transferId, signal: aborted, ...options }).catch(ignoreAbort),
   ],
+  [
+    'transferSandbox',
+    async (options) => {
+      const sandbox = await transferSandbox(options);
+      await sandbox.close();
+    },
+  ],
+  ['deliver', (options) => deliver((_request, response) => response.end(), '{}', options)],
   ['readTransfers', (options) => readTransfers({ client, ids: [], onProgress: () => undefined, ...options })],
 ];
 
