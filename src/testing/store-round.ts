@@ -127,13 +127,15 @@ export class Round {
   }
 
   /** Notes the beginning of a lease of `leaseMs`, or of another time that ends without a call. */
-  begin(name: string, lengthMs = this.leaseMs): Period {
-    return { name, lengthMs, beganAt: performance.now() };
+  begin(name: string, lengthMs = this.leaseMs, slackMs = Math.max(1_000, lengthMs / 2)): Period {
+    return { name, lengthMs, slackMs, beganAt: performance.now() };
   }
 
   /** Repeats a claim until it is granted, which must be soon after the period has ended. */
-  async leaseAfter({ name, lengthMs }: Period, tryLease = () => this.tryLease('next')): Promise<Lease<unknown>> {
-    const slackMs = Math.max(1_000, lengthMs / 2);
+  async leaseAfter(
+    { name, lengthMs, slackMs }: Period,
+    tryLease = () => this.tryLease('next'),
+  ): Promise<Lease<unknown>> {
     const giveUpAt = performance.now() + lengthMs + slackMs;
     for (;;) {
       const askedAt = performance.now();
@@ -213,5 +215,7 @@ function toRejection(key: string, { token, fingerprint, externalId = '' }: Claim
 interface Period {
   readonly name: string;
   readonly lengthMs: number;
+  /** How much longer it may last, in milliseconds. */
+  readonly slackMs: number;
   readonly beganAt: number;
 }
