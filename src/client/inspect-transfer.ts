@@ -22,7 +22,7 @@ export interface InspectOptions<C extends CallbackShape = TransferCallback> {
   store?: Pick<CallbackStore, 'read'> | undefined;
   /** Your receiver, in place of its store. */
   receiver?: { inspect(id: string): Promise<StoreRecord>; readonly options?: { readonly schema?: object } } | undefined;
-  /** How long the store may take, in milliseconds. Default 2 000, and as long as it waits itself for a `receiver`. */
+  /** How long the store may take, in milliseconds. Default 2 000; a `receiver` decides it by itself. */
   storeTimeoutMs?: number | undefined;
   /** The receiver's `schema`, if it has one. Default: that of `receiver`. */
   schema?: StandardSchema<C> | undefined;

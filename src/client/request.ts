@@ -126,7 +126,7 @@ export function requireSuccess(
 }
 
 function describeSilence(error: unknown, timeoutMs: number): string {
-  // A signal aborts with any reason.
+  // `abort` takes any reason, also `null` and a text.
   const { name, code } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
   if (name === 'TimeoutError') return ` within ${timeoutMs} ms`;
   // A message of OpenSSL has a line of its source file in it.

@@ -41,7 +41,7 @@ const page = 'node_modules/transfer-callbacks/docs/errors.md';
  */
 export function withSection(code: string, message: string): string {
   if (code === 'INVALID_ARGUMENT' || code === 'RETRY_LATER') return message;
-  // A message may repeat that of its cause, with the section of that.
+  // A message may repeat the message of its cause, which leads to another section.
   const sentence = (message.split(` See ${page}#`)[0] ?? '').replace(/\.{1,2}$/, '');
   return `${sentence}. See ${page}#${code.toLowerCase()}.`;
 }

@@ -32,7 +32,7 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
     const refusal = await verifySender(verify, isValid ? validated.callback : undefined, parts.verifyDeadlines);
     if (refusal !== undefined) {
       // Logged only: if the service changes a field that a verifier reads, or the app has read the body, every delivery is
-      // refused, and these say why.
+      // refused, and the log line says why.
       const { issues, error } = isValid ? {} : validated;
       return end(
         { ...measure(arrival), ...(issues && { issues }), ...(error !== undefined && { error }), ...refusal },

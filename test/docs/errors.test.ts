@@ -105,7 +105,7 @@ const makers: [name: string, make: (options: object) => unknown][] = [
   ['readTransfers', (options) => readTransfers({ client, ids: [], onProgress: () => undefined, ...options })],
 ];
 
-/** The code that the message tells to write: the first, if there are several. */
+/** Returns the code that the message tells to write. */
 function findCode(message: string): string {
   return / Write `([^`]+)`/.exec(message)?.[1] ?? expect.fail(`No code to write: ${message}`);
 }

@@ -42,7 +42,7 @@ beforeAll(async () => {
   await mkdir(at('registry'));
   await install(at('registry'), server);
   const upstream = (await run('npm', ['config', 'get', 'registry'], workshop)).trim();
-  await writeFile(at('registry', 'config.yaml'), configOf(upstream));
+  await writeFile(at('registry', 'config.yaml'), renderConfig(upstream));
   const address = `127.0.0.1:${await freePort()}`;
   // As root it warns, and runs.
   const quiet = { ...process.env, NODE_OPTIONS: '--no-warnings' };
@@ -69,7 +69,7 @@ afterAll(async () => {
   await rm(workshop, { recursive: true, force: true });
 });
 
-const configOf = (upstream: string): string => `
+const renderConfig = (upstream: string): string => `
 storage: ./storage
 uplinks: { upstream: { url: ${JSON.stringify(upstream)}, maxage: 1h } }
 packages:
