@@ -1,4 +1,4 @@
-// The load: one process, driven by run.mjs. Raw sockets and requests serialised beforehand, so that it costs a fraction
+// The load: one process, driven by sockets.mjs. Raw sockets and requests serialised beforehand, so that it costs a fraction
 // of what the servers cost; every request carries an id that was never sent before.
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -14,11 +14,11 @@ function lengthOf(bytes) {
   return headLength + Number(contentLength);
 }
 
-/** Keeps one request in flight on each of `connections`, spread over `ports`. Anything but a 200 is an error. */
-async function measure({ ports, connections, durationMs }) {
+/** Keeps one request in flight on each of `connections`. Anything but a 200 is an error. */
+async function measure({ port, connections, durationMs }) {
   const sockets = await Promise.all(
-    Array.from({ length: connections }, async (_, i) => {
-      const socket = connect({ port: ports[i % ports.length], host: '127.0.0.1', noDelay: true });
+    Array.from({ length: connections }, async () => {
+      const socket = connect({ port, host: '127.0.0.1', noDelay: true });
       await once(socket, 'connect');
       return socket;
     }),
@@ -32,7 +32,7 @@ async function measure({ ports, connections, durationMs }) {
     sockets.map(
       (socket) =>
         new Promise((resolve, reject) => {
-          const request = newRequest(ports[0]);
+          const request = newRequest(port);
           let sentAt;
           let responseLength; // The responses of one server are all of one length: only the first is parsed.
           let received = 0;

@@ -2,7 +2,6 @@
 // event loop every connection sends one request, so that the turn itself, 8 µs, is shared by 32.
 import { Duplex } from 'node:stream';
 import { makeUnique, newRequest } from './request.mjs';
-import { profile } from './support/profiler.mjs';
 import { served } from './servers/serve.mjs';
 
 const ok = Buffer.from('HTTP/1.1 200 ');
@@ -53,8 +52,8 @@ async function send(count) {
   return (user + system) / (turns * connections.length);
 }
 
-process.on('message', async ({ count, profiled }) => {
-  process.send(profiled ? await profile(() => send(count)) : await send(count));
+process.on('message', async ({ count }) => {
+  process.send(await send(count));
 });
 process.on('disconnect', () => process.exit());
 process.send('ready');

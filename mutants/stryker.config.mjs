@@ -13,7 +13,7 @@ export default {
   ignorers: ['messages'],
   // What runs only while a module is loaded runs before the mutant of a test is active.
   ignoreStatic: true,
-  ignorePatterns: ['bench', 'coverage', 'dist', 'docs', 'ops', '.test', 'mutants/results'],
+  ignorePatterns: ['bench', 'coverage', 'dist', 'docs', 'ops', '.test'],
   concurrency: 3,
   timeoutMS: 6_000,
   timeoutFactor: 2,

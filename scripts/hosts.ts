@@ -14,14 +14,14 @@ const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-hosts-'));
 try {
   await installHosts(process.env.PACKAGE_TARBALL ?? (await pack(folder)));
   const rows: string[] = [];
-  let router: Reply[] | undefined;
+  let listener: Reply[] | undefined;
   for (const host of hosts) {
     const replies = await tryHost(host);
-    router ??= replies;
-    rows.push(renderHost(host, replies, router));
+    listener ??= replies;
+    rows.push(renderHost(host, replies, listener));
     console.log(`${host.name} responds as expected.`);
   }
-  await writeFile(join(root, pagePath), renderPage(rows, router ?? []));
+  await writeFile(join(root, pagePath), renderPage(rows, listener ?? []));
 } catch (error) {
   console.error((error as Error).message);
   process.exitCode = 1;

@@ -9,7 +9,7 @@ import { schema } from './schema.mjs';
 import { serve } from './serve.mjs';
 
 const [, , kind] = process.argv;
-const pool = new Pool({ connectionString: process.env.POSTGRES_URL, max: Number(process.env.POOL ?? 16) });
+const pool = new Pool({ connectionString: process.env.POSTGRES_URL, max: 16 });
 // Without a listener a lost connection would end the process.
 pool.on('error', () => undefined);
 
@@ -18,15 +18,15 @@ async function book(data, tx) {
   await handle(data);
 }
 
-const record = {
-  /** The least that a record can be. */
-  'one column': (data) => ['INSERT INTO handled VALUES ($1) ON CONFLICT DO NOTHING', [data.id]],
-  /** The row that the package writes, in a table like its own. */
-  'same row': (data, event) => [
-    `INSERT INTO handled_rows VALUES ($1, $2, $3, $4, now(), now() + interval '7 days') ON CONFLICT DO NOTHING`,
-    [data.id, event, data.externalId, JSON.stringify([data.status, data.amount, data.currency, data.externalId])],
-  ],
-}[kind];
+/** Inserts the row that the package writes, into a table like its own. */
+const recordSql = `INSERT INTO handled_rows VALUES ($1, $2, $3, $4, $5, $6, $6, $7) ON CONFLICT DO NOTHING`;
+let received = 0;
+function toRecord({ event, data: { id, externalId, status, amount, currency } }) {
+  const now = Date.now();
+  const token = `${new Date(now).toISOString()}/merchant/${process.pid}/${++received}`;
+  const fingerprint = JSON.stringify([status, amount, currency, externalId]);
+  return [id, token, event, externalId, fingerprint, now, now + 7 * 86_400_000];
+}
 
 async function byHand(request, response) {
   const parsed = schema.safeParse(request.body);
@@ -34,15 +34,14 @@ async function byHand(request, response) {
     response.sendStatus(400);
     return;
   }
-  const { data, event } = parsed.data;
   const client = await pool.connect();
   let lost;
   const onError = (error) => (lost = error);
   client.on('error', onError);
   try {
     await client.query('BEGIN');
-    const { rowCount } = await client.query(...record(data, event));
-    if (rowCount === 1) await book(data, client);
+    const { rowCount } = await client.query(recordSql, toRecord(parsed.data));
+    if (rowCount === 1) await book(parsed.data.data, client);
     await client.query('COMMIT');
     response.sendStatus(200);
   } catch (error) {
@@ -56,11 +55,11 @@ async function byHand(request, response) {
 }
 
 const app = express();
-if (record === undefined) {
-  const { postgresStore, transferCallbackListener, transferCallbackRouter, urlToken } = packageUnderTest;
+if (kind !== 'same row') {
+  const { pgStore, transferCallbackListener, transferCallbackRouter, urlToken } = packageUnderTest;
   const onSuccess = ({ data }, { tx }) => book(data, tx);
   const options = {
-    store: postgresStore(pool),
+    store: pgStore(pool),
     verify: urlToken(secret),
     onSuccess,
     onFailed: onSuccess,

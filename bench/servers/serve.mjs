@@ -1,13 +1,9 @@
 import { createServer } from 'node:http';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** The servers of this process, where in-process-server.mjs has imported them. */
 export const served = [];
 
-/**
- * Serves on a free port and sends it to the parent. Asked for `cpu`, it sends the processor time used so far, in µs;
- * asked for `loop`, how long the event loop was blocked at most since it was asked before, in ms.
- */
+/** Serves on a free port and sends it to the parent. Asked for `cpu`, it sends the processor time used so far, in µs. */
 export function serve(listener) {
   const server = createServer(listener);
   if (process.env.IN_PROCESS !== undefined) {
@@ -15,17 +11,11 @@ export function serve(listener) {
     return;
   }
   server.listen(0, '127.0.0.1', () => process.send(server.address().port));
-  const loop = monitorEventLoopDelay({ resolution: 10 });
   process.on('message', (message) => {
-    if (message === 'cpu') {
-      const { user, system } = process.cpuUsage();
-      process.send(user + system);
-    }
-    if (message === 'loop') {
-      process.send(loop.max / 1e6);
-      loop.enable();
-      loop.reset();
-    }
+    // guarantees.mjs sends other messages, for the handler.
+    if (message !== 'cpu') return;
+    const { user, system } = process.cpuUsage();
+    process.send(user + system);
   });
   process.on('disconnect', () => process.exit());
 }
@@ -41,7 +31,6 @@ export async function connectRedis(kind) {
       .on('error', onError)
       .connect();
   }
-  const { Cluster, Redis } = await import('ioredis');
-  if (kind === 'cluster') return new Cluster(JSON.parse(process.env.REDIS_NODES)).on('error', onError);
-  return new Redis({ port, host: '127.0.0.1', enableAutoPipelining: kind === 'ioredis-auto' }).on('error', onError);
+  const { Redis } = await import('ioredis');
+  return new Redis({ port, host: '127.0.0.1' }).on('error', onError);
 }

@@ -1,5 +1,5 @@
 // The chart of the README, as SVG. Every bar is a throughput divided by that of the first bar of its panel.
-import { columns, L1, powertools, safe, transaction } from '../variants.mjs';
+import { L1, powertools, safe, sameRow } from '../sockets.mjs';
 
 export const themes = {
   light: {
@@ -25,11 +25,11 @@ export const themes = {
 };
 
 const onClient = 'node-redis';
-/** `column` is the column of ratios that the bars show; `guarantees` names the row of the table of guarantees. */
+/** `ratio` is the one that the bars show; `guarantees` names the row of the table of guarantees. */
 const panels = [
   {
     title: 'In memory',
-    column: '/ L1',
+    ratio: 'toL1',
     bars: [
       { name: L1, label: 'Express: an empty route' },
       { name: 'router: memory', label: 'transferCallbackRouter' },
@@ -39,7 +39,7 @@ const panels = [
   },
   {
     title: 'On Redis, with node-redis',
-    column: '/ by hand',
+    ratio: 'toByHand',
     bars: [
       {
         name: safe(onClient),
@@ -55,9 +55,9 @@ const panels = [
   },
   {
     title: 'On PostgreSQL, in the transaction of the handler',
-    column: '/ by hand',
+    ratio: 'toByHand',
     bars: [
-      { name: transaction('same row'), label: 'by hand: the same row', guarantees: 'by hand: PostgreSQL transaction' },
+      { name: sameRow, label: 'by hand: the same row', guarantees: 'by hand: PostgreSQL transaction' },
       { name: 'router: Postgres', label: 'transferCallbackRouter', guarantees: 'this package, PostgreSQL' },
       { name: 'listener: Postgres', label: 'transferCallbackListener', guarantees: 'this package, PostgreSQL' },
     ],
@@ -72,11 +72,9 @@ const rowHeight = 26;
 const barHeight = 14;
 const font = `font-family="system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"`;
 
-/** Draws the chart from the parts `sockets` and, where it is there, `guarantees`. */
-export function drawChart({ sockets, guarantees }, theme) {
+export function drawChart({ machine, sockets, guarantees, connections }, theme) {
   const colors = themes[theme];
-  const { connections, rows } = sockets.figures.find((table) => table.connections === 32) ?? sockets.figures[0];
-  const filled = panels.map((panel) => ({ ...panel, bars: measureBars(panel, rows, guarantees?.figures) }));
+  const filled = panels.map((panel) => ({ ...panel, bars: measureBars(panel, sockets, guarantees) }));
   const most = Math.max(...filled.flatMap(({ bars }) => bars.map(({ ratio }) => ratio)));
   const toX = (ratio) => barLeft + ((barRight - barLeft) * ratio) / most;
   const parts = [];
@@ -85,28 +83,27 @@ export function drawChart({ sockets, guarantees }, theme) {
     parts.push(drawPanel(panel, y, toX, colors));
     y += 30 + panel.bars.length * rowHeight + 22;
   }
-  const { node, processor, date } = sockets.run;
+  const { node, processor, date } = machine;
   const subtitle = `Throughput at ${connections} connections, divided by the first bar of each group. Longer is faster.`;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${y + 16}" width="${width}" height="${y + 16}" role="img" ${font}>
 <title>Throughput of transfer-callbacks beside what it replaces</title>
 <text x="24" y="32" font-size="13" fill="${colors.muted}">${subtitle}</text>
-${guarantees === undefined ? '' : `<text x="${heldX}" y="32" font-size="13" fill="${colors.muted}" text-anchor="end">guarantees</text>`}
+<text x="${heldX}" y="32" font-size="13" fill="${colors.muted}" text-anchor="end">guarantees</text>
 ${parts.join('\n')}
-<text x="24" y="${y}" font-size="11" fill="${colors.muted}">${escape(`Node ${node}, ${processor}, ${date}. ${guarantees === undefined ? '' : 'Guarantees: how many of the tested faults a route survives.'}`)}</text>
+<text x="24" y="${y}" font-size="11" fill="${colors.muted}">${escape(`Node ${node}, ${processor}, ${date}. Guarantees: how many of the tested faults a route survives.`)}</text>
 </svg>
 `;
 }
 
-function measureBars({ bars, column }, rows, guarantees) {
-  const index = columns.findIndex(({ title }) => title === column);
+function measureBars({ bars, ratio }, rows, guarantees) {
   return bars.map(({ name, label, guarantees: tested }) => {
-    const { perSecond, own, ratios } = rows.find((row) => row.name === name);
+    const row = rows.find((each) => each.name === name);
     const cells = guarantees
-      ?.find((row) => row.name === tested)
+      .find((each) => each.name === tested)
       // A situation that does not arise is neither survived nor failed.
       ?.cells.filter(({ holds }) => holds !== undefined);
     // The first bar is what the others are divided by.
-    return { label, own, perSecond, ratio: ratios[index]?.median ?? 1, cells };
+    return { label, own: row.own, perSecond: row.perSecond, ratio: row[ratio]?.median ?? 1, cells };
   });
 }
 

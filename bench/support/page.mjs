@@ -1,25 +1,22 @@
 // The page of the results, in Markdown.
 import { markOf } from '../guarantees.mjs';
 import { ownShares } from '../in-process.mjs';
-import { toTable } from '../profile.mjs';
-import { scaleParts } from '../scale.mjs';
-import { columns } from '../variants.mjs';
-import { toMarkdown } from './tables.mjs';
+import { toRange } from '../sockets.mjs';
 
-/** Writes the page from what the parts have measured; parts that are missing are left out. */
-export function writePage(data) {
+export function writePage({ machine: { date, node, processor, memory }, versions, ...measured }) {
+  const lines = Object.entries(versions).map(([name, version]) => `- ${name} ${version}`);
   const sections = [
     '# Results',
     'Written by `npm run results` in `bench`. How it is measured, and what is compared: [the README](../README.md).',
-    data.sockets && chart,
-    data.sockets && socketsSection(data.sockets),
-    data.guarantees && guaranteesSection(data.guarantees),
-    data['in-process'] && inProcessSection(data['in-process']),
-    data.profile && profileSection(data.profile),
-    scaleSection(data),
-    versionsSection(data),
+    `${date}, Node ${node}, ${processor}, ${memory}.`,
+    chart,
+    toThroughput(measured),
+    toGuarantees(measured),
+    toProcessorTime(measured),
+    toScale(measured),
+    `## Versions\n\n${lines.join('\n')}`,
   ];
-  return `${sections.filter(Boolean).join('\n\n')}\n`;
+  return `${sections.join('\n\n')}\n`;
 }
 
 const chart = [
@@ -29,49 +26,34 @@ const chart = [
   '</picture>',
 ].join('\n');
 
-const describe = ({ node, processor, memory, date }) => `${date}, Node ${node}, ${processor}, ${memory}.`;
-
-function socketsSection({ run, figures }) {
-  const tables = figures.map(({ connections, rows }) =>
-    toMarkdown({
-      title: `Throughput at ${connections} connections`,
-      columns: ['', 'per second', 'processor time, µs', 'p50, ms', 'p99, ms', ...columns.map(({ title }) => title)],
-      rows: rows.map(({ name, own, perSecond, cpuMicros, p50Ms, p99Ms, ratios }) => [
+function toThroughput({ sockets, connections }) {
+  return [
+    `## Throughput at ${connections} connections`,
+    'Medians of the rounds; a ratio is taken within each round, with its range in brackets.',
+    toTable(
+      ['', 'per second', 'processor time, µs', 'p50, ms', 'p99, ms', '/ L1', '/ by hand', '/ powertools'],
+      sockets.map(({ name, own, perSecond, cpuMicros, p50Ms, p99Ms, toL1, toByHand, toPowertools }) => [
         own ? `**${name}**` : name,
         perSecond.toFixed(0),
         cpuMicros.toFixed(0),
         p50Ms.toFixed(2),
         p99Ms.toFixed(2),
-        ...ratios.map(toRange),
+        ...[toL1, toByHand, toPowertools].map(toRange),
       ]),
-    }),
-  );
-  return [
-    '## Over sockets',
-    `${describe(run)} Medians of the rounds; a ratio is taken within each round, with its range in brackets.`,
-    ...tables,
+    ),
   ].join('\n\n');
 }
 
-function toRange(ratio) {
-  if (ratio === undefined || ratio === null) return '';
-  return `${ratio.median.toFixed(2)} (${ratio.least.toFixed(2)}–${ratio.most.toFixed(2)})`;
-}
-
-function guaranteesSection({ run, figures }) {
-  const titles = figures[0].cells.map(({ title }) => title);
+function toGuarantees({ guarantees }) {
+  const titles = guarantees[0].cells.map(({ title }) => title);
+  const rows = guarantees.map(({ name, cells }) => [
+    name.startsWith('this package') ? `**${name}**` : name,
+    ...cells.map(({ holds, seen }) => (holds === true ? '✓' : `${markOf(holds)} ${seen}`)),
+  ]);
   return [
     '## Which faults each route survives',
-    `${describe(run)} Tested on these very routes, with real processes on a real Redis and PostgreSQL.`,
-    toMarkdown({
-      title: 'Situations',
-      columns: ['', ...titles],
-      rows: figures.map(({ name, cells }) => [
-        name.startsWith('this package') ? `**${name}**` : name,
-        // JSON leaves out what is undefined.
-        ...cells.map(({ holds, seen }) => (holds === true ? '✓' : `${markOf(holds)} ${seen}`)),
-      ]),
-    }),
+    'Tested on these very routes, with real processes on a real Redis and PostgreSQL.',
+    toTable(['', ...titles], rows),
     situationsText,
   ].join('\n\n');
 }
@@ -87,43 +69,42 @@ const situationsText = `- **copy after success**: a second delivery is acknowled
 
 – means that the situation does not arise.`;
 
-function inProcessSection({ run, figures }) {
-  const [{ cpuMicros }] = ownShares(figures);
-  const toRow = ({ name, cpuMicros: micros, ratio }) => [emphasize(name), micros.toFixed(1), ratio.toFixed(2)];
+function toProcessorTime({ inProcess }) {
+  const [{ cpuMicros }] = ownShares(inProcess);
+  const emphasize = (name) => (/^(router|listener)/.test(name) ? `**${name}**` : name);
   return [
-    '## Processor time',
-    `${describe(run)} On memory, without sockets.`,
-    toMarkdown({
-      title: 'Processor time of a delivery',
-      columns: ['', 'µs', '/ L1'],
-      rows: figures.map(toRow),
-      note: `The package's own share, listener less floor: ${cpuMicros.toFixed(1)} µs.`,
-    }),
+    '## Processor time of a delivery',
+    'On memory, without sockets.',
+    toTable(
+      ['', 'µs', '/ L1'],
+      inProcess.map(({ name, cpuMicros: micros, ratio }) => [emphasize(name), micros.toFixed(1), ratio.toFixed(2)]),
+    ),
+    `The package's own share, listener less floor: ${cpuMicros.toFixed(1)} µs.`,
   ].join('\n\n');
 }
 
-function profileSection({ run, figures }) {
-  return ['## Where the time goes', describe(run), toMarkdown(emphasizeRows(toTable(figures)))].join('\n\n');
+function toScale({ scale }) {
+  return [
+    '## Scale',
+    '`receive` without HTTP, 32 callbacks concurrently, on a store that remembers many and on one that remembers few, in turns.',
+    toTable(
+      ['', 'remembered', 'bytes each', 'processor time, µs', 'processor time / few', 'duration / few'],
+      scale.map(({ name, records, bytesEach, cpuMicros, timesCpu, timesWall }) => [
+        name,
+        records.toLocaleString('en'),
+        bytesEach.toFixed(0),
+        cpuMicros.toFixed(0),
+        timesCpu.toFixed(2),
+        timesWall.toFixed(2),
+      ]),
+    ),
+  ].join('\n\n');
 }
 
-const emphasize = (name) => (/^(router|listener)/.test(name) ? `**${name}**` : name);
-const emphasizeRows = (table) => ({
-  ...table,
-  rows: table.rows.map(([name, ...cells]) => [emphasize(name), ...cells]),
-});
-
-function scaleSection(data) {
-  const measured = scaleParts.filter((name) => name in data);
-  if (measured.length === 0) return undefined;
-  const parts = measured.map((name) =>
-    [describe(data[name].run), ...data[name].figures.map(emphasizeRows).map(toMarkdown)].join('\n\n'),
-  );
-  return ['## Scale', 'Each part on one machine.', ...parts].join('\n\n');
-}
-
-function versionsSection(data) {
-  const [part] = Object.values(data);
-  if (part === undefined) return undefined;
-  const lines = Object.entries(part.run.versions).map(([name, version]) => `- ${name} ${version}`);
-  return `## Versions\n\n${lines.join('\n')}`;
+/** A table in Markdown, with its cells aligned for those who read the source. */
+function toTable(columns, rows) {
+  const widths = columns.map((_, i) => Math.max(3, ...[columns, ...rows].map((cells) => cells[i].length)));
+  const toLine = (cells) => `| ${cells.map((cell, i) => cell.padEnd(widths[i])).join(' | ')} |`;
+  const rule = widths.map((width, i) => (i === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
+  return [columns, rule, ...rows].map(toLine).join('\n');
 }

@@ -1,12 +1,42 @@
 import 'reflect-metadata';
-import { Module } from '@nestjs/common';
+import { Inject, Injectable, Module, type OnModuleDestroy } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { transferCallbackRouter } from 'transfer-callbacks';
+import { transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
 import { options } from './options.ts';
 
-@Module({})
+const { store, verify, onSuccess, onFailed } = options;
+
+/** Stands for a service of yours. */
+@Injectable()
+class Payouts {
+  readonly markPaid = onSuccess;
+  readonly refund = onFailed;
+}
+
+@Injectable()
+class TransferCallbacks implements OnModuleDestroy {
+  readonly receiver;
+
+  // Nest's own build needs no `@Inject`.
+  constructor(@Inject(Payouts) payouts: Payouts) {
+    this.receiver = transferCallbackReceiver({
+      store,
+      onSuccess: (callback) => payouts.markPaid(callback),
+      onFailed: () => payouts.refund(),
+    });
+  }
+
+  /** Lets running handlers finish before Nest closes the server. */
+  async onModuleDestroy(): Promise<void> {
+    await this.receiver.close();
+  }
+}
+
+@Module({ providers: [Payouts, TransferCallbacks] })
 class AppModule {}
 
 const app = await NestFactory.create(AppModule);
-app.use('/callbacks/transfers', transferCallbackRouter(options)); // Before `listen`, which adds Nest's body parsers.
+app.enableShutdownHooks(); // SIGTERM closes the app.
+const { receiver } = app.get(TransferCallbacks);
+app.use('/callbacks/transfers', transferCallbackRouter({ receiver, verify })); // Before `listen`, which adds Nest's body parsers.
 await app.listen(Number(process.env.PORT ?? 3000));

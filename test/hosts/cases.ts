@@ -4,7 +4,7 @@ import { post, type Sent } from '../support/post.js';
 /** The secret that examples/hosts/options.ts reads from the environment. */
 export const token = 'the-token-of-the-tests-of-hosts';
 
-/** What the router and its copies on other hosts must agree in. */
+/** What the listener and the other hosts must agree in. */
 export interface Reply {
   readonly status: number;
   readonly retryAfter: string | undefined;

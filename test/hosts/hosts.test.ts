@@ -4,15 +4,17 @@ import { cp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { root } from '../docs/pages.js';
 import { kill, tied } from '../support/child.js';
 import { freePort } from '../support/port.js';
-import type { Reply } from './cases.js';
+import { post } from '../support/post.js';
+import { token, type Reply } from './cases.js';
 import { bun, deno, hosts, hostsFolder, type Host } from './hosts.js';
 import { installHosts } from './install.js';
 import { pagePath, renderHost, renderPage } from './page.js';
-import { quiet, tryHost } from './start.js';
+import { quiet, startHost, tryHost } from './start.js';
 
 const run = promisify(execFile);
 
@@ -20,12 +22,12 @@ const run = promisify(execFile);
 const stepMs = 600_000;
 
 let page: string;
-let router: Reply[];
+let listener: Reply[];
 
 beforeAll(async () => {
   await installHosts(inject('tarball'));
-  const [express] = hosts;
-  router = await tryHost(express ?? expect.fail('There is no host.'));
+  const [host] = hosts;
+  listener = await tryHost(host ?? expect.fail('There is no host.'));
   page = await readFile(join(root, pagePath), 'utf8');
 }, stepMs);
 
@@ -35,15 +37,15 @@ describe('the examples of hosts', () => {
   test.each(hosts.map((host) => [host.name, host] as const))(
     '%s responds as docs/hosts-matrix.md shows',
     async (_, host) => {
-      const row = renderHost(host, await tryHost(host), router);
+      const row = renderHost(host, await tryHost(host), listener);
       expect(page.split('\n').filter((line) => isRow(line, host))).toEqual([row]);
     },
     stepMs,
   );
 
-  test('docs/hosts-matrix.md shows the responses of the router, all hosts and all reasons', () => {
+  test('docs/hosts-matrix.md shows the responses of the listener, all hosts and all reasons', () => {
     const rows = hosts.flatMap((host) => page.split('\n').filter((line) => isRow(line, host)));
-    expect(page).toBe(renderPage(rows, router));
+    expect(page).toBe(renderPage(rows, listener));
   });
 
   test('every file is that of a host, and compiles', { timeout: stepMs }, async () => {
@@ -57,6 +59,23 @@ describe('the examples of hosts', () => {
     );
     expect(compiled.stdout).toBe('');
   });
+});
+
+test('NestJS closes the receiver before its server: a running handler finishes, others are refused', async () => {
+  const host = hosts.find(({ file }) => file === 'nestjs.ts') ?? expect.fail('There is no such host.');
+  const { child, url } = await startHost(host);
+  onTestFinished(() => kill(child));
+  const deliver = (facts = {}) =>
+    post(url, transferSucceeded(facts), { headers: { 'X-Callback-Token': token, Connection: 'close' } });
+  const running = deliver({ id: 'slow' });
+  // A later delivery that is processed shows that the slow one has begun.
+  expect((await deliver()).status).toBe(200);
+  child.kill('SIGTERM');
+  let status = 200;
+  while (status === 200) ({ status } = await deliver());
+  expect(status).toBe(503);
+  expect((await running).status).toBe(200);
+  await once(child, 'exit');
 });
 
 const permissions = ['--no-prompt', '--allow-net', '--allow-env', '--allow-read', '--allow-sys=hostname'];

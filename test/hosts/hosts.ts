@@ -16,7 +16,7 @@ export interface Host {
   readonly build?: () => readonly string[];
   /** The program and its arguments. It serves on the port of the variable PORT. */
   readonly command: (port: number) => readonly string[];
-  /** Why a response differs from that of the router, by the name of the case. */
+  /** Why a response differs from that of the listener, by the name of the case. */
   readonly differs?: Readonly<Record<string, string>>;
 }
 
@@ -50,21 +50,25 @@ const parsedBefore = 'The framework parses JSON before it calls the function, an
 const readBefore =
   'The framework reads the body before it calls the function: its own limit applies, and every type is accepted.';
 
-/** The first one is the router, to which the others are compared. */
+const notRouted = 'The framework itself refuses the methods for which it has no route.';
+
+/** The first one is the listener, to which the others are compared. */
 export const hosts: readonly Host[] = [
+  { name: 'node:http', file: 'node-http.ts', command: () => withTsx('node-http.ts') },
   {
     name: 'Express 5',
     file: 'express.ts',
     versionOf: 'node_modules/express',
     command: () => withTsx('express.ts'),
+    differs: { PUT: notRouted },
   },
   {
     name: 'Express 4',
     file: 'express.ts',
     versionOf: 'node_modules/express4',
     command: () => withTsx('--import', join(here, 'express4.mjs'), 'express.ts'),
+    differs: { PUT: notRouted },
   },
-  { name: 'node:http', file: 'node-http.ts', command: () => withTsx('node-http.ts') },
   {
     name: 'NestJS',
     file: 'nestjs.ts',
@@ -90,7 +94,7 @@ export const hosts: readonly Host[] = [
     versionOf: 'node_modules/next',
     build: () => next('build', 'next'),
     command: (port) => next('start', 'next', '--hostname', '127.0.0.1', '--port', String(port)),
-    differs: { PUT: 'Next.js itself refuses the methods that the route does not export.' },
+    differs: { PUT: notRouted },
   },
   {
     name: 'Bun',

@@ -16,10 +16,10 @@ const notes = [...new Set(hosts.flatMap(({ differs = {} }) => Object.values(diff
 const toRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
 const toHead = (cells: readonly string[]): string[] => [toRow(cells), toRow(cells.map(() => '---'))];
 
-/** Returns the row of a host. Throws if a response differs from that of the router and the host has no reason for it. */
-export function renderHost(host: Host, replies: readonly Reply[], router: readonly Reply[]): string {
+/** Returns the row of a host. Throws if a response differs from that of the listener and the host has no reason for it. */
+export function renderHost(host: Host, replies: readonly Reply[], listener: readonly Reply[]): string {
   const version = host.versionOf === undefined ? '' : (lock.packages[host.versionOf]?.version ?? '');
-  const cells = cases.map(({ name }, index) => renderCell(host, name, replies[index], router[index]));
+  const cells = cases.map(({ name }, index) => renderCell(host, name, replies[index], listener[index]));
   return toRow([`[${host.name}](../examples/hosts/${host.file})`, version, ...cells]);
 }
 
@@ -27,19 +27,19 @@ function renderCell({ name, differs = {} }: Host, case_: string, reply?: Reply, 
   const isEqual = JSON.stringify(reply) === JSON.stringify(expected);
   const reason = differs[case_];
   if (isEqual && reason !== undefined) {
-    throw new Error(`${name}, ${case_}: it responds as the router does. Remove the reason from test/hosts/hosts.ts.`);
+    throw new Error(`${name}, ${case_}: it responds as the listener does. Remove the reason from test/hosts/hosts.ts.`);
   }
   if (isEqual) return String(reply?.status);
   if (reason === undefined) {
     const [got, wanted] = [JSON.stringify(reply), JSON.stringify(expected)];
-    throw new Error(`${name}, ${case_}: expected the response of the router, ${wanted}, got ${got}.`);
+    throw new Error(`${name}, ${case_}: expected the response of the listener, ${wanted}, got ${got}.`);
   }
   return `${reply?.status} (${notes.indexOf(reason) + 1})`;
 }
 
 /** Returns the page with these rows of hosts. */
-export function renderPage(rows: readonly string[], router: readonly Reply[]): string {
-  const requests = cases.map(({ name, what }, index) => toRow([name, what, ...renderReply(router[index])]));
+export function renderPage(rows: readonly string[], listener: readonly Reply[]): string {
+  const requests = cases.map(({ name, what }, index) => toRow([name, what, ...renderReply(listener[index])]));
   return [
     '# What each host responds',
     '',
@@ -47,14 +47,14 @@ export function renderPage(rows: readonly string[], router: readonly Reply[]): s
     'packages of its lock file, and sends the same requests to each. A test compares this page with what the hosts respond.',
     '[hosts.md](hosts.md) shows how to mount the package on each of them.',
     '',
-    '## The router on Express 5',
+    '## The listener on `node:http`',
     '',
     ...toHead(['request', 'a callback', 'status', 'header', 'body']),
     ...requests,
     '',
     '## Every host',
     '',
-    'The numbers are statuses. A response without a note has the same status, body, `Retry-After` and `Allow` as that of the router.',
+    'The numbers are statuses. A response without a note has the same status, body, `Retry-After` and `Allow` as that of the listener.',
     'The router and the listener also close the connection after a body that is too long. On the web, the host decides that.',
     '',
     ...toHead(['host', 'version', ...cases.map(({ name }) => name)]),

@@ -20,8 +20,22 @@ export const quiet = {
   DENO_NO_UPDATE_CHECK: '1',
 };
 
-/** Builds and starts a host, sends it all cases in order, and stops it. */
+/** Starts a host, sends it all cases in order, and stops it. */
 export async function tryHost(host: Host): Promise<Reply[]> {
+  const { child, url, output } = await startHost(host);
+  try {
+    const replies: Reply[] = [];
+    for (const { send } of cases) replies.push(await send(url));
+    return replies;
+  } catch (error) {
+    throw failed(host, error, output());
+  } finally {
+    await kill(child);
+  }
+}
+
+/** Builds a host, and starts it on a free port. */
+export async function startHost(host: Host) {
   const environment: NodeJS.ProcessEnv = { ...process.env, ...quiet, CALLBACK_TOKEN: token, NODE_OPTIONS: '' };
   delete environment.NODE_ENV; // Vitest sets it to `test`. Hosts start without it.
   if (host.build !== undefined) await runToEnd(host.build(), environment);
@@ -40,14 +54,15 @@ export async function tryHost(host: Host): Promise<Reply[]> {
   }
   try {
     await waitUntilListening(child, port);
-    const replies: Reply[] = [];
-    for (const { send } of cases) replies.push(await send(`http://127.0.0.1:${port}/callbacks/transfers`));
-    return replies;
   } catch (error) {
-    throw new Error(`${host.name} failed: ${(error as Error).message}\nIt printed:\n${printed}`, { cause: error });
-  } finally {
     await kill(child);
+    throw failed(host, error, printed);
   }
+  return { child, url: `http://127.0.0.1:${port}/callbacks/transfers`, output: () => printed };
+}
+
+function failed({ name }: Host, error: unknown, printed: string): Error {
+  return new Error(`${name} failed: ${(error as Error).message}\nIt printed:\n${printed}`, { cause: error });
 }
 
 async function runToEnd([program = '', ...args]: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {

@@ -2,27 +2,39 @@ import { once } from 'node:events';
 import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import type { TransferCallback } from 'transfer-callbacks';
-import { externalIdWith } from './messages.js';
+
+/** What a leak of the app of the soak would make grow. */
+export interface SoakSize {
+  /** Heap in use after garbage collection. */
+  readonly heapBytes: number;
+  readonly sockets: number;
+  readonly timers: number;
+  /** Listeners on the process, the server and the Redis client. */
+  readonly listeners: number;
+}
 
 /** A callback that was sent until it was acknowledged. */
 export interface Sent {
   readonly id: string;
   /** How often its handler was told to fail. */
   readonly failures: number;
-  /** How many deliveries got a response. */
-  readonly responded: number;
-  /** How many deliveries got none, because the connection broke. The app may have read them. */
-  readonly broken: number;
+}
+
+const mark = '-fails-';
+
+/** How often the handler of this external id fails before it succeeds. */
+export function failuresIn(externalId: string): number {
+  return Number(externalId.split(mark)[1]);
 }
 
 /** The service sends four times; here nothing but a defect needs more than the handler's failures and one. */
 const attempts = 10;
 
-const malformed: readonly { readonly body: string; readonly type?: string }[] = [
-  { body: '{"event":"transfer.success","data":' },
-  { body: '[]' },
-  { body: '{"event":"transfer.success","data":{"id":7}}' },
-  { body: 'event=transfer.success', type: 'application/x-www-form-urlencoded' },
+const malformed: readonly (readonly [body: string, type: string])[] = [
+  ['{"event":"transfer.success","data":', 'application/json'],
+  ['[]', 'application/json'],
+  ['{"event":"transfer.success","data":{"id":7}}', 'application/json'],
+  ['event=transfer.success', 'application/x-www-form-urlencoded'],
 ];
 
 /** Sends callbacks as the service does, and as it should not, over connections that are kept alive. */
@@ -37,23 +49,19 @@ export class Load {
     this.#url = url;
   }
 
-  /** Sends `count` callbacks, `concurrency` at a time. One in two comes with copies, failures, rubbish or a hang-up. */
-  async send(count: number, concurrency = 32): Promise<Sent[]> {
+  /** Sends `count` callbacks, 32 at a time, then closes its connections. Half come with copies, failures, rubbish or a hang-up. */
+  async send(count: number): Promise<Sent[]> {
     const sent: Sent[] = [];
-    let next = 0;
+    let begun = 0;
     const work = async (): Promise<void> => {
-      while (next < count) {
-        next += 1;
+      while (begun < count) {
+        begun += 1;
         sent.push(await this.#sendOne());
       }
     };
-    await Promise.all(Array.from({ length: Math.min(concurrency, count) }, work));
-    return sent;
-  }
-
-  /** Closes the connections that are kept alive. */
-  close(): void {
+    await Promise.all(Array.from({ length: 32 }, work));
     this.#agent.destroy();
+    return sent;
   }
 
   async #sendOne(): Promise<Sent> {
@@ -61,40 +69,27 @@ export class Load {
     const kind = turn % 10;
     const failures = kind === 7 ? 1 + (turn % 2) : 0;
     const make = turn % 3 === 0 ? transferFailed : transferSucceeded;
-    const callback = make({ externalId: externalIdWith(failures) });
-    const statuses: (number | undefined)[] = [];
-    if (kind === 8) await this.#sendMalformed(turn);
-    if (kind === 9) {
-      await this.#hangUp(callback, turn % 20 === 9);
-      statuses.push(undefined);
+    const callback = make({ externalId: `${crypto.randomUUID()}${mark}${failures}` });
+    const body = JSON.stringify(callback);
+    if (kind === 8) {
+      const [rubbish, type] = malformed[Math.floor(turn / 10) % malformed.length] ?? ['', ''];
+      const status = await this.#post(rubbish, type);
+      if (status !== undefined && (status < 400 || status > 499)) this.surprises.push(`a malformed body got ${status}`);
     }
-    if (kind === 6) statuses.push(...(await Promise.all([1, 2, 3].map(() => this.#deliver(callback)))));
-    statuses.push(...(await this.#sendUntilAcknowledged(callback)));
-    if (kind === 5) statuses.push(...(await this.#sendUntilAcknowledged(callback)));
-    const responded = statuses.filter((status) => status !== undefined).length;
-    return { id: callback.data.id, failures, responded, broken: statuses.length - responded };
+    if (kind === 9) await this.#hangUp(body, turn % 20 === 9);
+    if (kind === 6) await Promise.all([1, 2, 3].map(() => this.#post(body)));
+    await this.#sendUntilAcknowledged(body);
+    if (kind === 5) await this.#sendUntilAcknowledged(body);
+    return { id: (callback satisfies TransferCallback).data.id, failures };
   }
 
-  async #sendUntilAcknowledged(callback: TransferCallback): Promise<(number | undefined)[]> {
-    const statuses: (number | undefined)[] = [];
-    while (statuses.length < attempts) {
-      const status = await this.#deliver(callback);
-      statuses.push(status);
-      if (status === 200) return statuses;
+  async #sendUntilAcknowledged(body: string): Promise<void> {
+    for (let attempt = 0; attempt < attempts; attempt += 1) {
+      const status = await this.#post(body);
+      if (status === 200) return;
       if (status !== undefined && status !== 500) this.surprises.push(`a callback got ${status}`);
     }
     this.surprises.push(`a callback was not acknowledged in ${attempts} attempts`);
-    return statuses;
-  }
-
-  async #deliver(callback: TransferCallback): Promise<number | undefined> {
-    return this.#post(JSON.stringify(callback));
-  }
-
-  async #sendMalformed(turn: number): Promise<void> {
-    const { body, type } = malformed[Math.floor(turn / 10) % malformed.length] ?? { body: '' };
-    const status = await this.#post(body, type);
-    if (status !== undefined && (status < 400 || status > 499)) this.surprises.push(`a malformed body got ${status}`);
   }
 
   /** Resolves with the status, or with `undefined` where the connection broke. */
@@ -113,8 +108,8 @@ export class Load {
   }
 
   /** Breaks off in the middle of the body, or when all of it was written and no response has come. */
-  async #hangUp(callback: TransferCallback, inTheMiddle: boolean): Promise<void> {
-    const bytes = Buffer.from(JSON.stringify(callback));
+  async #hangUp(body: string, inTheMiddle: boolean): Promise<void> {
+    const bytes = Buffer.from(body);
     const sent = this.#open(bytes.length, 'application/json');
     // Not `once` of node:events, which rejects at the error that breaking off is.
     const closed = new Promise((resolve) => sent.on('error', () => undefined).once('close', resolve));

@@ -1,6 +1,6 @@
 /**
- * The app under soak, as a separate process: the router on a real Redis. Its handlers write down in Redis how often
- * they ran, and so does `onOutcome`, so that nothing but a leak makes this process grow.
+ * The app of the soak, as a separate process: the router on a real Redis. Its handlers count their runs in Redis, and so
+ * does `onOutcome`, so that nothing but a leak makes this process grow. Asked over IPC: `size` and `end`.
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -15,14 +15,13 @@ import {
   type TransferCallback,
   type TransferCallbackOutcome,
 } from 'transfer-callbacks';
-import { failuresIn, type AppMessage, type AppQuestion } from './messages.js';
+import { failuresIn, type SoakSize } from './soak-load.js';
 
 const { redisUrl } = JSON.parse(process.env.SOAK ?? '{}') as { redisUrl: string };
 const redis = new Redis(redisUrl);
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 let recording = 0;
-let closing = false;
 
 /** Fails as often as the callback asks for, then succeeds. */
 async function handle({ data }: TransferCallback): Promise<void> {
@@ -32,7 +31,7 @@ async function handle({ data }: TransferCallback): Promise<void> {
 
 async function recordOutcome(event: TransferCallbackOutcome): Promise<void> {
   recording += 1;
-  await redis.hincrby(`outcome:${event.outcome}`, 'id' in event ? (event.id ?? 'none') : 'none', 1);
+  await redis.hincrby(event.outcome, 'id' in event ? (event.id ?? 'none') : 'none', 1);
   recording -= 1;
 }
 
@@ -52,43 +51,37 @@ const server = express().use('/callbacks', transferCallbackRouter({ receiver }))
 await once(server, 'listening');
 // A stall of the load must not cost it its connections.
 server.keepAliveTimeout = 60_000;
-send({ port: (server.address() as AddressInfo).port });
+process.send?.((server.address() as AddressInfo).port);
 
-process.on('message', (question: AppQuestion) => {
-  void (question === 'size' ? measureSize() : end());
+process.on('message', (question: 'size' | 'end') => {
+  void (question === 'size' ? sendSize() : end());
 });
 process.on('disconnect', () => {
-  if (!closing) process.exit();
+  if (server.listening) process.exit();
 });
 
-function send(message: AppMessage): void {
-  process.send?.(message);
-}
-
 /** Sends what a leak would make grow, without what garbage collection would free. */
-async function measureSize(): Promise<void> {
+async function sendSize(): Promise<void> {
   while (recording > 0) await new Promise(setImmediate);
   collectGarbage();
   // What the first collection has finalised.
   await new Promise(setImmediate);
   collectGarbage();
-  const connections = await new Promise<number>((resolve) => {
-    server.getConnections((_error, count) => {
-      resolve(count);
-    });
-  });
-  const resources: Record<string, number> = {};
-  for (const name of process.getActiveResourcesInfo()) resources[name] = (resources[name] ?? 0) + 1;
+  const resources = process.getActiveResourcesInfo();
   const emitters = [process, server, redis];
-  const listeners = emitters
-    .flatMap((emitter) => emitter.eventNames().map((name) => emitter.listenerCount(name as string)))
-    .reduce((sum, count) => sum + count, 0);
-  send({ size: { heapBytes: process.memoryUsage().heapUsed, connections, resources, listeners } });
+  const listeners = emitters.flatMap((emitter) =>
+    emitter.eventNames().map((name) => emitter.listenerCount(name as string)),
+  );
+  process.send?.({
+    heapBytes: process.memoryUsage().heapUsed,
+    sockets: resources.filter((name) => name === 'TCPSocketWrap').length,
+    timers: resources.filter((name) => name === 'Timeout').length,
+    listeners: listeners.reduce((sum, count) => sum + count, 0),
+  } satisfies SoakSize);
 }
 
 /** Closes everything. The process then ends by itself, unless a timer or a socket was leaked. */
 async function end(): Promise<void> {
-  closing = true;
   const closed = once(server, 'close');
   server.close();
   await receiver.close();
