@@ -5,7 +5,7 @@ import { memoryStore, transferCallbackRouter } from 'transfer-callbacks';
 import { transferSandbox } from 'transfer-callbacks/sandbox';
 
 const app = express();
-app.use(
+app.post(
   '/callbacks/transfers',
   transferCallbackRouter({
     store: memoryStore(),

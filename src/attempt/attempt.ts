@@ -1,8 +1,7 @@
 import { request as httpRequest, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseJson } from '../core/text.js';
-import { messageOf } from '../core/text.js';
+import { messageOf, parseJson } from '../core/text.js';
 
 /** The response to one attempt, or why there was none. `body` is its first 4 096 bytes as text. */
 export type AttemptResponse = { status: number; body: string; headers?: IncomingHttpHeaders } | { error: string };
@@ -14,22 +13,28 @@ export function isAcknowledgement(response: AttemptResponse): boolean {
 
 /** Returns the reason in the body of a response: the message of an error, or the outcome of a success. */
 export function findReason(response: AttemptResponse): string | undefined {
-  // Stryker disable next-line ConditionalExpression: Equal: where there is no body, no JSON is found either.
-  if (!('body' in response)) return undefined;
-  const { message, outcome } = (parseJson(response.body) ?? {}) as { message?: unknown; outcome?: unknown };
+  const body = 'body' in response ? parseJson(response.body) : undefined;
+  const { message, outcome } = (body ?? {}) as { message?: unknown; outcome?: unknown };
   return [message, outcome].find((text) => typeof text === 'string');
 }
 
 export interface AttemptOptions {
-  /** Default `application/json`, as documented (service §4.3). */
+  /**
+   * The documented one is the default (service §4.3).
+   * @default 'application/json'
+   */
   contentType?: string | undefined;
   /** Sent beside the headers of the attempt itself. See `requireHeaders`. */
   headers?: Readonly<Record<string, string>> | undefined;
-  /** Accepts any certificate of an https server, for a server whose address is known to be right. Default false. */
+  /**
+   * Accepts any certificate of an https server, for a server whose address is known to be right.
+   * @default false
+   */
   anyCertificate?: boolean | undefined;
   /**
-   * How long to wait for the whole response, in milliseconds of real time. Default 10 000. How long the service waits
-   * is not documented.
+   * How long to wait for the whole response, in milliseconds of real time. How long the service waits is not
+   * documented.
+   * @default 10_000
    */
   timeoutMs?: number | undefined;
   /** Ends the attempt without a response. */

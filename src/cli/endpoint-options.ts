@@ -1,29 +1,25 @@
 import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
-import { requireHeaders } from '../attempt/headers.js';
-import { transferToken, urlToken } from '../http/verifiers.js';
 import { explainResponse } from '../sandbox/hints.js';
 import { callbackUrlFault } from '../sandbox/options.js';
-import { text, toSentence, UsageError } from './arguments.js';
+import { loadApp, type App } from './app.js';
+import { flag, text, UsageError } from './arguments.js';
+import { configFile } from './config-file.js';
 import { width, wrap } from './terminal.js';
 
-/** Options of the sandbox for callbacks to an endpoint with a verifier. */
+/** Options for the callbacks to an endpoint. */
 export const callbackOptions = {
+  config: text,
   header: { type: 'string', multiple: true },
-  'transfer-token-env': text,
-  'url-token-env': text,
-  'allow-other-hosts': { type: 'boolean' },
+  'allow-other-hosts': flag,
 } as const;
 
 export const callbackHelp = `  --header 'NAME: VALUE'     Send this header with every callback (repeatable)
-  --transfer-token-env NAME  Add the token of transferToken to the callback URL;
-                             its secret is in this environment variable
-  --url-token-env NAME       Add the token of urlToken to the callback URL; the
-                             token is in this environment variable
   --allow-other-hosts        Let callbacks leave this machine`;
 
 /** For an endpoint that responds 401. */
-export const unauthorizedHint = `Hint: 401 means that a verifier refused the sender. Send what it expects with
---transfer-token-env, --url-token-env or --header; --help describes them.
+export const unauthorizedHint = `Hint: 401 means that a verifier refused the sender. Give a URL that ends in the
+token, or --header, or export callbackUrl or callbackHeaders from
+${configFile}.
 `;
 
 /**
@@ -37,124 +33,56 @@ export function toHint(response: AttemptResponse, reason: string | undefined): s
 }
 
 interface CallbackValues {
+  readonly config?: string | undefined;
   readonly header?: string[] | undefined;
-  readonly 'transfer-token-env'?: string | undefined;
-  readonly 'url-token-env'?: string | undefined;
   readonly 'allow-other-hosts'?: boolean | undefined;
 }
 
-/** Returns the sandbox's options for callbacks to `url`, which was given as `urlFlag`. Throws UsageError. */
-export function toCallbackOptions(urlFlag: string, url: string | undefined, values: CallbackValues) {
-  const { header = [], 'allow-other-hosts': allowOtherHosts = false } = values;
-  if (url !== undefined) requireUrl(urlFlag, callbackUrlFault(url, allowOtherHosts));
-  return {
-    allowOtherHosts,
-    callbackHeaders: toHeaders('--header', header),
-    callbackUrl: secureUrl(urlFlag, url, values),
-  };
+/** Where callbacks go, and with what: options of the sandbox. */
+export interface Endpoint {
+  readonly callbackUrl: App['callbackUrl'];
+  readonly callbackHeaders: Readonly<Record<string, string>>;
+  readonly allowOtherHosts: boolean;
 }
 
-/** Options for the endpoint of a merchant in production. Its secrets are in the environment: other users see arguments. */
-export const endpointOptions = {
-  to: text,
-  'to-env': text,
-  'transfer-token-env': text,
-  'header-env': { type: 'string', multiple: true },
-} as const;
-
-export const endpointHelp = `  --to-env NAME              The environment variable with the callback URL:
-                             https, or on this machine
-  --to URL                   The same, for a URL without a secret
-  --transfer-token-env NAME  Add the token of transferToken to the URL; its
-                             secret is in this environment variable
-  --header-env 'NAME: VAR'   Send the header NAME with the value of the
-                             environment variable VAR (repeatable)`;
-
-interface EndpointValues {
-  readonly to?: string | undefined;
-  readonly 'to-env'?: string | undefined;
-  readonly 'transfer-token-env'?: string | undefined;
-  readonly 'header-env'?: string[] | undefined;
-}
-
-/** Returns how to reach the endpoint of a transfer's callback. Throws UsageError, or INVALID_ARGUMENT for a header. */
-export function toEndpoint(values: EndpointValues) {
-  const url = findUrl(values);
-  const headers = toHeaders('--header-env', values['header-env'] ?? [], (name) => readVariable('--header-env', name));
-  requireHeaders(headers, 'header');
-  const secret = values['transfer-token-env'];
-  if (secret === undefined) return { headers, urlFor: () => url };
-  const tokens = checkedSecret('--transfer-token-env', secret, transferToken);
-  return { headers, urlFor: (externalId: string) => tokens.urlFor(url, externalId) };
-}
-
-function findUrl({ to, 'to-env': variable }: EndpointValues): string {
-  if ((to === undefined) === (variable === undefined)) {
-    throw new UsageError('Expected --to-env NAME or --to URL, the callback endpoint.');
+/** Returns the endpoint at `url`, which was given as `urlFlag`, or that of a configuration file. Throws UsageError. */
+export async function findEndpoint(
+  urlFlag: string,
+  url: string | undefined,
+  file: string | undefined,
+  { config, header = [], 'allow-other-hosts': allowOtherHosts = false }: CallbackValues,
+): Promise<Endpoint> {
+  const headers = toHeaders(header);
+  if (url !== undefined) {
+    if (config !== undefined) throw new UsageError(`Expected ${urlFlag} or --config, not both.`);
+    requireUrl(urlFlag, url, allowOtherHosts);
+    return { callbackUrl: url, callbackHeaders: headers, allowOtherHosts };
   }
-  const flag = variable === undefined ? '--to' : '--to-env';
-  const url = variable === undefined ? String(to) : readVariable(flag, variable);
-  requireUrl(flag, callbackUrlFault(url, true));
-  const { protocol, username, password, search } = new URL(url);
-  const isSafe = protocol === 'https:' || callbackUrlFault(url, false) === undefined;
-  requireUrl(flag, isSafe ? undefined : 'a URL of https, or one on this machine');
-  if (variable === undefined && username + password + search !== '') {
-    throw new UsageError('Expected --to to be without user, password and query. Use --to-env for a URL with a secret.');
-  }
-  return url;
+  const { callbackUrl, callbackHeaders = {} } = file === undefined ? {} : await loadApp(file);
+  if (typeof callbackUrl === 'string') requireUrl(`the callbackUrl of ${String(file)}`, callbackUrl, allowOtherHosts);
+  const own = Object.entries(callbackHeaders).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return { callbackUrl, callbackHeaders: { ...Object.fromEntries(own), ...headers }, allowOtherHosts };
 }
 
-function requireUrl(flag: string, fault: string | undefined): void {
-  if (fault !== undefined) throw new UsageError(`Expected ${flag} to be ${fault}.`);
+/** Throws UsageError if callbacks may not go to `url`. The URL is not shown: it may hold a token. */
+export function requireUrl(name: string, url: string, allowOtherHosts: boolean): void {
+  const fault = callbackUrlFault(url, allowOtherHosts);
+  if (fault === undefined) return;
+  throw new UsageError(
+    `Expected ${name} to be ${fault.replace('`allowOtherHosts` to be set', '--allow-other-hosts')}.`,
+  );
 }
 
-/** Parses `Name: value` lines, which were given as `flag`. Throws UsageError. */
-function toHeaders(flag: string, lines: readonly string[], toValue = (value: string) => value) {
+/** Parses `Name: value` lines. Throws UsageError. */
+function toHeaders(lines: readonly string[]): Record<string, string> {
   const headers = new Map<string, string>();
   for (const line of lines) {
     const [, name = '', value = ''] = /^([^:]*):(.*)$/s.exec(line) ?? [];
     // The line is not shown: it may hold a secret.
-    if (name === '') throw new UsageError(`Expected ${flag} to have a name and a colon.`);
+    if (name === '') throw new UsageError('Expected --header to have a name and a colon.');
     const key = name.toLowerCase();
-    if (headers.has(key)) throw new UsageError(`Expected the same header once in ${flag}, got it twice.`);
-    headers.set(key, toValue(value.trim()));
+    if (headers.has(key)) throw new UsageError('Expected the same header once in --header, got it twice.');
+    headers.set(key, value.trim());
   }
   return Object.fromEntries(headers);
-}
-
-/** Reads an environment variable that was named by `flag`. Throws UsageError, which may not show a secret given by mistake. */
-function readVariable(flag: string, name: string): string {
-  const value = process.env[name];
-  if (value === undefined) throw new UsageError(`Expected ${flag} to name an environment variable that is set.`);
-  return value;
-}
-
-/** Adds the token that the options name to `url`; a token of `transferToken` belongs to one externalId. */
-function secureUrl(urlFlag: string, url: string | undefined, values: CallbackValues) {
-  const { 'transfer-token-env': transferEnv, 'url-token-env': urlEnv } = values;
-  if (transferEnv === undefined && urlEnv === undefined) return url;
-
-  const given = transferEnv === undefined ? '--url-token-env' : '--transfer-token-env';
-  if (transferEnv !== undefined && urlEnv !== undefined) {
-    throw new UsageError('Expected --transfer-token-env or --url-token-env, not both: they use the same path segment.');
-  }
-  if (url === undefined) throw new UsageError(`Expected ${urlFlag} beside ${given}.`);
-  if (transferEnv !== undefined) {
-    const tokens = checkedSecret(given, transferEnv, transferToken);
-    return (externalId: string) => tokens.urlFor(url, externalId);
-  }
-  checkedSecret(given, String(urlEnv), urlToken);
-  const secured = new URL(url);
-  secured.pathname = `${secured.pathname.replace(/\/$/, '')}/${readVariable(given, String(urlEnv))}`;
-  return secured.href;
-}
-
-/** Makes a verifier with the secret in an environment variable; the secret is not shown. */
-function checkedSecret<T>(flag: string, name: string, verifierWith: (secret: string) => T): T {
-  const secret = readVariable(flag, name);
-  try {
-    return verifierWith(secret);
-  } catch (error) {
-    throw new UsageError(toSentence(error).replace('`secret`', name));
-  }
 }

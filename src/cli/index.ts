@@ -5,7 +5,6 @@ import { toSentence, UsageError } from './arguments.js';
 import * as demo from './demo.js';
 import * as inspect from './inspect.js';
 import * as reconcile from './reconcile.js';
-import * as resend from './resend.js';
 import * as sandbox from './sandbox.js';
 import { messageOf, print, printable } from './terminal.js';
 import * as trigger from './trigger.js';
@@ -15,10 +14,9 @@ const help = `Usage: transfer-callbacks <command> [options]
 Commands:
   sandbox    Run the transfer service, imitated from its documentation
   trigger    Play one transfer of a scenario against a callback endpoint
-  reconcile  Read transfers back from the service: final, open or unknown?
+  demo       See a merchant and the service at work
   inspect    Tell what became of one transfer, and what to do
-  resend     Send the callback of a final transfer to your endpoint once more
-  demo       See a merchant and the service at work, in the browser
+  reconcile  Handle the final transfers whose callback never came
 
   transfer-callbacks help <command>    Options of a command (-h, --help)
   transfer-callbacks --version         The version of the package (-v)
@@ -27,17 +25,15 @@ Commands:
 const commands = new Map([
   ['sandbox', sandbox],
   ['trigger', trigger],
-  ['reconcile', reconcile],
-  ['inspect', inspect],
-  ['resend', resend],
   ['demo', demo],
+  ['inspect', inspect],
+  ['reconcile', reconcile],
 ]);
 
 /** Options of the sandbox and the client that are not called the same with hyphens. */
 const names: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   sandbox: { finalAfterMs: '--final-after', callbackHeaders: '--header' },
-  trigger: { callbackHeaders: '--header', scenario: '<scenario>' },
-  resend: { header: '--header-env' },
+  trigger: { callbackUrl: 'callbackUrl', callbackHeaders: '--header', scenario: '<scenario>' },
 };
 
 /** Runs the command line. Resolves with the exit code. */
@@ -77,14 +73,19 @@ function inFlags(message: string, command = ''): string {
 
 const args = process.argv.slice(2);
 
+/** What goes on without a reader: a trigger ends with the code of its verdict, and a reconciliation handles all transfers. */
+const needNoReader = ['trigger', 'reconcile'];
+
 process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
   if (code !== 'EPIPE') {
     process.stderr.write(`transfer-callbacks: ${message}\n`);
     process.exit(1);
   }
-  // The reader of the pipe, such as `head`, has seen enough. A trigger still ends with its own code.
-  if (args[0] !== 'trigger') process.exit(0);
+  // The reader of the pipe, such as `head`, has seen enough.
+  if (!needNoReader.includes(String(args[0]))) process.exit(0);
 });
+// Without a listener, a reader of standard error that has gone would end the command.
+process.stderr.on('error', () => undefined);
 
 run(args).then(
   (exitCode) => {
@@ -95,24 +96,30 @@ run(args).then(
   },
 );
 
+// Nothing is left that could resume the command. Without this, Node would end with 0.
+process.on('beforeExit', () => {
+  fail(
+    new Error('The command cannot finish: your app waits for something that never comes, such as a lost connection.'),
+  );
+});
 // A driver, or the module of an app, may throw where nobody waits for it.
 process.on('uncaughtException', fail);
 
 /** Prints one sentence, and ends with the exit code of what failed. */
 function fail(error: unknown): void {
   const { code } = error as { code?: string };
-  const isUsage = error instanceof UsageError || code === 'INVALID_ARGUMENT';
-  const message = isUsage ? inFlags(toSentence(error), args[0]) : messageOf(error);
+  const isOption = code === 'INVALID_ARGUMENT';
+  const message = isOption ? inFlags(toSentence(error), args[0]) : messageOf(error);
   process.stderr.write(`transfer-callbacks: ${message.split('\n').map(printable).join('\n')}\n`);
   // The exit code 1 of `inspect` means that a person should look into the transfer.
-  end(isUsage ? 2 : args[0] === 'inspect' ? 3 : 1);
+  end(isOption || error instanceof UsageError ? 2 : args[0] === 'inspect' ? 3 : 1);
 }
 
 /** Ends the process once everything is printed: the connections of an app would keep it alive. */
 function end(exitCode: number): void {
   process.exitCode = exitCode;
-  process.stdout.write('', (error) => {
-    // Otherwise the listener of `error` ends the process.
-    if (!error) process.exit();
+  process.stdout.write('', () => {
+    // The listener of `error` is called after this.
+    setImmediate(() => process.exit());
   });
 }

@@ -1,5 +1,4 @@
 import type { RecordReading, ServiceReading, TransferInspection } from '../client/index.js';
-import type { App } from './environment.js';
 import { fit, messageOf, paint, printable, width, wrap, type Style } from './terminal.js';
 import { toAge, toUtc } from './times.js';
 import { describePayout } from './transfer.js';
@@ -19,17 +18,18 @@ const styles: Readonly<Record<TransferInspection['verdict'], Style>> = {
 const labelWidth = 12;
 
 /** Renders an inspection for people: what the service responds, what the store has, the verdict, and what to do next. */
-export function inspectionReport(inspection: TransferInspection, app: App, configFile: string | undefined): string {
+export function inspectionReport(inspection: TransferInspection, configFile: string | undefined): string {
   const { service, record, verdict, meaning, advice } = inspection;
   const known = 'transaction' in service ? service.transaction : undefined;
   const rows = [
     ...(known === undefined ? [] : [row('id', known.id)]),
     row('service', describeService(service)),
-    ...describeRecord(record, app).map((line, index) => row(index === 0 ? 'record' : '', line)),
+    ...describeRecord(record).map((line, index) => row(index === 0 ? 'record' : '', line)),
     row('verdict', `${verdict}: ${meaning}`, styles[verdict]),
     row('next', advice),
   ];
-  const command = verdict === 'missed' ? `\n  ${resendCommand(known?.externalId ?? inspection.id, configFile)}\n` : '';
+  const command =
+    verdict === 'missed' ? `\n  ${reconcileCommand(known?.externalId ?? inspection.id, configFile)}\n` : '';
   return `${paint('bold', fit(titleOf(inspection), width()))}\n\n${rows.join('')}${command}`;
 }
 
@@ -47,12 +47,12 @@ function titleOf({ id, service }: TransferInspection): string {
   return printable(known === undefined ? id : `${known.externalId}  ${describePayout(known)}`.trimEnd());
 }
 
-/** The command that resends the callback, with the configuration that was given. */
-function resendCommand(id: string, configFile: string | undefined): string {
+/** The command that has the transfer handled, with the configuration that was given. */
+function reconcileCommand(id: string, configFile: string | undefined): string {
   const config = configFile === undefined ? [] : ['--config', toShellWord(configFile)];
-  // Behind `--` an id that begins with a dash is no option.
-  const asked = id.startsWith('-') ? ['--', toShellWord(id)] : [toShellWord(id)];
-  return ['npx --no transfer-callbacks resend --to-env CALLBACK_URL', ...config, ...asked].join(' ');
+  // `echo` takes a word that begins with a dash for an option.
+  const print = id.startsWith('-') ? String.raw`printf '%s\n'` : 'echo';
+  return [print, toShellWord(id), '| npx --no transfer-callbacks reconcile', ...config].join(' ');
 }
 
 function row(label: string, text: string, style?: Style): string {
@@ -77,12 +77,12 @@ function describeService(service: ServiceReading): string {
     case 'unknown':
       return 'not known: it responded with 404';
     case 'unread':
-      return service.error === undefined ? 'not asked: there is no client' : service.error.message;
+      return messageOf(service.error);
   }
 }
 
 /** One line or more. */
-function describeRecord(record: RecordReading, app: App): string[] {
+function describeRecord(record: RecordReading): string[] {
   switch (record.state) {
     case 'free':
       return ['none'];
@@ -99,15 +99,8 @@ function describeRecord(record: RecordReading, app: App): string[] {
       return [`handled${at}`, `facts ${fingerprint}`, ...until, ...named(delivery)];
     }
     case 'unread':
-      return [describeUnread(record, app)];
+      return [`not read: ${messageOf(record.error)}`];
   }
-}
-
-/** Why the record could not be read, and where. */
-export function describeUnread({ error }: Extract<RecordReading, { state: 'unread' }>, { storeName }: App): string {
-  if (error === undefined) return 'not read: there is no store';
-  const moved = messageOf(error).startsWith('MOVED ') ? ' It is a node of a Cluster: see --config in the help.' : '';
-  return `${storeName ?? 'not read'}: ${messageOf(error)}${moved}`;
 }
 
 function named(delivery: string | undefined): string[] {

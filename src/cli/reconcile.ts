@@ -1,57 +1,39 @@
-import {
-  readTransfers,
-  reconcileTransfers,
-  type Reconciled,
-  type ReconciliationReport,
-  type TransferClient,
-  type TransferReading,
-} from '../client/index.js';
-import type { TransferCallbackReceiver } from '../node.js';
-import { appHelp, appOptions, environmentHelp, findApp, requireClient } from './app.js';
-import type { App } from './environment.js';
-import { allowPositionals, flag, parseArguments, readIds, UsageError } from './arguments.js';
+import { reconcileTransfers, type Reconciled, type ReconciliationReport } from '../client/index.js';
+import { appHelp, appOptions, connectApp, type ConnectedApp } from './app.js';
+import { allowPositionals, flag, parseArguments, readIds } from './arguments.js';
 import { fit, jsonLine, paint, print, printable, width, type Style } from './terminal.js';
 
 export const help = `Usage: transfer-callbacks reconcile [options] < ids
 
-Reads the ids or externalIds of transfers from standard input, one per line,
-asks the service for each, and prints which are final, open or unknown. It only
-reads, unless --handle is given. On a terminal it prints a line for each and a
-progress line; elsewhere one JSON object per line.
+Reads the ids or externalIds of open transfers from standard input, one per
+line, asks the service for each, and gives those that are final to the receiver
+of your app. Its handler runs in this process, for those that were not handled
+before. For cron, and for one transfer that was missed:
 
-It asks for one transfer at a time, waits when the service wants that for up to
-a minute, and ends after 10 failures in a row. Exit code 0 if every transfer is
-final or open, 1 if one is unknown or could not be read or handled, 2 if the
-arguments or the environment are wrong.
+  echo payout-8841 | npx --no transfer-callbacks reconcile
 
-  --handle                   Give the final transfers to the \`receiver\` of your
-                             app: its handler runs for those that were not
-                             handled. For cron
 ${appHelp}
   --json                     Print JSON on a terminal, too
 
-${environmentHelp}
+On a terminal it prints a line for each and a progress line; elsewhere one JSON
+object per line. It asks for one transfer at a time, waits when the service
+wants that for up to a minute, and ends after 10 failures in a row, or when the
+running handler has finished after SIGINT or SIGTERM.
+
+Exit code 0 if every transfer is handled or open, or there is none, 1 if one is
+unknown or could not be read or handled, 2 if the arguments or the configuration
+are wrong.
 `;
 
-type Found = TransferReading | Reconciled;
-type Show = (found: Found) => void;
-
-/** Reads every id of standard input back from the service, and has the app handle what is final if it shall. */
+/** Reads every id of standard input back from the service, and has the app handle what is final. */
 export async function run(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseArguments(args, { ...appOptions, handle: flag, json: flag });
+  const { values, positionals } = parseArguments(args, { ...appOptions, json: flag });
   allowPositionals(positionals, 0);
-  const app = await findApp(values.config);
-  const client = requireClient(app);
-  const receiver = values.handle === true ? requireReceiver(app) : undefined;
+  const app = await connectApp(values.config, 'reconcileTransfers');
   const ids = await readIds();
   const json = values.json === true || !process.stdout.isTTY;
   const counts = new Map<string, number>();
-  const onProgress = printer(ids.length, counts, json);
-
-  const { stopped } =
-    receiver === undefined
-      ? await readTransfers({ client, ids, concurrency: 1, onProgress })
-      : await handle(client, receiver, ids, onProgress);
+  const { stopped } = await reconcile(ids, app, printer(ids.length, counts, json));
   showProgress('');
   const notRead = ids.length - total(counts);
   if (json) print(jsonLine({ type: 'summary', ...Object.fromEntries(counts), notRead, stopped }));
@@ -59,80 +41,80 @@ export async function run(args: readonly string[]): Promise<number> {
   return (counts.get('unknown') ?? 0) + (counts.get('failed') ?? 0) + notRead === 0 ? 0 : 1;
 }
 
-function requireReceiver({ receiver }: App): TransferCallbackReceiver {
-  if (receiver !== undefined) return receiver;
-  throw new UsageError('Expected --handle with a receiver in transfer-callbacks.config.js.');
-}
-
-async function handle(
-  client: TransferClient,
-  receiver: TransferCallbackReceiver,
+async function reconcile(
   ids: readonly string[],
-  onProgress: Show,
+  { client, receiver }: ConnectedApp,
+  onProgress: (reconciled: Reconciled) => void,
 ): Promise<ReconciliationReport> {
   // Their ages are not known, so that none is left to its callback.
   const pending = ids.map((id) => ({ id, createdAt: 0 }));
+  const signal = abortOnSignal();
   try {
-    return await reconcileTransfers({ client, receiver, pending, minAgeMs: 0, concurrency: 1, onProgress });
+    return await reconcileTransfers({ client, receiver, pending, minAgeMs: 0, concurrency: 1, signal, onProgress });
   } finally {
     await receiver.close();
   }
 }
 
+/** npx repeats the SIGINT of Ctrl+C, so that two within this time are one. In milliseconds. */
+const repeatedMs = 1_000;
+
+/** Returns a signal that SIGINT or SIGTERM aborts. A second one ends the process. */
+function abortOnSignal(): AbortSignal {
+  const controller = new AbortController();
+  let firstAt = Infinity;
+  function onSignal(_name: string, code: number): void {
+    if (performance.now() - firstAt > repeatedMs) process.exit(128 + code);
+    if (controller.signal.aborted) return;
+    firstAt = performance.now();
+    process.stderr.write('Ending: the running handler is waited for. Send the signal again to end immediately.\n');
+    controller.abort();
+  }
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  return controller.signal;
+}
+
 /** Returns what prints and counts each transfer. */
-function printer(all: number, counts: Map<string, number>, json: boolean): Show {
-  return (found) => {
-    const state = found.result;
+function printer(all: number, counts: Map<string, number>, json: boolean): (reconciled: Reconciled) => void {
+  return (reconciled) => {
+    const { id, result } = reconciled;
     // The pass ended first: counted as not read.
-    if (state === 'unread' || ('reason' in found && found.reason === 'not_read')) return;
-    counts.set(state, (counts.get(state) ?? 0) + 1);
+    if ('reason' in reconciled && reconciled.reason === 'not_read') return;
+    counts.set(result, (counts.get(result) ?? 0) + 1);
     showProgress('');
-    print(json ? jsonLine({ type: 'transfer', asked: found.id, state, ...toJson(found) }) : row(found));
+    print(json ? jsonLine({ type: 'transfer', id, result, ...toJson(reconciled) }) : row(reconciled));
     const done = total(counts);
     if (done < all) showProgress(`${done} of ${all}: ${inWords(counts, all - done)}`);
   };
 }
 
-/** Only what identifies a transfer: the rest may be personal, such as a wallet number. */
-function toJson(found: Found): object {
-  if ('error' in found) {
-    const { code, message, status } = found.error;
-    return { code, message, httpStatus: status };
-  }
-  if (!('transaction' in found)) return {};
-  const { id, externalId, status, amount, currency, timestamp } = found.transaction;
-  return { id, externalId, status, amount, currency, timestamp };
+/** The error without its cause, which may have data of the transfer. */
+function toJson(reconciled: Reconciled): object {
+  if (!('error' in reconciled)) return {};
+  const { code, message, status } = reconciled.error;
+  return { code, message, httpStatus: status };
 }
 
-const colours: Readonly<Record<Found['result'], Style>> = {
-  final: 'green',
+const colours: Readonly<Record<Reconciled['result'], Style>> = {
   processed: 'green',
   duplicate: 'green',
-  open: 'cyan',
   pending: 'cyan',
   unknown: 'yellow',
-  unread: 'yellow',
   failed: 'red',
 };
 
-function row(found: Found): string {
-  const details = [found.id];
-  if (found.result === 'failed') details.push(found.error.message);
-  if ('transaction' in found) {
-    const { status, amount, currency, timestamp } = found.transaction;
-    // Only the status is sure to be there: the shape of the response is not documented (service §4.2).
-    details.push(status, [amount, currency].join(' '), typeof timestamp === 'string' ? timestamp : '');
-  }
-  const text = fit(printable(details.join('  ').trimEnd()), width() - 11);
-  return `${paint(colours[found.result], found.result.padEnd(9))}  ${text}\n`;
+function row(reconciled: Reconciled): string {
+  const { id, result } = reconciled;
+  const text = result === 'failed' ? `${id}  ${reconciled.error.message}` : id;
+  return `${paint(colours[result], result.padEnd(9))}  ${fit(printable(text), width() - 11)}\n`;
 }
 
 const total = (counts: ReadonlyMap<string, number>): number =>
   [...counts.values()].reduce((sum, each) => sum + each, 0);
 
 function inWords(counts: ReadonlyMap<string, number>, notRead: number): string {
-  const parts = [...counts].map(([state, count]) => `${count} ${state}`);
-  return [...parts, ...(notRead === 0 ? [] : [`${notRead} not read`])].join(', ');
+  const parts = [...counts].map(([result, count]) => `${count} ${result}`);
+  return [...parts, ...(notRead === 0 ? [] : [`${notRead} not read`])].join(', ') || 'No ids on standard input';
 }
 
 /** Replaces the progress line, on standard error: standard output may be a file. */

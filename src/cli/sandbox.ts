@@ -13,7 +13,8 @@ import {
 } from './arguments.js';
 import { openInBrowser } from './browser.js';
 import { attemptRows } from './attempt-rows.js';
-import { callbackHelp, callbackOptions, toCallbackOptions, unauthorizedHint } from './endpoint-options.js';
+import { findConfigFile } from './config-file.js';
+import { callbackHelp, callbackOptions, findEndpoint, unauthorizedHint } from './endpoint-options.js';
 import { jsonLine, paint, print } from './terminal.js';
 
 export const help = `Usage: transfer-callbacks sandbox [options]
@@ -23,6 +24,8 @@ its response, until Ctrl+C.
 
   --callback-url URL         Where callbacks go for transfers created without a
                              callbackUrl
+  --config FILE              In place of --callback-url, a module that exports
+                             callbackUrl and callbackHeaders
 ${callbackHelp}
   --host ADDRESS             Where to listen (default 127.0.0.1; 0.0.0.0 lets
                              other machines in, for example out of a container)
@@ -74,9 +77,11 @@ export async function run(args: readonly string[]): Promise<number> {
     throw new UsageError('Expected --open or --no-console, not both.');
   }
   if (values.host === '') throw new UsageError('Expected --host to be an address, got "".');
+  const configFile = values.config === undefined ? undefined : findConfigFile(values.config);
+  const endpoint = await findEndpoint('--callback-url', callbackUrl, configFile, values);
   const seed = toNumber('--seed', values.seed) ?? randomSeed();
   const sandbox = await transferSandbox({
-    ...toCallbackOptions('--callback-url', callbackUrl, values),
+    ...endpoint,
     host: values.host,
     port: toNumber('--port', values.port),
     apiKey,
@@ -98,16 +103,16 @@ export async function run(args: readonly string[]): Promise<number> {
       jsonLine({ type: 'started', baseUrl, consoleUrl, apiKey: keys.valid.apiKey, ...shown?.valid, seed, keys: shown }),
     );
   else
-    print(greeting(sandbox, seed, { hasCallbackUrl: callbackUrl !== undefined, secretIsGiven: shown === undefined }));
-  if (values.open === true && consoleUrl !== undefined) openInBrowser(consoleUrl, printFailure);
+    print(
+      greeting(sandbox, seed, {
+        hasCallbackUrl: endpoint.callbackUrl !== undefined,
+        secretIsGiven: shown === undefined,
+      }),
+    );
+  if (values.open === true && consoleUrl !== undefined) openInBrowser(consoleUrl);
   await stopped;
   await sandbox.close();
   return 0;
-}
-
-/** Standard error, since standard output may be JSON. */
-function printFailure(message: string): void {
-  process.stderr.write(`No browser was opened (${message}). Open the address by hand.\n`);
 }
 
 function printJson(attempt: SandboxAttempt): void {

@@ -5,13 +5,13 @@ import { parseJson } from '../core/text.js';
 import { explainResponse } from '../sandbox/hints.js';
 import { UsageError } from './arguments.js';
 import { attemptRows } from './attempt-rows.js';
-import { toHint, type toCallbackOptions } from './endpoint-options.js';
+import { requireUrl, toHint, type Endpoint } from './endpoint-options.js';
 import { jsonLine, messageOf, print } from './terminal.js';
 
 /** Sends the bytes of a file once, as an attempt of the service, and prints the response. Resolves with the exit code. */
 export async function sendFile(
   path: string,
-  { callbackUrl, callbackHeaders }: ReturnType<typeof toCallbackOptions>,
+  { callbackUrl, callbackHeaders, allowOtherHosts }: Endpoint,
   json: boolean,
 ): Promise<number> {
   requireHeaders(callbackHeaders, 'callbackHeaders');
@@ -19,6 +19,7 @@ export async function sendFile(
   const body = bytes.toString();
   const externalId = findExternalId(body);
   const url = typeof callbackUrl === 'function' ? callbackUrl(externalId) : String(callbackUrl);
+  requireUrl('what callbackUrl returns', url, allowOtherHosts);
   const sentAtMs = Date.now();
   const startedAt = performance.now();
   const response = await attemptCallback(url, bytes, { headers: callbackHeaders });

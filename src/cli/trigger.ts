@@ -13,12 +13,13 @@ import {
 } from './arguments.js';
 import { attemptRows } from './attempt-rows.js';
 import { sendFile } from './trigger-data.js';
-import { callbackHelp, callbackOptions, toCallbackOptions, toHint } from './endpoint-options.js';
+import { configFile, findConfigFile } from './config-file.js';
+import { callbackHelp, callbackOptions, findEndpoint, toHint } from './endpoint-options.js';
 import { jsonLine, paint, print } from './terminal.js';
 import { judgeAttempts } from './judge-attempts.js';
 
-export const help = `Usage: transfer-callbacks trigger <scenario> --to URL [options]
-       transfer-callbacks trigger --data FILE --to URL [options]
+export const help = `Usage: transfer-callbacks trigger <scenario> [--to URL] [options]
+       transfer-callbacks trigger --data FILE [--to URL] [options]
 
 Plays one transfer against a callback endpoint and prints the attempts, with the
 seconds at which the service plans them, and their responses. Exit code 0 if the
@@ -29,6 +30,9 @@ With --data it sends the bytes of a file once, such as a payload that you have
 changed by hand, and exits with 0 if they were acknowledged.
 
   --to URL                   The callback endpoint
+  --config FILE              In place of --to, a module that exports callbackUrl
+                             and callbackHeaders. Default:
+                             ${configFile}, .js or .cjs
 ${callbackHelp}
   --data FILE                Send this payload instead of a transfer
   --amount N                 The amount of the transfer
@@ -62,13 +66,17 @@ export async function run(args: readonly string[]): Promise<number> {
   }
   allowPositionals(positionals, data === undefined ? 1 : 0);
   const scenario = toScenario(name ?? 'success');
-  if (to === undefined) throw new UsageError('Expected --to URL, the callback endpoint.');
-  if (data !== undefined) return sendFile(data, toCallbackOptions('--to', to, values), json);
+  const file = to === undefined ? findConfigFile(values.config) : undefined;
+  const endpoint = await findEndpoint('--to', to, file, values);
+  if (endpoint.callbackUrl === undefined) {
+    throw new UsageError(`Expected --to URL, the callback endpoint, or a callbackUrl exported from ${configFile}.`);
+  }
+  if (data !== undefined) return sendFile(data, endpoint, json);
   const amount = toNumber('--amount', values.amount);
 
   let firstAtMs: number | undefined;
   const sandbox = await transferSandbox({
-    ...toCallbackOptions('--to', to, values),
+    ...endpoint,
     scenario,
     finalAfterMs: 0,
     speed: toNumber('--speed', values.speed) ?? 1_000,
@@ -108,5 +116,7 @@ async function createTransfer({ baseUrl, keys }: TransferSandbox, request: objec
     headers: { 'Content-Type': 'application/json', 'x-api-key': apiKey, 'x-api-secret': apiSecret },
     body: JSON.stringify(request),
   });
-  if (!created.ok) throw new UsageError(((await created.json()) as { message: string }).message);
+  if (created.ok) return;
+  const { message } = (await created.json()) as { message: string };
+  throw Object.assign(new Error(message), { code: 'INVALID_ARGUMENT' });
 }

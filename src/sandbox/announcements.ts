@@ -69,7 +69,7 @@ type Sent = Pick<SandboxAttempt, 'sentAtMs' | 'durationMs' | 'body' | 'contentTy
 /** A guess: the backoff is documented to be exponential, but not its factor (service §8). */
 const backoffFactor = 2;
 
-/** At one origin. 8 000 concurrent sockets made most attempts fail; 100 are as fast as the merchant. */
+/** At one origin: with thousands of concurrent sockets most attempts fail. */
 const concurrentAttempts = 100;
 
 /** Delivers callbacks as the service does (service §6), each with its own schedule. */

@@ -3,11 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { invalidArgument } from '../core/checks.js';
 import { parseJson } from '../core/text.js';
 import { isLoopback } from '../attempt/address.js';
+import type { Forged, Forgery } from './forgery.js';
 import { refuseReader, refuseWriter } from './origin-guard.js';
 import type { ResolvedSandboxOptions } from './options.js';
 import { transferScenarios } from './scenarios.js';
 import type { ConsoleStream } from './stream.js';
-import type { Forged, Forgery } from './transfers.js';
 import type { Wanted } from './view.js';
 import { bodyLimitBytes, readText, sendError } from './http-messages.js';
 
@@ -125,8 +125,8 @@ type Fields = Readonly<Record<string, unknown>>;
 const actions = {
   resend: (parts: ConsoleParts, { id }: Fields) => parts.resend(requireText('id', id)),
   contradict: (parts: ConsoleParts, { id }: Fields) => parts.contradict(requireText('id', id)),
-  forge: (parts: ConsoleParts, { id, url, body, isKnown }: Fields) => {
-    const forgery = { url: requireText('url', url), body: requireText('body', body), isKnown: isKnown === true };
+  forge: (parts: ConsoleParts, { id, url, body, hasHeaders }: Fields) => {
+    const forgery = { url: requireText('url', url), body: requireText('body', body), hasHeaders: hasHeaders === true };
     return parts.forge(requireText('id', id), forgery);
   },
   clear: (parts: ConsoleParts) => parts.clear(),

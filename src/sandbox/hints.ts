@@ -4,17 +4,19 @@ const see = 'See the log of your app.';
 
 /** By status, or by its first digit. */
 const byStatus: Readonly<Record<number, string>> = {
-  2: 'Acknowledged, as any 2xx is, whatever its body.',
+  2: 'Acknowledged, as any 2xx is, although transfer-callbacks did not send this response.',
   3: 'Redirects are not followed. Give the final address as callback URL.',
   400: 'Your app read the body, and it is no documented callback.',
-  401: 'A verifier refused the sender. Does the callback URL, or a header, carry the token?',
-  404: 'Nothing is mounted at this path. Correct the path of the callback URL.',
+  401: 'The sender was refused. Does the callback URL, or a header, carry the token?',
+  404:
+    'Nothing is mounted at this path. With urlToken or transferToken the path of app.post ends in /:token, and the ' +
+    'callback URL in the token. Correct the one that is wrong.',
   405: 'The path is there, but takes no POST.',
   409: 'Another delivery of this callback was being handled.',
   413: 'The body is longer than the app allows.',
   415: 'Your app takes only application/json.',
   422: 'The same id with other facts is never acknowledged. In production this raises the alert TransferConflict.',
-  500: `Your handler threw. ${see}`,
+  500: `Your app failed, or something before it. ${see}`,
   503: 'Your app could not handle it now.',
 };
 
@@ -22,6 +24,7 @@ const byStatus: Readonly<Record<number, string>> = {
 const byReason: Readonly<Record<string, string>> = {
   '200 processed': 'Your handler ran and succeeded.',
   '200 duplicate': 'Handled before: your handler did not run again.',
+  '500 The callback could not be handled.': `Your handler threw. ${see}`,
   '500 The callback could not be read.': `Your app read the body before the router, or its schema threw. ${see}`,
 };
 

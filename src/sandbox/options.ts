@@ -15,39 +15,70 @@ import { isScenario, transferScenarios, type TransferScenario } from './scenario
 
 /** Options of `transferSandbox`. */
 export interface TransferSandboxOptions {
-  /** Where to listen; 0 for any free port. Default 0. */
+  /**
+   * Where to listen; 0 for any free port.
+   * @default 0
+   */
   port?: number | undefined;
-  /** The address to listen at. Default `127.0.0.1`, which other machines cannot reach. */
+  /**
+   * The address to listen at. Other machines cannot reach the default.
+   * @default '127.0.0.1'
+   */
   host?: string | undefined;
-  /** The merchant's key. Default `sandbox-key`; the unusable keys of `keys` are made from it. */
+  /**
+   * The merchant's key. The unusable keys of `keys` are made from it.
+   * @default 'sandbox-key'
+   */
   apiKey?: string | undefined;
-  /** The secret that belongs to `apiKey`. Default `sandbox-secret`. */
+  /**
+   * The secret that belongs to `apiKey`.
+   * @default 'sandbox-secret'
+   */
   apiSecret?: string | undefined;
   /**
    * Where callbacks go for transfers created without a `callbackUrl`; a function returns it for an externalId, as
-   * `transferToken(secret).urlFor` does. Default none: without a callback, only a query shows the outcome.
+   * `transferToken(secret).urlFor` does. Without it only a query shows the outcome of those transfers.
    */
   callbackUrl?: string | ((externalId: string) => string) | undefined;
-  /** Sent with every callback, for endpoints behind `headerToken` or `basicAuth`. Default none. */
+  /** Sent with every callback, for endpoints behind `headerToken` or `basicAuth`. */
   callbackHeaders?: Readonly<Record<string, string>> | undefined;
-  /** From a transfer's creation to its final status, in milliseconds of sandbox time. Default 1 000, a guess. */
+  /**
+   * From a transfer's creation to its final status, in milliseconds of sandbox time. The default is a guess.
+   * @default 1_000
+   */
   finalAfterMs?: number | undefined;
-  /** How many times faster than real time sandbox time runs: at 1 000, 30 s take 30 ms. Default 1. */
+  /**
+   * How many times faster than real time sandbox time runs: at 1 000, 30 s take 30 ms.
+   * @default 1
+   */
   speed?: number | undefined;
   /** `manual`: sandbox time starts at 2026-01-15T10:30:00.000Z and moves only by `advance(ms)`. Excludes `speed`. */
   clock?: 'manual' | undefined;
-  /** How long one attempt waits for its response, in milliseconds of real time. Default 10 000. A guess. */
+  /**
+   * How long one attempt waits for its response, in milliseconds of real time. The default is a guess.
+   * @default 10_000
+   */
   attemptTimeoutMs?: number | undefined;
   /**
-   * The seed of all ids. Default 1. Two sandboxes with the same seed make the same ids in the same order. Choose another
+   * The seed of all ids. Two sandboxes with the same seed make the same ids in the same order. Choose another
    * seed for each run if the receiver's store outlives the sandbox: it would take new transfers for settled ones.
+   * @default 1
    */
   seed?: number | undefined;
-  /** The scenario of transfers whose externalId does not begin with the name of one. Default `success`. */
+  /**
+   * The scenario of transfers whose externalId does not begin with the name of one.
+   * @default 'success'
+   */
   scenario?: TransferScenario | undefined;
-  /** Whether callbacks may go to hosts other than 127.0.0.0/8, ::1 and localhost. Default false. */
+  /**
+   * Whether callbacks may go to hosts other than 127.0.0.0/8, ::1 and localhost.
+   * @default false
+   */
   allowOtherHosts?: boolean | undefined;
-  /** Whether the sandbox serves its console, a page in the browser, at `consoleUrl`. Default true. */
+  /**
+   * Whether the sandbox serves its console, a page in the browser, at `consoleUrl`.
+   * @default true
+   */
   console?: boolean | undefined;
   /** Called with each attempt when it has ended, and not awaited. An error that it throws becomes a process warning. */
   onAttempt?: ((attempt: SandboxAttempt) => unknown) | undefined;

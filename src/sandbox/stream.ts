@@ -172,6 +172,7 @@ class Reader {
     this.#events = events;
     if (transfer === undefined) return { shown: null };
     const standing = toStanding(transfer);
-    return { shown: { ...(head as Head), standing, from, events: events.slice(from).map(toShownEvent) } };
+    const changedEvents = events.slice(from).map((event) => toShownEvent(event, transfer));
+    return { shown: { ...(head as Head), standing, from, events: changedEvents } };
   }
 }

@@ -106,9 +106,18 @@ export class Transfer {
     return this.#events;
   }
 
+  /** The attempts that have ended. */
+  get attempts(): readonly SandboxAttempt[] {
+    return this.#events.flatMap((event) => (event.type === 'attempt' ? [event.attempt] : []));
+  }
+
   get lastAttempt(): SandboxAttempt | undefined {
-    const last = this.#events.findLast(({ type }) => type === 'attempt');
-    return last?.type === 'attempt' ? last.attempt : undefined;
+    return this.attempts.at(-1);
+  }
+
+  /** The bodies that the service has announced, or will announce. */
+  get announced(): readonly string[] {
+    return [...this.attempts.map(({ body }) => body), ...(this.final === undefined ? [] : [this.final.body])];
   }
 
   /** The attempt that is planned next. */

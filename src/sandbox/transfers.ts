@@ -1,4 +1,4 @@
-import { attemptCallback, findReason, isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
+import { attemptCallback } from '../attempt/attempt.js';
 import { invalidArgument, invalidSecret } from '../core/checks.js';
 import { CreationFault, parseCreation, type Creation } from './creation.js';
 import {
@@ -7,7 +7,8 @@ import {
   type AnnouncerParts,
   type PlannedAttempt,
 } from './announcements.js';
-import { explainResponse } from './hints.js';
+import { judgeForgery, type Forged, type Forgery } from './forgery.js';
+import { readFacts } from './judgement.js';
 import { callbackUrlFault, requireScenario, type ResolvedSandboxOptions } from './options.js';
 import { scenarioOf, type AnnouncementBehaviour, type TransferScenario } from './scenarios.js';
 import { pendingTransaction, seededFacts } from './transactions.js';
@@ -16,21 +17,6 @@ import { viewTransfers, type View, type Wanted } from './view.js';
 
 /** A response of the service: data, or the content of an error body. */
 export type Result = { status: 200 | 201; data: object } | { status: 400 | 404 | 409 | 500; message: string };
-
-/** What a stranger sends. With `isKnown` it has the headers of the sandbox. */
-export interface Forgery {
-  readonly url: string;
-  readonly body: string;
-  readonly isKnown: boolean;
-}
-
-/** What a stranger got, and what it means. */
-export interface Forged {
-  readonly response: AttemptResponse;
-  readonly hint: string;
-}
-
-const believedHint = 'Your app believed a stranger: no verifier asked for a token. See docs/security.md.';
 
 /** Creates the transfers of one sandbox, makes them final on time, and announces them as their scenarios require. */
 export class SandboxTransfers {
@@ -109,21 +95,18 @@ export class SandboxTransfers {
     await clock.track(this.#announce(transfer, other, {}, atMs));
   }
 
-  /**
-   * Sends a body as a stranger, who may know the token: to the address of a transfer, or another one of its origin.
-   * No transfer changes.
-   */
-  async forge(idOrExternalId: string, { url, body, isKnown }: Forgery): Promise<Forged> {
+  /** Sends a body as a stranger, to the address of a transfer or another one of its origin. No transfer changes. */
+  async forge(idOrExternalId: string, forgery: Forgery): Promise<Forged> {
+    const { url, body, hasHeaders } = forgery;
     const own = this.#find(idOrExternalId)?.callbackUrl;
     if (own === undefined || !URL.canParse(url) || new URL(url).origin !== new URL(own).origin) {
       throw invalidSecret('url', 'a URL of the origin of the callback URL', url);
     }
     const { clock, timeoutMs, headers, signal } = this.#parts;
     const response = await clock.track(
-      attemptCallback(url, body, { timeoutMs, signal, headers: isKnown ? headers : {} }),
+      attemptCallback(url, body, { timeoutMs, signal, headers: hasHeaders ? headers : {} }),
     );
-    const isBelieved = !isKnown && isAcknowledgement(response);
-    return { response, hint: isBelieved ? believedHint : explainResponse(response, findReason(response)) };
+    return judgeForgery(response, forgery, this.#byId.get(String(readFacts(body)?.id))?.announced ?? []);
   }
 
   /** Forgets all transfers and what is due for them. An attempt that is under way is the last one of its transfer. */

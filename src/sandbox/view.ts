@@ -1,5 +1,6 @@
 import type { SandboxAttempt } from './announcements.js';
-import { hasOutcome, toResult, toTone, toStanding, type Standing, type Tone } from './standing.js';
+import { findContradicted, judgeAttempt, toResult, type Judgement } from './judgement.js';
+import { hasOutcome, toStanding, type Standing } from './standing.js';
 import type { SandboxEvent, SandboxTransfer, Transfer } from './transfer.js';
 
 /** What a page of the console asks for. */
@@ -37,7 +38,8 @@ export type ShownEvent = Exclude<SandboxEvent, { type: 'attempt' }> | ShownAttem
 interface ShownAttempt {
   readonly type: 'attempt';
   readonly atMs: number;
-  readonly attempt: SandboxAttempt & { readonly tone: Tone; readonly result: string };
+  readonly attempt: SandboxAttempt &
+    Judgement & { readonly result: string; readonly contradictedBody: string | undefined };
 }
 
 /** A page with more rows would be slow to read. */
@@ -58,10 +60,12 @@ export function viewTransfers(byId: ReadonlyMap<string, Transfer>, { find, outco
   };
 }
 
-export function toShownEvent(event: SandboxEvent): ShownEvent {
+export function toShownEvent(event: SandboxEvent, transfer: Transfer): ShownEvent {
   if (event.type !== 'attempt') return event;
   const { attempt } = event;
-  return { ...event, attempt: { ...attempt, tone: toTone(attempt), result: toResult(attempt) } };
+  const contradictedBody = findContradicted(attempt, transfer)?.body;
+  const shown = { ...attempt, ...judgeAttempt(attempt, transfer), result: toResult(attempt), contradictedBody };
+  return { ...event, attempt: shown };
 }
 
 function toRow(transfer: Transfer): Row {

@@ -19,7 +19,7 @@ function options(): ReceiverOptions {
 
 async function startAtAnotherPath(): Promise<string> {
   const router = transferCallbackRouter(options());
-  const { url, close } = await serve(express().use('/callbacks/transfers', router));
+  const { url, close } = await serve(express().post('/callbacks/transfers', router));
   onTestFinished(close);
   return `${url}/callbacks`;
 }
@@ -39,7 +39,8 @@ test.each<[string, () => Promise<string>, string]>([
   [
     'a path at which nothing is mounted',
     startAtAnotherPath,
-    'Hint: Nothing is mounted at this path. Correct the path of the callback URL.',
+    'Hint: Nothing is mounted at this path. With urlToken or transferToken the path of app.post ends in /:token, ' +
+      'and the callback URL in the token. Correct the one that is wrong.',
   ],
   [
     'a port at which nothing listens',

@@ -1,148 +1,117 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { create, startSandbox } from '../sandbox/support.js';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { startMerchant } from '../sandbox/support.js';
 import { freePort } from '../support/port.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
 import { serve } from '../support/serve.js';
-import { longestLine, objects, start, type Surroundings } from './support.js';
+import { folderOf, reconcile, startApp, toConfig } from './app-support.js';
+import { longestLine, objects } from './support.js';
 
-function reconcile(baseUrl: string, ids: readonly string[], surroundings: Surroundings = {}, args: string[] = []) {
-  const env = {
-    ...{ TRANSFER_SERVICE_URL: baseUrl, TRANSFER_API_KEY: 'sandbox-key', TRANSFER_API_SECRET: 'sandbox-secret' },
-    ...surroundings.env,
-  };
-  return start(['reconcile', ...args], { ...surroundings, env, stdin: ids.map((id) => `${id}\n`).join('') }).ended;
-}
+// Each command is a separate process, which takes seconds on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
 
-/** A sandbox with a transfer that succeeded, one that failed and one that is open. */
-async function startService() {
-  const sandbox = await startSandbox({ clock: 'manual' });
-  for (const externalId of ['success-1', 'failed-1']) await create(sandbox, { externalId, amount: 250 });
-  await sandbox.advance(1_000);
-  await create(sandbox, { externalId: 'open-1' });
-  return sandbox;
-}
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
 
-/** A service that responds to every query with `respond`. Returns its address and how often it was asked. */
-async function startBrokenService(status: number, headers: Record<string, string> = {}) {
+/** The folder of an app whose service responds to every query with `respond`, and how often it was asked. */
+async function startBroken(status: number, headers: Record<string, string> = {}) {
   const asked: (string | undefined)[] = [];
   const { url, close } = await serve((request, response) => {
     asked.push(request.url);
     response.writeHead(status, headers).end('{"error":true,"statusCode":0,"message":"Key revoked","data":null}');
   });
   onTestFinished(close);
-  return { url, asked };
+  return { cwd: await folderOf(toConfig(redis, 'any:', url)), asked };
 }
 
-test('in a pipe reconcile prints one object per transfer, and a summary', async () => {
-  const { baseUrl } = await startService();
-  const ids = ['success-1', '  failed-1  ', '', 'open-1', 'success-1'];
-  const { code, out, err } = await reconcile(baseUrl, ids);
-  expect([code, err]).toEqual([0, '']);
-  const timestamp = '2026-01-15T10:30:01.000Z';
+test('reconcile runs the handler of the app for what was not handled, once, and prints an object for each', async () => {
+  const app = await startApp(redis);
+  const { url: elsewhere } = await startMerchant();
+  await app.transfer('success-1');
+  const missed = await app.transfer('no-callback-2');
+  await app.transfer('query-lags-3', elsewhere);
+  const ids = ['success-1', '  no-callback-2  ', '', 'query-lags-3', 'success-1'];
+  const { code, out, err } = await app.reconcile(ids).ended;
+  expect([code, err]).toEqual([0, 'Handled no-callback-2\n']);
   expect(objects(out)).toEqual([
-    {
-      ...{ type: 'transfer', asked: 'success-1', state: 'final', id: expect.any(String) as string },
-      ...{ externalId: 'success-1', status: 'SUCCESS', amount: 250, currency: 'XAF', timestamp },
-    },
-    expect.objectContaining({ asked: 'failed-1', state: 'final', status: 'FAILED' }),
-    expect.objectContaining({ asked: 'open-1', state: 'open', status: 'PENDING' }),
-    { type: 'summary', final: 2, open: 1, notRead: 0 },
+    { type: 'transfer', id: 'success-1', result: 'duplicate' },
+    { type: 'transfer', id: 'no-callback-2', result: 'processed' },
+    { type: 'transfer', id: 'query-lags-3', result: 'pending' },
+    { type: 'summary', duplicate: 1, processed: 1, pending: 1, notRead: 0 },
+  ]);
+  const again = await app.reconcile([missed]).ended;
+  expect([again.code, again.err, objects(again.out)[0]]).toEqual([
+    0,
+    '',
+    { type: 'transfer', id: missed, result: 'duplicate' },
   ]);
 });
 
-test('a transfer can be asked for by the id of the service', async () => {
-  const sandbox = await startService();
-  const ids = sandbox.transfers().map(({ id }) => id);
-  const { code, out } = await reconcile(sandbox.baseUrl, ids);
-  expect(code).toBe(0);
-  expect(objects(out).slice(0, 3)).toMatchObject(ids.map((id) => ({ asked: id, id })));
-});
-
-test('unknown transfers and ids that cannot be asked for are distinguished, with exit code 1', async () => {
-  const { baseUrl } = await startService();
-  const { code, out } = await reconcile(baseUrl, ['nobody', 'a/b', 'success-1']);
+test('unknown transfers, ids that cannot be asked for and handlers that throw are exit code 1', async () => {
+  const app = await startApp(redis, "onSuccess() { throw new Error('The books are closed'); }, onFailed() {},");
+  await app.transfer('no-callback-1');
+  // More ids that cannot be asked for than failures that end a pass.
+  const ids = [...Array.from({ length: 11 }, (_, index) => `a/${index}`), 'nobody', 'no-callback-1'];
+  const { code, out } = await app.reconcile(ids).ended;
   expect(code).toBe(1);
-  expect(objects(out)).toMatchObject([
-    { asked: 'nobody', state: 'unknown' },
-    { asked: 'a/b', state: 'failed', code: 'INVALID_ID' },
-    { asked: 'success-1', state: 'final' },
-    { final: 1, unknown: 1, failed: 1, notRead: 0 },
+  expect(objects(out).slice(-3)).toMatchObject([
+    { id: 'nobody', result: 'unknown', httpStatus: 404 },
+    { id: 'no-callback-1', result: 'failed', code: 'NOT_HANDLED', message: expect.stringContaining('books') as string },
+    { type: 'summary', unknown: 1, failed: 12, notRead: 0 },
   ]);
-});
-
-test('ids that cannot be asked for are no run of failures', async () => {
-  const { baseUrl } = await startService();
-  const { out } = await reconcile(baseUrl, [...Array.from({ length: 11 }, (_, index) => `a/${index}`), 'success-1']);
-  expect(objects(out).at(-1)).toMatchObject({ final: 1, failed: 11, notRead: 0 });
 });
 
 test('on a terminal reconcile prints a row for each in 80 columns, and a progress line', async () => {
-  const { baseUrl } = await startService();
-  const ids = ['success-1', 'open-1', 'nobody\u001b[2J', 'x'.repeat(200)];
-  const { code, out, err } = await reconcile(baseUrl, ids, { terminal: true, env: { NO_COLOR: '1' } });
+  const app = await startApp(redis);
+  await app.transfer('success-1');
+  const ids = ['success-1', 'nobody\u001b[2J', 'x'.repeat(200)];
+  const { code, out, err } = await app.reconcile(ids, { terminal: true }).ended;
   expect(code).toBe(1);
   expect(out.split('\n')).toEqual([
-    'final      success-1  SUCCESS  250 XAF  2026-01-15T10:30:01.000Z',
-    'open       open-1  PENDING  15000 XAF',
+    'duplicate  success-1',
     expect.stringMatching(/^failed {5}nobody\\u\{1b\}\[2J {2}An id is 1 to 255 characters/),
     expect.stringMatching(/^unknown {4}x+…$/),
-    '1 final, 1 open, 1 failed, 1 unknown',
+    '1 duplicate, 1 failed, 1 unknown',
     '',
   ]);
   expect(longestLine(out)).toBeLessThanOrEqual(80);
-  expect(err).toContain('\r\u001b[K2 of 4: 1 final, 1 open, 2 not read');
+  expect(err).toContain('\r\u001b[K1 of 3: 1 duplicate, 2 not read');
   expect(err.endsWith('\r\u001b[K')).toBe(true);
 });
 
 test('with --json reconcile prints JSON on a terminal, too', async () => {
-  const { baseUrl } = await startService();
-  const { out } = await reconcile(baseUrl, ['open-1'], { terminal: true }, ['--json']);
-  expect(objects(out)).toMatchObject([{ asked: 'open-1' }, { type: 'summary', open: 1 }]);
+  const { cwd } = await startBroken(404);
+  const { out } = await reconcile(['a'], { cwd, terminal: true }, '--json').ended;
+  expect(objects(out)).toMatchObject([
+    { id: 'a', result: 'unknown' },
+    { type: 'summary', unknown: 1 },
+  ]);
 });
 
 describe('a service that does not serve is left alone:', () => {
   const ids = Array.from({ length: 20 }, (_, index) => `payout-${index}`);
 
   test('reconcile stops after 10 refusals in a row, and counts the rest as not read', async () => {
-    const { url, asked } = await startBrokenService(400);
-    const { code, out } = await reconcile(url, ids);
+    const { cwd, asked } = await startBroken(400);
+    const { code, out } = await reconcile(ids, { cwd }).ended;
     expect([code, asked.length]).toEqual([1, 10]);
     expect(objects(out).at(-1)).toEqual({ type: 'summary', failed: 10, notRead: 10, stopped: 'refused' });
   });
 
-  test('reconcile stops when the service asks to wait for longer than a minute', async () => {
-    const { url, asked } = await startBrokenService(503, { 'Retry-After': '3600' });
-    const { code, out } = await reconcile(url, ids);
-    expect([code, asked.length]).toEqual([1, 1]);
-    expect(objects(out).at(-1)).toMatchObject({ failed: 1, notRead: 19, stopped: 'unavailable' });
-  });
-
   test('on a terminal reconcile shows why it stopped', async () => {
-    const { url } = await startBrokenService(503, { 'Retry-After': '3600' });
-    const { out } = await reconcile(url, ids, { terminal: true, env: { NO_COLOR: '1' } });
+    const { cwd } = await startBroken(503, { 'Retry-After': '3600' });
+    const { out } = await reconcile(ids, { cwd, terminal: true }).ended;
     expect(out).toMatch(/\nStopped: unavailable\n1 failed, 19 not read\n$/);
   });
 
-  test('reconcile waits for as long as the service asks', async () => {
-    const { url, asked } = await startBrokenService(429, { 'Retry-After': '1' });
-    const startedAt = performance.now();
-    await reconcile(url, ids.slice(0, 2));
-    // Two pauses of the client for each, and one between them.
-    expect(asked).toHaveLength(6);
-    expect(performance.now() - startedAt).toBeGreaterThan(5_000);
-  });
-
   test('reconcile names the address where nobody listens, and prints no secret', async () => {
-    const env = { TRANSFER_API_SECRET: 'the-hidden-secret' };
     const address = `http://127.0.0.1:${await freePort()}`;
-    const { code, out, err } = await reconcile(address, ['payout-1'], { env });
+    const cwd = await folderOf(toConfig(redis, 'any:', address));
+    const { code, out, err } = await reconcile(['payout-1'], { cwd, env: { SECRET: 'the-hidden-secret' } }).ended;
     expect(code).toBe(1);
     expect(objects(out)[0]).toMatchObject({ message: expect.stringContaining(`from ${address}: `) as string });
     expect(out + err).not.toContain('the-hidden-secret');
   });
-});
-
-test('no ids are a mistake, such as a query that has failed before the pipe', async () => {
-  const { code, out, err } = await reconcile('http://127.0.0.1:1', ['', '  ']);
-  expect([code, out]).toEqual([2, '']);
-  expect(err).toBe('transfer-callbacks: Expected ids on standard input, one per line, got none.\n');
 });

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { startMerchant } from '../sandbox/support.js';
+import { folderOf } from './app-support.js';
 import { longestLine, objects, run, start, type Surroundings } from './support.js';
 
 /** Starts the sandbox, and returns how to create a transfer once it has greeted. */
@@ -72,20 +73,26 @@ test('--host chooses the address to listen at', async () => {
   expect((await create({})).status).toBe(201);
 });
 
-test('the callbacks of a sandbox carry tokens and headers, and the first 401 is explained', async () => {
+test('the callbacks of a sandbox carry the token and the headers of a configuration, and the first 401 is explained', async () => {
   const secret = 'the-secret-of-the-endpoint';
   const { url, received } = await startMerchant([401, 401]);
-  const secured = ['--url-token-env', 'CALLBACK_SECRET', '--header', 'X-Token: abc'];
-  const { said, create } = await greeted(['--callback-url', url, '--speed', '1000', ...secured], {
-    env: { CALLBACK_SECRET: secret },
-  });
+  const config = `export const callbackUrl = '${url}/${secret}'; export const callbackHeaders = { 'X-Token': 'abc' };`;
+  const cwd = await folderOf(config, 'dev.mjs');
+  const { said, create } = await greeted(['--config', 'dev.mjs', '--header', 'X-More: d', '--speed', '1000'], { cwd });
   await create({});
   await vi.waitFor(() => {
     expect(said.out).toContain('← 200');
   });
-  expect(received.map(({ headers }) => headers['x-token'])).toEqual(['abc', 'abc', 'abc']);
+  const sent = received.map(({ headers }) => [headers['x-token'], headers['x-more']]);
+  expect(sent).toEqual(Array(3).fill(['abc', 'd']));
   expect(said.out.match(/Hint: 401/g)).toHaveLength(1);
   expect(said.out).not.toContain(secret);
+});
+
+test('without --config the sandbox reads no file: it needs no app', async () => {
+  const cwd = await folderOf("throw new Error('Redis is down');");
+  const { create } = await greeted([], { cwd });
+  expect((await create({})).status).toBe(201);
 });
 
 test('sandbox --json prints one object per line, and ends with 0 on SIGTERM', async () => {

@@ -16,11 +16,10 @@ async function optionsOf(command: string): Promise<string[]> {
 /** What a command needs beside the option that is tried. */
 const needed: Record<string, string[]> = {
   trigger: ['success', '--speed', '100000'],
-  resend: ['any'],
   inspect: ['any'],
 };
 
-test.each(['sandbox', 'trigger', 'reconcile', 'inspect', 'resend', 'demo'])(
+test.each(['sandbox', 'trigger', 'reconcile', 'inspect', 'demo'])(
   'no option of %s prints a URL with a password that it is given',
   async (command) => {
     const options = (await optionsOf(command)).filter((option) => option !== '--api-key'); // It is shown to be copied.

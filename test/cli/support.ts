@@ -22,13 +22,6 @@ const unset = {
   NODE_DISABLE_COLORS: undefined,
   SANDBOX_API_KEY: undefined,
   SANDBOX_API_SECRET: undefined,
-  TRANSFER_SERVICE_URL: undefined,
-  TRANSFER_API_KEY: undefined,
-  TRANSFER_API_SECRET: undefined,
-  REDIS_URL: undefined,
-  DATABASE_URL: undefined,
-  PGHOST: undefined,
-  PGDATABASE: undefined,
 };
 
 /** Starts the command line as a process. */

@@ -14,6 +14,7 @@ import { transferScenarios, type TransferScenario } from 'transfer-callbacks/san
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { startMerchant } from '../sandbox/support.js';
 import { serve } from '../support/serve.js';
+import { folderOf } from './app-support.js';
 import { longestLine, objects, run, start } from './support.js';
 
 type Verify = NonNullable<Parameters<typeof transferCallbackListener>[0] & { verify?: unknown }>['verify'];
@@ -137,21 +138,63 @@ describe('the rows', () => {
 
 describe('a secured endpoint', () => {
   const secret = 'the-secret-of-the-endpoint';
-  const inEnvironment = { env: { CALLBACK_SECRET: secret } };
+  const toConfig = (url: string): string => `
+    import { transferToken } from 'transfer-callbacks';
+    const tokens = transferToken('${secret}');
+    export const callbackUrl = (externalId) => tokens.urlFor('${url}', externalId);
+    export const callbackHeaders = { 'X-Token': '${secret}', 'X-Other': 'a' };`;
 
-  test.each<[string, Verify, string[]]>([
-    ['transferToken', transferToken(secret), ['--transfer-token-env', 'CALLBACK_SECRET']],
-    ['urlToken', urlToken(secret), ['--url-token-env', 'CALLBACK_SECRET']],
-    ['headerToken', headerToken('X-Token', secret), ['--header', 'Accept: a/b', '--header', `X-Token: ${secret}`]],
-  ])('with %s accepts what the command sends, and the secret is not printed', async (_name, verify, options) => {
-    const url = await startListener(verify);
-    for (const format of [[], ['--json']]) {
-      const { code, out, err } = await start(['trigger', 'success', '--to', url, ...options, ...format], inEnvironment)
-        .ended;
+  test('accepts the token in the URL, and the headers', async () => {
+    for (const [verify, path, headers] of [
+      [urlToken(secret), `/${secret}`, []],
+      [headerToken('X-Token', secret), '', ['--header', 'Accept: a/b', '--header', `X-Token: ${secret}`]],
+    ] as const) {
+      const url = await startListener(verify);
+      const { code, out, err } = await run('trigger', 'success', '--to', url + path, ...headers);
       expect([code, err]).toEqual([0, '']);
       expect(out).toContain('processed');
       expect(out).not.toContain(secret);
     }
+  });
+
+  test('is that of the configuration without --to: its callbackUrl and its callbackHeaders, and --header beside', async () => {
+    const tokens = transferToken(secret);
+    const seen: unknown[] = [];
+    const url = await startListener((request, callback) => {
+      seen.push([request.headers['x-token'], request.headers['x-other']]);
+      return tokens(request, callback);
+    });
+    const cwd = await folderOf(toConfig(url));
+    await writeFile(join(cwd, 'callback.json'), JSON.stringify(transferSucceeded()));
+    for (const what of [['success'], ['--data', 'callback.json'], ['success', '--json', '--header', 'x-other: b']]) {
+      const { code, out, err } = await start(['trigger', ...what], { cwd }).ended;
+      expect([code, err]).toEqual([0, '']);
+      expect(out).not.toContain(secret);
+    }
+    expect(seen).toEqual([
+      [secret, 'a'],
+      [secret, 'a'],
+      [secret, 'b'],
+    ]);
+  });
+
+  test('of the configuration is on this machine, unless --allow-other-hosts is given', async () => {
+    const elsewhere = 'http://merchant.invalid/';
+    const fault = 'to be a URL on this machine, or --allow-other-hosts';
+    const text = await folderOf(`export const callbackUrl = '${elsewhere}';`);
+    await writeFile(join(text, 'callback.json'), '{}');
+    const refused = await start(['trigger', 'success'], { cwd: text }).ended;
+    expect([refused.code, refused.out]).toEqual([2, '']);
+    expect(refused.err).toContain(`Expected the callbackUrl of transfer-callbacks.config.mjs ${fault}`);
+    const made = await folderOf(`export const callbackUrl = () => '${elsewhere}';`);
+    await writeFile(join(made, 'callback.json'), '{}');
+    for (const what of ['success', '--data=callback.json']) {
+      const { code, out, err } = await start(['trigger', what], { cwd: made }).ended;
+      expect([what, code, out]).toEqual([what, 2, '']);
+      expect(err).toMatch(/callbackUrl.* on this machine, or --allow-other-hosts/);
+    }
+    const allowed = await start(['trigger', '--data=callback.json', '--allow-other-hosts'], { cwd: made }).ended;
+    expect([allowed.code, allowed.err]).toEqual([1, '']);
   });
 
   test('that responds 401 is explained once', async () => {
@@ -186,30 +229,22 @@ test('a transfer has another id each time, unless the seed is the same', async (
   expect(ids[2]).toBe(ids[3]);
 });
 
-describe('--data', () => {
-  test('sends the bytes of a file once, with the token, and reports whether they were acknowledged', async () => {
-    const verify = transferToken('a-secret-of-thirty-two-characters');
-    const url = await startListener(verify);
-    const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-data-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    const send = async (name: string, content: string, ...rest: string[]) => {
-      await writeFile(join(folder, name), content);
-      const env = { CALLBACK_SECRET: 'a-secret-of-thirty-two-characters' };
-      return start(['trigger', '--data', join(folder, name), '--to', url, ...rest], { env }).ended;
-    };
-    const known = ['--transfer-token-env', 'CALLBACK_SECRET'];
-    const callback = transferSucceeded();
-    const pretty = JSON.stringify(callback, null, 2);
-    const first = await send('callback.json', pretty, ...known);
-    expect([first.code, first.err, first.out]).toEqual([0, '', expect.stringMatching(/← 200 .* processed/)]);
-    const [attempt] = objects((await send('callback.json', pretty, ...known, '--json')).out);
-    expect(attempt).toMatchObject({ type: 'attempt', body: pretty, response: { status: 200 }, reason: 'duplicate' });
+test('--data sends the bytes of a file once, and reports whether they were acknowledged', async () => {
+  const url = await startListener();
+  const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-data-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const send = async (name: string, content: string, ...rest: string[]) => {
+    await writeFile(join(folder, name), content);
+    return run('trigger', '--data', join(folder, name), '--to', url, ...rest);
+  };
+  const pretty = JSON.stringify(transferSucceeded(), null, 2);
+  const first = await send('callback.json', pretty);
+  expect([first.code, first.err, first.out]).toEqual([0, '', expect.stringMatching(/← 200 .* processed/)]);
+  const [attempt] = objects((await send('callback.json', pretty, '--json')).out);
+  expect(attempt).toMatchObject({ type: 'attempt', body: pretty, response: { status: 200 }, reason: 'duplicate' });
 
-    const changed = await send('changed.json', pretty.replace(/"amount": \d+/, '"amount": 1'), ...known);
-    expect([changed.code, changed.out]).toEqual([1, expect.stringMatching(/← 422 [^]*never acknowledged/)]);
-    const stranger = await send('callback.json', pretty);
-    expect([stranger.code, stranger.out]).toEqual([1, expect.stringMatching(/← 401 [^]*--transfer-token-env/)]);
-    const none = await send('none.json', '{"data":{"externalId":"a"}}', ...known);
-    expect([none.code, none.out]).toEqual([1, expect.stringMatching(/\(no callback\)[^]*← 401 /)]);
-  });
+  const changed = await send('changed.json', pretty.replace(/"amount": \d+/, '"amount": 1'));
+  expect([changed.code, changed.out]).toEqual([1, expect.stringMatching(/← 422 [^]*never acknowledged/)]);
+  const none = await send('none.json', '{"data":{"externalId":"a"}}');
+  expect([none.code, none.out]).toEqual([1, expect.stringMatching(/\(no callback\)[^]*← 400 /)]);
 });

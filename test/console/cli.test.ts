@@ -52,25 +52,3 @@ test('sandbox --no-console has none', async () => {
   child.kill('SIGINT');
   expect((await ended).code).toBe(0);
 });
-
-test('demo plays its transfers against a merchant that acts on each once', async () => {
-  const { said, child, ended } = start(['demo', '--speed', '1000']);
-  await vi.waitFor(() => {
-    expect(said.out.match(/← 422/g)).toHaveLength(4);
-    expect(said.out).toMatch(/The handler throws for handler-fails-7[^]+Paid 15000 XAF for handler-fails-7/);
-    expect(said.out).toContain('Nothing more is due.');
-  }, soon);
-  child.kill('SIGTERM');
-  const { code, out } = await ended;
-  expect(code).toBe(0);
-  expect(out).toMatch(/A stranger announces FAILED for success-1, without the token\n *← 401 /);
-  expect(out).toMatch(/No callback came for .*no-callback-6\. Silence is not failure:\n/);
-  expect(out).toMatch(/Forgeries believed\n +7 +1\d +7 +0 +0 +0\n/);
-  const times = [...out.matchAll(/^(\d\d:\d\d:\d\d) {2}/gm)].map(([, time = '']) => time);
-  expect(times).toEqual(times.toSorted());
-  for (const externalId of ['success-1', 'lost-attempts-3', 'duplicate-4', 'no-callback-6']) {
-    expect(out.match(new RegExp(`Paid 15000 XAF for ${externalId}\n`, 'g'))).toHaveLength(1);
-  }
-  expect(out.match(/Refunded 15000 XAF for flip-5\n/g)).toHaveLength(1);
-  expect(out).not.toMatch(/for (flip-5|no-callback-6)\n[^]*Paid .* for flip-5/);
-});

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { create, soon, startMerchant, startSandbox } from '../sandbox/support.js';
 import { startBrowser } from '../support/browser.js';
-import { openConsole, rows, shows, skip, startReceiver } from './support.js';
+import { failingHandler, openConsole, rows, shows, skip, startReceiver } from './support.js';
 
 // What the page shows of all kinds of transfers, for many of them, and at every width.
 
@@ -17,7 +17,7 @@ afterAll(() => browser.close());
 
 describe('a transfer', () => {
   test('of a merchant that fails has a hint, the response and the next attempt, until it is given up', async () => {
-    const callbackUrl = await startReceiver(() => true);
+    const callbackUrl = await startReceiver({ onSuccess: failingHandler });
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl });
     const page = await openConsole(browser, sandbox);
     await create(sandbox, { externalId: 'success-1' });
@@ -95,7 +95,7 @@ describe('a transfer', () => {
     await vi.waitFor(async () => {
       expect((await rows(page)).map((row) => row.replaceAll(/\s+/g, ' ').trim())).toEqual([
         'success-2 pending ◌ final at 10:30:02 in 1 s',
-        'malformed-1 SUCCESS ✓ acknowledged, attempt 1',
+        'malformed-1 SUCCESS ✗ acknowledged wrongly, attempt 1',
         'lost-attempts-1 SUCCESS ◌ lost on the way, attempt 2 at 10:30:31 in 30 s',
         'burst-1 SUCCESS ✓ acknowledged, attempt 10',
         'duplicate-1 SUCCESS ✓ acknowledged, attempt 2 at 10:30:31 in 30 s',
@@ -107,6 +107,47 @@ describe('a transfer', () => {
     await shows(page, 'attempt 10');
     await page.getByRole('link', { name: 'no-callback-1' }).click();
     await shows(page, 'A query still shows the outcome');
+  });
+
+  test('with a long or blank name, long headers and a long address takes little room, and can be chosen', async () => {
+    const { url } = await startMerchant((_received, _count, response) => {
+      response.writeHead(500, { 'X-Long': 'x'.repeat(6_000) }).end();
+    });
+    const callbackUrl = `${url}/${'token-'.repeat(20)}end`;
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl });
+    await create(sandbox, { externalId: 'long-'.repeat(60) });
+    await create(sandbox, { externalId: ' ' });
+    await sandbox.advance(1_000);
+    await create(sandbox, { externalId: 'last' });
+    const page = await openConsole(browser, sandbox);
+    await page.getByRole('link', { name: '" "' }).click();
+    await page.locator('#name').getByText('" "').waitFor();
+    await page.getByRole('link', { name: 'long-' }).click();
+    await page.locator('#name').getByText('long-').waitFor();
+    for (const [part, most] of [
+      ['#rows tr:has(a[aria-current])', 130],
+      ['#transfer h2', 110],
+    ] as const) {
+      expect((await page.locator(part).boundingBox())?.height).toBeLessThan(most);
+    }
+    expect((await page.locator('#timeline pre').nth(1).innerText()).length).toBeLessThan(600);
+    await page.getByText('Payload').click();
+    await vi.waitFor(async () => {
+      const hidden = 'to.scrollWidth - to.clientWidth';
+      expect(await page.evaluate(`[${hidden} > 0, Math.abs(${hidden} - to.scrollLeft) < 2]`)).toEqual([true, true]);
+    }, soon);
+  });
+
+  test('of ten attempts is described in one sentence', async () => {
+    const { url } = await startMerchant([500]);
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    const page = await openConsole(browser, sandbox);
+    await create(sandbox, { externalId: 'burst-1' });
+    await sandbox.advance(1_000);
+    await page
+      .getByRole('status')
+      .getByText(/^burst-1: 10 attempts, (1 got 500, )?9 got 200(, 1 got 500)?$/)
+      .waitFor();
   });
 
   test('that the sandbox does not have is said to be missing', async () => {
@@ -233,20 +274,20 @@ describe('for everyone', () => {
     await check();
   });
 
-  test('header and footer leave the page to the transfers: under 100 px at 320 px, and one line at 768 px', async () => {
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver(() => true) });
+  test('the header leaves the page to the transfers: under 100 px at 320 px, and one line at 768 px', async () => {
+    const sandbox = await startSandbox({
+      clock: 'manual',
+      callbackUrl: await startReceiver({ onSuccess: failingHandler }),
+    });
     await create(sandbox, { externalId: 'lost-attempts-2' });
     await sandbox.advance(101_000);
     const page = await openConsole(browser, sandbox, { viewport: { width: 320, height: 640 } });
     await page.getByText('· 1 min 50 s').waitFor();
-    const heights = async () => {
-      const boxes = [page.locator('header'), page.locator('footer')].map((part) => part.boundingBox());
-      return (await Promise.all(boxes)).map((box) => box?.height ?? Infinity);
-    };
-    const [header = Infinity, footer = Infinity] = await heights();
-    expect(header + footer).toBeLessThan(100);
+    await page.evaluate("document.getElementById('status').textContent = 'lost-attempts-2: attempt 3 got 500'");
+    const height = async () => (await page.locator('header').boundingBox())?.height ?? Infinity;
+    expect(await height()).toBeLessThan(100);
     await page.setViewportSize({ width: 768, height: 640 });
-    expect((await heights())[0]).toBeLessThan(60);
+    expect(await height()).toBeLessThan(60);
     for (const control of await page.locator('header button:visible, header a:visible, header select').all()) {
       expect((await control.boundingBox())?.height).toBeGreaterThanOrEqual(24);
     }

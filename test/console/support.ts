@@ -1,7 +1,13 @@
 import { basename } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
-import { memoryStore, transferCallbackListener, urlToken } from 'transfer-callbacks';
+import {
+  memoryStore,
+  transferCallbackListener,
+  urlToken,
+  type ReceiverOptions,
+  type Verifier,
+} from 'transfer-callbacks';
 import type { TransferSandbox } from 'transfer-callbacks/sandbox';
 import { serve } from '../support/serve.js';
 
@@ -54,17 +60,25 @@ function count(covered: Covered): void {
   }
 }
 
-/** A merchant with the real receiver, whose handlers fail as long as `isFailing` returns true. */
-export async function startReceiver(isFailing: () => boolean = () => false, token?: string): Promise<string> {
-  const handle = (): void => {
-    if (isFailing()) throw new Error('The database is down');
-  };
-  const options = { store: memoryStore(), onSuccess: handle, onFailed: handle, logger: false } as const;
-  const verify = token === undefined ? {} : { verify: urlToken(token) };
-  const { url, close } = await serve(transferCallbackListener({ ...options, ...verify }));
+type StartOptions = Partial<Pick<ReceiverOptions, 'confirm' | 'onSuccess'>> & { verify?: Verifier };
+
+/** A merchant with the real receiver, whose handlers do nothing. Resolves with the address of its callbacks. */
+export async function startReceiver(options: StartOptions = {}): Promise<string> {
+  const handle = (): void => undefined;
+  const usual = { store: memoryStore(), onSuccess: handle, onFailed: handle, logger: false } as const;
+  const { url, close } = await serve(transferCallbackListener({ ...usual, ...options }));
   onTestFinished(close);
-  return `${url}/callbacks${token === undefined ? '' : `/${token}`}`;
+  return `${url}/callbacks`;
 }
+
+export function failingHandler(): never {
+  throw new Error('The database is down');
+}
+
+/** The least that `urlToken` accepts. */
+export const token = 'sixteen-letters-';
+
+export const startReceiverWithToken = async () => `${await startReceiver({ verify: urlToken(token) })}/${token}`;
 
 /** The rows of the list, each as its text. */
 export const rows = (page: Page) => page.locator('#rows tr').allInnerTexts();

@@ -83,9 +83,9 @@ describe('a write', () => {
       return { status: sent.status, ...(JSON.parse(sent.body) as { data?: unknown; message?: string }) };
     };
     expect(await forge({})).toMatchObject({
-      data: { response: { status: 401, body: 'noted' }, hint: expect.stringContaining('refused the sender') as string },
+      data: { response: { status: 401, body: 'noted' }, tone: 'good', text: 'Your app did not believe it.' },
     });
-    expect(await forge({ isKnown: true })).toMatchObject({ data: { response: { status: 422 } } });
+    expect(await forge({ hasHeaders: true })).toMatchObject({ data: { response: { status: 422 } } });
     expect(received.slice(1).map(({ body, headers }) => [body, headers['x-token']])).toEqual([
       ['{', undefined],
       ['{', 'a'],

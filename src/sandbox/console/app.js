@@ -55,7 +55,8 @@ function takeClock(clock) {
   sandbox.clock = clock;
   sandbox.since = performance.now();
   const value = String(clock.speed);
-  if (![...speed.options].some((option) => option.value === value)) speed.append(el('option', { value }, `×${value}`));
+  if (![...speed.options].some((option) => option.value === value))
+    speed.append(el('option', { value }, `Speed ×${value}`));
   // Setting it anew would close the list of a select that is open.
   if (speed.value !== value) speed.value = value;
   speed.disabled = clock.isManual;
@@ -105,10 +106,14 @@ const actions = {
   '?': () => $('keys').togglePopover(),
 };
 
-$('list').parentElement?.addEventListener('keydown', (event) => {
-  const isField = event.target instanceof Element && event.target.matches('input, select, textarea');
-  const action = actions[event.key];
-  if (isField || event.ctrlKey || event.altKey || event.metaKey || !action) return;
+/** What takes letters itself. */
+const fields = 'input:not([type=radio], [type=checkbox]), select, textarea';
+document.addEventListener('keydown', (event) => {
+  const { target, key, ctrlKey, altKey, metaKey } = event;
+  const action = actions[key];
+  if (!(target instanceof Element) || target.matches(fields) || ctrlKey || altKey || metaKey || !action) return;
+  // Elsewhere a letter may be meant for a program that reads the page aloud.
+  if (key !== '?' && !target.closest('main')) return;
   event.preventDefault();
   action();
 });

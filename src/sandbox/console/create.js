@@ -1,4 +1,4 @@
-import { $, call, el, write } from './dom.js';
+import { $, call, el, showEnd, write } from './dom.js';
 import { toCurl } from './words.js';
 
 /** @type {HTMLFormElement} */ const form = $('form');
@@ -42,6 +42,7 @@ export function showForm(count) {
   const headers = { 'Content-Type': 'application/json', ...credentials() };
   const command = toCurl(`${location.origin}/transactions/transfer`, headers, JSON.stringify(toBody()));
   write($('curl'), command);
+  showEnd(field('callbackUrl'));
   $('copy-curl').dataset.text = command;
 }
 

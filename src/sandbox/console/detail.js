@@ -1,7 +1,7 @@
 import { credentials } from './create.js';
-import { $, call, press, sandbox, write } from './dom.js';
+import { $, call, press, sandbox, showEnd, write } from './dom.js';
 import { showTimeline } from './timeline.js';
-import { toResponse } from './words.js';
+import { signs, toName, toResponse } from './words.js';
 
 let id = '';
 /** @type {HTMLButtonElement} */ const resendButton = $('resend');
@@ -10,11 +10,7 @@ let other = '';
 
 /** @type {HTMLTextAreaElement} */ const payload = $('payload');
 /** @type {HTMLInputElement} */ const to = $('to');
-/** @type {HTMLInputElement} */ const known = $('known');
-let url = '';
-
-/** Addresses the forgery. Without the token: without a query, and without a last segment that is as long as a token. */
-const address = () => (to.value = known.checked ? url : url.replace(/(\/[^/?]{24,})?\/?(\?.*)?$/, ''));
+/** @type {HTMLInputElement} */ const headers = $('headers');
 
 /** @type {ForTransfer<void>} */
 export function showTransfer(transfer) {
@@ -25,7 +21,7 @@ export function showTransfer(transfer) {
   const { amount, currency, paymentMethod, provider, failureReason } = callback?.data ?? {};
   const facts = [`${amount?.toLocaleString('fr')} ${currency}`, paymentMethod, provider, failureReason];
   const texts = {
-    ...{ id, state, name: externalId, scenario: `${scenario}: ${description}`, url: callbackUrl ?? 'nobody' },
+    ...{ id, state, name: toName(externalId), scenario: `${scenario}: ${description}`, url: callbackUrl ?? 'nobody' },
     facts: callback ? facts.filter(Boolean).join(' · ') : 'not final yet',
   };
   for (const [name, text] of Object.entries(texts)) write($(name), text);
@@ -33,11 +29,10 @@ export function showTransfer(transfer) {
   // What is typed stays until another outcome is shown.
   if (payload.defaultValue !== text) {
     payload.defaultValue = payload.value = text;
-    url = callbackUrl ?? '';
-    address();
-    write($('verdict'), '');
-    $('refusal').hidden = true;
+    to.value = callbackUrl ?? '';
+    $('forged').hidden = true;
   }
+  $('headers-field').hidden = Object.keys(sandbox.settings.callbackHeaders).length === 0;
   other = state === 'SUCCESS' ? 'FAILED' : 'SUCCESS';
   resendButton.disabled = contradictButton.disabled = !callback || !callbackUrl;
   $('payload-box').hidden = !callback;
@@ -60,11 +55,16 @@ $('query').addEventListener('click', async () => {
   $('query-box').setAttribute('open', '');
 });
 
-known.addEventListener('change', address);
+$('payload-box').addEventListener('toggle', () => showEnd(to));
 $('forgery').addEventListener('submit', async (event) => {
   event.preventDefault();
-  const { data, error } = await call('forge', { id, url: to.value, body: payload.value, isKnown: known.checked });
-  write($('verdict'), data?.hint ?? error);
+  const sent = { id, url: to.value, body: payload.value, hasHeaders: headers.checked };
+  const { data, error } = await call('forge', sent);
+  $('forged').hidden = false;
+  $('verdict').className = data?.tone ?? 'none';
+  write($('verdict'), data ? `${signs[data.tone]} ${data.text}` : error);
+  write($('advice'), data?.hint ?? '');
   $('refusal').hidden = !data;
   if (data) write($('refusal'), toResponse(data.response));
+  $('forged').scrollIntoView({ block: 'nearest' });
 });

@@ -19,6 +19,11 @@ export function write(element, text) {
   if (element.textContent !== shown) element.textContent = shown;
 }
 
+/** Scrolls a field to the end of its text: of an address that is the part that differs. @param {HTMLInputElement} field */
+export function showEnd(field) {
+  if (document.activeElement !== field) field.scrollLeft = field.scrollWidth;
+}
+
 /** @param {string} text */
 export const say = (text) => write($('status'), text);
 

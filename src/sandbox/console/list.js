@@ -1,5 +1,5 @@
 import { $, due, el, write } from './dom.js';
-import { signs } from './words.js';
+import { signs, toName } from './words.js';
 
 const body = $('rows');
 
@@ -33,12 +33,12 @@ function remove(id) {
 
 /** @param {Row} row */
 function showRow({ id, externalId, state, tone, text, dueMs, place }) {
-  const link = el('a', { href: `#/transfer/${id}` }, externalId);
+  const link = el('a', { href: `#/transfer/${id}` }, toName(externalId));
   const sign = el('span', { class: tone, 'aria-hidden': true }, signs[tone]);
   const row = rows.get(id) ?? el('tr', { 'data-place': place }, el('th', { scope: 'row' }, link));
   while (row.children[1]) row.children[1].remove();
   row.append(
-    el('td', { class: 'state' }, state),
+    el('td', { class: `state ${state}` }, state),
     el('td', { class: 'stands' }, sign, ` ${text} `, dueMs ? due(dueMs) : ''),
   );
   if (rows.has(id)) return;

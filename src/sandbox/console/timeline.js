@@ -63,18 +63,18 @@ function describe(event, transfer) {
 
 /** @type {ForAttempt<Item>} */
 function describeAttempt(attempt, transfer) {
-  const { response, sentAtMs: atMs, durationMs, body, contentType, tone, result: got } = attempt;
-  const isLost = tone === 'open';
+  const { response, sentAtMs: atMs, durationMs, body, contentType, tone, text, reason = '', result: got } = attempt;
+  const isLost = got === 'lost on the way';
   const all = words.attemptsOf(transfer);
   const before = all[all.indexOf(attempt) - 1];
   const isSame = before && textOf(before) === textOf(attempt);
   // What the merchant did: this package's response has its outcome.
-  const did = tone === 'good' && attempt.reason;
+  const did = text === 'acknowledged' && ['processed', 'duplicate'].includes(reason) ? reason : text !== got && text;
   const took = [did, !isLost && `${durationMs} ms`, isSame && 'as before'].filter(Boolean).join(', ');
   const result = [el('span', { class: `result ${tone}` }, got), took];
   const item = { tone, atMs, what: nameOf(attempt, transfer), result };
   if (isSame) return item;
-  /** @type {Node[]} */ const more = [hint(attempt.hint), ...bothSides(attempt, transfer)];
+  /** @type {Node[]} */ const more = [hint(attempt.hint), ...bothSides(attempt)];
   if (isLost) return { ...item, more };
   const headers = { ...sandbox.settings.callbackHeaders, 'Content-Type': contentType };
   const request = words.toRequest(new URL(String(transfer.callbackUrl)), headers, body);
@@ -90,21 +90,20 @@ function describeAttempt(attempt, transfer) {
 const textOf = ({ result, response, body }) => JSON.stringify([result, { ...response, headers: 0 }, body]);
 
 /** @param {string} label @param {string} text */
-const toCopy = (label, text) => el('button', { class: 'copy', 'data-text': text }, `copy ${label}`);
+const toCopy = (label, text) => el('button', { class: 'copy', 'data-text': text }, `Copy ${label}`);
 
 /** @param {{ number: number }} attempt @param {Transfer} transfer */
 const nameOf = ({ number }, { scenario }) => `attempt ${number}${scenario === 'burst' ? '' : ' of 4'}`;
 
-/** The two sides of a contradiction. @type {ForAttempt<Node[]>} */
-function bothSides(attempt, transfer) {
-  const before = words.contradictedBy(attempt, transfer);
-  if (!before) return [];
+/** The two sides of a contradiction. @param {Attempt} attempt @returns {Node[]} */
+function bothSides({ body: announced, contradictedBody: handled }) {
+  if (!handled) return [];
   const toRow = (/** @type {string} */ name, /** @type {string} */ body) => {
     const { status = '', amount, currency, externalId = '' } = words.factsIn(body);
     const cells = [status, `${amount} ${currency}`, externalId].map((text) => el('td', {}, text));
     return el('tr', {}, el('th', { scope: 'row' }, name), ...cells);
   };
-  return [el('table', {}, toRow('handled before', before.body), toRow('announced now', attempt.body))];
+  return [el('table', {}, toRow('Handled before', handled), toRow('Announced now', announced))];
 }
 
 /** What is under way or due, or that nothing more follows. @type {ForTransfer<Item | undefined>} */
@@ -118,5 +117,6 @@ function describeAhead(transfer) {
   }
   if (delivered) return undefined;
   const { tone, text } = standing;
+  if (tone === 'good') return { tone, what: text };
   return { tone, what: text, more: [hint('A query still shows the outcome: reconcile such transfers.')] };
 }

@@ -15,21 +15,20 @@ export function factsIn(body) {
 /** @type {ForTransfer<Attempt[]>} */
 export const attemptsOf = ({ events }) => events.flatMap((event) => (event.type === 'attempt' ? [event.attempt] : []));
 
-/** The callback with another outcome that was acknowledged before an attempt. @type {ForAttempt<Attempt | undefined>} */
-export function contradictedBy(attempt, transfer) {
-  const all = attemptsOf(transfer);
-  const before = all.slice(0, all.indexOf(attempt)).findLast(({ tone }) => tone === 'good');
-  return before && factsIn(before.body).status !== factsIn(attempt.body).status ? before : undefined;
-}
+/** A name of blanks could be neither seen nor clicked. @param {string} externalId */
+export const toName = (externalId) => (externalId.trim() ? externalId : JSON.stringify(externalId));
 
 /** @param {object} headers */
 const toLines = (headers) => Object.entries(headers).map((header) => header.join(': '));
+
+/** A long header would fill the page. @param {string} line */
+const cut = (line) => (line.length > 300 ? `${line.slice(0, 300)}…` : line);
 
 /** The bytes of a request, but for the spaces of its body. @param {URL} url @param {object} headers @param {string} body */
 export function toRequest({ pathname, search, host }, headers, body) {
   const data = factsIn(body).status ? JSON.stringify(JSON.parse(body), null, 2) : body;
   const length = new TextEncoder().encode(body).length;
-  const lines = toLines({ Host: host, ...headers, 'Content-Length': length });
+  const lines = toLines({ Host: host, ...headers, 'Content-Length': length }).map(cut);
   return [`POST ${pathname}${search}`, ...lines, '', data].join('\n');
 }
 
@@ -37,7 +36,7 @@ export function toRequest({ pathname, search, host }, headers, body) {
 export const toResponse = (response) =>
   'error' in response
     ? response.error
-    : [response.status, ...toLines(response.headers ?? {}), '', response.body].join('\n');
+    : [response.status, ...toLines(response.headers ?? {}).map(cut), '', response.body].join('\n');
 
 /** A request as a command for a shell. @param {string} url @param {Record<string, string>} headers @param {string} body */
 export function toCurl(url, headers, body) {
@@ -51,11 +50,11 @@ export function toCurl(url, headers, body) {
 
 /** An attempt as a test of the app. @type {ForAttempt<string>} */
 export function toTest(attempt, transfer) {
-  const before = contradictedBy(attempt, transfer);
   const { pathname, search } = new URL(String(transfer.callbackUrl));
   const { callbackHeaders: headers } = sandbox.settings;
   const options = JSON.stringify({ path: pathname + search, headers, retry: false });
-  const first = before ? `  await deliver(app, ${JSON.stringify(before.body)}, ${options});\n` : '';
+  const before = attempt.contradictedBody;
+  const first = before ? `  await deliver(app, ${JSON.stringify(before)}, ${options});\n` : '';
   return `import { deliver } from 'transfer-callbacks/testing';
 import { expect, test } from 'vitest';
 import { app } from './app.js'; // Your Express app.

@@ -1,27 +1,24 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
-import express from 'express';
 import {
+  memoryStore,
   RetryLater,
+  transferCallbackListener,
   transferCallbackReceiver,
-  transferCallbackRouter,
   urlToken,
-  type CallbackStore,
   type TransferCallback,
   type TransferCallbackReceiver,
-} from 'transfer-callbacks';
+} from '../node.js';
 
+/** A merchant's app that runs, and what it has done. */
 export interface Merchant {
-  /** Without the token: for a sender that does not know it. */
+  /** The address without its token, as a stranger knows it. */
   readonly publicUrl: string;
-  /** What the service was given. */
+  /** The address that the service is given. */
   readonly callbackUrl: string;
-  /** For reconciliation: the one that the router gives its callbacks to. */
+  /** The receiver of the callbacks, for reconciliation. */
   readonly receiver: TransferCallbackReceiver;
-  /** The transfer that was created last. */
-  externalId: string;
   /** What each run of a handler did, in order. */
   readonly runs: string[];
   /** How each delivery ended, in order. */
@@ -31,54 +28,49 @@ export interface Merchant {
   readonly close: () => void;
 }
 
-const amounts = new Intl.NumberFormat('en');
+/** How long a handler takes, in milliseconds: copies that come together meet it while it runs. */
+const handlingMs = 20;
 
-/** Starts a merchant's app on a free port. */
-export async function startMerchant(store: CallbackStore): Promise<Merchant> {
+/** Starts a merchant's app on a free port of this machine. */
+export async function startMerchant(): Promise<Merchant> {
   const runs: string[] = [];
   const outcomes: string[] = [];
   let failure: Error | undefined;
 
   async function book(what: string, { amount }: TransferCallback['data']): Promise<void> {
-    await setTimeout(20);
+    await new Promise((resolve) => setTimeout(resolve, handlingMs));
     if (failure !== undefined) {
       const error = failure;
       failure = undefined;
       runs.push(error instanceof RetryLater ? 'later' : 'error');
       throw error;
     }
-    runs.push(`${what} ${amounts.format(amount)}`);
+    runs.push(`${what} ${amount.toLocaleString('en')}`);
   }
 
   const receiver = transferCallbackReceiver({
-    store,
+    store: memoryStore(),
     onSuccess: ({ data }) => book(data.paymentMethod === 'bank' ? 'wired' : 'paid', data),
     onFailed: ({ data }) => book('refunded', data),
     onOutcome({ outcome }) {
       outcomes.push(outcome);
     },
     logger: false,
-    retentionMs: 120_000, // So that a Redis of yours keeps nothing of this for long.
   });
-  const token = randomUUID();
-  const app = express();
-  app.use('/callbacks/transfers', transferCallbackRouter({ receiver, verify: urlToken(token) }));
-
-  const server = app.listen(0, '127.0.0.1');
+  const token = crypto.randomUUID();
+  const server = createServer(transferCallbackListener({ receiver, verify: urlToken(token) })).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const publicUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callbacks/transfers`;
-
   return {
     publicUrl,
     callbackUrl: `${publicUrl}/${token}`,
     receiver,
-    externalId: '',
     runs,
     outcomes,
-    failOnce: (error) => {
+    failOnce(error) {
       failure = error;
     },
-    close: () => {
+    close() {
       server.close();
       server.closeAllConnections();
     },

@@ -1,0 +1,91 @@
+// An app for the tests of the commands that read its configuration: on Redis, beside a sandbox of the service.
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Redis } from 'ioredis';
+import { inject, onTestFinished } from 'vitest';
+import { redisStore, transferCallbackListener } from 'transfer-callbacks';
+import { transferClient } from 'transfer-callbacks/client';
+import { receiverOf } from '../core/support.js';
+import { startSandbox } from '../sandbox/support.js';
+import { keepRecords } from '../support/kept.js';
+import type { RedisServer } from '../support/redis.js';
+import { serve } from '../support/serve.js';
+import { root, start, type Surroundings } from './support.js';
+
+/** The handlers of a configuration unless a test has others: they print what they handle. */
+const handlers = `
+  onSuccess({ data }) { console.log('Handled ' + data.externalId); },
+  onFailed({ data }) { console.log('Handled ' + data.externalId); },`;
+
+/** Starts the sandbox's service, and an app that receives its callbacks. `own` replaces the handlers in its configuration. */
+export async function startApp(redis: RedisServer, own = handlers) {
+  const prefix = `${crypto.randomUUID()}:`;
+  const connection = new Redis(redis.url);
+  onTestFinished(() => {
+    connection.disconnect();
+  });
+  const store = redisStore(connection, { prefix });
+  const receiver = receiverOf({ store });
+  const { url, close } = await serve(transferCallbackListener({ receiver }));
+  onTestFinished(close);
+  const sandbox = await startSandbox({ finalAfterMs: 0 });
+  const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
+  const config = toConfig(redis, prefix, sandbox.baseUrl, own);
+  const cwd = await folderOf(config);
+  return {
+    config,
+    cwd,
+    store,
+    receiver,
+    /** Waits until the store tells since when it keeps records. */
+    keep: () => keepRecords(receiver),
+    /** Creates a transfer, waits until its callback was delivered, and resolves with its id. */
+    transfer: async (externalId: string, callbackUrl = url): Promise<string> => {
+      await client.createTransfer({ callbackUrl, externalId, amount: 250 });
+      await sandbox.idle();
+      return String(sandbox.transfers().find((each) => each.externalId === externalId)?.id);
+    },
+    inspect: (args: readonly string[], surroundings?: Surroundings) => inspect(args, { cwd, ...surroundings }),
+    reconcile: (ids: readonly string[], surroundings?: Surroundings) => reconcile(ids, { cwd, ...surroundings }),
+  };
+}
+
+/** Runs `inspect`, without colours. */
+export function inspect(args: readonly string[], { env, ...surroundings }: Surroundings) {
+  return start(['inspect', ...args], { ...surroundings, env: { NO_COLOR: '1', ...env } }).ended;
+}
+
+/** Starts `reconcile` for these ids, without colours. */
+export function reconcile(ids: readonly string[], { env, ...surroundings }: Surroundings, ...args: string[]) {
+  const stdin = ids.map((id) => `${id}\n`).join('');
+  return start(['reconcile', ...args], { stdin, ...surroundings, env: { NO_COLOR: '1', ...env } });
+}
+
+/** The configuration of an app on Redis. */
+export const toConfig = (redis: RedisServer, prefix: string, baseUrl: string, own = handlers): string => `
+  import { Redis } from 'ioredis';
+  import { redisStore, transferCallbackReceiver } from 'transfer-callbacks';
+  import { transferClient } from 'transfer-callbacks/client';
+  const { SECRET: apiSecret = 'sandbox-secret' } = process.env;
+  export const client = transferClient({ baseUrl: '${baseUrl}', apiKey: 'sandbox-key', apiSecret });
+  export const receiver = transferCallbackReceiver({
+    store: redisStore(new Redis('${redis.url}'), { prefix: '${prefix}' }),
+    logger: false,
+    ${own}
+  });`;
+
+/**
+ * Makes the folder of an app with this `transfer-callbacks.config` file, in which `transfer-callbacks` is what this run
+ * has built. Returns its path.
+ */
+export async function folderOf(config: string, name = 'transfer-callbacks.config.mjs'): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-app-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+  const built = config.replaceAll(/'transfer-callbacks(?:\/(\w+))?'/g, (_, entry: string | undefined) =>
+    JSON.stringify(join(dirname(inject('cli')), `${entry ?? 'index'}.js`)),
+  );
+  await writeFile(join(folder, name), built);
+  return folder;
+}

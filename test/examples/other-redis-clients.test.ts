@@ -1,0 +1,101 @@
+import { GlideClient } from '@valkey/valkey-glide';
+import { Redis } from 'ioredis';
+import { redisStore, type IoredisClient } from 'transfer-callbacks';
+import { storeContract } from 'transfer-callbacks/testing';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { glideCommands, upstashCommands } from '../../examples/other-redis-clients.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
+import { serveWeb } from '../support/serve-web.js';
+import { claimFree } from '../stores/support.js';
+
+let server: RedisServer;
+beforeAll(async () => {
+  const started = (server = await startRedis());
+  return () => started.stop();
+});
+
+interface Connected {
+  readonly client: IoredisClient;
+  readonly close: () => unknown;
+}
+
+async function connectGlide(): Promise<Connected> {
+  const addresses = [{ host: '127.0.0.1', port: server.port }];
+  const glide = await GlideClient.createClient({ addresses, requestTimeout: 5_000 });
+  return {
+    client: glideCommands(glide),
+    close() {
+      glide.close();
+    },
+  };
+}
+
+const token = 'token-of-the-test';
+
+/** A server that takes commands as Upstash documents it, in front of the real Redis: one JSON list for each command. */
+async function connectUpstash(): Promise<Connected> {
+  const redis = new Redis(server.port);
+  const { url, close } = await serveWeb(async (request) => {
+    if (request.headers.get('authorization') !== `Bearer ${token}`) {
+      return Response.json({ error: 'Unauthorized' }, { status: 401 });
+    }
+    const [command, ...args] = (await request.json()) as [string, ...string[]];
+    return redis.call(command, ...args).then(
+      (result) => Response.json({ result }),
+      (error: unknown) => Response.json({ error: (error as Error).message }, { status: 400 }),
+    );
+  });
+  return {
+    client: upstashCommands(url, token),
+    async close() {
+      await close();
+      redis.disconnect();
+    },
+  };
+}
+
+const clients: [string, () => Promise<Connected>][] = [
+  ['Valkey Glide', connectGlide],
+  ["Upstash's REST API", connectUpstash],
+];
+
+describe.each(clients)('the Redis store on %s', (_name, connect) => {
+  let client: IoredisClient;
+  beforeAll(async () => {
+    const connected = await connect();
+    ({ client } = connected);
+    return () => connected.close();
+  });
+
+  test.concurrent.each(storeContract)('$title', ({ check }) => check(redisStore(client)));
+
+  test('a settled record is still found while the server refuses writes', async () => {
+    const store = redisStore(client);
+    const key = crypto.randomUUID();
+    const lease = await claimFree(store, {}, key);
+    await lease.settle();
+    await server.command('config', 'set', 'maxmemory', '1');
+    try {
+      expect(
+        await store.claim(key, { token: 'another', fingerprint: 'f', leaseMs: 1_000, retentionMs: 1_000 }),
+      ).toMatchObject({
+        state: 'settled',
+      });
+    } finally {
+      await server.command('config', 'set', 'maxmemory', '0');
+    }
+  });
+});
+
+describe('other-redis-clients.ts', () => {
+  test('a request that the REST API refuses rejects with its reason', async () => {
+    const { client, close } = await connectUpstash();
+    await expect(client.call('set', 'only-a-key')).rejects.toThrow("wrong number of arguments for 'set' command");
+    const { url, close: closeOther } = await serveWeb(() =>
+      Promise.resolve(Response.json({ error: 'Unauthorized' }, { status: 401 })),
+    );
+    await expect(upstashCommands(url, 'wrong').call('get', 'key')).rejects.toThrow('Unauthorized');
+    await closeOther();
+    await close();
+  });
+});

@@ -1,0 +1,134 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { post } from '../support/post.js';
+import { startRedis } from '../support/redis.js';
+import { head } from '../support/sockets.js';
+import { duplicate, processed, run, serve, urlOf } from './support.js';
+
+const redisUrl = (): Promise<string> => urlOf(startRedis);
+
+describe('redis.ts', () => {
+  it('recognises in one process what another one has handled', async () => {
+    const REDIS_URL = await redisUrl();
+    const [one, other] = await Promise.all([serve('redis.ts', { REDIS_URL }), serve('redis.ts', { REDIS_URL })]);
+    const callback = transferSucceeded();
+
+    expect(await post(one.url, callback)).toMatchObject(processed);
+    expect(await post(other.url, callback)).toMatchObject(duplicate);
+    expect(other.output()).not.toContain('Paid');
+  });
+
+  it('recovers after Redis has vanished without closing the connection', async () => {
+    const network = await startNetwork(new URL(await redisUrl()));
+    const { url } = await serve('redis.ts', { REDIS_URL: network.url });
+    expect(await post(url, transferSucceeded())).toMatchObject(processed);
+
+    network.freeze();
+    const callback = transferSucceeded();
+    const statuses = [(await post(url, callback)).status];
+    expect(statuses).toEqual([503]);
+    while (statuses.at(-1) === 503) statuses.push((await post(url, callback)).status);
+
+    expect(statuses.at(-1)).toBe(200);
+  });
+});
+
+describe('node-redis.ts', () => {
+  it('recognises after a restart what it has handled', async () => {
+    const REDIS_URL = await redisUrl();
+    const callback = transferSucceeded();
+
+    expect(await post((await serve('node-redis.ts', { REDIS_URL })).url, callback)).toMatchObject(processed);
+    expect(await post((await serve('node-redis.ts', { REDIS_URL })).url, callback)).toMatchObject(duplicate);
+  });
+
+  it('processes a callback at its third attempt after Redis has vanished without closing the connection', async () => {
+    const network = await startNetwork(new URL(await redisUrl()));
+    const { url } = await serve('node-redis.ts', { REDIS_URL: network.url });
+    expect(await post(url, transferSucceeded())).toMatchObject(processed);
+
+    network.freeze();
+    const callback = transferSucceeded();
+    for (const status of [503, 503, 200]) expect(await post(url, callback)).toMatchObject({ status });
+  });
+});
+
+/** A network in front of Redis. `freeze` silences the connections that are open; new ones work. */
+async function startNetwork({ port: redisPort, hostname }: URL): Promise<{ url: string; freeze: () => void }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(Number(redisPort), hostname);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+    }
+    near.pipe(far).pipe(near);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return {
+    url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    freeze() {
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+  };
+}
+
+describe('graceful-shutdown.ts', () => {
+  it('exits with 0 on SIGTERM, after the running handler was acknowledged', async () => {
+    const REDIS_URL = await redisUrl();
+    const { url, said, send, exitCode } = await serve('graceful-shutdown.ts', { REDIS_URL });
+    const callback = transferSucceeded({ externalId: 'payout-1' });
+
+    const response = post(url, callback);
+    await said(/Booking payout-1/);
+    send('SIGTERM');
+
+    expect(await response).toMatchObject(processed);
+    expect(await exitCode).toBe(0);
+    await said(/Booked payout-1/);
+    await expect(post(url, callback)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+
+    const next = await serve('graceful-shutdown.ts', { REDIS_URL });
+    expect(await post(next.url, callback)).toMatchObject(duplicate);
+  });
+
+  it('exits with 0 on SIGTERM although a client never finishes its request', async () => {
+    const REDIS_URL = await redisUrl();
+    const { url, said, send, exitCode } = await serve('graceful-shutdown.ts', { REDIS_URL });
+    const stranger = connect(Number(new URL(url).port), '127.0.0.1');
+    onTestFinished(() => {
+      stranger.destroy();
+    });
+    const cut = new Promise((resolve) => stranger.once('close', resolve).once('error', resolve));
+    await once(stranger, 'connect');
+    stranger.write(head(url, { 'Content-Type': 'application/json', 'Content-Length': 10 }) + '{"a');
+    const callback = transferSucceeded({ externalId: 'payout-1' });
+    const response = post(url, callback);
+    await said(/Booking payout-1/);
+
+    send('SIGTERM');
+
+    expect(await response).toMatchObject(processed);
+    expect(await exitCode).toBe(0);
+    await cut;
+  });
+});
+
+describe('queue-hand-off.ts', () => {
+  it('acknowledges a queued callback, works on it once, and exits', async () => {
+    const REDIS_URL = await redisUrl();
+
+    const { exitCode, output } = run('queue-hand-off.ts', { REDIS_URL });
+
+    expect(await exitCode).toBe(0);
+    expect(output()).toContain(`first delivery got 200: ${processed.body}`);
+    expect(output()).toContain(`second delivery got 200: ${duplicate.body}`);
+    expect(output().match(/Worked on payout-\w+: SUCCESS/g)).toHaveLength(1);
+  });
+});

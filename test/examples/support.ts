@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { onTestFinished } from 'vitest';
+import { kill, tied } from '../support/child.js';
+import { freePort } from '../support/port.js';
+import { root } from '../docs/pages.js';
+
+type Environment = Record<string, string | undefined>;
+
+interface Run {
+  /** What it has printed until now, on both streams. */
+  readonly output: () => string;
+  /** Resolves with the first match in what it prints; rejects if it ends without. */
+  readonly said: (pattern: RegExp) => Promise<RegExpExecArray>;
+  /** Resolves with the exit code; `null` for a signal. */
+  readonly exitCode: Promise<number | null>;
+  readonly send: (signal: NodeJS.Signals) => void;
+}
+
+/** Runs an example as a user would, without this machine's own REDIS_URL. */
+export function run(example: string, environment: Environment = {}, cwd = root): Run {
+  const child = tied(
+    spawn(process.execPath, ['--import', 'tsx', ...`examples/${example}`.split(' ')], {
+      cwd,
+      env: { ...process.env, REDIS_URL: undefined, PORT: undefined, ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }),
+  );
+  onTestFinished(() => kill(child));
+  let printed = '';
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      printed += text;
+      child.emit('printed');
+    });
+  }
+  return {
+    output: () => printed,
+    exitCode: ended,
+    send: (signal) => child.kill(signal),
+    said: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          const found = pattern.exec(printed);
+          if (found === null) return;
+          child.off('printed', look);
+          resolve(found);
+        };
+        child.on('printed', look);
+        look();
+        void ended.then((code) => {
+          reject(new Error(`${example} ended with ${code} before it said ${pattern.source}:\n${printed}`));
+        });
+      }),
+  };
+}
+
+/** Runs an example that serves on PORT, on a free one. Resolves with its output when it listens. */
+export async function serve(example: string, environment: Environment = {}): Promise<Run & { url: string }> {
+  for (;;) {
+    const started = run(example, { ...environment, PORT: String(await freePort()) });
+    const [url] = await started.said(/http:\/\/localhost:\S+(?=\s)|EADDRINUSE/);
+    // Another process was faster to take the port.
+    if (url !== 'EADDRINUSE') return { ...started, url: url.replace('localhost', '127.0.0.1') };
+  }
+}
+
+/** Starts a server for the running test alone. Resolves with its address. */
+export async function urlOf(start: () => Promise<{ url: string; stop: () => Promise<void> }>): Promise<string> {
+  const server = await start();
+  onTestFinished(() => server.stop());
+  return server.url;
+}
+
+export const processed = { status: 200, body: '{"outcome":"processed"}' };
+export const duplicate = { status: 200, body: '{"outcome":"duplicate"}' };

@@ -1,0 +1,112 @@
+import { spawn } from 'node:child_process';
+import { trace, context } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { kill, tied } from '../support/child.js';
+import { freePort } from '../support/port.js';
+import { root } from '../docs/pages.js';
+
+const patience = { timeout: 25_000, interval: 20 };
+
+interface Printed {
+  readonly name: string | undefined;
+  readonly id: string | undefined;
+  readonly traceId: string | undefined;
+  readonly parentId: string | undefined;
+  readonly text: string;
+}
+
+/** Runs the example. Returns the address that it serves, and what it has printed until now. */
+async function serve(): Promise<{ url: string; output: () => string }> {
+  const child = tied(
+    spawn(process.execPath, ['--import', 'tsx', 'examples/tracing.ts'], {
+      cwd: root,
+      env: { ...process.env, PORT: String(await freePort()) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }),
+  );
+  onTestFinished(() => kill(child));
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+  }
+  const url = await vi.waitUntil(() => /http:\/\/localhost:\S+/.exec(printed)?.[0], patience);
+  return { url: url.replace('localhost', '127.0.0.1'), output: () => printed };
+}
+
+/** Reads what the console exporter of OpenTelemetry has printed. */
+function readSpans(output: string): Printed[] {
+  const find = (text: string, pattern: RegExp): string | undefined => pattern.exec(text)?.[1];
+  return [...output.matchAll(/^\{\n.*?^\}$/gms)].map(([text]) => ({
+    name: find(text, /^ {2}name: '(.*)'/m),
+    id: find(text, /^ {2}id: '(.*)'/m),
+    traceId: find(text, /^ {2}traceId: '(.*)'/m),
+    parentId: find(text, /parentSpanContext: \{.*?spanId: '(\w+)'/s),
+    text,
+  }));
+}
+
+test.each([
+  ['transferSucceeded', transferSucceeded(), 'mark payout paid'],
+  ['transferFailed', transferFailed(), 'refund payout'],
+])('%s is one trace from the HTTP request to the span of the handler', async (_name, callback, handlerSpan) => {
+  const { url, output } = await serve();
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Connection: 'close' },
+    body: JSON.stringify(callback),
+  });
+  expect(response.status).toBe(200);
+  const spans = await vi.waitUntil(() => {
+    const read = readSpans(output());
+    return read.some(({ name }) => name === 'HTTP POST') && read;
+  }, patience);
+  const named = (name: string): Printed => spans.find((span) => span.name === name) ?? expect.fail(`no span ${name}`);
+
+  const chain = ['HTTP POST', 'transfer-callbacks:receive', 'transfer-callbacks:handle', handlerSpan].map(named);
+  for (const [index, span] of chain.entries()) expect(span.parentId).toBe(chain[index - 1]?.id);
+  for (const call of ['claim', 'settle']) {
+    expect(named(`transfer-callbacks:store ${call}`).parentId).toBe(named('transfer-callbacks:receive').id);
+  }
+  expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
+  const delivery = /'transfer_callbacks.delivery': '(.*)'/.exec(named('transfer-callbacks:receive').text)?.[1];
+  expect(delivery).toBeDefined();
+  for (const span of chain.slice(1, 3))
+    expect(span.text).toContain(`'transfer_callbacks.delivery': '${delivery ?? ''}'`);
+  expect(named('transfer-callbacks:receive').text).toContain("'transfer_callbacks.outcome': 'processed'");
+  expect(output()).not.toContain(callback.data.walletNumber);
+});
+
+test('without any channel, `onOutcome` puts the outcome on the span of the request', async () => {
+  const exporter = new InMemorySpanExporter();
+  const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer('payouts');
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  onTestFinished(() => {
+    context.disable();
+  });
+  const receiver = transferCallbackReceiver({
+    store: memoryStore(),
+    onSuccess: () => Promise.resolve(),
+    onFailed: () => Promise.resolve(),
+    onOutcome({ outcome, id, delivery }) {
+      const attributes = { 'transfer_callbacks.outcome': outcome, 'transfer_callbacks.delivery': delivery };
+      trace.getActiveSpan()?.setAttributes({ ...attributes, ...(id !== undefined && { 'transfer_callbacks.id': id }) });
+    },
+  });
+  const callback = transferSucceeded();
+  const { delivery } = await tracer.startActiveSpan('HTTP POST', async (span) => {
+    const outcome = await receiver.receive(callback);
+    span.end();
+    return outcome;
+  });
+  expect(exporter.getFinishedSpans().map(({ attributes }) => attributes)).toEqual([
+    {
+      'transfer_callbacks.outcome': 'processed',
+      'transfer_callbacks.id': callback.data.id,
+      'transfer_callbacks.delivery': delivery,
+    },
+  ]);
+});

@@ -1,0 +1,137 @@
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { transferToken } from 'transfer-callbacks';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { describe, expect, it, onTestFinished, test } from 'vitest';
+import { post } from '../support/post.js';
+import { root } from '../docs/pages.js';
+import { duplicate, processed, run, serve } from './support.js';
+
+test('every example is run by a test', async () => {
+  const tests = (await readdir(join(root, 'test/examples'))).map((file) => `test/examples/${file}`);
+  const texts = await Promise.all(tests.map((file) => readFile(join(root, file), 'utf8')));
+  // `payouts.ts` imitates the user's own code and is run by the others.
+  const examples = (await readdir(join(root, 'examples'))).filter(
+    (file) => /(?<!\.test)\.ts$/.test(file) && file !== 'payouts.ts',
+  );
+  expect(examples.filter((file) => !texts.some((text) => text.includes(`${file}'`)))).toEqual([]);
+});
+
+describe('quick-start.ts', () => {
+  it('handles a success and a failure once each', async () => {
+    const { url, said, output } = await serve('quick-start.ts');
+    const success = transferSucceeded({ externalId: 'payout-1', amount: 900 });
+    const failure = transferFailed({ externalId: 'payout-2', failureReason: 'Wallet closed' });
+
+    expect(await post(url, success)).toMatchObject(processed);
+    expect(await post(url, failure)).toMatchObject(processed);
+    expect(await post(url, success)).toMatchObject(duplicate);
+
+    await said(/Refunded payout-2: Wallet closed/);
+    expect(output().match(/Paid payout-1: 900/g)).toHaveLength(1);
+  });
+
+  it('fails when its port is taken, and does not print that it listens', async () => {
+    const server = createServer().listen(0);
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+
+    const { exitCode, output } = run('quick-start.ts', { PORT: String(port) });
+
+    expect(await exitCode).toBe(1);
+    expect(output()).toContain('EADDRINUSE');
+    expect(output()).not.toContain('received');
+  });
+});
+
+describe('metrics.ts', () => {
+  it('counts a callback in the metrics that Prometheus reads', async () => {
+    const { url } = await serve('metrics.ts');
+    const callbackUrl = url.replace(/,$/, '');
+    expect(await post(callbackUrl, transferSucceeded())).toMatchObject(processed);
+    const metrics = await fetch(new URL('/metrics', callbackUrl));
+    expect(metrics.headers.get('content-type')).toContain('text/plain; version=0.0.4');
+    expect(await metrics.text()).toContain(
+      'transfer_callbacks_deliveries_total{outcome="processed",source="http"} 1\n',
+    );
+  });
+});
+
+describe('secure.ts', () => {
+  const secrets = {
+    TRANSFER_SECRET: 'the-new-transfer-secret',
+    TRANSFER_SECRET_PREVIOUS: 'the-old-transfer-secret',
+    URL_SECRET: 'the-secret-of-the-url',
+    GATEWAY_SECRET: 'the-secret-of-the-gateway',
+  };
+
+  it('accepts the URL of a transfer for this transfer only', async () => {
+    const { url } = await serve('secure.ts');
+
+    expect(await post(url, transferSucceeded({ externalId: 'payout-1' }))).toMatchObject(processed);
+    expect(await post(url, transferSucceeded({ externalId: 'payout-2' }))).toMatchObject({ status: 401 });
+    expect(await post(new URL('a-guess', url).href, transferSucceeded({ externalId: 'payout-1' }))).toMatchObject({
+      status: 401,
+    });
+  });
+
+  it('still accepts a URL that was made with the previous secret', async () => {
+    const { url } = await serve('secure.ts', secrets);
+    const callback = transferSucceeded();
+    const madeWith = (secret: string): string =>
+      transferToken(secret).urlFor(new URL('/callbacks/transfers', url).href, callback.data.externalId);
+
+    expect(await post(madeWith(secrets.TRANSFER_SECRET_PREVIOUS), callback)).toMatchObject(processed);
+    expect(await post(madeWith(secrets.TRANSFER_SECRET), callback)).toMatchObject(duplicate);
+    expect(await post(madeWith('the-secret-before-those'), callback)).toMatchObject({ status: 401 });
+  });
+
+  it('accepts the shared URL, with the same record of handled callbacks', async () => {
+    const { url } = await serve('secure.ts', secrets);
+    const callback = transferSucceeded({ externalId: 'payout-1' });
+
+    expect(await post(url, callback)).toMatchObject(processed);
+    expect(await post(new URL(`/callbacks/shared/${secrets.URL_SECRET}`, url).href, callback)).toMatchObject(duplicate);
+    expect(await post(new URL('/callbacks/shared/a-guess', url).href, callback)).toMatchObject({ status: 401 });
+  });
+
+  it('accepts the gateway only by its address and its header together', async () => {
+    const { url } = await serve('secure.ts', secrets);
+    const gateway = new URL('/callbacks/gateway', url).href;
+    const header = { 'X-Gateway-Token': secrets.GATEWAY_SECRET };
+
+    expect(await post(gateway, transferSucceeded(), { headers: header })).toMatchObject(processed);
+    expect(await post(gateway, transferSucceeded())).toMatchObject({ status: 401 });
+    const elsewhere = { ...header, 'X-Forwarded-For': '203.0.113.7' };
+    expect(await post(gateway, transferSucceeded(), { headers: elsewhere })).toMatchObject({ status: 401 });
+  });
+});
+
+describe('reconcile.ts', () => {
+  it('finds outcomes without a callback, handles each once, and does not treat an unknown transfer as failed', async () => {
+    const { exitCode, output } = run('reconcile.ts');
+
+    expect(await exitCode).toBe(0);
+    expect(
+      output()
+        .match(/^(Paid|Refunded) .*$/gm)
+        ?.sort(),
+    ).toEqual(['Paid no-callback-1: 15000', 'Refunded failed-2: Beneficiary not found']);
+    expect(output()).toContain('{"processed":2,"duplicate":0,"pending":0,"unknown":1,"failed":0}');
+    expect(output()).toContain('{"processed":0,"duplicate":2,"pending":0,"unknown":1,"failed":0}');
+    expect(output()).toMatch(/Look into unheard-of-3: TransferClientError: The service at \S+ refused: 404/);
+  });
+});
+
+describe('sandbox.ts', () => {
+  it('handles a transfer whose first two attempts are lost, and exits', async () => {
+    const { exitCode, output } = run('sandbox.ts');
+
+    expect(await exitCode).toBe(0);
+    expect(output().match(/^Paid .*$/gm)).toEqual(['Paid 15000 XAF for lost-attempts-42']);
+    expect(output()).toContain('Attempt 3: 200 processed');
+  });
+});
