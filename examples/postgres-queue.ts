@@ -1,12 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { runMigrations, runOnce, type TaskList } from 'graphile-worker';
 import { Pool, type PoolClient } from 'pg';
-import {
-  postgresStore,
-  transferCallbackReceiver,
-  type HandlerContext,
-  type TransferCallback,
-} from 'transfer-callbacks';
+import { pgStore, transferCallbackReceiver, type HandlerContext, type TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 
 /**
@@ -32,7 +27,7 @@ export const tasks: TaskList = {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const pool = new Pool({ connectionString: process.env.DATABASE_URL ?? 'postgres://localhost/postgres' });
-  const store = postgresStore(pool);
+  const store = pgStore(pool);
   await store.migrate();
   await runMigrations({ pgPool: pool });
 

@@ -1,30 +1,28 @@
 import { onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { describeHolder } from '../core/delivery.js';
-import type { Claim, ClaimRequest, InspectableStore, Lease, RecordsKept, StoreRecord } from '../core/store.js';
+import type { CallbackStore, Claim, ClaimRequest, Lease, RecordsKept, StoreRecord } from '../core/store.js';
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
    * How many settled callbacks are remembered, at 240 to 280 bytes each. Beyond that the oldest is forgotten
-   * early, and a process warning reports that once. Default 100 000.
+   * early, and a process warning reports that once.
+   * @default 100_000
    */
   maxEntries?: number | undefined;
 }
 
-/** A callback that is claimed or settled, and its place in the chain of settled ones. */
-interface Entry {
+interface HeldClaim {
   readonly key: string;
+  readonly token: string;
   readonly fingerprint: string;
-  /** The token of the delivery that holds the claim; `undefined` once it has settled. */
-  token: string | undefined;
-  /** `gone` once the entry has left the table. */
   expiresAt: number;
-  /** The next younger settled entry. */
-  next: Entry | undefined;
 }
 
-/** Earlier than every time. An entry that has left the table has expired, too. */
-const gone = 0;
+interface SettledRecord {
+  readonly fingerprint: string;
+  readonly expiresAt: number;
+}
 
 /** How many entries one call forgets at most. A million in one call took over half a second. */
 const mostForgotten = 100;
@@ -33,11 +31,12 @@ const mostForgotten = 100;
  * Keeps claims in this process: for development, for tests, and for an app that runs as one process and may forget
  * at a restart. Throws INVALID_ARGUMENT.
  */
-export function memoryStore(options: MemoryStoreOptions = {}): InspectableStore {
+export function memoryStore(options: MemoryStoreOptions = {}): Required<CallbackStore> {
   onlyKnownOptions(options, ['maxEntries']);
   const { maxEntries = 100_000 } = options;
   const table = new Table(wholeNumber('maxEntries', maxEntries, { min: 1, example: 100_000 }));
   return {
+    transactional: false,
     processLocal: true,
     claim: (key, request) => Promise.resolve(table.claim(key, request)),
     read: (key) => Promise.resolve(table.read(key)),
@@ -46,14 +45,15 @@ export function memoryStore(options: MemoryStoreOptions = {}): InspectableStore 
 }
 
 class Table {
-  // One Map for claimed and settled: a Map of claims alone would grow and shrink with every callback, and V8 keeps
-  // outgrown tables until a major GC.
-  readonly #entries = new Map<string, Entry>();
+  /** The claims that were neither settled nor released, lapsed ones too. */
+  readonly #claims = new Map<string, HeldClaim>();
+  /** In the order they were settled. */
+  readonly #settled = new Map<string, SettledRecord>();
+  /** Visits each record once: a new iterator would pass over all that was deleted, for which V8 keeps a place. */
+  #unvisited = this.#settled.entries();
+  /** The record that was visited last, unless it was forgotten. */
+  #oldest: [string, SettledRecord] | undefined;
   readonly #maxEntries: number;
-  /** The settled entries in the order they were settled. An iterator over the Map would keep its outgrown tables. */
-  #oldest: Entry | undefined;
-  #youngest: Entry | undefined;
-  #chained = 0;
   #hasWarned = false;
   /** The shortest retention of all claims. */
   #retentionMs = Infinity;
@@ -66,97 +66,99 @@ class Table {
 
   claim(key: string, { token, fingerprint, leaseMs, retentionMs }: ClaimRequest): Claim {
     const at = now();
-    let entry = this.#entries.get(key);
-    if (entry?.token !== undefined && entry.token === token) {
-      // The same claim, sent twice. Also if it has expired meanwhile: its first lease must release and settle this one.
-      entry.expiresAt = at + leaseMs;
-    } else if (entry !== undefined && entry.expiresAt > at) {
-      return entry.token === undefined
-        ? { state: 'settled', fingerprint: entry.fingerprint }
-        : { state: 'in_progress' };
-    } else {
-      if (entry !== undefined) entry.expiresAt = gone;
-      entry = { key, fingerprint, token, expiresAt: at + leaseMs, next: undefined };
-      this.#entries.set(key, entry);
+    const settled = this.#findSettled(key, at);
+    if (settled !== undefined) return { state: 'settled', fingerprint: settled.fingerprint };
+    let claim = this.#claims.get(key);
+    // The same claim, sent twice, is one, also if it has lapsed meanwhile: its first lease must release and settle it.
+    if (claim?.token !== token) {
+      if (claim !== undefined && claim.expiresAt > at) return { state: 'in_progress' };
+      claim = { key, token, fingerprint, expiresAt: 0 };
+      this.#claims.set(key, claim);
       // Stryker disable next-line EqualityOperator: Equal: the same number.
       if (retentionMs < this.#retentionMs) this.#retentionMs = retentionMs;
     }
-    return { state: 'claimed', lease: toLease(this, entry, leaseMs, retentionMs) };
+    claim.expiresAt = at + leaseMs;
+    return { state: 'claimed', lease: toLease(this, claim, leaseMs, retentionMs) };
   }
 
   /** Returns whether the lease is still held, and lengthens it if so. */
-  renew(entry: Entry, leaseMs: number): boolean {
+  renew(claim: HeldClaim, leaseMs: number): boolean {
     const at = now();
-    if (entry.token === undefined || entry.expiresAt <= at) return false;
-    entry.expiresAt = at + leaseMs;
+    if (!this.#isHeld(claim, at)) return false;
+    claim.expiresAt = at + leaseMs;
     return true;
   }
 
-  /** Records the success. Returns whether the lease had expired before. */
-  settle(claimed: Entry, retentionMs: number): boolean {
+  /** Records the success. Returns whether the lease had ended before. */
+  settle(claim: HeldClaim, retentionMs: number): boolean {
     const at = now();
-    const overlapped = claimed.expiresAt <= at;
-    const entry = claimed.token === undefined || claimed.expiresAt === gone ? this.#replace(claimed) : claimed;
-    entry.token = undefined;
-    entry.expiresAt = at + retentionMs;
-    if (this.#youngest !== undefined) this.#youngest.next = entry;
-    this.#youngest = entry;
-    this.#oldest ??= entry;
-    this.#chained += 1;
+    const { key, fingerprint } = claim;
+    const overlapped = !this.#isHeld(claim, at);
+    this.#claims.delete(key);
+    // Otherwise the record would keep its old place in the order.
+    this.#settled.delete(key);
+    this.#settled.set(key, { fingerprint, expiresAt: at + retentionMs });
     this.#forgetOld(at);
     return overlapped;
   }
 
-  release(entry: Entry): void {
-    if (entry.token !== undefined) this.#remove(entry);
+  release(claim: HeldClaim): void {
+    if (this.#claims.get(claim.key) === claim) this.#claims.delete(claim.key);
   }
 
   read(key: string): StoreRecord {
     const at = now();
-    const entry = this.#entries.get(key);
-    if (entry === undefined || entry.expiresAt <= at) return { state: 'free', ...this.#kept() };
-    const leftMs = entry.expiresAt - at;
-    const { token, fingerprint } = entry;
-    if (token === undefined) return { state: 'settled', fingerprint, expiresAt: new Date(Date.now() + leftMs) };
-    return { state: 'claimed', delivery: token, ...describeHolder(token), leaseLeftMs: leftMs };
+    const settled = this.#findSettled(key, at);
+    if (settled !== undefined) {
+      const { fingerprint, expiresAt } = settled;
+      return { state: 'settled', fingerprint, expiresAt: new Date(Date.now() + expiresAt - at) };
+    }
+    const claim = this.#claims.get(key);
+    if (claim === undefined || claim.expiresAt <= at) return { state: 'free', ...this.#kept() };
+    const { token, expiresAt } = claim;
+    return { state: 'claimed', delivery: token, ...describeHolder(token), leaseLeftMs: expiresAt - at };
   }
 
   forget(key: string, fingerprint: string): boolean {
-    const entry = this.#entries.get(key);
-    if (entry === undefined || entry.token !== undefined || entry.expiresAt <= now()) return false;
-    if (entry.fingerprint !== fingerprint) return false;
-    this.#remove(entry);
-    return true;
+    return this.#findSettled(key, now())?.fingerprint === fingerprint && this.#settled.delete(key);
   }
 
-  /** Replaces the table's entry for this key by a copy of `entry`, which has expired or been replaced. */
-  #replace(entry: Entry): Entry {
-    const current = this.#entries.get(entry.key);
-    if (current !== undefined) current.expiresAt = gone;
-    const copy = { ...entry, next: undefined };
-    this.#entries.set(entry.key, copy);
-    return copy;
+  #findSettled(key: string, at: number): SettledRecord | undefined {
+    const record = this.#settled.get(key);
+    return record !== undefined && record.expiresAt > at ? record : undefined;
   }
 
-  #remove(entry: Entry): void {
-    if (entry.expiresAt === gone) return;
-    entry.expiresAt = gone;
-    this.#entries.delete(entry.key);
+  #isHeld(claim: HeldClaim, at: number): boolean {
+    return this.#claims.get(claim.key) === claim && claim.expiresAt > at;
   }
 
   /** Forgets what has expired, and the oldest beyond `maxEntries`. At most 100 at a time, so that no delivery is blocked. */
   #forgetOld(at: number): void {
     // Stryker disable next-line EqualityOperator: Equal: one more at a time.
-    for (let steps = 0; this.#oldest !== undefined && steps < mostForgotten; steps += 1) {
-      if (this.#oldest.expiresAt > at) {
-        if (this.#chained <= this.#maxEntries) return;
-        this.#keptSinceMs = Date.now();
-        this.#warnOnce();
+    for (let steps = 0; steps < mostForgotten; steps += 1) {
+      this.#oldest ??= this.#visitNext();
+      if (this.#oldest === undefined) return;
+      const [key, record] = this.#oldest;
+      // It may have been forgotten by a person, and settled again.
+      if (this.#settled.get(key) === record) {
+        if (record.expiresAt > at) {
+          if (this.#settled.size <= this.#maxEntries) return;
+          this.#keptSinceMs = Date.now();
+          this.#warnOnce();
+        }
+        this.#settled.delete(key);
       }
-      this.#remove(this.#oldest);
-      this.#oldest = this.#oldest.next;
-      this.#chained -= 1;
+      this.#oldest = undefined;
     }
+  }
+
+  /** Returns the oldest record that was not visited yet. */
+  #visitNext(): [string, SettledRecord] | undefined {
+    const next = this.#unvisited.next();
+    if (next.done !== true) return next.value;
+    // An iterator that has ended stays at its end.
+    this.#unvisited = this.#settled.entries();
+    return undefined;
   }
 
   #kept(): { kept?: RecordsKept } {
@@ -174,18 +176,18 @@ class Table {
 }
 
 /** A literal, not a class: a store that wraps this one may spread it. */
-function toLease(table: Table, entry: Entry, leaseMs: number, retentionMs: number): Lease {
+function toLease(table: Table, claim: HeldClaim, leaseMs: number, retentionMs: number): Lease {
   let overlapped: boolean | undefined;
   return {
     tx: undefined,
-    renew: () => Promise.resolve(table.renew(entry, leaseMs)),
+    renew: () => Promise.resolve(table.renew(claim, leaseMs)),
     settle() {
-      const hadExpired = table.settle(entry, retentionMs);
+      const hadExpired = table.settle(claim, retentionMs);
       overlapped ??= hadExpired;
       return Promise.resolve({ overlapped });
     },
     release() {
-      table.release(entry);
+      table.release(claim);
       return Promise.resolve();
     },
   };

@@ -51,11 +51,13 @@ export function toText(reply: unknown): unknown {
  * They would not apply a `keyPrefix`, and send commands to the wrong nodes of a Cluster.
  */
 function ioredisCommands(client: IoredisClient): Commands {
+  // Adapters for other clients may reply with undefined for nil.
+  const call: IoredisClient['call'] = async (...command) => (await client.call(...command)) ?? null;
   return {
-    setIfAbsent: (key, value, expiresInMs) => client.call('set', key, value, 'px', expiresInMs, 'nx'),
-    setAndGet: (key, value, expiresInMs) => client.call('set', key, value, 'px', expiresInMs, 'get'),
-    get: (key) => client.call('get', key),
-    run: (script, key, args = []) => client.call('eval', script, 1, key, ...args),
+    setIfAbsent: (key, value, expiresInMs) => call('set', key, value, 'px', expiresInMs, 'nx'),
+    setAndGet: (key, value, expiresInMs) => call('set', key, value, 'px', expiresInMs, 'get'),
+    get: (key) => call('get', key),
+    run: (script, key, args = []) => call('eval', script, 1, key, ...args),
   };
 }
 

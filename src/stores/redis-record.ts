@@ -57,7 +57,7 @@ export function toStoreRecord(key: string, reply: unknown): StoreRecord {
     );
   }
   const [value, left] = reply.map(toText);
-  if (value === null) return { state: 'free' };
+  if (value === null || value === undefined) return { state: 'free' };
   const record = parseRecord(key, value);
   // A client can be set to reply with strings for numbers. Negative if the time is not known.
   const leftMs = Number(left);

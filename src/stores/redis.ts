@@ -1,6 +1,6 @@
 import { describeGiven, invalidArgument, onlyKnownOptions } from '../core/checks.js';
 import { TransferCallbackError } from '../core/errors.js';
-import type { Claim, ClaimRequest, InspectableStore, Lease } from '../core/store.js';
+import type { CallbackStore, Claim, ClaimRequest, Lease } from '../core/store.js';
 import { KeptNote } from './kept-note.js';
 import { toCommands, toText, type Commands, type IoredisClient, type NodeRedisClient } from './redis-commands.js';
 import { parseNote, parseRecord, renderClaimed, renderSettled, toStoreRecord } from './redis-record.js';
@@ -10,7 +10,10 @@ export type { IoredisClient, NodeRedisClient };
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
-  /** Prefix of every key. Apps that share a server need a prefix each. Default `transfer-callbacks:`. */
+  /**
+   * Prefix of every key. Apps that share a server need a prefix each.
+   * @default 'transfer-callbacks:'
+   */
   prefix?: string | undefined;
 }
 
@@ -22,7 +25,10 @@ export interface RedisStoreOptions {
  *
  * Takes a connected client, and never closes it. Throws INVALID_ARGUMENT.
  */
-export function redisStore(client: IoredisClient | NodeRedisClient, options: RedisStoreOptions = {}): InspectableStore {
+export function redisStore(
+  client: IoredisClient | NodeRedisClient,
+  options: RedisStoreOptions = {},
+): Required<CallbackStore> {
   onlyKnownOptions(options, ['prefix']);
   const { prefix = 'transfer-callbacks:' } = options;
   if (typeof prefix !== 'string') throw invalidArgument('prefix', 'a string', prefix, "prefix: 'transfer-callbacks:'");
@@ -31,6 +37,8 @@ export function redisStore(client: IoredisClient | NodeRedisClient, options: Red
     redis.run(noteScript, prefix, [new Date().toISOString(), String(retentionMs)]),
   );
   return {
+    transactional: false,
+    processLocal: false,
     claim: (id, request) => claim(redis, prefix + id, request, note),
     async read(id) {
       const key = prefix + id;

@@ -6,25 +6,36 @@ import { openTarget, type DeliverTarget } from './target.js';
 
 /** Options of `deliver`. */
 export interface DeliverOptions {
-  /** The path of the callback endpoint in the app, with its token if it has one. Default `/`, or the path of the URL. */
+  /**
+   * The path of the callback endpoint in the app, with its token if it has one. Of a URL its own path is the default.
+   * @default '/'
+   */
   path?: string | undefined;
   /**
    * Sent with each attempt, for an endpoint that checks a token or a password: `{ 'X-Token': '…' }`. Host, Connection,
    * Content-Type, Content-Length and Transfer-Encoding are refused: the delivery sets them as the service does.
    */
   headers?: Readonly<Record<string, string>> | undefined;
-  /** How often the callback is delivered; the service may do so more than once (service §6.2). Default 1. */
+  /**
+   * How often the callback is delivered; the service may do so more than once (service §6.2).
+   * @default 1
+   */
   copies?: number | undefined;
-  /** Whether the copies are delivered concurrently, or one after the other. Default false. */
+  /**
+   * Whether the copies are delivered concurrently, or one after the other.
+   * @default false
+   */
   concurrent?: boolean | undefined;
   /**
-   * Whether a copy that is not acknowledged is sent again, up to 4 attempts in total (service §6.3). Default true. It is
-   * sent immediately, because tests do not wait 30 s.
+   * Whether a copy that is not acknowledged is sent again, up to 4 attempts in total (service §6.3). It is sent
+   * immediately, because tests do not wait 30 s.
+   * @default true
    */
   retry?: boolean | undefined;
   /**
-   * How long one attempt waits for the whole response, in milliseconds. Default 10 000. An app that never responds
-   * takes four times as long: set it below the timeout of your test runner.
+   * How long one attempt waits for the whole response, in milliseconds. An app that never responds takes four times as
+   * long: set it below the timeout of your test runner.
+   * @default 10_000
    */
   attemptTimeoutMs?: number | undefined;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import type { CallbackStore, Claim, ClaimRequest, Lease } from '../core/store.js';
-import { pause } from '../core/timers.js';
+import type { CallbackStore, Claim, ClaimRequest, Lease, StoreRecord } from '../core/store.js';
+import { pause } from '../core/deadline.js';
+import type { StoreTransaction } from './store-transaction.js';
 
 /** A lease or a record of this length does not end during a check. In milliseconds. */
 export const longMs = 30_000;
@@ -22,6 +23,8 @@ export interface WrittenCheck {
   readonly title: string;
   /** How long a lease or record lasts that ends during the check, in milliseconds. Default: none ends. */
   readonly leaseMs?: number;
+  /** What must be there for the check to run: a method of the store, or a step of its transaction. */
+  readonly needs?: 'read' | 'forget' | keyof StoreTransaction<unknown>;
   readonly check: (round: Round) => Promise<void>;
 }
 
@@ -29,10 +32,10 @@ export interface WrittenCheck {
  * Runs a check. A failure counts only if each call of the store, and each pause, took a small part of `leaseMs`: a busy
  * machine can make a right store look wrong. Otherwise the check runs again, with a lease that fits what was measured.
  */
-export async function runCheck<R extends Round>(
-  makeRound: (leaseMs: number) => R,
+export async function runCheck(
+  makeRound: (leaseMs: number) => Round,
   shortestLeaseMs: number,
-  check: (round: R) => Promise<void>,
+  check: (round: Round) => Promise<void>,
 ): Promise<void> {
   for (let leaseMs = shortestLeaseMs; ;) {
     const round = makeRound(leaseMs);
@@ -59,13 +62,20 @@ export class Round {
   slowestMs = 0;
   readonly #store: CallbackStore<unknown>;
   readonly #other: CallbackStore<unknown>;
+  readonly #transaction: StoreTransaction<unknown> | undefined;
   readonly #storesByName = new Map<string, CallbackStore<unknown>>();
   readonly #tokenPrefix = `${new Date().toISOString()}/${'host'.padEnd(255, '-x')}/4194304/`.padEnd(320, '0');
   readonly #leases = new Set<Lease<unknown>>();
 
-  constructor(store: CallbackStore<unknown>, other: CallbackStore<unknown>, leaseMs: number) {
+  constructor(
+    store: CallbackStore<unknown>,
+    other: CallbackStore<unknown>,
+    transaction: StoreTransaction<unknown> | undefined,
+    leaseMs: number,
+  ) {
     this.#store = store;
     this.#other = other;
+    this.#transaction = transaction;
     this.leaseMs = leaseMs;
     this.transactional = store.transactional === true;
   }
@@ -109,8 +119,8 @@ export class Round {
   }
 
   /** Claims the callback, which may be taken. */
-  async tryLease(token: string): Promise<Lease<unknown> | undefined> {
-    const claim = await this.claim(token);
+  async tryLease(token: string, changes?: Changes): Promise<Lease<unknown> | undefined> {
+    const claim = await this.claim(token, changes);
     return claim.state === 'claimed' ? claim.lease : undefined;
   }
 
@@ -172,6 +182,35 @@ export class Round {
   async takeOver(): Promise<{ late: Lease<unknown>; next: Lease<unknown> }> {
     const late = await this.lease('late', { leaseMs: this.leaseMs });
     return { late, next: await this.leaseAfter(this.begin('a lease')) };
+  }
+
+  /** Reads the record of the callback. */
+  async read(): Promise<StoreRecord | undefined> {
+    return this.measure(async () => this.#other.read?.(this.key));
+  }
+
+  /** Forgets the callback, by default as it was settled by `name`. */
+  async forget(name: string, fingerprint = `facts of ${name}`): Promise<boolean | undefined> {
+    return this.measure(async () => this.#other.forget?.(this.key, fingerprint));
+  }
+
+  /** Writes one row for the callback, as its handler does. */
+  async write({ tx }: Lease<unknown>, key = this.key): Promise<void> {
+    await this.measure(async () => this.#transaction?.write(tx, key));
+  }
+
+  /** Counts the rows of the callback that are committed. */
+  async count(key = this.key): Promise<number | undefined> {
+    return this.measure(async () => this.#transaction?.count(key));
+  }
+
+  /** Takes one of the steps that a handler may take beside its write. */
+  async step(step: 'fail' | 'rollback', { tx }: Lease<unknown>): Promise<void> {
+    await this.#transaction?.[step]?.(tx);
+  }
+
+  async lock({ tx }: Lease<unknown>, row: string): Promise<void> {
+    await this.#transaction?.lock?.(tx, row);
   }
 
   async pause(ms: number): Promise<void> {

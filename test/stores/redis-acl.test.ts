@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { redisStore, type CallbackStore, type InspectableStore, type Lease } from 'transfer-callbacks';
-import { inspectionContract, storeContract } from 'transfer-callbacks/testing';
+import { redisStore, type CallbackStore, type Lease } from 'transfer-callbacks';
+import { storeContract } from 'transfer-callbacks/testing';
 import {
   clientsOfACluster,
   closing,
@@ -37,7 +37,7 @@ test('docs/stores.md grants the rights for the prefix that its snippet uses', ()
 });
 
 describe.each(Object.entries(clients))('with the rights that docs/stores.md grants, on %s', (_name, connect) => {
-  let store: InspectableStore;
+  let store: Required<CallbackStore>;
   beforeAll(async () => {
     const server = await startRedis();
     await restrict(server);
@@ -50,7 +50,6 @@ describe.each(Object.entries(clients))('with the rights that docs/stores.md gran
   });
 
   test.concurrent.each(storeContract)('$title', ({ check }) => check(store));
-  test.concurrent.each(inspectionContract)('$title', ({ check }) => check(store));
 });
 
 describe('with the rights that docs/stores.md grants for a Cluster', () => {

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { redisStore, type InspectableStore, type RecordsKept } from 'transfer-callbacks';
+import { redisStore, type CallbackStore, type RecordsKept } from 'transfer-callbacks';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { claimFree } from './support.js';
 
@@ -18,13 +18,13 @@ function connect({ port }: RedisServer, options: object = {}): Redis {
   return client;
 }
 
-async function readKept(store: InspectableStore): Promise<RecordsKept | undefined> {
+async function readKept(store: Required<CallbackStore>): Promise<RecordsKept | undefined> {
   const record = await store.read('never-claimed');
   return record.state === 'free' ? record.kept : expect.fail(record.state);
 }
 
 /** Claims with this retention, and waits until the store tells it. */
-async function keepFor(store: InspectableStore, retentionMs: number): Promise<RecordsKept> {
+async function keepFor(store: Required<CallbackStore>, retentionMs: number): Promise<RecordsKept> {
   await claimFree(store, { retentionMs });
   return vi.waitUntil(async () => {
     const kept = await readKept(store);

@@ -76,6 +76,20 @@ function inLegacyMode(client: NodeRedisClient): NodeRedisClient {
   };
 }
 
+test('an adapter that replies with undefined for nil works, and its check is right', async () => {
+  const withoutNil = (reply: unknown): unknown => (Array.isArray(reply) ? reply.map(withoutNil) : (reply ?? undefined));
+  const store = redisStore({ call: async (name, ...args) => withoutNil(await redis.call(name, ...args)) });
+  const onSuccess = vi.fn();
+  const receiver = receiverOf({ store, onSuccess, inFlightWaitMs: 0 });
+  const callback = transferSucceeded();
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false });
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
+  expect(onSuccess).toHaveBeenCalledTimes(1);
+  expect(await receiver.check()).toMatchObject({ ok: true });
+  expect(await receiver.inspect(callback.data.id)).toMatchObject({ state: 'settled' });
+  expect(await receiver.inspect('unknown')).toMatchObject({ state: 'free' });
+});
+
 describe('a record that the store has not written', () => {
   test.each([
     ['a text of another program', (key: string) => redis.set(key, 'hello')],

@@ -1,5 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
@@ -10,16 +12,49 @@ const buildFolder = fileURLToPath(new URL(`../../.test/${process.ppid}/${process
 /** The built files of the apps, by their sources. Tests start an app again after each kill. */
 const builds = new Map<string, string>();
 
-// A worker that is stopped in the middle of a test runs no `afterAll`.
-process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
+/** What this process removes when it ends. */
+const temporary = new Set<string>();
 
 /** Sees to it that the child does not outlive this process. */
 export function tied<C extends ChildProcess>(child: C): C {
+  tidyAtEnd();
   running.add(child);
   child.once('exit', () => running.delete(child));
   return child;
+}
+
+/** Sees to it that the folder does not outlive this process. */
+export function makeTemporary(folder: string): void {
+  tidyAtEnd();
+  temporary.add(folder);
+}
+
+export async function removeTemporary(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  temporary.delete(folder);
+}
+
+let tidiesAtEnd = false;
+
+/**
+ * A worker that is stopped in the middle of a test runs no `afterAll`. Vitest ends its workers by a signal, and if Vitest itself
+ * is killed, they only lose the connection to it.
+ */
+function tidyAtEnd(): void {
+  if (tidiesAtEnd) return;
+  tidiesAtEnd = true;
+  process.once('exit', tidy);
+  for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const) {
+    process.once(event, () => {
+      tidy();
+      process.kill(process.pid, 'SIGKILL');
+    });
+  }
+}
+
+function tidy(): void {
+  for (const child of running) child.kill('SIGKILL');
+  for (const folder of temporary) rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 }
 
 /**
@@ -49,10 +84,14 @@ export function hasEnded({ exitCode, signalCode, pid }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null || pid === undefined;
 }
 
-/** Ends the child immediately, even one that is stopped, and waits until it is gone. */
-export async function kill(child: ChildProcess): Promise<void> {
+/** Ends the child immediately, even one that is frozen, and waits until it is gone. */
+export const kill = (child: ChildProcess): Promise<void> => end(child, 'SIGKILL');
+
+/** Ends the child by this signal, even one that is frozen, and waits until it is gone. */
+export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (hasEnded(child)) return;
   const exited = once(child, 'exit');
-  child.kill('SIGKILL');
+  child.kill(signal);
+  child.kill('SIGCONT');
   await exited;
 }

@@ -1,6 +1,6 @@
 // A merchant's process in which handlers fail in named ways, one after the other, while another delivery is running.
 import { Pool, Query, type PoolClient } from 'pg';
-import { postgresStore, RetryLater, transferCallbackReceiver } from 'transfer-callbacks';
+import { pgStore, RetryLater, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 
 export interface FailingAppOptions {
@@ -100,7 +100,7 @@ const haveFailed = new Promise<void>((resolve) => {
 });
 
 const receiver = transferCallbackReceiver({
-  store: postgresStore(pool),
+  store: pgStore(pool),
   logger: false,
   async onSuccess({ data }, { tx }) {
     const failure = failing.get(data.id);

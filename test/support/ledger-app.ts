@@ -5,8 +5,9 @@ import { createServer } from 'node:http';
 import { Redis } from 'ioredis';
 import { Pool, type PoolClient } from 'pg';
 import {
-  postgresStore,
+  pgStore,
   redisStore,
+  RetryLater,
   transferCallbackListener,
   type ReceiverOptions,
   type TransferCallback,
@@ -23,18 +24,81 @@ const { store, postgresUrl, redisUrl, port } = JSON.parse(process.env.LEDGER ?? 
 const pool = new Pool({ connectionString: postgresUrl, max: 16 });
 pool.on('error', () => undefined); // The database is restarted in the middle.
 
+const pause = (ms: number): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, ms));
+const ignore = (): void => undefined;
+
 /** Books the transfer, and has something more to do after it, in which the process may be killed. */
 async function book({ data }: TransferCallback, on: Pool | PoolClient): Promise<void> {
   await on.query('INSERT INTO ledger VALUES ($1, $2)', [data.id, store]);
-  await new Promise((resolve) => setTimeout(resolve, 2));
+  await pause(2);
+}
+
+type Steps = (tx: PoolClient, bookNow: () => Promise<void>) => Promise<unknown>;
+
+/** What handlers do wrong, beside booking. */
+const mistakes: readonly Steps[] = [
+  async (_tx, bookNow) => {
+    await bookNow();
+    throw new Error('after booking');
+  },
+  async (_tx, bookNow) => {
+    await bookNow();
+    throw new RetryLater('not now');
+  },
+  async (tx, bookNow) => {
+    await tx.query('SELECT 1/0').catch(ignore);
+    await bookNow().catch(ignore);
+  },
+  async (tx, bookNow) => {
+    await bookNow();
+    await tx.query('SELECT 1/0').catch(ignore);
+  },
+  async (tx, bookNow) => {
+    await tx.query('SAVEPOINT part');
+    await bookNow();
+    await tx.query('ROLLBACK TO part');
+    await bookNow();
+  },
+  (tx, bookNow) => Promise.all([bookNow(), tx.query('SELECT 1')]),
+  (_tx, bookNow) => {
+    void bookNow().catch(ignore);
+    throw new Error('while booking');
+  },
+  async (_tx, bookNow) => {
+    await bookNow();
+    setImmediate(() => void bookNow().catch(ignore));
+  },
+  async (tx, bookNow) => {
+    await bookNow();
+    void tx.query('SELECT pg_sleep(0.005)');
+  },
+  async (tx, bookNow) => {
+    await bookNow();
+    await tx.query('ROLLBACK').catch(ignore);
+  },
+  async (tx, bookNow) => {
+    await bookNow();
+    await tx.query('/* by an ORM */ ROLLBACK');
+  },
+  async (tx, bookNow) => {
+    await bookNow();
+    await tx.query('/* by an ORM */ ROLLBACK; BEGIN');
+  },
+];
+
+/** Books the transfer. Two deliveries of three make a mistake. */
+async function bookByChance(callback: TransferCallback, { tx }: { tx: PoolClient }): Promise<void> {
+  const steps = mistakes[Math.floor(Math.random() * 1.5 * mistakes.length)];
+  const bookNow = (): Promise<void> => book(callback, tx);
+  await (steps === undefined ? bookNow() : steps(tx, bookNow));
 }
 
 const deadlines = { storeTimeoutMs: 300, leaseMs: 1_000, inFlightWaitMs: 200, logger: false } as const;
 const onPostgres: ReceiverOptions<TransferCallback, PoolClient> = {
   ...deadlines,
-  store: postgresStore(pool),
-  onSuccess: (callback, { tx }) => book(callback, tx),
-  onFailed: (callback, { tx }) => book(callback, tx),
+  store: pgStore(pool),
+  onSuccess: bookByChance,
+  onFailed: bookByChance,
 };
 const onRedis = (): ReceiverOptions => ({
   ...deadlines,

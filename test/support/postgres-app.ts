@@ -1,6 +1,7 @@
 // A merchant's process with the lines of docs/stores.md: no listener on the pool.
+import { once } from 'node:events';
 import { Pool } from 'pg';
-import { postgresStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { pgStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 
 /** What the app is to do. */
@@ -8,29 +9,38 @@ export interface PostgresAppOptions {
   readonly url: string;
   /** The id of the callback that it receives on each message. */
   readonly id: string;
-  /** Says `handling` from within the handler, and never returns from it. */
+  /** Says `handling` from within the handler, which goes on at the next message. */
   readonly hang?: boolean;
+  readonly leaseMs?: number;
   readonly idleTimeoutMs?: number;
 }
 
-const { url, id, hang, idleTimeoutMs } = JSON.parse(process.env.POSTGRES_APP ?? '{}') as PostgresAppOptions;
-const store = postgresStore(new Pool({ connectionString: url, max: 20 }), { idleTimeoutMs });
+const { url, id, hang, leaseMs, idleTimeoutMs } = JSON.parse(process.env.POSTGRES_APP ?? '{}') as PostgresAppOptions;
+const store = pgStore(new Pool({ connectionString: url, max: 20 }), { idleTimeoutMs });
 await store.migrate();
 
 const receiver = transferCallbackReceiver({
   store,
   logger: false,
+  leaseMs,
+  storeTimeoutMs: leaseMs === undefined ? undefined : leaseMs / 4,
   async onSuccess({ data }, { tx }) {
-    await tx.query('SELECT $1::text', [data.externalId]);
+    await tx.query('INSERT INTO ledger VALUES ($1, $2)', [data.id, 'from the app']);
     if (hang !== true) return;
     process.send?.('handling');
-    await new Promise((resolve) => setTimeout(resolve, 1_000_000));
+    await once(process, 'message');
   },
   onFailed: () => undefined,
 });
 
+let isReceiving = false;
 process.on('message', () => {
-  void receiver.receive(transferSucceeded({ id, externalId: id })).then(({ outcome }) => process.send?.(outcome));
+  if (isReceiving) return;
+  isReceiving = true;
+  void receiver.receive(transferSucceeded({ id, externalId: id })).then(({ outcome }) => {
+    isReceiving = false;
+    process.send?.(outcome);
+  });
 });
 process.once('disconnect', () => process.exit());
 process.send?.('ready');

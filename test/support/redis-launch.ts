@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { hasEnded, kill, tied } from './child.js';
 import { patienceMs } from './patience.js';
-import { findOnPath, findUnpacked } from './programs.js';
+import { findOnPath, findUnpacked, installOnly } from './programs.js';
 
 export const host = '127.0.0.1';
 
@@ -17,7 +17,7 @@ const debianRedis = {
   name: 'redis-server',
   path: 'usr/bin/redis-check-rdb',
   others: ['usr/bin/redis-cli'],
-  download: ['--yes', '--download-only', '--no-install-recommends', 'install', 'redis-tools'],
+  download: [...installOnly, 'redis-tools'],
   megabytes: 6,
 };
 

@@ -1,12 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { kill } from './child.js';
+import { kill, removeTemporary } from './child.js';
 import { patienceMs } from './patience.js';
 import { freePort } from './port.js';
 import { findBinary, host, launch, once } from './redis-launch.js';
+import { makeFolder } from './server.js';
 
 /** A real Redis or Valkey on a free port of the loopback. */
 export interface RedisServer {
@@ -26,7 +24,7 @@ export interface RedisServer {
   thaw(): void;
   /** Starts it again on the same port: empty, unless it was `persistent`. */
   restart(): Promise<void>;
-  /** Ends it and removes its directory. */
+  /** Ends it and removes its folder. */
   stop(): Promise<void>;
 }
 
@@ -49,10 +47,10 @@ const slots = 16_384;
 /** Starts a server and waits until it replies. */
 export async function startRedis({ persistent = false, args = [] }: RedisServerOptions = {}): Promise<RedisServer> {
   const binary = await findBinary();
-  const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-redis-'));
+  const folder = await makeFolder();
   const persistence = persistent ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
   const launchOn = (port: number): Promise<ChildProcess | 'port taken'> =>
-    launch(binary, port, ['--bind', host, '--dir', directory, '--save', '', ...persistence, ...args]);
+    launch(binary, port, ['--bind', host, '--dir', folder, '--save', '', ...persistence, ...args]);
 
   let port = await freePort();
   let child: ChildProcess | 'port taken' = 'port taken';
@@ -63,7 +61,7 @@ export async function startRedis({ persistent = false, args = [] }: RedisServerO
     }
     if (child === 'port taken') throw new Error(`No free port was found in ${attempts} attempts.`);
   } catch (error) {
-    await rm(directory, { recursive: true });
+    await removeTemporary(folder);
     throw error;
   }
 
@@ -88,7 +86,7 @@ export async function startRedis({ persistent = false, args = [] }: RedisServerO
     },
     async stop() {
       await kill(running);
-      await rm(directory, { recursive: true, force: true });
+      await removeTemporary(folder);
     },
   };
 }

@@ -4,7 +4,7 @@ import { transferSandbox } from 'transfer-callbacks/sandbox';
 const sandbox = await transferSandbox(JSON.parse(process.env.SANDBOX ?? '{}') as Parameters<typeof transferSandbox>[0]);
 
 process.on('message', () => {
-  void sandbox.idle().then(() => process.send?.({ transfers: sandbox.transfers(), attempts: sandbox.attempts.length }));
+  void sandbox.idle().then(() => process.send?.(sandbox.transfers()));
 });
 process.on('disconnect', () => process.exit());
 process.send?.({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });

@@ -1,99 +1,88 @@
 import { redisStore } from 'transfer-callbacks';
-import { changed, keyFor, type BrokenInspection } from './changed-inspections.js';
-import { changedStore } from './changed-stores.js';
-
-// The titles of the checks of `inspectionContract`, by a short name.
-const refused = 'forget changes nothing if the callback is unknown, claimed, or settled with another fingerprint';
-const forgotten =
-  'of fifty concurrent calls of forget exactly one deletes the record, and the callback can be settled again';
-const lateSuccess = "a late holder's success is recorded even after a forget; a transactional store rejects it";
+import { forgetsOne, forgetsSeen, lateAfterForget } from './check-titles.js';
+import { changed, keyFor } from './changed-reads.js';
+import { changedStore, type BrokenStore } from './changed-stores.js';
 
 /** Stores whose `forget` is wrong, or does not hold. */
-export const brokenForgets: readonly BrokenInspection[] = [
+export const brokenForgets: readonly BrokenStore[] = [
   {
     fault: 'forgets whatever fingerprint it is given',
-    make: () =>
-      changed((store) => ({
-        async forget(key) {
-          const record = await store.read(key);
-          return record.state === 'settled' && store.forget(key, record.fingerprint);
-        },
-      })),
-    caughtBy: refused,
+    make: changed((store) => ({
+      async forget(key) {
+        const record = await store.read(key);
+        return record.state === 'settled' && store.forget(key, record.fingerprint);
+      },
+    })),
+    caughtBy: [forgetsSeen],
     says: /with the fingerprint "facts of b" "facts of a" was forgotten/,
   },
   {
     fault: 'forgets where the fingerprint begins as the given one',
-    make: () =>
-      changed((store) => ({
-        async forget(key, fingerprint) {
-          const record = await store.read(key);
-          const begins = record.state === 'settled' && record.fingerprint.startsWith(fingerprint);
-          return begins && store.forget(key, record.fingerprint);
-        },
-      })),
-    caughtBy: refused,
+    make: changed((store) => ({
+      async forget(key, fingerprint) {
+        const record = await store.read(key);
+        const begins = record.state === 'settled' && record.fingerprint.startsWith(fingerprint);
+        return begins && store.forget(key, record.fingerprint);
+      },
+    })),
+    caughtBy: [forgetsSeen],
     says: /with the fingerprint "facts of " "facts of a" was forgotten/,
   },
   {
     fault: 'forgets a claim',
-    make: () =>
-      changed((store, redis) => ({
-        async forget(key, fingerprint) {
-          if ((await store.read(key)).state === 'claimed') return (await redis.del(keyFor(key))) === 1;
-          return store.forget(key, fingerprint);
-        },
-      })),
-    caughtBy: refused,
+    make: changed((store, redis) => ({
+      async forget(key, fingerprint) {
+        if ((await store.read(key)).state === 'claimed') return (await redis.del(keyFor(key))) === 1;
+        return store.forget(key, fingerprint);
+      },
+    })),
+    caughtBy: [forgetsSeen],
     says: /a claim was forgotten/,
   },
   {
     fault: 'forgets a claim and denies it',
-    make: () =>
-      changed((store, redis) => ({
-        async forget(key, fingerprint) {
-          if ((await store.read(key)).state === 'claimed') await redis.del(keyFor(key));
-          return store.forget(key, fingerprint);
-        },
-      })),
-    caughtBy: refused,
+    make: changed((store, redis) => ({
+      async forget(key, fingerprint) {
+        if ((await store.read(key)).state === 'claimed') await redis.del(keyFor(key));
+        return store.forget(key, fingerprint);
+      },
+    })),
+    caughtBy: [forgetsSeen],
     says: /forgetting a claim ended it/,
   },
   {
     fault: 'resolves with true always',
-    make: () =>
-      changed((store) => ({
-        async forget(key, fingerprint) {
-          await store.forget(key, fingerprint);
-          return true;
-        },
-      })),
-    caughtBy: refused,
+    make: changed((store) => ({
+      async forget(key, fingerprint) {
+        await store.forget(key, fingerprint);
+        return true;
+      },
+    })),
+    caughtBy: [forgetsSeen],
     says: /an unknown callback was forgotten/,
   },
   {
     fault: 'looks first, and then deletes what it has found',
-    make: () =>
-      changed((store, redis) => ({
-        async forget(key, fingerprint) {
-          const record = await store.read(key);
-          if (record.state !== 'settled' || record.fingerprint !== fingerprint) return false;
-          await redis.del(keyFor(key));
-          return true;
-        },
-      })),
-    caughtBy: forgotten,
+    make: changed((store, redis) => ({
+      async forget(key, fingerprint) {
+        const record = await store.read(key);
+        if (record.state !== 'settled' || record.fingerprint !== fingerprint) return false;
+        await redis.del(keyFor(key));
+        return true;
+      },
+    })),
+    caughtBy: [forgetsOne],
     says: /50 of 50 concurrent calls of `forget` resolved with true/,
   },
   {
     fault: 'forgets nothing',
-    make: () => changed(() => ({ forget: () => Promise.resolve(false) })),
-    caughtBy: forgotten,
+    make: changed(() => ({ forget: () => Promise.resolve(false) })),
+    caughtBy: [forgetsOne],
     says: /0 of 50 concurrent calls of `forget` resolved with true/,
   },
   {
     fault: 'hides a settled record in place of forgetting it',
-    make: () => {
+    make(redis) {
       const hidden = new Set<string>();
       return changed((store) => ({
         read: (key) => (hidden.has(key) ? Promise.resolve({ state: 'free' }) : store.read(key)),
@@ -102,14 +91,14 @@ export const brokenForgets: readonly BrokenInspection[] = [
           hidden.add(key);
           return Promise.resolve(isFirst);
         },
-      }));
+      }))(redis);
     },
-    caughtBy: forgotten,
+    caughtBy: [forgetsOne],
     says: /a free callback was not granted: it is settled/,
   },
   {
     fault: 'drops a success that comes after a forget',
-    make: () => (redis) => {
+    make(redis) {
       const gone = new Set<string>();
       const store = redisStore(redis);
       return {
@@ -126,7 +115,7 @@ export const brokenForgets: readonly BrokenInspection[] = [
         },
       };
     },
-    caughtBy: lateSuccess,
+    caughtBy: [lateAfterForget],
     says: /the late success was not recorded/,
   },
 ];

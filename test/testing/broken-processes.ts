@@ -1,6 +1,14 @@
-import { memoryStore, type CallbackStore, type InspectableStore, type Lease } from 'transfer-callbacks';
+import { memoryStore, type CallbackStore, type Lease } from 'transfer-callbacks';
 import { changedStore, type BrokenStore } from './changed-stores.js';
-import { everyToken, fiftyFree, fiftyReleased, lateRelease, lateRenewal, lostSuccess } from './check-titles.js';
+import {
+  everyToken,
+  fiftyFree,
+  fiftyReleased,
+  lateRelease,
+  lateRenewal,
+  lostSuccess,
+  readSettled,
+} from './check-titles.js';
 
 /** A store that keeps in one process what all must know. Only a second object on the same data shows its fault. */
 interface BrokenPair extends Omit<BrokenStore, 'make'> {
@@ -29,7 +37,7 @@ function trusting(change: (lease: Lease, isNewest: () => boolean, holder: () => 
 }
 
 /** An object that keeps claims in one memory store, and successes in another. */
-function makeObject(claims: CallbackStore, successes: InspectableStore): CallbackStore {
+function makeObject(claims: CallbackStore, successes: Required<CallbackStore>): CallbackStore {
   return changedStore(claims, {
     lease(lease, key, request) {
       let overlapped: boolean | undefined;
@@ -90,5 +98,21 @@ export const brokenPairs: readonly BrokenPair[] = [
     })),
     caughtBy: [lostSuccess],
     says: /overlapped: true/,
+  },
+  {
+    fault: 'reads the records of its own process only',
+    make() {
+      const data = memoryStore();
+      const makeObject = (): CallbackStore => {
+        const own = new Set<string>();
+        return {
+          claim: (key, request) => data.claim(key, request).finally(() => own.add(key)),
+          read: (key) => (own.has(key) ? data.read(key) : Promise.resolve({ state: 'free' })),
+        };
+      };
+      return [makeObject(), makeObject()];
+    },
+    caughtBy: [readSettled],
+    says: /a settled callback is free/,
   },
 ];

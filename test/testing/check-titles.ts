@@ -29,3 +29,22 @@ export const lostSuccess =
 export const retention =
   'retention counts from settling; when it has ended, the callback can be claimed and settled again';
 export const manyRecords = 'a settled record is kept when 150 others are settled';
+export const readFree = 'a callback that is unknown, released, lapsed or expired is read as free';
+export const readClaimed =
+  'a claimed callback is read as claimed, and the delivery, lease and time that are shown belong to its claim';
+export const readSettled =
+  'a settled callback is read with the fingerprint of its claim, and with times that enclose the settling';
+export const readHarmless = 'a hundred reads extend no lease, take it from no holder, and block no claim';
+export const forgetsSeen =
+  'forget changes nothing if the callback is unknown, claimed, or settled with another fingerprint';
+export const forgetsOne =
+  'of fifty concurrent calls of forget exactly one deletes the record, and the callback can be settled again';
+export const lateAfterForget =
+  "a late holder's success is recorded even after a forget; a transactional store rejects it";
+export const writeKept = 'a write through `tx` is kept once its claim is settled, and `tx` writes nothing after that';
+export const writeUndone = 'a write through `tx` is undone when its claim is released';
+export const writeLeft = 'writes that a handler has left running write nothing once its claim is released';
+export const lateWrite = "a late holder's write is not kept beside that of the next holder";
+export const failureSwallowed = 'a handler that swallows a failed statement is not settled without its write';
+export const rolledBack = 'a handler that rolls its transaction back is not settled without its write';
+export const deadlockSwallowed = 'a handler that swallows a deadlock is not settled without its write';

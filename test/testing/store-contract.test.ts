@@ -4,17 +4,21 @@ import { storeContract } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { brokenClaims } from './broken-claims.js';
+import { brokenForgets } from './broken-forgets.js';
 import { brokenLeases } from './broken-leases.js';
 import { brokenPairs } from './broken-processes.js';
+import { brokenReads } from './broken-reads.js';
 import { brokenRecords } from './broken-records.js';
 import { brokenRedisStores, changedRedisStore } from './broken-redis-stores.js';
 import { brokenSettling } from './broken-settling.js';
 import { brokenTokens } from './broken-tokens.js';
+import { brokenTransactions } from './broken-transactions.js';
 import { changedStore } from './changed-stores.js';
 import { besideBusyLoop } from './busy-loop.js';
 import { lasts } from './check-titles.js';
 
 const brokenMemoryStores = [...brokenLeases, ...brokenClaims, ...brokenSettling, ...brokenRecords, ...brokenTokens];
+const brokenInspections = [...brokenReads, ...brokenForgets];
 
 let server: RedisServer;
 let redis: Redis;
@@ -31,7 +35,7 @@ afterAll(async () => {
 async function faultFound(title: string, store: CallbackStore, other?: CallbackStore): Promise<string | undefined> {
   const found = storeContract.find((each) => each.title === title) ?? expect.fail(`There is no check "${title}".`);
   try {
-    await found.check(store, other);
+    await found.check(store, { other });
     return undefined;
   } catch (error) {
     return String(error);
@@ -77,6 +81,19 @@ function slow(store: CallbackStore, fromMs = 50, toMs = 150): CallbackStore {
   };
 }
 
+/** A right store that knows nothing but the state and the fingerprint. */
+function laconic(store: Required<CallbackStore>): CallbackStore {
+  return {
+    ...store,
+    async read(key) {
+      const record = await store.read(key);
+      return record.state === 'settled'
+        ? { state: 'settled', fingerprint: record.fingerprint }
+        : { state: record.state };
+    },
+  };
+}
+
 /** A right store whose columns for `event` and `externalId` are NOT NULL, and hold only what the receiver passes. */
 function requiring(store: CallbackStore): CallbackStore {
   return changedStore(store, {
@@ -92,6 +109,8 @@ describe('the store contract accepts', () => {
   test.concurrent.each<[string, () => CallbackStore]>([
     ['the memory store', () => memoryStore()],
     ['the Redis store', () => redisStore(redis)],
+    ['a store that has `claim` only', () => ({ claim: memoryStore().claim })],
+    ['a store that shows no more than it must', () => laconic(redisStore(redis))],
     ['the memory store, behind changes that change nothing', () => changedStore(memoryStore(), {})],
     ['the Redis store, behind changes that change nothing', () => changedRedisStore(redis, {})],
     ['a store that replies after 50 to 150 ms', () => slow(memoryStore())],
@@ -107,6 +126,7 @@ describe('the store contract accepts', () => {
 
   test.each([
     ['a fast store', () => memoryStore()],
+    ['a store that is a server', () => redisStore(redis)],
     ['a store that replies after 50 to 150 ms', () => slow(memoryStore())],
   ])(
     'every check accepts %s beside a busy event loop',
@@ -120,6 +140,7 @@ describe('the store contract accepts', () => {
 describe.each([
   ['broken memory stores', brokenMemoryStores],
   ['broken Redis stores', brokenRedisStores],
+  ['stores with a broken `read` or `forget`', brokenInspections],
 ])('%s', (_store, brokenStores) => {
   const verdicts = new Map<string, Promise<(string | undefined)[]>>();
   beforeAll(() => {
@@ -164,6 +185,15 @@ test.concurrent('a lease that is too long is caught even if the process is stopp
 });
 
 test('each check of the store contract catches a broken store', () => {
-  const caught = new Set([...brokenMemoryStores, ...brokenRedisStores].flatMap(({ caughtBy }) => caughtBy));
+  const broken = [...brokenMemoryStores, ...brokenRedisStores, ...brokenInspections, ...brokenTransactions];
+  const caught = new Set(broken.flatMap(({ caughtBy }) => caughtBy));
   expect([...caught].sort()).toEqual(storeContract.map(({ title }) => title).sort());
+});
+
+test('a check refuses an option that it does not know, and a second store that is no option', async () => {
+  const [found] = storeContract;
+  await expect(found?.check(memoryStore(), memoryStore() as object)).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENT',
+    message: expect.stringMatching(/^Unknown option `transactional`; known are other, transaction\./) as string,
+  });
 });

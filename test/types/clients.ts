@@ -4,7 +4,7 @@ import type { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import type { Cluster as ValkeyCluster, Redis as Valkey } from 'iovalkey';
 import { RESP_TYPES, type createClient, type createClientPool, type createCluster, type createSentinel } from 'redis';
 import { expectTypeOf } from 'vitest';
-import { redisStore, type InspectableStore, type IoredisClient, type NodeRedisClient } from 'transfer-callbacks';
+import { redisStore, type CallbackStore, type IoredisClient, type NodeRedisClient } from 'transfer-callbacks';
 
 expectTypeOf<Redis>().toExtend<IoredisClient>();
 expectTypeOf<Cluster>().toExtend<IoredisClient>();
@@ -32,7 +32,7 @@ declare const redis: Redis;
 declare const valkeyCluster: ValkeyCluster;
 declare const nodeRedis: ReturnType<typeof createClient>;
 declare const either: Redis | Cluster;
-expectTypeOf(redisStore(redis, { prefix: 'payouts:' })).toEqualTypeOf<InspectableStore>();
+expectTypeOf(redisStore(redis, { prefix: 'payouts:' })).toEqualTypeOf<Required<CallbackStore>>();
 redisStore(valkeyCluster);
 redisStore(nodeRedis);
 redisStore(either);

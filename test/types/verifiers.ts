@@ -29,6 +29,10 @@ const app = express();
 app.use(router);
 app.use('/callbacks/transfers', express.json(), router);
 Router().use('/callbacks', router);
+app.post('/callbacks/transfers/:token', express.json(), router);
+app.all('/callbacks/transfers', [router]);
+app.route('/callbacks/transfers/:token').post(router);
+Router().post('/callbacks', router);
 
 // The listener fits Node's own servers, HTTP/2 too, and mounts like any handler.
 const listener = transferCallbackListener(options);

@@ -1,0 +1,93 @@
+import { hasMethods } from '../../core/checks.js';
+import { TransferCallbackError } from '../../core/errors.js';
+
+/** What a handler gets as `tx`, until it ends. */
+export interface Loan<Tx> {
+  readonly tx: Tx;
+  /** Makes `tx` refuse all further calls: its connection may soon be another handler's. */
+  end(): void;
+}
+
+/** The methods of a bare connection. */
+export interface ConnectionMethods {
+  /** Send a statement. Refused if that would begin or end a transaction. */
+  readonly queries: readonly string[];
+  /** Begin or end a transaction, and are refused. */
+  readonly controls: readonly string[];
+}
+
+/** What begins or ends a transaction. What else does that is found out when the success is recorded. */
+const control =
+  /^\s*(?:begin|start\s|commit|end\b|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b)|abort|prepare\s+transaction)/i;
+
+/** Lends a transaction object of a library, or a bare connection, to a handler. */
+export function lend<Tx extends object>(target: Tx, methods?: ConnectionMethods): Loan<Tx> {
+  let isOpen = true;
+  const call = (method: (...args: unknown[]) => unknown, self: unknown, args: unknown[]): unknown => {
+    if (!isOpen) throw refusal('the handler has finished');
+    return Reflect.apply(method, self, args);
+  };
+  const own: Record<PropertyKey, unknown> = methods === undefined ? {} : ownMethods(target, methods, call);
+  const tx = new Proxy(target, {
+    get(_, name) {
+      const value: unknown = Object.hasOwn(own, name) ? own[name] : Reflect.get(target, name);
+      if (typeof value !== 'function' || Object.hasOwn(own, name)) return value;
+      // On the object itself: a method may use its private fields.
+      return (...args: unknown[]) => call(value as () => unknown, target, args);
+    },
+    // A connection goes to other handlers: what this one sets must not.
+    set(_, name, value) {
+      own[name] = value;
+      return true;
+    },
+    apply: (_, self, args: unknown[]) => call(target as () => unknown, self, args),
+  });
+  return {
+    tx,
+    end() {
+      isOpen = false;
+    },
+  };
+}
+
+function ownMethods(
+  connection: object,
+  { queries, controls }: ConnectionMethods,
+  call: (method: (...args: unknown[]) => unknown, self: unknown, args: unknown[]) => unknown,
+): Record<PropertyKey, unknown> {
+  const refuse = (): Promise<never> =>
+    keepQuiet(Promise.reject(refusal('the store ends the transaction. Return to commit, throw to roll back')));
+  const send = (name: string) => {
+    const method = Reflect.get(connection, name) as (...args: unknown[]) => unknown;
+    return (...args: unknown[]): unknown => {
+      const text = (args[0] as { text?: unknown } | undefined)?.text ?? args[0];
+      if (typeof text === 'string' && control.test(text)) return refuse();
+      try {
+        return keepQuiet(call(method, connection, args));
+      } catch (error) {
+        return keepQuiet(Promise.reject(error as Error));
+      }
+    };
+  };
+  return Object.fromEntries([
+    ['release', () => undefined],
+    ...controls.map((name) => [name, refuse]),
+    ...queries.map((name) => [name, send(name)]),
+  ]) as Record<PropertyKey, unknown>;
+}
+
+function refusal(why: string): TransferCallbackError {
+  return new TransferCallbackError('TRANSACTION_CONTROL', `The query was refused: ${why}.`);
+}
+
+interface Emitter {
+  on(event: 'error', listener: () => void): unknown;
+}
+
+/** A handler may leave a query behind that it does not await: its failure must not end the process. */
+function keepQuiet<Reply>(reply: Reply): Reply {
+  if (reply instanceof Promise) reply.catch(() => undefined);
+  // The query objects of `pg` emit it.
+  else if (hasMethods(reply, 'on')) (reply as Emitter).on('error', () => undefined);
+  return reply;
+}

@@ -1,0 +1,192 @@
+import { hasMethods, invalidSecret, onlyKnownOptions } from '../../core/checks.js';
+import type { ConnectionMethods } from './lend.js';
+import { optionNames, type DialectOptions, type SqlStoreOptions } from './options.js';
+import { makeSqlStore, type SqlDatabase } from './sql-store.js';
+import type { SqlDialect } from './dialects.js';
+import type { SqlStore } from './store.js';
+
+/*
+ * A store for each library: how it sends a statement, and how it runs a transaction. A library is typed by the methods
+ * that are called, and `tx` as the library types its own transactions.
+ */
+
+type Method = (...args: never) => unknown;
+type Call = (...args: readonly unknown[]) => PromiseLike<unknown>;
+/** The argument of a function that a library calls with its transaction. */
+type TxOf<Work> = Work extends (tx: infer Tx) => unknown ? Tx : never;
+/** The `tx` of handlers. On SQLite they have none. */
+type TxOn<D extends SqlDialect, Tx> = D extends 'sqlite' ? undefined : Tx;
+
+/** Keeps records in the database of Prisma 6 or 7. Throws INVALID_ARGUMENT. */
+export function prismaStore<P extends { $queryRawUnsafe: Method; $transaction: Method }, D extends SqlDialect>(
+  prisma: P,
+  options: DialectOptions<D>,
+): SqlStore<TxOn<D, TxOf<Parameters<P['$transaction']>[0]>>> {
+  const library = requireMethods('prisma', prisma, '$queryRawUnsafe', '$transaction');
+  return storeOn(options, {
+    query: (sql, tx: typeof library = library) => tx.$queryRawUnsafe(sql),
+    // Prisma's own deadlines, of 2 s and 5 s, would end transactions for which the receiver still waits.
+    transaction: (work, { queueMs, maxHeldMs }) =>
+      library.$transaction(work, { maxWait: Math.ceil(queueMs), timeout: maxHeldMs }),
+  });
+}
+
+/** Keeps records in the database of Drizzle, whatever driver it runs on. Throws INVALID_ARGUMENT. */
+export function drizzleStore<B extends { transaction: Method }, D extends SqlDialect>(
+  db: B,
+  options: DialectOptions<D>,
+): SqlStore<TxOn<D, TxOf<Parameters<B['transaction']>[0]>>> {
+  if (requireOptions(options).dialect === 'sqlite') {
+    const library = requireMethods('db', db, 'all', 'run');
+    return storeOn(options, { query: (sql) => (hasRows(sql) ? library.all(sql) : library.run(sql)) });
+  }
+  const library = requireMethods('db', db, 'execute', 'transaction');
+  return storeOn(options, {
+    query: (sql, tx: typeof library = library) => tx.execute(sql),
+    transaction: (work) => library.transaction(work),
+  });
+}
+
+/** Keeps records in the database of Kysely. Throws INVALID_ARGUMENT. */
+export function kyselyStore<
+  B extends { executeQuery: Method; transaction: () => { execute: Method } },
+  D extends SqlDialect,
+>(db: B, options: DialectOptions<D>): SqlStore<TxOn<D, TxOf<Parameters<ReturnType<B['transaction']>['execute']>[0]>>> {
+  const library = requireMethods('db', db, 'executeQuery', 'transaction');
+  return storeOn(options, {
+    query: (sql, tx: typeof library = library) => tx.executeQuery(toCompiledQuery(sql)),
+    transaction: (work) => (library.transaction() as unknown as { execute: Call }).execute(work),
+  });
+}
+
+/** Makes what Kysely's `CompiledQuery.raw` makes. */
+function toCompiledQuery(sql: string): object {
+  const query = { kind: 'RawNode', sqlFragments: [sql], parameters: [] };
+  return { sql, parameters: [], query, queryId: { queryId: crypto.randomUUID() } };
+}
+
+/** Keeps records in the database of Knex. Throws INVALID_ARGUMENT. */
+export function knexStore<B extends { raw: Method; transaction: Method }, D extends SqlDialect>(
+  knex: B,
+  options: DialectOptions<D>,
+): SqlStore<TxOn<D, TxOf<Parameters<B['transaction']>[0]>>> {
+  const library = requireMethods('knex', knex, 'raw', 'transaction');
+  return storeOn(options, {
+    query: (sql, tx: typeof library = library) => tx.raw(sql),
+    transaction: (work) => library.transaction(work),
+  });
+}
+
+/** Keeps records in the database of TypeORM. Throws INVALID_ARGUMENT. */
+export function typeormStore<S extends { query: Method; transaction: Method; manager: unknown }, D extends SqlDialect>(
+  source: S,
+  options: DialectOptions<D>,
+): SqlStore<TxOn<D, S['manager']>> {
+  const library = requireMethods('source', source, 'query', 'transaction');
+  return storeOn(options, {
+    query: (sql, tx: typeof library = library) => tx.query(sql),
+    transaction: (work) => library.transaction(work),
+  });
+}
+
+/** Keeps records in the database of Sequelize 6. Throws INVALID_ARGUMENT. */
+export function sequelizeStore<S extends { query: Method; transaction: Method }, D extends SqlDialect>(
+  sequelize: S,
+  options: DialectOptions<D>,
+): SqlStore<TxOn<D, Awaited<ReturnType<S['transaction']>>>> {
+  const library = requireMethods('sequelize', sequelize, 'query', 'transaction');
+  return storeOn(options, {
+    // `null` keeps a statement outside of the transaction that Sequelize may find by its CLS.
+    query: (sql, transaction: unknown = null) => library.query(sql, { transaction }),
+    transaction: (work) => library.transaction(work),
+  });
+}
+
+/** Keeps records in PostgreSQL, through postgres.js. Throws INVALID_ARGUMENT. */
+export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
+  sql: S,
+  options: SqlStoreOptions = {},
+): SqlStore<TxOf<Parameters<S['begin']>[1]>> {
+  const library = requireMethods('sql', sql, 'unsafe', 'begin');
+  return storeOf('postgres', options, {
+    query: (text, tx: typeof library = library) => tx.unsafe(text),
+    transaction: (work) => library.begin(work),
+  });
+}
+
+/** Keeps records in MySQL or MariaDB, through a pool of `mysql2/promise`. Throws INVALID_ARGUMENT. */
+export function mysqlStore<P extends { getConnection: Method; query: Method }>(
+  pool: P,
+  options: SqlStoreOptions = {},
+): SqlStore<Awaited<ReturnType<P['getConnection']>>> {
+  const library = requireMethods('pool', pool, 'getConnection', 'query');
+  // A pool of callbacks has them, too.
+  if (hasMethods(pool, 'promise'))
+    throw invalidSecret('pool', 'a pool of mysql2/promise', pool, 'mysqlStore(pool.promise())');
+  return storeOf(
+    'mysql',
+    options,
+    {
+      query: (sql, tx: Record<'query', Call> = library) => tx.query(sql),
+      async transaction(work) {
+        const connection = (await library.getConnection()) as Record<'query' | 'release' | 'destroy', Call>;
+        const destroy = connection.destroy.bind(connection);
+        const giveBack = (): void => {
+          // This would commit what is open. The delivery does not wait for it.
+          connection.query('SET autocommit = 1').then(connection.release.bind(connection), destroy);
+        };
+        try {
+          // And not START TRANSACTION: after a deadlock that a handler swallows, its next statement would be committed by itself.
+          await connection.query('SET autocommit = 0');
+          await work(connection);
+          await connection.query('COMMIT');
+          giveBack();
+        } catch (error) {
+          await connection.query('ROLLBACK').then(giveBack, destroy);
+          throw error;
+        }
+      },
+    },
+    { queries: ['query', 'execute'], controls: ['beginTransaction', 'commit', 'rollback'] },
+  );
+}
+
+/** Returns `value` if it has the methods of the library, and throws INVALID_ARGUMENT otherwise. */
+function requireMethods<Name extends string>(
+  option: string,
+  value: unknown,
+  ...names: readonly Name[]
+): Record<Name, Call> {
+  // The value may be a URL with a password in it.
+  if (!hasMethods(value, ...names)) throw invalidSecret(option, `an object with ${names.join(' and ')}`, value);
+  return value as Record<Name, Call>;
+}
+
+type LibraryCalls<Tx> = Pick<SqlDatabase<Tx>, 'query'> & Partial<SqlDatabase<Tx>>;
+
+/** Makes the store of a library that does not say which database it talks to. */
+function storeOn<Tx, PublicTx>(options: DialectOptions, library: LibraryCalls<Tx>): SqlStore<PublicTx> {
+  const { dialect, ...rest } = requireOptions(options);
+  return storeOf(dialect, rest, library);
+}
+
+/** Throws INVALID_ARGUMENT unless `options` is an object: JavaScript may leave it out. */
+function requireOptions(options: DialectOptions): DialectOptions {
+  onlyKnownOptions(options, ['dialect', ...optionNames]);
+  return options;
+}
+
+/** Makes the store. The types of the factories tell what `tx` is: here it is what the library passes. */
+function storeOf<Tx, PublicTx>(
+  dialect: SqlDialect,
+  options: SqlStoreOptions,
+  library: LibraryCalls<Tx>,
+  methods?: ConnectionMethods,
+): SqlStore<PublicTx> {
+  return makeSqlStore({ ...library, dialect } as SqlDatabase<Tx>, options, methods) as unknown as SqlStore<PublicTx>;
+}
+
+/** Whether a statement has rows to read: some drivers of SQLite refuse to read those of others. */
+function hasRows(sql: string): boolean {
+  return sql.startsWith('SELECT') || sql.endsWith('RETURNING id');
+}

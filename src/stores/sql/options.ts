@@ -1,0 +1,58 @@
+import { invalidArgument, onlyKnownOptions, wholeNumber } from '../../core/checks.js';
+import { dialects, type SqlDialect } from './dialects.js';
+import { Statements } from './statements.js';
+
+/** Options of a store in a table of a database. */
+export interface SqlStoreOptions {
+  /**
+   * The table.
+   * @default 'transfer_callbacks'
+   */
+  table?: string | undefined;
+  /**
+   * The table's schema; in MySQL its database.
+   * @default 'public' in PostgreSQL, otherwise that of the connection
+   */
+  schema?: string | undefined;
+  /**
+   * How long the handler's transaction may wait between two statements, in milliseconds. Then PostgreSQL rolls it back, so
+   * that a machine that has vanished does not keep its row locks. `null` keeps the setting of the connection. MySQL and
+   * SQLite have no such setting.
+   * @default 25 000
+   */
+  idleTimeoutMs?: number | null | undefined;
+}
+
+/** Options of a store on a library that does not say which database it talks to. */
+export interface DialectOptions<D extends SqlDialect = SqlDialect> extends SqlStoreOptions {
+  /** The database that the library talks to; `mysql` for MariaDB, too. */
+  dialect: D;
+}
+
+const defaultIdleTimeoutMs = 25_000;
+
+/** The names of `SqlStoreOptions`. */
+export const optionNames: readonly string[] = ['table', 'schema', 'idleTimeoutMs'];
+
+/** Validates the options. Throws INVALID_ARGUMENT. */
+export function resolveOptions(
+  dialect: SqlDialect,
+  options: SqlStoreOptions,
+): { sql: Statements; idleTimeoutMs: number | null } {
+  onlyKnownOptions(options, optionNames);
+  if (!Object.hasOwn(dialects, dialect)) {
+    throw invalidArgument('dialect', "'postgres', 'mysql' or 'sqlite'", dialect, "dialect: 'postgres'");
+  }
+  const { table = 'transfer_callbacks', schema = dialect === 'postgres' ? 'public' : undefined } = options;
+  const { idleTimeoutMs = defaultIdleTimeoutMs } = options;
+  requireName('table', table, 'transfer_callbacks');
+  if (schema !== undefined) requireName('schema', schema, 'payouts');
+  if (idleTimeoutMs !== null) wholeNumber('idleTimeoutMs', idleTimeoutMs, { min: 1, example: defaultIdleTimeoutMs });
+  return { sql: new Statements(dialect, table, schema), idleTimeoutMs };
+}
+
+/** PostgreSQL cuts longer names, and two tables could become one. */
+function requireName(option: string, value: unknown, example: string): void {
+  if (typeof value === 'string' && /^[^\0]+$/.test(value) && Buffer.byteLength(value) <= 63) return;
+  throw invalidArgument(option, 'a name of 1 to 63 bytes', value, `${option}: '${example}'`);
+}

@@ -1,0 +1,218 @@
+import { hasMethods, invalidSecret } from '../../core/checks.js';
+import { TransferCallbackError } from '../../core/errors.js';
+import { graceMs, setDeadline } from '../../core/deadline.js';
+import { resolveOptions, type SqlStoreOptions } from './options.js';
+import { makeStore, type SqlStore } from './store.js';
+import { claimOrLook, openTransaction, type OpenTransaction, type SqlEngine } from './transaction.js';
+
+/** What the store uses of a client of `pg`'s pool. */
+interface PgClient {
+  query(text: string): Promise<unknown>;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  off(event: 'error', listener: (error: Error) => void): unknown;
+  release(destroy?: boolean): void;
+  /** `I`: no transaction. `pg` has it since 8.18. */
+  getTransactionStatus?(): string | null;
+}
+
+/** What the store uses of a `pg` pool. */
+interface PgPool {
+  connect(): Promise<PgClient>;
+  on?(event: 'error', listener: (error: Error) => void): unknown;
+  listenerCount?(event: 'error'): number;
+}
+
+/** The type of a pool's clients. `pg` declares `connect` twice: with a promise, and with a callback. */
+type PgClientOf<Pool extends PgPool> = Pool['connect'] extends {
+  (): Promise<infer Client extends PgClient>;
+  (callback: never): void;
+}
+  ? Client
+  : Awaited<ReturnType<Pool['connect']>>;
+
+type Rows = readonly unknown[];
+
+/** How long a statement outside of a claim waits for a client, and then for its reply. */
+const patienceMs = 30_000;
+/** How long a ROLLBACK may wait for the queries that a handler has left running. */
+const rollbackMs = 500;
+
+const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE';
+
+/**
+ * Keeps records in PostgreSQL, through a pool of `pg` or of Neon. Handlers get a client of the pool as `context.tx`. A
+ * callback costs two round trips beside the handler's own. Throws INVALID_ARGUMENT.
+ */
+export function pgStore<Pool extends PgPool>(pool: Pool, options: SqlStoreOptions = {}): SqlStore<PgClientOf<Pool>> {
+  if (!hasMethods(pool, 'connect')) {
+    // The value may be a URL with a password in it.
+    throw invalidSecret('pool', 'a pool of pg', pool, 'pgStore(new Pool({ connectionString }))');
+  }
+  const { sql, idleTimeoutMs } = resolveOptions('postgres', options);
+  // Without a listener, an idle connection that breaks would end the process.
+  if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined);
+  return makeStore(toEngine(pool), sql, idleTimeoutMs) as unknown as SqlStore<PgClientOf<Pool>>;
+}
+
+function toEngine(pool: PgPool): SqlEngine<PgClient> {
+  return {
+    async query(sql) {
+      const client = await takeClient(pool, patienceMs);
+      return client.use(async () => {
+        const [rows = []] = await client.send(patienceMs, sql);
+        client.giveBack();
+        return rows;
+      });
+    },
+    async begin(statements, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
+      const { claim, mark } = statements;
+      const client = await takeClient(pool, queueMs);
+      return client.use(async () => {
+        // COMMIT ends the claim's own transaction. The handler's begins, whether or not the claim was granted.
+        const send = async (sql: string): Promise<Rows> =>
+          sql === claim
+            ? ((await client.send(timeoutMs, claim, 'COMMIT', begin, mark))[0] ?? [])
+            : ((await client.send(timeoutMs, 'ROLLBACK', sql))[1] ?? []);
+        const refusal = await claimOrLook(send, statements, (rows) => rows.length > 0);
+        if (refusal === undefined) return client.openTransaction(timeoutMs);
+        client.giveBack();
+        return refusal;
+      });
+    },
+  };
+}
+
+/** A client that was taken out of the pool. It goes back once; later calls do nothing. */
+class PooledClient {
+  readonly #client: PgClient;
+  #state: 'out' | 'broken' | 'back' = 'out';
+
+  constructor(client: PgClient) {
+    this.#client = client;
+    client.on('error', this.#onError);
+  }
+
+  /** Whether other code has begun a transaction on it and not ended it. */
+  get isInTransaction(): boolean {
+    return (this.#client.getTransactionStatus?.() ?? 'I') !== 'I';
+  }
+
+  /**
+   * Sends statements in one message. Resolves with the rows of each. Ends the connection if
+   * they take longer than `timeoutMs`.
+   */
+  async send(timeoutMs: number, ...statements: readonly string[]): Promise<readonly Rows[]> {
+    const cancelDeadline = setDeadline(
+      timeoutMs,
+      () => {
+        this.destroy();
+      },
+      graceMs,
+    );
+    try {
+      const results = (await this.#client.query(statements.join(';\n'))) as { rows: Rows } | { rows: Rows }[];
+      return [results].flat().map(({ rows }) => rows);
+    } finally {
+      cancelDeadline();
+    }
+  }
+
+  /** Holds the transaction that has begun. Its last statement and the COMMIT are one message. */
+  openTransaction(timeoutMs: number): Promise<OpenTransaction<PgClient>> {
+    return openTransaction<PgClient>(
+      {
+        run: async (work) => {
+          try {
+            await work(this.#client);
+          } catch (error) {
+            await this.use(() => this.send(rollbackMs, 'ROLLBACK')).catch(() => undefined);
+            throw error;
+          } finally {
+            this.giveBack();
+          }
+        },
+        send: (last) => this.send(timeoutMs, last, 'COMMIT'),
+      },
+      { queries: ['query'], controls: [] },
+    );
+  }
+
+  /** Runs `work`, and ends the connection if it fails. */
+  async use<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      this.destroy();
+      throw error;
+    }
+  }
+
+  giveBack(): void {
+    this.#leave(this.#state === 'broken');
+  }
+
+  /** Ends the connection. PostgreSQL rolls back what is open on it. */
+  destroy(): void {
+    this.#leave(true);
+  }
+
+  #leave(destroy: boolean): void {
+    if (this.#state === 'back') return;
+    this.#state = 'back';
+    try {
+      this.#client.release(destroy);
+    } catch {
+      // Other code has released the client. The transaction has ended by now, and its outcome must not change.
+    }
+    // A destroyed client may still emit `error`: keep the listener.
+    if (!destroy) this.#client.off('error', this.#onError);
+  }
+
+  readonly #onError = (): void => {
+    if (this.#state === 'out') this.#state = 'broken';
+  };
+}
+
+type Connect = (
+  callback: (error: Error | undefined, client: PgClient | undefined) => void,
+) => Promise<PgClient> | undefined;
+
+/** Takes a client out of the pool. Rejects with STORE_TIMEOUT if the pool has none within `waitMs`. */
+function takeClient(pool: PgPool, waitMs: number): Promise<PooledClient> {
+  return new Promise((resolve, reject) => {
+    let isWaiting = true;
+    const timer = setTimeout(() => {
+      isWaiting = false;
+      reject(new TransferCallbackError('STORE_TIMEOUT', `The pool had no client within ${Math.round(waitMs)} ms.`));
+    }, waitMs).unref();
+    const take = (taken: PgClient): void => {
+      clearTimeout(timer);
+      const client = new PooledClient(taken);
+      if (!isWaiting) {
+        // Later, because the pool would call its next caller within this call, and thousands would overflow the stack.
+        queueMicrotask(() => {
+          client.giveBack();
+        });
+      } else if (client.isInTransaction) {
+        // What other code has begun on it would be committed with the claim.
+        client.destroy();
+        reject(new TransferCallbackError('STORE_REPLY_UNEXPECTED', leftOpen));
+      } else resolve(client);
+    };
+    const fail = (error: unknown): void => {
+      clearTimeout(timer);
+      reject(error instanceof Error ? error : new Error('The pool returned no client.', { cause: error }));
+    };
+    // By callback, which pg calls synchronously: a connection that is ended right after it was opened emits `error`
+    // before a promise could resolve, and without a listener that would end the process.
+    const promised = (pool.connect as Connect).call(pool, (error, client) => {
+      if (client === undefined) fail(error);
+      else take(client);
+    });
+    // A pool that is not pg's own may ignore the callback and return a promise.
+    promised?.then(take, fail);
+  });
+}
+
+const leftOpen =
+  'A client of the pool was not usable: other code had begun a transaction on it and not ended it. It was rolled back.';

@@ -1,0 +1,80 @@
+import { hasMethods, invalidArgument, requireFunction } from '../../core/checks.js';
+import type { ConnectionMethods } from './lend.js';
+import { resolveOptions, type SqlStoreOptions } from './options.js';
+import type { SqlDialect } from './dialects.js';
+import { makeStore, type SqlStore } from './store.js';
+import { claimOrLook, defaultHeldMs, openTransaction, type SqlEngine, type TransactionTimes } from './transaction.js';
+
+/** How long a claim waits for a connection if its caller does not say. */
+const patienceMs = 30_000;
+
+/** How a library reaches its database. */
+export interface SqlDatabase<Tx> {
+  /** What the library talks to; `mysql` for MariaDB, too. */
+  readonly dialect: Exclude<SqlDialect, 'sqlite'>;
+  /**
+   * Sends one statement without parameters, within the transaction if one is given. Resolves with the rows: as an array,
+   * as `{ rows }`, or as the first element of an array.
+   */
+  query(sql: string, tx?: Tx): unknown;
+  /** Begins a transaction, awaits `work`, and commits. Rolls back and rejects if `work` rejects. */
+  transaction(work: (tx: Tx) => Promise<void>, times: TransactionTimes): PromiseLike<unknown>;
+}
+
+/** How a library reaches SQLite, which has one writer at a time: handlers get no transaction. */
+export interface SqliteDatabase {
+  readonly dialect: 'sqlite';
+  /** Sends one statement without parameters, and returns or resolves with the rows. */
+  query(sql: string): unknown;
+}
+
+/**
+ * Keeps records in a SQL database, through any library. The handler runs inside a transaction of the library, and gets it
+ * as `context.tx`: its writes there and the record of its success are committed together, or not at all.
+ *
+ * A callback costs five round trips beside the handler's own, a duplicate two. Throws INVALID_ARGUMENT.
+ */
+export function sqlStore<Tx>(database: SqlDatabase<Tx>, options?: SqlStoreOptions): SqlStore<Tx>;
+export function sqlStore(database: SqliteDatabase, options?: SqlStoreOptions): SqlStore<undefined>;
+export function sqlStore<Tx>(database: SqlDatabase<Tx> | SqliteDatabase, options: SqlStoreOptions = {}): unknown {
+  if (!hasMethods(database, 'query')) {
+    throw invalidArgument('database', 'an object with `dialect`, `query` and `transaction`', database);
+  }
+  return makeSqlStore(database, options);
+}
+
+/** Makes the store of a library. `methods` are those of its `tx`, if that is a bare connection. */
+export function makeSqlStore<Tx>(
+  database: SqlDatabase<Tx> | SqliteDatabase,
+  options: SqlStoreOptions,
+  methods?: ConnectionMethods,
+): SqlStore<Tx> {
+  const { sql, idleTimeoutMs } = resolveOptions(database.dialect, options);
+  const send = async (text: string): Promise<readonly unknown[]> => toRows(await database.query(text));
+  if (database.dialect === 'sqlite') return makeStore<Tx>({ query: send }, sql, idleTimeoutMs);
+  if (!hasMethods(database, 'transaction')) requireFunction('transaction', undefined, '(work) => db.transaction(work)');
+  // MySQL returns no rows of an INSERT: it fails instead.
+  const isGranted = (rows: readonly unknown[]): boolean => database.dialect === 'mysql' || rows.length > 0;
+  const engine: SqlEngine<Tx> = {
+    query: send,
+    async begin(statements, { timeoutMs = patienceMs, queueMs = timeoutMs, maxHeldMs = defaultHeldMs }) {
+      const refusal = await claimOrLook(send, statements, isGranted);
+      if (refusal !== undefined) return refusal;
+      return openTransaction<Tx>(
+        {
+          run: (work) => database.transaction(work, { queueMs, maxHeldMs }),
+          prepare: (tx) => database.query(statements.mark, tx),
+          send: (last, tx) => database.query(last, tx),
+        },
+        methods,
+      );
+    },
+  };
+  return makeStore(engine, sql, idleTimeoutMs);
+}
+
+function toRows(reply: unknown): readonly unknown[] {
+  const rows = (reply as { rows?: unknown } | null | undefined)?.rows ?? reply;
+  if (!Array.isArray(rows)) return [];
+  return Array.isArray(rows[0]) ? rows[0] : rows;
+}

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { longMs, type Round, type WrittenCheck } from './store-round.js';
+
+/** By how much the clock of a store may differ from this machine's, in milliseconds. */
+const clockToleranceMs = 10_000;
+
+/** Checks of `read`. */
+export const readChecks: readonly WrittenCheck[] = [
+  {
+    needs: 'read',
+    title: 'a callback that is unknown, released, lapsed or expired is read as free',
+    leaseMs: 200,
+    async check(round) {
+      await assertFree(round, 'an unknown callback');
+      await (await round.lease('a')).release();
+      await assertFree(round, 'a released callback');
+      await round.lease('late', { leaseMs: round.leaseMs });
+      await assertFreeAfter(round, 'a lease', round.leaseMs);
+      const next = await round.leaseAfter(round.begin('a lease'));
+      await next.release();
+      await (await round.lease('b', { retentionMs: round.leaseMs })).settle();
+      await assertFreeAfter(round, 'a settled record', round.leaseMs);
+    },
+  },
+  {
+    needs: 'read',
+    title: 'a claimed callback is read as claimed, and the delivery, lease and time that are shown belong to its claim',
+    async check(round) {
+      for (const token of [round.token('a'), 'another-form']) {
+        const claimedAt = Date.now();
+        const held = await round.lease('a', { token });
+        assert.equal((await round.claim('another')).state, 'in_progress');
+        const record = await round.read();
+        const elapsedMs = Date.now() - claimedAt;
+        assert.ok(record?.state === 'claimed', `a claimed callback is ${record?.state}`);
+        const { delivery = token, by = 'unknown', leaseLeftMs = longMs } = record;
+        assert.equal(delivery, token, '`delivery` is not the token of the claim');
+        assert.notEqual(by, '', '`by` is empty');
+        assert.ok(
+          leaseLeftMs <= longMs && leaseLeftMs >= longMs - elapsedMs - 1_000,
+          `${elapsedMs} ms after a claim for ${longMs} ms, \`leaseLeftMs\` is ${leaseLeftMs}`,
+        );
+        assertBetween('since', record.since, claimedAt, claimedAt + elapsedMs);
+        await held.release();
+      }
+    },
+  },
+  {
+    needs: 'read',
+    title: 'a settled callback is read with the fingerprint of its claim, and with times that enclose the settling',
+    async check(round) {
+      const token = round.token('a');
+      const fingerprint = '["SUCCESS",15000,"XAF","payout 1 付款 \\\\"\']';
+      const claimedAt = Date.now();
+      const held = await round.lease('a', { fingerprint });
+      const settlingAt = Date.now();
+      await held.settle();
+      const record = await round.read();
+      const readAt = Date.now();
+      assert.ok(record?.state === 'settled', `a settled callback is ${record?.state}`);
+      assert.equal(record.fingerprint, fingerprint, '`fingerprint` is not that of the claim');
+      assert.equal(record.delivery ?? token, token, '`delivery` is not the token of the claim');
+      assertBetween('settledAt', record.settledAt, claimedAt, readAt);
+      assertBetween('expiresAt', record.expiresAt, settlingAt + longMs, readAt + longMs);
+    },
+  },
+  {
+    needs: 'read',
+    title: 'a hundred reads extend no lease, take it from no holder, and block no claim',
+    leaseMs: 500,
+    async check(round) {
+      const [first] = await Promise.all([round.claim('first'), readHundred(round)]);
+      assert.ok(first.state === 'claimed', `beside a hundred reads a claim of a free callback is ${first.state}`);
+      await readHundred(round);
+      assert.equal(await first.lease.renew(), true, 'the renewal of a lease was refused after a hundred reads');
+      await first.lease.release();
+      const reads = readHundred(round);
+      const late = await round.claim('late', { leaseMs: round.leaseMs });
+      assert.ok(late.state === 'claimed', `during a hundred reads a claim of a free callback is ${late.state}`);
+      const period = round.begin('a lease that is read');
+      await reads;
+      await round.leaseAfter(period, async () => {
+        await round.read();
+        return round.tryLease('next');
+      });
+    },
+  },
+];
+
+function readHundred(round: Round): Promise<unknown> {
+  return Promise.all(Array.from({ length: 100 }, () => round.read()));
+}
+
+async function assertFree(round: Round, when: string): Promise<void> {
+  const record = await round.read();
+  assert.equal(record?.state, 'free', `${when} is not free but ${record?.state}`);
+}
+
+/** Reads until the callback is free, which must be soon after `lengthMs`. The PostgreSQL store adds a second. */
+async function assertFreeAfter(round: Round, name: string, lengthMs: number): Promise<void> {
+  const giveUpAt = performance.now() + lengthMs + Math.max(2_000, lengthMs / 2);
+  for (;;) {
+    const askedAt = performance.now();
+    const record = await round.read();
+    if (record?.state === 'free') return;
+    assert.ok(
+      askedAt < giveUpAt,
+      `${name} of ${lengthMs} ms has ended, and the callback is not free but ${record?.state}`,
+    );
+    await round.pause(Math.max(5, lengthMs / 50));
+  }
+}
+
+/** Asserts that a time, if the store shows one, lies between two others, given in milliseconds since 1970. */
+function assertBetween(name: string, time: Date | undefined, fromMs: number, toMs: number): void {
+  if (time === undefined) return;
+  const ms = time.getTime();
+  assert.ok(
+    ms >= fromMs - clockToleranceMs && ms <= toMs + clockToleranceMs,
+    `\`${name}\` is ${shown(ms)}, not between ${shown(fromMs)} and ${shown(toMs)}`,
+  );
+}
+
+function shown(ms: number): string {
+  return Number.isNaN(ms) ? 'no time' : new Date(ms).toISOString();
+}

@@ -1,0 +1,135 @@
+import { execFile, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { access, mkdir, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { forkApp, removeTemporary } from './support/child.js';
+import { startMariaDb, startMySql } from './support/mysql.js';
+import { startPgBouncer } from './support/pgbouncer.js';
+import { findPrograms, majors } from './support/postgres-programs.js';
+import { startPostgres } from './support/postgres.js';
+import { makeFolder, removeAbandonedFolders, startServer } from './support/server.js';
+
+const run = promisify(execFile);
+
+/** The first packet of a MySQL or MariaDB, which has its version. */
+async function readGreeting(port: number): Promise<string> {
+  const socket = createConnection(port, '127.0.0.1').setEncoding('latin1');
+  const [greeting] = (await once(socket, 'data')) as [string];
+  socket.destroy();
+  return greeting;
+}
+
+async function isListening(port: number): Promise<boolean> {
+  const socket = createConnection(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+describe.each(majors)('PostgreSQL %i', (major) => {
+  test('starts out of a folder that only root may enter, although npm has not run its install script', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-programs-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const programs = join(folder, 'native');
+    await run('cp', ['-R', findPrograms(major), programs]);
+    const list = await readFile(join(programs, 'pg-symlinks.json'), 'utf8');
+    for (const { target } of JSON.parse(list) as { target: string }[]) await rm(join(folder, target), { force: true });
+    await expect(run(join(programs, 'bin/postgres'), ['--version'])).rejects.toThrow('postgres');
+
+    const servers = await Promise.all([startPostgres(major, programs), startPostgres(major, programs)]);
+    for (const server of servers) {
+      const { rows } = await server.pool().query<{ version: string }>('SELECT version()');
+      await server.stop();
+      expect(rows[0]?.version).toContain(`PostgreSQL ${major}.`);
+    }
+  });
+});
+
+test('a server that cannot be started rejects with the reason', async () => {
+  const start = startServer({
+    path: 'not-there',
+    folder: tmpdir(),
+    args: () => [],
+    ready: 'ready',
+    stopSignal: 'SIGINT',
+  });
+  await expect(start).rejects.toThrow('spawn not-there ENOENT');
+});
+
+describe.each([
+  ['MariaDB', startMariaDb, 'MariaDB'],
+  ['MySQL', startMySql, '\n9.'],
+])('%s', (_name, start, version) => {
+  test('is there after a crash, silent while it is frozen, and gone when it is stopped', async () => {
+    const server = await start();
+    expect(await readGreeting(server.port)).toContain(version);
+    await server.kill();
+    expect(await isListening(server.port)).toBe(false);
+    await server.restart();
+    await server.freeze();
+    const greeting = readGreeting(server.port);
+    expect(await Promise.race([greeting, pause(200, 'silent')])).toBe('silent');
+    server.thaw();
+    expect(await greeting).toContain(version);
+    await server.freeze();
+    await server.stop();
+    expect(await isListening(server.port)).toBe(false);
+  });
+});
+
+test('PgBouncer lends each transaction a connection of its own, and each connection to several clients', async () => {
+  const postgres = await startPostgres();
+  const bouncer = await startPgBouncer(postgres, { connections: 2 });
+  const pool = postgres.pool({ connectionString: bouncer.url });
+  async function transact(): Promise<number | undefined> {
+    const client = await pool.connect();
+    await client.query('BEGIN');
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await client.query('COMMIT');
+    client.release();
+    return rows[0]?.pid;
+  }
+  expect(new Set(await Promise.all(Array.from({ length: 10 }, transact))).size).toBe(2);
+  await bouncer.stop();
+  await postgres.stop();
+});
+
+const ends = {
+  'is ended': (child: ChildProcess) => child.kill('SIGTERM'),
+  'outlives the run': (child: ChildProcess) => {
+    child.disconnect();
+  },
+};
+
+test.each(Object.entries(ends))('a test process that %s ends its server and removes the folder', async (_how, end) => {
+  const child = forkApp('server-app.ts', 'SERVER', {});
+  const [port] = (await once(child, 'message')) as [number];
+  const findFolders = async () => (await readdir(tmpdir())).filter((name) => name.includes(`-${child.pid}-`));
+  expect(await findFolders()).toHaveLength(1);
+  end(child);
+  await vi.waitFor(async () => {
+    expect(await findFolders()).toEqual([]);
+  });
+  await vi.waitFor(() => expect(isListening(port)).resolves.toBe(false));
+});
+
+test('a run removes the folders that killed test processes have left, and no others', async () => {
+  const { pid } = spawnSync(process.execPath, ['--version']);
+  const own = await makeFolder();
+  const abandoned = own.replace(`-${process.pid}-`, `-${pid}-`);
+  await mkdir(abandoned);
+  await removeAbandonedFolders();
+  await expect(access(abandoned)).rejects.toThrow('ENOENT');
+  await access(own);
+  await removeTemporary(own);
+});

@@ -1,0 +1,62 @@
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import SqliteFile from 'better-sqlite3';
+import { createConnection } from 'mysql2/promise';
+import { removeTemporary } from '../support/child.js';
+import { startMariaDb, startMySql, type MySqlServer } from '../support/mysql.js';
+import { startPostgres, type PostgresServer } from '../support/postgres.js';
+import { makeFolder } from '../support/server.js';
+
+export type Dialect = 'postgres' | 'mysql' | 'sqlite';
+
+export interface Database {
+  readonly name: string;
+  readonly dialect: Dialect;
+  /** Starts it, with the tables that handlers write to. */
+  readonly start: () => Promise<{ readonly url: string; stop(): Promise<void> }>;
+}
+
+/** Handlers insert into `written`. Two that insert the same two rows into `locked` in opposite order meet a deadlock. */
+const columns = 'name varchar(255) NOT NULL); CREATE TABLE locked (name varchar(255) PRIMARY KEY)';
+
+const tables = {
+  postgres: `CREATE TABLE written (id serial PRIMARY KEY, ${columns}`,
+  mysql: `CREATE TABLE written (id int AUTO_INCREMENT PRIMARY KEY, ${columns}`,
+  sqlite: `CREATE TABLE written (id integer PRIMARY KEY, ${columns}`,
+};
+
+export const databases: readonly Database[] = [
+  { name: 'PostgreSQL 18', dialect: 'postgres', start: async () => addTables(await startPostgres(18)) },
+  { name: 'PostgreSQL 15', dialect: 'postgres', start: async () => addTables(await startPostgres(15)) },
+  { name: 'MariaDB', dialect: 'mysql', start: async () => addMySqlTables(await startMariaDb()) },
+  { name: 'MySQL', dialect: 'mysql', start: async () => addMySqlTables(await startMySql()) },
+  { name: 'SQLite', dialect: 'sqlite', start: makeFile },
+];
+
+async function addTables(server: PostgresServer): Promise<PostgresServer> {
+  await server.pool().query(tables.postgres);
+  return server;
+}
+
+async function addMySqlTables(server: MySqlServer): Promise<MySqlServer> {
+  const connection = await createConnection({ uri: server.url, multipleStatements: true });
+  await connection.query(tables.mysql);
+  await connection.end();
+  return server;
+}
+
+async function makeFile(): ReturnType<Database['start']> {
+  const folder = await makeFolder();
+  const url = pathToFileURL(join(folder, 'callbacks.db')).href;
+  const file = openFile(url);
+  file.exec(tables.sqlite);
+  file.close();
+  return { url, stop: () => removeTemporary(folder) };
+}
+
+/** Opens a file of SQLite that several processes write to. */
+export function openFile(url: string): SqliteFile.Database {
+  const file = new SqliteFile(fileURLToPath(url), { timeout: 1_000 });
+  file.pragma('journal_mode = WAL');
+  return file;
+}

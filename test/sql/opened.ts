@@ -1,0 +1,44 @@
+import type { StoreTransaction } from 'transfer-callbacks/testing';
+import type { Dialect } from './databases.js';
+
+/** A library on a database. */
+export interface Opened<Client = unknown, Tx = unknown> {
+  /** What the library's factory of a store takes. */
+  readonly client: Client;
+  /** What handlers do in its transactions. On SQLite they have none. */
+  readonly transaction?: StoreTransaction<Tx>;
+  /** Ends its connections. */
+  readonly close: () => unknown;
+}
+
+export interface Library {
+  readonly name: string;
+  /** Connects to each database that the library can reach, with at most this number of connections. */
+  readonly open: Readonly<Partial<Record<Dialect, (url: string, max: number) => Opened | Promise<Opened>>>>;
+}
+
+export type Table = 'written' | 'locked';
+
+interface Steps<Tx> {
+  /** Inserts a row, as users of the library do. */
+  readonly insert: (tx: Tx, table: Table, name: string) => PromiseLike<unknown>;
+  /** Resolves with the rows of `written` that have this name, read outside of any transaction. */
+  readonly read: (name: string) => PromiseLike<readonly unknown[]>;
+  /** Sends a statement as it is. */
+  readonly send: (tx: Tx, sql: string) => PromiseLike<unknown>;
+}
+
+export function toTransaction<Tx>({ insert, read, send }: Steps<Tx>): StoreTransaction<Tx> {
+  return {
+    write: async (tx, name) => insert(tx, 'written', name),
+    count: async (name) => (await read(name)).length,
+    fail: async (tx) => send(tx, 'SELECT * FROM not_there'),
+    rollback: async (tx) => send(tx, 'ROLLBACK'),
+    lock: async (tx, name) => insert(tx, 'locked', name),
+  };
+}
+
+/** On SQLite. */
+export function withoutTransaction({ client, close }: Opened): Opened {
+  return { client, close };
+}

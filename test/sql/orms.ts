@@ -1,0 +1,63 @@
+import { fileURLToPath } from 'node:url';
+import { DataTypes, Sequelize, type Transaction } from 'sequelize';
+import { DataSource, EntitySchema, type DataSourceOptions, type EntityManager } from 'typeorm';
+import { toTransaction, withoutTransaction, type Library, type Opened } from './opened.js';
+
+/* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- as TypeORM documents it. */
+const entities = [
+  new EntitySchema({
+    name: 'written',
+    columns: { id: { type: 'int', primary: true, generated: true }, name: { type: 'varchar' } },
+  }),
+  new EntitySchema({ name: 'locked', columns: { name: { type: 'varchar', primary: true } } }),
+];
+/* eslint-enable @typescript-eslint/no-unsafe-class-instance-assignment */
+
+export const typeorm: Library = {
+  name: 'TypeORM',
+  open: {
+    postgres: (url, max) => openSource({ type: 'postgres', url, poolSize: max, entities }),
+    mysql: (url, max) => openSource({ type: 'mysql', url, poolSize: max, entities }),
+    sqlite: async (url) =>
+      withoutTransaction(await openSource({ type: 'better-sqlite3', database: fileURLToPath(url), entities })),
+  },
+};
+
+async function openSource(options: DataSourceOptions): Promise<Opened<DataSource, EntityManager>> {
+  const source = await new DataSource(options).initialize();
+  return {
+    client: source,
+    transaction: toTransaction<EntityManager>({
+      insert: (tx, table, name) => tx.insert(table, { name }),
+      read: (name) => source.manager.findBy('written', { name }),
+      send: (tx, sql) => tx.query(sql),
+    }),
+    close: () => source.destroy(),
+  };
+}
+
+export const sequelize: Library = {
+  name: 'Sequelize',
+  open: {
+    postgres: openSequelize,
+    mysql: openSequelize,
+  },
+};
+
+function openSequelize(url: string, max: number): Opened<Sequelize, Transaction> {
+  const client = new Sequelize(url, { logging: false, pool: { max } });
+  const settings = { timestamps: false, freezeTableName: true };
+  const models = {
+    written: client.define('written', { name: DataTypes.STRING }, settings),
+    locked: client.define('locked', { name: { type: DataTypes.STRING, primaryKey: true } }, settings),
+  };
+  return {
+    client,
+    transaction: toTransaction<Transaction>({
+      insert: (transaction, table, name) => models[table].create({ name }, { transaction }),
+      read: (name) => models.written.findAll({ where: { name } }),
+      send: (transaction, sql) => client.query(sql, { transaction }),
+    }),
+    close: () => client.close(),
+  };
+}

@@ -1,0 +1,294 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { Pool } from 'pg';
+import { pgStore } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { blockEventLoop } from '../support/block.js';
+import { forkApp, hasEnded, kill } from '../support/child.js';
+import type { Failure, FailingAppReport } from '../support/failing-app.js';
+import type { PostgresAppOptions } from '../support/postgres-app.js';
+import {
+  book,
+  poolBehindProxy,
+  receiverOn,
+  startLedger,
+  type Ledger,
+  type PostgresServer,
+} from '../support/postgres.js';
+import { requestOf } from './support.js';
+
+let server: PostgresServer;
+let pool: Pool;
+let bookings: Ledger['bookings'];
+const children: ReturnType<typeof forkApp>[] = [];
+
+beforeAll(async () => {
+  ({ server, pool, bookings } = await startLedger({ max: 20 }));
+});
+afterEach(async () => {
+  await Promise.all(children.splice(0).map(kill));
+});
+afterAll(() => server.stop());
+
+function startApp(options: Omit<PostgresAppOptions, 'url'>): ReturnType<typeof forkApp> {
+  const app = forkApp('postgres-app.ts', 'POSTGRES_APP', { url: server.url, ...options });
+  children.push(app);
+  return app;
+}
+
+/** What the app sends next, or `exit` if it ends instead. */
+function nextMessage(app: ReturnType<typeof forkApp>): Promise<unknown> {
+  return new Promise((resolve) => {
+    const ended = (): void => {
+      resolve('exit');
+    };
+    app.once('exit', ended);
+    app.once('message', (message) => {
+      app.off('exit', ended);
+      resolve(message);
+    });
+  });
+}
+
+describe('processes', () => {
+  /** Starts an app, and freezes it in its handler, which has booked. */
+  async function freezeInHandler(options: Omit<PostgresAppOptions, 'url' | 'hang'>) {
+    const app = startApp({ ...options, hang: true });
+    expect(await nextMessage(app)).toBe('ready');
+    app.send('receive');
+    expect(await nextMessage(app)).toBe('handling');
+    app.kill('SIGSTOP');
+    return app;
+  }
+
+  test('a process with the lines of docs/stores.md survives a restart of the database, and processes callbacks after it', async () => {
+    const app = startApp({ id: randomUUID() });
+    expect(await nextMessage(app)).toBe('ready');
+    app.send('receive');
+    expect(await nextMessage(app)).toBe('processed');
+    await server.restart();
+    // An idle connection that has ended is noticed at the next use at the latest.
+    await vi.waitFor(async () => {
+      app.send('receive');
+      expect(await nextMessage(app)).toBe('duplicate');
+    });
+    expect(hasEnded(app)).toBe(false);
+  });
+
+  test('the callback of a process that freezes in its handler is free after its lease, and its late success is not kept', async () => {
+    const id = randomUUID();
+    const app = await freezeInHandler({ id, leaseMs: 2_000 });
+    const callback = transferSucceeded({ id, externalId: id });
+    expect((await pgStore(pool).claim(id, requestOf('before'))).state).toBe('in_progress');
+    await vi.waitFor(async () => {
+      expect((await receiverOn(pool, { inFlightWaitMs: 0 }).receive(callback)).outcome).toBe('processed');
+    });
+    app.kill('SIGCONT');
+    app.send('go on');
+    expect(await nextMessage(app)).toBe('store_unavailable');
+    expect(await bookings(id)).toEqual(['SUCCESS']);
+  });
+
+  test('the row locks of a process that freezes in its handler are free after idleTimeoutMs', async () => {
+    await pool.query('CREATE UNIQUE INDEX one_booking ON ledger (callback)');
+    const id = randomUUID();
+    await freezeInHandler({ id, idleTimeoutMs: 1_000 });
+    // Waits for the row that the frozen handler has inserted.
+    await pool.query(`SET statement_timeout = '20s'; INSERT INTO ledger VALUES ('${id}', 'other')`);
+    expect(await bookings(id)).toEqual(['other']);
+    await pool.query('DROP INDEX one_booking');
+  });
+
+  test.each([
+    ['by default is shorter than the pause before the first retry', {}, '25s'],
+    ['is left to the connection if null', { idleTimeoutMs: null }, '7s'],
+  ])('the limit of an idle transaction %s', async (_title, options, expected) => {
+    const own = server.pool({ max: 1, options: '-c idle_in_transaction_session_timeout=7s' });
+    const seen: unknown[] = [];
+    const receiver = receiverOn(
+      own,
+      {
+        async onSuccess(_callback, { tx }) {
+          const { rows } = await tx.query<object>('SHOW idle_in_transaction_session_timeout');
+          seen.push(...rows);
+        },
+      },
+      options,
+    );
+    expect((await receiver.receive(transferSucceeded())).outcome).toBe('processed');
+    expect(seen).toEqual([{ idle_in_transaction_session_timeout: expected }]);
+  });
+
+  /** Runs an app whose handlers fail like this. Returns how the process ended, what it reported and what it printed. */
+  async function runFailingApp(failures: Failure[]) {
+    const app = forkApp('failing-app.ts', 'FAILING_APP', { url: server.url, failures }, 'pipe');
+    children.push(app);
+    let report: FailingAppReport | undefined;
+    let printed = '';
+    app.on('message', (message) => {
+      report = message as FailingAppReport;
+    });
+    app.stderr?.on('data', (data) => {
+      printed += String(data);
+    });
+    const [exitCode] = (await once(app, 'close')) as [number | null];
+    // pg warns of a handler that sends a query before the reply to another.
+    return { printed: printed.replaceAll(/^\(.*(DeprecationWarning|trace-deprecation).*\n/gm, ''), report, exitCode };
+  }
+
+  test('a handler that fails, or returns, while one of its queries runs ends neither the process nor another delivery', async () => {
+    const outcomes: FailingAppReport = {
+      throws: 'handler_failed',
+      'asks to be called later': 'retry_later',
+      'fails beside its query': 'handler_failed',
+      'fails beside two queries': 'handler_failed',
+      'fails beside a function that awaits its query': 'handler_failed',
+      'fails, and the query is in Promise.allSettled': 'handler_failed',
+      'throws beside a query with a callback': 'handler_failed',
+      'throws beside a query object': 'handler_failed',
+      'throws, and sends a query later': 'handler_failed',
+      'fails when its connection has broken beside its query': 'handler_failed',
+      'returns beside a query that Postgres refuses': 'store_unavailable',
+      'returns beside its query': 'processed',
+      'returns beside a ROLLBACK that is refused': 'processed',
+      'returns beside end()': 'store_unavailable',
+    };
+    expect(await runFailingApp(Object.keys(outcomes) as Failure[])).toEqual({
+      printed: '',
+      report: { ...outcomes, other: 'processed' },
+      exitCode: 0,
+    });
+  });
+});
+
+describe('connections', () => {
+  test('a connection that is ended in the packet that opens it rejects the claim, and does not end the process', async () => {
+    // The startup of PostgreSQL: authenticated, ready, and in the same packet a fatal error.
+    const message = (type: string, body: string): Buffer => {
+      const bytes = Buffer.from(`${type}\0\0\0\0${body}`, 'latin1');
+      bytes.writeInt32BE(bytes.length - 1, 1);
+      return bytes;
+    };
+    const opening = Buffer.concat([
+      message('R', '\0\0\0\0'),
+      message('Z', 'I'),
+      message('E', 'SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'),
+    ]);
+    const fake = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.end(opening));
+    }).listen(0, '127.0.0.1');
+    await once(fake, 'listening');
+    const own = new Pool({ host: '127.0.0.1', port: (fake.address() as AddressInfo).port, user: 'x', password: 'x' });
+    await expect(pgStore(own).claim(randomUUID(), requestOf('a'))).rejects.toThrow();
+    fake.close();
+    await own.end();
+  });
+
+  test('a connection that PostgreSQL ends under a handler keeps nothing of it, and the next delivery is processed', async () => {
+    const callback = transferSucceeded();
+    const own = server.pool({ max: 1 });
+    const receiver = receiverOn(own, {
+      async onSuccess(given, context) {
+        await book(given, context);
+        const { rows } = await context.tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+        await pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
+      },
+    });
+    expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');
+    expect(await bookings(callback.data.id)).toEqual([]);
+    expect((await receiverOn(own).receive(callback)).outcome).toBe('processed');
+    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  });
+
+  test('a connection that is idle in a handler for longer than idleTimeoutMs is ended, and nothing of it is kept', async () => {
+    const own = server.pool({ max: 1 });
+    const callback = transferSucceeded();
+    const receiver = receiverOn(
+      own,
+      {
+        async onSuccess(given, context) {
+          await book(given, context);
+          const { rows } = await context.tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+          const isThere = 'SELECT FROM pg_stat_activity WHERE pid = $1';
+          await vi.waitUntil(async () => (await pool.query(isThere, [rows[0]?.pid])).rowCount === 0);
+        },
+      },
+      { idleTimeoutMs: 500 },
+    );
+    expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');
+    expect(await bookings(callback.data.id)).toEqual([]);
+  });
+
+  test.each(['claim', 'commit'] as const)(
+    'a connection that falls silent at the %s goes out of the pool, and the next delivery is processed',
+    async (at) => {
+      const { own, proxy } = await poolBehindProxy(server);
+      const callback = transferSucceeded();
+      const receiver = receiverOn(own, {
+        storeTimeoutMs: 1_000,
+        leaseMs: 3_100,
+        inFlightWaitMs: 0,
+        async onSuccess(...given) {
+          await book(...given);
+          if (at === 'commit') proxy.fallSilent();
+        },
+      });
+      if (at === 'claim') {
+        const client = await own.connect();
+        client.release();
+        proxy.fallSilent();
+      }
+      expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');
+      await vi.waitFor(() => {
+        expect([own.totalCount, own.waitingCount]).toEqual([0, 0]);
+      });
+      expect(await bookings(callback.data.id)).toEqual([]);
+      await vi.waitFor(async () => {
+        expect((await receiverOn(pool, { inFlightWaitMs: 0 }).receive(callback)).outcome).toBe('processed');
+      });
+      expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+    },
+  );
+
+  test('a connection whose server is frozen at the rollback goes out of the pool, and the next delivery is processed', async () => {
+    const own = server.pool({ max: 1 });
+    const backends: number[] = [];
+    const receiver = receiverOn(own, {
+      leaseMs: 6_100,
+      onSuccess: vi.fn(book).mockImplementationOnce(async (_callback, { tx }) => {
+        const { rows } = await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+        for (const { pid } of rows) backends.push(pid);
+        for (const pid of backends) process.kill(pid, 'SIGSTOP');
+        throw new Error('the handler fails');
+      }),
+    });
+    const callback = transferSucceeded();
+    try {
+      expect(await receiver.receive(callback)).toMatchObject({ outcome: 'handler_failed' });
+      expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+    } finally {
+      for (const pid of backends) process.kill(pid, 'SIGCONT');
+    }
+    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  });
+
+  test('a claim is granted whose reply came in time while the event loop was busy', async () => {
+    const own = server.pool({ max: 1 });
+    const store = pgStore(own);
+    (await own.connect()).release();
+    const claiming = store.claim(randomUUID(), { ...requestOf('a', 4_000), timeoutMs: 200 });
+    // The query has been sent once the pool has called back.
+    await new Promise<void>((resolve) => {
+      process.nextTick(resolve);
+    });
+    await Promise.resolve();
+    // Longer than timeoutMs, and long enough for PostgreSQL to reply on a busy machine.
+    blockEventLoop(2_000);
+    const claim = await claiming;
+    expect(claim.state).toBe('claimed');
+    if (claim.state === 'claimed') expect(await claim.lease.settle()).toEqual({ overlapped: false });
+  });
+});

@@ -1,0 +1,152 @@
+import { Pool } from 'pg';
+import {
+  drizzleStore,
+  knexStore,
+  kyselyStore,
+  mysqlStore,
+  pgStore,
+  postgresJsStore,
+  prismaStore,
+  sequelizeStore,
+  sqlStore,
+  typeormStore,
+} from 'transfer-callbacks';
+import { describe, expect, test } from 'vitest';
+import { containing } from '../support/containing.js';
+
+type Factory = (library: unknown, options?: object) => unknown;
+
+const method = (): void => undefined;
+const withDialect = (make: unknown): Factory => {
+  const factory = make as Factory;
+  return (library, options = {}) => factory(library, { dialect: 'mysql', ...options });
+};
+
+/** Each factory, the name of its first argument, what it expects and the methods that this has. */
+const factories: readonly (readonly [name: string, make: Factory, argument: string, expected: string, string[]])[] = [
+  ['pgStore', pgStore as Factory, 'pool', 'a pool of pg', ['connect']],
+  ['mysqlStore', mysqlStore as Factory, 'pool', 'an object with getConnection and query', ['getConnection', 'query']],
+  ['postgresJsStore', postgresJsStore as Factory, 'sql', 'an object with unsafe and begin', ['unsafe', 'begin']],
+  [
+    'prismaStore',
+    withDialect(prismaStore),
+    'prisma',
+    'an object with $queryRawUnsafe and $transaction',
+    ['$queryRawUnsafe', '$transaction'],
+  ],
+  [
+    'drizzleStore',
+    withDialect(drizzleStore),
+    'db',
+    'an object with execute and transaction',
+    ['execute', 'transaction'],
+  ],
+  [
+    'kyselyStore',
+    withDialect(kyselyStore),
+    'db',
+    'an object with executeQuery and transaction',
+    ['executeQuery', 'transaction'],
+  ],
+  ['knexStore', withDialect(knexStore), 'knex', 'an object with raw and transaction', ['raw', 'transaction']],
+  [
+    'typeormStore',
+    withDialect(typeormStore),
+    'source',
+    'an object with query and transaction',
+    ['query', 'transaction'],
+  ],
+  [
+    'sequelizeStore',
+    withDialect(sequelizeStore),
+    'sequelize',
+    'an object with query and transaction',
+    ['query', 'transaction'],
+  ],
+];
+
+function refused(message: string): unknown {
+  return expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) });
+}
+
+describe.each(factories)('%s', (_name, make, argument, expected, methods) => {
+  const library = Object.fromEntries(methods.map((name) => [name, method]));
+
+  test('refuses what is not its library, and shows no password of it', () => {
+    for (const [given, got] of [
+      [undefined, 'undefined'],
+      [{}, 'an object'],
+      ['postgres://payouts:hunter2@127.0.0.1/payouts', 'a string of 44 characters'],
+    ] as const) {
+      expect(() => make(given)).toThrow(refused(`Expected \`${argument}\` to be ${expected}, got ${got}.`));
+    }
+    for (const name of methods) {
+      expect(() => make({ ...library, [name]: undefined })).toThrow(
+        refused(`Expected \`${argument}\` to be ${expected}, got an object.`),
+      );
+    }
+  });
+
+  test.each<[object, string]>([
+    [{ table: '' }, 'Expected `table` to be a name of 1 to 63 bytes, got "".'],
+    [{ table: 'x'.repeat(64) }, 'Expected `table` to be a name of 1 to 63 bytes, got a string of 64 characters.'],
+    [{ table: 'é'.repeat(32) }, 'Expected `table` to be a name of 1 to 63 bytes'],
+    [{ table: 'a\0b' }, 'Expected `table` to be a name of 1 to 63 bytes'],
+    [{ schema: 5 }, 'Expected `schema` to be a name of 1 to 63 bytes, got 5.'],
+    [{ idleTimeoutMs: 0 }, 'Expected `idleTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
+    [{ idleTimeoutMs: 1.5 }, 'Expected `idleTimeoutMs` to be a whole number from 1 to 2147483647, got 1.5.'],
+    [{ prefix: 'x' }, 'Unknown option `prefix`; known are '],
+  ])('refuses the options %j', (options, message) => {
+    expect(() => make(library, options)).toThrow(refused(message));
+  });
+
+  test('accepts its library, with the longest names and without a limit of idle time', () => {
+    for (const options of [{}, { table: 'x'.repeat(63), schema: 'é'.repeat(31), idleTimeoutMs: null }]) {
+      expect(make(library, options)).toMatchObject({ transactional: true });
+    }
+  });
+});
+
+test.each([
+  ['prismaStore', prismaStore],
+  ['drizzleStore', drizzleStore],
+  ['kyselyStore', kyselyStore],
+  ['knexStore', knexStore],
+  ['typeormStore', typeormStore],
+  ['sequelizeStore', sequelizeStore],
+])('%s refuses no dialect, and one that it does not know', (_name, make) => {
+  const [, , , , methods] = factories.find(([name]) => name === _name) ?? expect.fail(_name);
+  const library = Object.fromEntries(methods.map((name) => [name, method]));
+  const named = "Expected `dialect` to be 'postgres', 'mysql' or 'sqlite', got ";
+  for (const [options, got] of [
+    [{}, 'undefined.'],
+    [{ dialect: 'mariadb' }, '"mariadb".'],
+  ] as const) {
+    expect(() => (make as Factory)(library, options)).toThrow(refused(`${named}${got}`));
+  }
+  for (const options of [undefined, null]) {
+    expect(() => (make as (library: unknown, options: unknown) => unknown)(library, options)).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
+    );
+  }
+});
+
+test.each<[unknown, string]>([
+  [undefined, 'Expected `database` to be an object with `dialect`, `query` and `transaction`, got undefined.'],
+  [{ dialect: 'mysql' }, 'Expected `database` to be an object with'],
+  [{ query: method, transaction: method }, "Expected `dialect` to be 'postgres', 'mysql' or 'sqlite', got undefined."],
+  [{ dialect: 'mysql', query: method }, 'Expected `transaction` to be a function, got undefined.'],
+])('sqlStore(%o) is refused', (database, message) => {
+  expect(() => sqlStore(database as never)).toThrow(refused(message));
+});
+
+test('a store of SQLite needs no transaction, and lends none', () => {
+  expect(sqlStore({ dialect: 'sqlite', query: method })).toMatchObject({ transactional: false });
+});
+
+test('pgStore adds one listener for errors to a pool that has none', () => {
+  const [heard, unheard] = [new Pool(), new Pool()];
+  heard.on('error', () => undefined);
+  for (const given of [heard, unheard, unheard]) pgStore(given);
+  expect([heard.listenerCount('error'), unheard.listenerCount('error')]).toEqual([1, 1]);
+});

@@ -1,0 +1,85 @@
+import { join } from 'node:path';
+import Database from 'libsql';
+import { sqlStore, transferCallbackReceiver, type SqliteDatabase } from 'transfer-callbacks';
+import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { removeTemporary } from '../support/child.js';
+import { makeFolder } from '../support/server.js';
+
+/** What drivers of SQLite have in common. */
+interface Driver {
+  exec(sql: string): unknown;
+  prepare(sql: string): { all(): unknown; run(): unknown };
+}
+
+/** Node has a driver from version 22 on. */
+const nodeDriver = ['node', 'sqlite'].join(':');
+const { DatabaseSync } = (await import(nodeDriver).catch(() => ({}))) as {
+  DatabaseSync?: new (file: string) => Driver;
+};
+
+const drivers: [string, new (file: string) => Driver][] = [['libsql', Database]];
+if (DatabaseSync !== undefined) drivers.push(['node:sqlite', DatabaseSync]);
+
+describe.each(drivers)('SQLite through %s', (name, Driver) => {
+  let file: string;
+  beforeAll(async () => {
+    const folder = await makeFolder();
+    file = join(folder, 'callbacks.db');
+    open().exec('PRAGMA journal_mode = WAL');
+    await makeStore().migrate();
+    return () => removeTemporary(folder);
+  });
+
+  function open(): Driver {
+    const driver = new Driver(file);
+    driver.exec('PRAGMA busy_timeout = 5000; PRAGMA synchronous = OFF');
+    return driver;
+  }
+
+  function makeStore(options = {}) {
+    const driver = open();
+    const database: SqliteDatabase = {
+      dialect: 'sqlite',
+      query: (sql) => {
+        const statement = driver.prepare(sql);
+        return /^SELECT|RETURNING id$/.test(sql) ? statement.all() : statement.run();
+      },
+    };
+    return sqlStore(database, options);
+  }
+
+  test.concurrent.each(storeContract)('one store keeps the contract: $title', ({ check }) => check(makeStore()));
+
+  test.concurrent.each(storeContract)('two connections keep the contract: $title', ({ check }) =>
+    check(makeStore(), { other: makeStore() }),
+  );
+
+  test('the texts of a callback cannot change the SQL, and are kept as they are', async () => {
+    const nasty = String.raw`'; DROP TABLE transfer_callbacks; -- \' " $1 é 付款`;
+    const callback = transferSucceeded({ id: `${nasty} ${name}`, externalId: nasty });
+    const store = makeStore();
+    const receiver = transferCallbackReceiver({
+      store,
+      logger: false,
+      onFailed: () => undefined,
+      onSuccess: (_callback, { tx }) => {
+        expect(tx).toBeUndefined();
+      },
+    });
+    for (const outcome of ['processed', 'duplicate']) expect((await receiver.receive(callback)).outcome).toBe(outcome);
+    const rows = open().prepare(`SELECT external_id FROM transfer_callbacks WHERE id LIKE '%${name}'`).all();
+    expect(rows).toMatchObject([{ external_id: nasty }]);
+  });
+
+  test('the table can have any name, `migrate` may be called again, and `prune` deletes what is old', async () => {
+    const store = makeStore({ table: 'callbacks\' "table"' });
+    await store.migrate();
+    await store.migrate();
+    open().exec(`INSERT INTO "callbacks' ""table""" (id, token, event, external_id, claimed_at, expires_at)
+      WITH RECURSIVE ids (id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM ids WHERE id < 1500)
+      SELECT id, 'a', '', '', 0, 1000 FROM ids`);
+    expect(await store.prune({ olderThanMs: 90_001 })).toBe(1_500);
+    expect(await store.prune({ olderThanMs: 90_001 })).toBe(0);
+  });
+});

@@ -1,0 +1,89 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, readdir, realpath, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { findMariaDb, findMySql } from './mysql-programs.js';
+import { makeFolder, startServer, type Server } from './server.js';
+
+const run = promisify(execFile);
+
+export interface MySqlServer extends Server {
+  /** Of the database `test`, as a user who may do everything. */
+  readonly url: string;
+}
+
+/** What has been committed survives `kill`. It would not survive a crash of the machine: nothing waits for the disk. */
+const settings = [
+  '--innodb-flush-log-at-trx-commit=2',
+  '--innodb-flush-method=nosync',
+  '--innodb-use-native-aio=0',
+  '--skip-log-bin',
+  '--skip-name-resolve',
+  // Both refuse to run as root otherwise.
+  ...(process.getuid?.() === 0 ? ['--user=root'] : []),
+];
+
+/** Starts a MariaDB on a free port of the loopback. */
+export async function startMariaDb(): Promise<MySqlServer> {
+  const path = await findMariaDb();
+  const base = await findBase(path);
+  const created = await readSystemTables(base);
+  return start(path, base, [], async (args) => {
+    const bootstrap = run(path, [...args, '--bootstrap']);
+    // Each statement begins on a line of its own.
+    bootstrap.child.stdin?.end(`CREATE DATABASE test;\nCREATE DATABASE mysql;\nUSE mysql;\n${created}`);
+    await bootstrap;
+  });
+}
+
+/** Starts a MySQL on a free port of the loopback. */
+export async function startMySql(): Promise<MySqlServer> {
+  const path = await findMySql();
+  const own = ['--mysqlx=OFF', '--secure-file-priv=NULL'];
+  return start(path, await findBase(path), own, async (args, folder) => {
+    const file = join(folder, 'initial.sql');
+    await writeFile(
+      file,
+      `CREATE DATABASE test; CREATE USER root@127.0.0.1; GRANT ALL ON *.* TO root@127.0.0.1 WITH GRANT OPTION;`,
+    );
+    await run(path, [...args, '--initialize-insecure', `--init-file=${file}`]);
+  });
+}
+
+/** Creates the data and starts a server on it. */
+async function start(
+  path: string,
+  base: string,
+  own: readonly string[],
+  createData: (args: readonly string[], folder: string) => Promise<void>,
+): Promise<MySqlServer> {
+  const folder = await makeFolder();
+  const data = join(folder, 'data');
+  await mkdir(data);
+  const args = ['--no-defaults', `--basedir=${base}`, `--datadir=${data}`, ...settings, ...own];
+  await createData(args, folder);
+  const server = await startServer({
+    path,
+    folder,
+    args: (port) => [...args, '--bind-address=127.0.0.1', `--port=${port}`, '--socket=socket', '--pid-file=pid'],
+    ready: 'ready for connections',
+    stopSignal: 'SIGTERM',
+  });
+  return { ...server, url: `mysql://root@127.0.0.1:${server.port}/test` };
+}
+
+/** Resolves with the folder that a server is installed in. */
+async function findBase(path: string): Promise<string> {
+  return basename(path) === 'run' ? join(dirname(path), 'usr') : dirname(dirname(await realpath(path)));
+}
+
+/** Resolves with the statements that create MariaDB's own tables. */
+async function readSystemTables(base: string): Promise<string> {
+  for (const folder of ['share/mariadb', 'share/mysql'].map((path) => join(base, path))) {
+    const names = await readdir(folder).catch(() => []);
+    const files = names.filter((name) => /^(?:mariadb|mysql)_system_tables(?:_data)?\.sql$/.test(name)).sort();
+    if (files.length === 2)
+      return (await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))).join('');
+  }
+  throw new Error(`MariaDB's system tables are not below ${base}/share.`);
+}

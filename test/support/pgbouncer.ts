@@ -1,0 +1,68 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { PostgresServer } from './postgres.js';
+import { findOnPath, findUnpacked, installOnly, type DebianProgram } from './programs.js';
+import { makeFolder, startServer, unprivileged, type Server } from './server.js';
+
+export interface PgBouncer extends Server {
+  /** Of the database behind it. */
+  readonly url: string;
+}
+
+const debianPgBouncer: DebianProgram = {
+  name: 'pgbouncer',
+  path: 'usr/sbin/pgbouncer',
+  download: [...installOnly, 'pgbouncer'],
+  without: ['debconf', 'init-system-helpers', 'lsb-base', 'postgresql-common'],
+  megabytes: 3,
+};
+
+/** Resolves with the path of a PgBouncer. Rejects with how to get one. */
+export async function findPgBouncer(): Promise<string> {
+  const { PGBOUNCER_BIN } = process.env;
+  if (PGBOUNCER_BIN) return PGBOUNCER_BIN;
+  const program = (await findOnPath('pgbouncer')) ?? (await findUnpacked(debianPgBouncer));
+  if (program !== undefined) return program;
+  throw new Error(
+    'The tests need a pgbouncer on the PATH or in PGBOUNCER_BIN, and this machine has none: `apt install pgbouncer` on ' +
+      'Debian, `brew install pgbouncer` on macOS, `apk add pgbouncer` on Alpine.',
+  );
+}
+
+/**
+ * Starts a PgBouncer in front of a PostgreSQL. It lends each transaction one of its connections, and takes it back when the
+ * transaction ends.
+ */
+export async function startPgBouncer(
+  postgres: PostgresServer,
+  { connections = 10 }: { connections?: number } = {},
+): Promise<PgBouncer> {
+  const path = await findPgBouncer();
+  const user = unprivileged();
+  const folder = await makeFolder(user);
+  const file = join(folder, 'pgbouncer.ini');
+  const server = await startServer({
+    path,
+    folder,
+    args(port) {
+      // It takes the port from its file only.
+      writeFileSync(file, configure(port, postgres.port, connections));
+      return [...(user === undefined ? [] : ['--user=nobody']), file];
+    },
+    ready: 'process up',
+    stopSignal: 'SIGTERM',
+  });
+  return { ...server, url: `postgres://postgres@127.0.0.1:${server.port}/postgres` };
+}
+
+const configure = (port: number, postgresPort: number, connections: number): string => `[databases]
+* = host=127.0.0.1 port=${postgresPort} user=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = ${connections}
+max_client_conn = 1000
+`;

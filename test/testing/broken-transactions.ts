@@ -1,0 +1,169 @@
+import type { Pool, PoolClient } from 'pg';
+import { memoryStore, type CallbackStore, type Lease } from 'transfer-callbacks';
+import {
+  deadlockSwallowed,
+  failureSwallowed,
+  lateWrite,
+  rolledBack,
+  writeKept,
+  writeLeft,
+  writeUndone,
+} from './check-titles.js';
+
+/** What a handler gets as `tx`. */
+export type Tx = Pick<PoolClient, 'query'>;
+
+/** A transactional store with one fault, and the checks of `storeContract` that must catch it. */
+export interface BrokenTransaction {
+  readonly fault: string;
+  readonly change: Change;
+  readonly caughtBy: readonly string[];
+  /** A part of what the failing check says. */
+  readonly says: RegExp;
+}
+
+/** What a lease is made of: a claim of a memory store, and a client of which a transaction is open. */
+interface Parts {
+  readonly claim: Lease;
+  readonly client: PoolClient;
+  /** Ends the transaction unless it has ended. Resolves with the command that the server has executed. */
+  readonly end: (sql: 'COMMIT' | 'ROLLBACK') => Promise<string | undefined>;
+  /** Rejects unless the transaction that the claim has begun is still open, and has not failed. */
+  readonly requireTransaction: () => Promise<void>;
+}
+
+type Change = (parts: Parts) => Partial<Lease<Tx>>;
+
+/**
+ * A store whose handlers write in a transaction on PostgreSQL, and which is right but for a crash: it settles its claims
+ * in this process.
+ */
+export function transactionStore(pool: Pool, change: Change = () => ({})): CallbackStore<Tx> {
+  const claims = memoryStore();
+  return {
+    transactional: true,
+    async claim(key, request) {
+      const claimed = await claims.claim(key, request);
+      if (claimed.state !== 'claimed') return claimed;
+      const client = await pool.connect();
+      await client.query('BEGIN');
+      // PostgreSQL forgets this setting with the transaction.
+      await client.query("SELECT set_config('contract.token', $1, true)", [request.token]);
+      let isOpen = true;
+      const parts: Parts = {
+        claim: claimed.lease,
+        client,
+        async end(sql) {
+          if (!isOpen) return undefined;
+          isOpen = false;
+          const { command } = await client.query(sql);
+          client.release();
+          return command;
+        },
+        async requireTransaction() {
+          const { rows } = await client.query<{ token: string }>(
+            "SELECT current_setting('contract.token', true) AS token",
+          );
+          if (rows[0]?.token !== request.token) throw new Error('The transaction has ended.');
+        },
+      };
+      const query = (text: string, values: unknown[]): Promise<unknown> =>
+        isOpen ? client.query(text, values) : Promise.reject(new Error('The claim is over.'));
+      return { state: 'claimed', lease: { ...toLease({ query } as Tx, parts), ...change(parts) } };
+    },
+  };
+}
+
+function toLease(tx: Tx, { claim, end, requireTransaction }: Parts): Lease<Tx> {
+  let isSettled = false;
+  return {
+    tx,
+    renew: () => claim.renew(),
+    async settle() {
+      if (isSettled) return { overlapped: false };
+      if (!(await claim.renew())) throw new Error('Another delivery has taken the callback over.');
+      await requireTransaction();
+      await end('COMMIT');
+      isSettled = true;
+      return claim.settle();
+    },
+    async release() {
+      await end('ROLLBACK');
+      await claim.release();
+    },
+  };
+}
+
+/** Stores whose handlers write in a transaction that does not end as their claim does. */
+export const brokenTransactions: readonly BrokenTransaction[] = [
+  {
+    fault: 'forgets to commit',
+    change: ({ claim, end }) => ({ settle: () => end('ROLLBACK').then(() => claim.settle()) }),
+    caughtBy: [writeKept, failureSwallowed, rolledBack],
+    says: /a claim was settled, and the write of its handler is not there/,
+  },
+  {
+    fault: 'commits when it releases',
+    change: ({ claim, end }) => ({ release: () => end('COMMIT').then(() => claim.release()) }),
+    caughtBy: [writeUndone],
+    says: /a claim was released, and the write of its handler is there/,
+  },
+  {
+    fault: 'gives the handler a client that takes queries after the end of the claim',
+    change: ({ client }) => ({ tx: client }),
+    caughtBy: [writeKept, writeLeft],
+    says: /`tx` has written after its claim was (settled|released)/,
+  },
+  {
+    fault: 'lets a late holder commit',
+    change: ({ claim, end, requireTransaction }) => ({
+      settle: async () => {
+        await requireTransaction();
+        await end('COMMIT');
+        return claim.settle();
+      },
+    }),
+    caughtBy: [lateWrite],
+    says: /of the writes of a late holder and the next one 2 were kept/,
+  },
+  {
+    fault: 'settles beside the transaction, and commits after that',
+    change: ({ claim, end }) => ({ settle: () => claim.settle().finally(() => end('COMMIT')) }),
+    caughtBy: [lateWrite, failureSwallowed, rolledBack, deadlockSwallowed],
+    says: /the write of its handler is not there|2 were kept/,
+  },
+  {
+    fault: 'believes that a transaction was committed if the server has executed COMMIT',
+    change: ({ claim, end }) => ({
+      async settle() {
+        if (!(await claim.renew())) throw new Error('Another delivery has taken the callback over.');
+        // After a failed statement the server executes ROLLBACK in place of COMMIT. After a ROLLBACK it does not.
+        if ((await end('COMMIT')) !== 'COMMIT') throw new Error('The transaction was rolled back.');
+        return claim.settle();
+      },
+    }),
+    caughtBy: [rolledBack],
+    says: /a claim was settled, and the write of its handler is not there/,
+  },
+  {
+    fault: 'refuses a ROLLBACK of the handler, and commits before it refuses to settle',
+    change({ claim, client, end }) {
+      let hasSentRollback = false;
+      const query = (text: string, values: unknown[]): Promise<unknown> => {
+        if (text !== 'ROLLBACK') return client.query(text, values);
+        hasSentRollback = true;
+        return Promise.reject(new Error('The transaction is not yours to end.'));
+      };
+      return {
+        tx: { query } as Tx,
+        async settle() {
+          await end('COMMIT');
+          if (hasSentRollback) throw new Error('The handler has sent ROLLBACK.');
+          return claim.settle();
+        },
+      };
+    },
+    caughtBy: [rolledBack],
+    says: /2 of the two writes were kept/,
+  },
+];
