@@ -36,24 +36,22 @@ export {
 } from './core/callback.js';
 export type { StandardSchema } from './core/schema.js';
 export { readDelivery, type DeliveryOrigin } from './core/delivery.js';
-export type {
-  CallbackStore,
-  Claim,
-  ClaimRequest,
-  InspectableStore,
-  Lease,
-  RecordsKept,
-  StoreRecord,
-} from './core/store.js';
+export type { CallbackStore, Claim, ClaimRequest, Lease, RecordsKept, StoreRecord } from './core/store.js';
 export { TransferCallbackError, type TransferCallbackErrorCode } from './core/errors.js';
 export { RetryLater, type RetryLaterOptions } from './core/retry-later.js';
 export { memoryStore, type MemoryStoreOptions } from './stores/memory.js';
+export { sqlStore, type SqlDatabase, type SqliteDatabase } from './stores/sql/sql-store.js';
+export type { DialectOptions, SqlStoreOptions } from './stores/sql/options.js';
+export type { SqlStore } from './stores/sql/store.js';
+export { pgStore } from './stores/sql/pg.js';
 export {
-  postgresStore,
-  type PgClient,
-  type PgClientOf,
-  type PgPool,
-  type PostgresStore,
-  type PostgresStoreOptions,
-} from './stores/postgres.js';
+  drizzleStore,
+  knexStore,
+  kyselyStore,
+  mysqlStore,
+  postgresJsStore,
+  prismaStore,
+  sequelizeStore,
+  typeormStore,
+} from './stores/sql/libraries.js';
 export { redisStore, type IoredisClient, type NodeRedisClient, type RedisStoreOptions } from './stores/redis.js';

@@ -25,7 +25,7 @@ export function advise(verdict: TransferVerdict, service: ServiceReading, record
 }
 
 const compareBooks =
-  'Compare the transfer with your own books before you reconcile or resend it. If it was handled before, the handler ' +
+  'Compare the transfer with your own books before you reconcile it. If it was handled before, the handler ' +
   'would run again.';
 
 const advices: Readonly<
@@ -44,7 +44,7 @@ const advices: Readonly<
   missed: {
     meaning: 'The transfer is final, and no success is recorded.',
     advice:
-      'Your next reconciliation handles it. To have it handled now, reconcile or resend this transfer. Both use the ' +
+      'Your next reconciliation handles it. To have it handled now, reconcile this transfer alone. Both use the ' +
       'record: unless the store has lost some, the handler does not run twice.',
   },
   conflict: {
@@ -83,12 +83,17 @@ function adviseUndecided(service: ServiceReading, record: RecordReading): Advice
     record.state === 'unread'
       ? ''
       : ' Until then the record is that of the given id, and counts only if that is the id of the service.';
-  const check = service.state === 'unread' && service.error !== undefined ? whatToCheck(service.error) : '';
+  const checks = [
+    service.state === 'unread' && service.error !== undefined ? whatToCheck(service.error) : '',
+    record.state === 'unread' && record.error !== undefined ? checkStore : '',
+  ];
   return {
     meaning: `Nothing can be concluded: ${unread.join(', and ')}.`,
-    advice: `${check} Inspect it again when both can be read.${guess}`.trimStart(),
+    advice: [...checks, `Inspect it again when both can be read.${guess}`].filter((each) => each !== '').join(' '),
   };
 }
+
+const checkStore = 'Check that the store can be reached, and that it is the one of your app.';
 
 function describeFault(error: unknown): string {
   return error === undefined ? 'was not read' : 'could not be read';

@@ -10,7 +10,10 @@ export interface TransferClientOptions {
   apiKey: string;
   /** From the merchant's dashboard (service §5). Sent in a header of each request, and nowhere else. */
   apiSecret: string;
-  /** How long one request may take, its response included, in milliseconds. Default 10 000. */
+  /**
+   * How long one request may take, its response included, in milliseconds.
+   * @default 10_000
+   */
   timeoutMs?: number | undefined;
   /** Replaces the global `fetch`, for a proxy or for instrumentation. The global one is looked up at each request. */
   fetch?: typeof fetch | undefined;

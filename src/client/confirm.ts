@@ -1,21 +1,25 @@
 import { transferCallbackSchema, type CallbackShape, type TransferCallback } from '../core/callback.js';
 import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { deadlineSignal, withDeadline } from '../core/deadline.js';
 import { parseWith, requireSchema, type StandardSchema } from '../core/schema.js';
 import { toPrintable } from '../core/text.js';
 import { Slots } from '../core/slots.js';
 import { reconciliation, toCallback } from './callback.js';
 import type { TransferClient } from './client.js';
-import { deadlineSignal, withDeadline } from './deadline.js';
 import { TransferClientError } from './errors.js';
 import type { Transaction } from './get-transaction.js';
 
 /** Options of `confirmWith`. */
 export interface ConfirmOptions<C extends CallbackShape = TransferCallback> {
-  /** How many transfers are read at the same time. Default 8. Four times as many callbacks may wait. */
+  /**
+   * How many transfers are read at the same time. Four times as many callbacks may wait.
+   * @default 8
+   */
   concurrency?: number | undefined;
   /**
-   * How long a callback waits until its transfer is read, and then for the response, in milliseconds each. Default
-   * 5 000. The receiver's `confirmTimeoutMs` limits both together.
+   * How long a callback waits until its transfer is read, and then for the response, in milliseconds each. The
+   * receiver's `confirmTimeoutMs` limits both together.
+   * @default 5_000
    */
   timeoutMs?: number | undefined;
   /** The receiver's `schema`, if it has one. */

@@ -10,7 +10,6 @@ export {
 export type { Transaction } from './get-transaction.js';
 export { inspectTransfer, type InspectOptions, type TransferInspection } from './inspect-transfer.js';
 export { ReconciliationError, type Stopped } from './pass-options.js';
-export { readTransfers, type ReadingReport, type ReadOptions, type TransferReading } from './read.js';
 export { reconcileTransfers, type ReconciledMessage, type ReconcileOptions } from './reconcile.js';
 export type { PendingTransfer, Reconciled, ReconciliationReport } from './tally.js';
 export type { TransferVerdict, RecordReading, ServiceReading } from './verdict.js';

@@ -1,12 +1,12 @@
 import type { CallbackShape, TransferCallback } from '../core/callback.js';
 import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { TransferCallbackError } from '../core/errors.js';
+import { deadlineSignal, withDeadline } from '../core/deadline.js';
 import { receiverDefaults } from '../core/options.js';
 import { parseWith, requireSchema, type StandardSchema } from '../core/schema.js';
 import type { CallbackStore, StoreRecord } from '../core/store.js';
 import { requireClient, requireReceiver, requireSignal } from './checks.js';
 import type { TransferClient } from './client.js';
-import { deadlineSignal, withDeadline } from './deadline.js';
 import type { Transaction } from './get-transaction.js';
 import { lookUpTransfer } from './lookup.js';
 import { advise } from './advice.js';
@@ -22,9 +22,12 @@ export interface InspectOptions<C extends CallbackShape = TransferCallback> {
   store?: Pick<CallbackStore, 'read'> | undefined;
   /** Your receiver, in place of its store. */
   receiver?: { inspect(id: string): Promise<StoreRecord>; readonly options?: { readonly schema?: object } } | undefined;
-  /** How long the store may take, in milliseconds. Default 2 000; a `receiver` decides it by itself. */
+  /**
+   * How long the store may take, in milliseconds. A `receiver` decides it by itself.
+   * @default 2_000
+   */
   storeTimeoutMs?: number | undefined;
-  /** The receiver's `schema`, if it has one. Default: that of `receiver`. */
+  /** The receiver's `schema`, if it has one. Without it that of `receiver`. */
   schema?: StandardSchema<C> | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -109,14 +112,13 @@ async function readService({ client, id, signal }: Sources): Promise<ServiceRead
 }
 
 async function readRecord({ store, receiver, signal, ...options }: Sources, id: string): Promise<RecordReading> {
-  // A receiver waits for its store no longer than its own storeTimeoutMs, extended once.
+  // A receiver has a deadline of its own for its store.
   const { storeTimeoutMs = receiver?.options === undefined ? receiverDefaults.storeTimeoutMs : maxTimerMs } = options;
   if (store === undefined && receiver === undefined) return { state: 'unread', error: undefined };
   const tooLate = (): Error =>
     new TransferCallbackError('STORE_TIMEOUT', `The store did not reply within ${storeTimeoutMs} ms.`);
   try {
     return await withDeadline(deadlineSignal(storeTimeoutMs, signal, tooLate), async () => {
-      // Stryker disable next-line OptionalChaining: Equal: `checkOptions` refuses a store without `read`.
       const record = await (receiver === undefined ? store?.read?.(id) : receiver.inspect(id));
       return record ?? { state: 'unread', error: new Error('The store resolved with no record.') };
     });

@@ -21,11 +21,14 @@ export type Stopped =
 /** Options of a pass over many transfers. */
 export interface PassOptions {
   client: Pick<TransferClient, 'getTransaction'>;
-  /** How many transfers are processed at the same time. Default 4, at most 10 000. */
+  /**
+   * How many transfers are processed at the same time, at most 10 000.
+   * @default 4
+   */
   concurrency?: number | undefined;
-  /** How many queries may begin per second. Default unlimited. The client's own retries are not counted. */
+  /** How many queries may begin per second. Without it any number. The client's own retries are not counted. */
   queriesPerSecond?: number | undefined;
-  /** How many transfers are taken at most. Default all. */
+  /** How many transfers are taken at most. Without it all. */
   limit?: number | undefined;
   /**
    * Ends the pass: no further transfers are read, those being read stay pending, and running handlers finish. Pass
@@ -34,7 +37,7 @@ export interface PassOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** The part that all reports of a pass have. */
+/** What is known of a pass itself. */
 export interface PassReport<Item> {
   /** Why the pass ended before its last transfer; `undefined` if it did not. */
   stopped: Stopped | undefined;

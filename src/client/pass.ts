@@ -1,4 +1,4 @@
-import { pauseUnlessAborted } from './deadline.js';
+import { pause } from '../core/deadline.js';
 import { Items } from './items.js';
 import { lookUpTransfer, type Lookup } from './lookup.js';
 import { Pace } from './pace.js';
@@ -93,7 +93,6 @@ export class Pass<Item> {
     for (let next = await this.#take(); next !== undefined; next = await this.#take()) {
       try {
         const wasRead = await handle(next.value);
-        // Stryker disable next-line EqualityOperator: Equal: no two transfers have the same index.
         if (!wasRead && next.index < (this.#firstUnread?.index ?? Infinity)) this.#firstUnread = next;
       } catch (error) {
         this.#fail('ON_PROGRESS_FAILED', error);
@@ -131,9 +130,8 @@ export class Pass<Item> {
   async #waitForPace(): Promise<void> {
     const { signal } = this.#ending;
     // A loop, because a query under way may fail meanwhile and ask for a longer pause.
-    // Stryker disable next-line EqualityOperator: Equal: a pause of 0 ms delays nothing.
     for (let ms = this.#pace.waitMs; ms > 0 && !signal.aborted; ms = this.#pace.waitMs) {
-      await pauseUnlessAborted(ms, signal);
+      await pause(ms, { signal });
     }
   }
 

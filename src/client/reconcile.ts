@@ -14,7 +14,10 @@ export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptio
   receiver: Pick<TransferCallbackReceiver<C, Tx>, 'receive'>;
   /** The open transfers, oldest first, for example rows of a cursor. Taken one at a time, when needed. */
   pending: AsyncIterable<PendingTransfer> | Iterable<PendingTransfer>;
-  /** Younger transfers are left to their callbacks, in milliseconds. Default 600 000. */
+  /**
+   * Younger transfers are left to their callbacks, in milliseconds.
+   * @default 600_000
+   */
   minAgeMs?: number | undefined;
   /** Called once per transfer, and awaited. What it throws ends the pass. */
   onProgress?: ((reconciled: Reconciled, report: Readonly<ReconciliationReport>) => unknown) | undefined;
@@ -58,7 +61,6 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
       const reconciled = await reconcileTransfer(transfer, minAgeMs, pass, receiver);
       tally.add(reconciled, findCreationMs(transfer));
       await onProgress?.(reconciled, report);
-      // Stryker disable next-line ConditionalExpression: Equal: only what is pending has a reason.
       return reconciled.result !== 'pending' || reconciled.reason !== 'not_read';
     });
   } finally {

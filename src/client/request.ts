@@ -1,5 +1,5 @@
+import { deadlineSignal, pause, withDeadline } from '../core/deadline.js';
 import { messageOf, parseJson, toPrintable } from '../core/text.js';
-import { deadlineSignal, pauseUnlessAborted, withDeadline } from './deadline.js';
 import { TransferClientError, type ServiceErrorBody, type TransferClientErrorCode } from './errors.js';
 
 /** What every request to the service needs. */
@@ -85,7 +85,7 @@ export async function sendWithRetries(
     const backoffMs = firstPauseMs * 2 ** (attempt - 1) * (0.5 + Math.random());
     const pauseMs = Math.max(backoffMs, (result.responded ? result.retryAfterMs : undefined) ?? 0);
     if (pauseMs > longestPauseMs) return result;
-    await pauseUnlessAborted(pauseMs, signal);
+    await pause(pauseMs, { signal });
     signal?.throwIfAborted();
   }
 }
@@ -164,7 +164,6 @@ function isTransient(result: RequestResult): boolean {
 
 /** Seconds or a date, as in HTTP; `undefined` for anything else. */
 function parseRetryAfter(header: string | null): number | undefined {
-  // Stryker disable next-line StringLiteral: Equal: a text that is no date is ignored as well.
   const value = header?.trim() ?? '';
   if (/^\d+$/.test(value)) return Number(value) * 1_000;
   // V8 reads `-5` and `1.5` as years.
@@ -194,7 +193,6 @@ function redact(text: string, secrets: readonly string[]): string {
 
 /** The documented error body (service §2.3), if `text` is one. */
 function parseErrorBody(text: string | undefined, secrets: readonly string[]): ServiceErrorBody | undefined {
-  // Stryker disable next-line StringLiteral: Equal: a text that is not JSON has no error body either.
   const body = parseJson(text ?? '') ?? {};
   const { error, statusCode, message, data } = body as Partial<Record<keyof ServiceErrorBody, unknown>>;
   if (error !== true || typeof statusCode !== 'number' || typeof message !== 'string' || data !== null)

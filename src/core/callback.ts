@@ -78,14 +78,18 @@ export function isCallbackId(value: unknown): value is string {
   return typeof value === 'string' && idPattern.test(value);
 }
 
-/** Returns whether a number holds the amount exactly. Beyond 2^53 two amounts could be parsed as the same number. */
-export function isExact(amount: unknown): boolean {
-  return !Number.isInteger(amount) || Number.isSafeInteger(amount);
+/**
+ * Returns whether a number holds the amount exactly. Beyond 2^53 two amounts could be parsed as the same number, and
+ * beyond 1.8e308 every amount is parsed as Infinity.
+ */
+export function isExact(amount: number): boolean {
+  return Number.isFinite(amount) && (!Number.isInteger(amount) || Number.isSafeInteger(amount));
 }
 
 export const idMessage =
   'Expected 1 to 255 characters, none of them a control, format or surrogate character, or a line or paragraph separator';
-export const amountMessage = 'Expected a whole number of at most 2^53 - 1: larger ones are not parsed exactly';
+export const amountMessage =
+  'Expected a finite number, of at most 2^53 - 1 if it is whole: larger ones are not parsed exactly';
 
 const facts = {
   id: z.string().refine(isCallbackId, idMessage),

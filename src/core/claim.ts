@@ -1,9 +1,8 @@
 import type { Delivery } from './delivery.js';
-import { renewalsPerLease, type ResolvedTimes } from './options.js';
+import { deadlinesHeld, renewalsPerLease, type ResolvedTimes } from './options.js';
 import type { Claim, ClaimRequest, Lease } from './store.js';
 import { requireClaim, type TimedStore } from './timed-store.js';
-import { TimerQueue } from './timers.js';
-import { LineTable, WaitingLine, type SharedResult } from './waiting-line.js';
+import { WaitingLine, type SharedResult } from './waiting-line.js';
 
 /** A granted claim: the lease, the request that got it, and the line of the deliveries that wait for it. */
 export interface Granted<Tx> {
@@ -33,14 +32,12 @@ interface Wait {
 export class Claims<Tx> {
   readonly #store: TimedStore<Tx>;
   readonly #times: ResolvedTimes;
-  readonly #waits: TimerQueue;
-  readonly #lines = new LineTable();
+  readonly #lines = new Map<string, WaitingLine>();
   #isClosed = false;
 
   constructor(store: TimedStore<Tx>, times: ResolvedTimes) {
     this.#store = store;
     this.#times = times;
-    this.#waits = new TimerQueue(times.inFlightWaitMs);
   }
 
   get isClosed(): boolean {
@@ -51,8 +48,8 @@ export class Claims<Tx> {
   claim(delivery: Claimant): Promise<ClaimResult<Tx>> {
     if (this.#isClosed) return Promise.resolve({ state: 'closing', waitedMs: 0 });
     const now = performance.now();
-    const line = this.#lines.find(delivery.id);
-    const wait: Wait = { until: now + this.#times.inFlightWaitMs, since: line && now };
+    const line = this.#lines.get(delivery.id);
+    const wait: Wait = { until: now + this.#times.inFlightWaitMs, since: line === undefined ? undefined : now };
     return line === undefined
       ? this.#ask(delivery, this.#beginLine(delivery.id), wait)
       : this.#waitAndAsk(delivery, line, wait);
@@ -61,14 +58,14 @@ export class Claims<Tx> {
   /** Ends every wait with `closing`, and every later claim too. */
   close(): void {
     this.#isClosed = true;
-    for (const line of this.#lines.all()) line.endWaits({ state: 'closing' });
+    for (const line of this.#lines.values()) line.endWaits({ state: 'closing' });
   }
 
   #beginLine(id: string): WaitingLine {
-    const line = new WaitingLine(id, this.#waits, () => {
-      this.#lines.delete(line);
+    const line = new WaitingLine(id, this.#times.inFlightWaitMs, () => {
+      this.#lines.delete(id);
     });
-    this.#lines.add(line);
+    this.#lines.set(id, line);
     return line;
   }
 
@@ -104,10 +101,19 @@ export class Claims<Tx> {
   }
 
   #toRequest({ name, fingerprint, event, externalId }: Claimant, leftMs: number): ClaimRequest {
-    const { leaseMs, retentionMs, storeTimeoutMs } = this.#times;
-    // A delivery with no time left to wait still needs a connection for its one request.
-    const queueMs = Math.max(storeTimeoutMs, leftMs);
-    return { token: name, fingerprint, leaseMs, retentionMs, timeoutMs: storeTimeoutMs, queueMs, event, externalId };
+    const { leaseMs, retentionMs, storeTimeoutMs, handlerTimeoutMs } = this.#times;
+    return {
+      token: name,
+      fingerprint,
+      leaseMs,
+      retentionMs,
+      timeoutMs: storeTimeoutMs,
+      // A delivery with no time left to wait still needs a connection for its one request.
+      queueMs: Math.max(storeTimeoutMs, leftMs),
+      maxHeldMs: deadlinesHeld * handlerTimeoutMs,
+      event,
+      externalId,
+    };
   }
 
   /** Returns whether the reply to a request of `askedAt` is read so late that the lease may have lapsed. */

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import type { CallbackShape } from './callback.js';
 import { showFingerprint, toFingerprint } from './facts.js';
+import type { CallbackFields } from './fields.js';
 import type { Ending, TransferCallbackOutcome } from './outcome.js';
 import { toPrintable } from './text.js';
 
@@ -38,19 +39,18 @@ export class Delivery<C extends CallbackShape = CallbackShape> {
   readonly fingerprint: string;
   waitedMs = 0;
 
-  constructor({ delivery, source, startedAt }: Arrival, callback: C) {
-    const { event, data } = callback;
+  constructor({ delivery, source, startedAt }: Arrival, callback: C, fields: CallbackFields) {
+    const { event, id, externalId, status, timestamp } = fields;
     this.name = delivery;
     this.source = source;
     this.startedAt = startedAt;
     this.callback = callback;
-    this.id = data.id;
-    this.externalId = data.externalId;
+    this.id = id;
+    this.externalId = externalId;
     this.event = event;
-    this.status = data.status;
-    const { timestamp } = data as { timestamp?: unknown };
-    this.timestamp = typeof timestamp === 'string' ? toPrintable(timestamp) : undefined;
-    this.fingerprint = toFingerprint(callback);
+    this.status = status;
+    this.timestamp = timestamp === undefined ? undefined : toPrintable(timestamp);
+    this.fingerprint = toFingerprint(fields);
   }
 
   /** Returns how the delivery ends if its id was settled with these facts. */

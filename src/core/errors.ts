@@ -26,7 +26,7 @@ export type TransferCallbackErrorCode =
   | 'UNCONFIRMED'
   /** The lease passed to another delivery while the handler was running. */
   | 'LEASE_LOST'
-  /** The handler ended the transaction of a transactional store, or tried to. */
+  /** A query of the handler's `tx` was refused: it would have ended the transaction, or the handler had finished. */
   | 'TRANSACTION_CONTROL'
   /** The receiver is closing. */
   | 'CLOSING'

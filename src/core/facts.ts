@@ -1,4 +1,3 @@
-import type { CallbackShape } from './callback.js';
 import { toPrintable } from './text.js';
 
 /** The facts that callbacks with the same id must share. A callback with other facts is a conflict. */
@@ -10,8 +9,8 @@ export interface TransferCallbackFacts {
 }
 
 /** Returns the facts as text for the store. It is plain JSON, so that people can read it there. */
-export function toFingerprint({ data }: CallbackShape): string {
-  return JSON.stringify([data.status, data.amount, data.currency, data.externalId]);
+export function toFingerprint({ status, amount, currency, externalId }: TransferCallbackFacts): string {
+  return JSON.stringify([status, amount, currency, externalId]);
 }
 
 /** Parses a fingerprint. Returns `undefined` for a text that is no JSON list. */

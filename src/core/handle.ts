@@ -1,4 +1,5 @@
 import type { CallbackFor, CallbackShape } from './callback.js';
+import { setDeadline } from './deadline.js';
 import type { Delivery } from './delivery.js';
 import { TransferCallbackError } from './errors.js';
 import type { HeldLease } from './held-lease.js';
@@ -6,14 +7,7 @@ import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcome.js';
 import { report } from './report.js';
 import { isRetryLater } from './retry-later.js';
-import type { TimerQueue } from './timers.js';
 import { handleChannel, traceHandler } from './trace.js';
-
-/** What all handlers of a receiver share. */
-export interface HandlerParts<C extends CallbackShape, Tx> {
-  readonly options: ResolvedOptions<C, Tx>;
-  readonly handlerDeadlines: TimerQueue;
-}
 
 /** How a delivery can end after its handler has thrown. */
 type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
@@ -26,13 +20,13 @@ export function handleCallback<C extends CallbackShape, Tx>(
   callback: C,
   delivery: Delivery<C>,
   lease: HeldLease<Tx>,
-  { options, handlerDeadlines }: HandlerParts<C, Tx>,
+  options: ResolvedOptions<C, Tx>,
 ): Promise<Ending> {
   const { signal, tx } = lease;
   const context = { delivery: delivery.name, source: delivery.source, signal, tx };
   return new Promise((resolve) => {
     let end: (ending: Ending) => void = resolve;
-    const deadline = handlerDeadlines.set(() => {
+    const cancelDeadline = setDeadline(options.handlerTimeoutMs, () => {
       end = (ending) => {
         report({ ...delivery.toOutcome(ending), late: true }, options);
       };
@@ -50,7 +44,7 @@ export function handleCallback<C extends CallbackShape, Tx>(
       } catch (error) {
         failure = toFailure(error);
       }
-      handlerDeadlines.clear(deadline);
+      cancelDeadline();
       if (failure === undefined) {
         end(await lease.settle());
       } else {

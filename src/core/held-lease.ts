@@ -1,12 +1,12 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Granted } from './claim.js';
+import { pause } from './deadline.js';
 import { TransferCallbackError } from './errors.js';
 import type { Abortable, InFlight } from './in-flight.js';
 import type { Logger } from './logger.js';
 import { deadlinesHeld, renewalsPerLease, type ResolvedTimes } from './options.js';
 import type { Ending } from './outcome.js';
 import type { TimedStore } from './timed-store.js';
-import { pause, type ScheduledCall, type TimerQueue } from './timers.js';
 
 const firstRetryPauseMs = 100;
 
@@ -15,7 +15,6 @@ export interface LeaseParts<Tx> {
   readonly store: TimedStore<Tx>;
   readonly times: ResolvedTimes;
   readonly logger: Logger;
-  readonly heartbeats: TimerQueue;
   readonly inFlight: InFlight;
 }
 
@@ -34,13 +33,13 @@ export class HeldLease<Tx> implements Abortable {
   readonly #request: Granted<Tx>['request'];
   readonly #line: Granted<Tx>['line'];
   readonly #controller = new AbortController();
-  /** The async context of this delivery. All deliveries share the timers, which run outside it. */
+  /** Abort listeners run in the async context of this delivery, although `close` aborts all deliveries. */
   readonly #context = new AsyncResource('transfer-callbacks:lease');
   readonly #startedAt = performance.now();
   #lease: Granted<Tx>['lease'];
   #state: LeaseState = 'running';
   #claims = 1;
-  #heartbeat: ScheduledCall;
+  #heartbeat: NodeJS.Timeout;
   #renewal: Promise<void> | undefined;
   #renewalError: unknown;
 
@@ -49,7 +48,7 @@ export class HeldLease<Tx> implements Abortable {
     this.#request = request;
     this.#line = line;
     this.#parts = parts;
-    this.#heartbeat = parts.heartbeats.set(this.#beat, this.#startedAt);
+    this.#heartbeat = this.#startHeartbeat();
     parts.inFlight.add(this);
   }
 
@@ -99,11 +98,11 @@ export class HeldLease<Tx> implements Abortable {
 
   /** Releases the claim. If that fails, the lease expires. Never rejects. */
   async release(): Promise<void> {
-    const { store, logger, heartbeats, times } = this.#parts;
+    const { store, logger, times } = this.#parts;
     // A renewal that is running must not claim again after the release.
     // Stryker disable next-line StringLiteral: Equal: no state is compared with this one.
     this.#enter('releasing');
-    heartbeats.clear(this.#heartbeat);
+    clearTimeout(this.#heartbeat);
     try {
       await store.release(this.#lease);
     } catch (error) {
@@ -117,7 +116,7 @@ export class HeldLease<Tx> implements Abortable {
 
   /** Stops all work on the lease, and lets the next delivery ask the store. */
   finish(): void {
-    this.#parts.heartbeats.clear(this.#heartbeat);
+    clearTimeout(this.#heartbeat);
     // Stryker disable next-line ConditionalExpression,StringLiteral: Equal: only `close` finishes before the handler, when no other lease is left.
     if (this.#state === 'finished') return;
     this.#state = 'finished';
@@ -147,11 +146,15 @@ export class HeldLease<Tx> implements Abortable {
     if (this.#state !== 'finished') this.#state = state;
   }
 
-  readonly #beat = (): void => {
-    this.#heartbeat = this.#parts.heartbeats.set(this.#beat);
-    // Run one renewal at a time: while one claims again, a second one would be refused because of that claim.
-    this.#renewal = this.#context.runInAsyncScope(this.#renewAfter, this, this.#renewal);
-  };
+  #startHeartbeat(): NodeJS.Timeout {
+    const beat = (): void => {
+      this.#heartbeat = this.#startHeartbeat();
+      // Run one renewal at a time: while one claims again, a second one would be refused because of that claim.
+      this.#renewal = this.#renewAfter(this.#renewal);
+    };
+    // A heartbeat must not keep the process alive.
+    return setTimeout(beat, this.#parts.times.leaseMs / renewalsPerLease).unref();
+  }
 
   async #renewAfter(previous: Promise<void> | undefined): Promise<void> {
     await previous;
@@ -159,10 +162,10 @@ export class HeldLease<Tx> implements Abortable {
   }
 
   async #renewLease(): Promise<void> {
-    const { store, logger, heartbeats, times } = this.#parts;
+    const { store, logger, times } = this.#parts;
     if (this.#state === 'running' && this.#runningMs > deadlinesHeld * times.handlerTimeoutMs) {
       this.#state = 'lapsing';
-      heartbeats.clear(this.#heartbeat);
+      clearTimeout(this.#heartbeat);
       logger.error(this.#names, 'A handler has exceeded its timeout sixfold; its lease is no longer renewed.');
       this.#passOn();
       return;
@@ -206,9 +209,9 @@ export class HeldLease<Tx> implements Abortable {
   }
 
   #lose(): void {
-    const { logger, heartbeats } = this.#parts;
+    const { logger } = this.#parts;
     this.#state = 'lapsing';
-    heartbeats.clear(this.#heartbeat);
+    clearTimeout(this.#heartbeat);
     this.abort(new TransferCallbackError('LEASE_LOST', 'The lease passed to another delivery.'));
     const cause = this.#renewalError === undefined ? {} : { err: this.#renewalError };
     logger.error(

@@ -7,9 +7,8 @@ import { showFingerprint, type TransferCallbackFacts } from './facts.js';
 import type { InFlight } from './in-flight.js';
 import type { SafeLogger } from './logger.js';
 import type { ResolvedTimes } from './options.js';
-import type { CallbackStore, StoreRecord } from './store.js';
-import { requireClaim, storeTimeout, type TimedStore } from './timed-store.js';
-import { settleWithin, TimerQueue } from './timers.js';
+import type { CallbackStore, Claim, Lease, StoreRecord } from './store.js';
+import { callStore, requireClaim, type TimedStore } from './timed-store.js';
 
 /** The store's record of a callback, and `here` while this process runs its handler. */
 export type InspectedCallback = StoreRecord & {
@@ -17,7 +16,7 @@ export type InspectedCallback = StoreRecord & {
   here?: { sinceMs: number };
 };
 
-/** Whether the store grants a claim, and how long the claim and its release took, in milliseconds. */
+/** Whether the store grants a claim, and how long claiming it twice and releasing it took, in milliseconds. */
 export type StoreProbe = { ok: true; storeMs: number } | { ok: false; error: unknown };
 
 /** Options of `forget`: the record that was seen, who forgets it, and why. */
@@ -53,16 +52,13 @@ interface OperatorParts<Tx> {
 }
 
 /**
- * Reads, probes and corrects the store on behalf of people. Each call may take `storeTimeoutMs`, which is
- * extended once as for every call of the store.
+ * Reads, probes and corrects the store on behalf of people. Each call may take `storeTimeoutMs`.
  */
 export class Operator<Tx> {
   readonly #parts: OperatorParts<Tx>;
-  readonly #deadlines: TimerQueue;
 
   constructor(parts: OperatorParts<Tx>) {
     this.#parts = parts;
-    this.#deadlines = new TimerQueue(parts.times.storeTimeoutMs, { extendsOnce: true });
   }
 
   async inspect(id: string): Promise<InspectedCallback> {
@@ -73,7 +69,7 @@ export class Operator<Tx> {
     return sinceMs === undefined ? record : { ...record, here: { sinceMs } };
   }
 
-  /** Claims a new key, and releases it. Never rejects. */
+  /** Claims a new key twice, as a client that resends does, and releases it. Never rejects. */
   async check(): Promise<StoreProbe> {
     const startedAt = performance.now();
     try {
@@ -141,28 +137,36 @@ export class Operator<Tx> {
   async #claimAndRelease(): Promise<void> {
     const { timedStore, times, nameDelivery } = this.#parts;
     const { leaseMs, retentionMs, storeTimeoutMs } = times;
-    const claim = requireClaim(
-      await timedStore.claim(`check-${crypto.randomUUID()}`, {
-        token: nameDelivery(),
-        fingerprint: '[]',
-        leaseMs,
-        retentionMs,
-        timeoutMs: storeTimeoutMs,
-        queueMs: storeTimeoutMs,
-      }),
-    );
-    if (claim.state !== 'claimed') {
-      throw new TransferCallbackError(
-        'STORE_REPLY_UNEXPECTED',
-        `Expected a claim of a new key to be granted, got ${claim.state}.`,
-      );
+    const key = `check-${crypto.randomUUID()}`;
+    const request = {
+      token: nameDelivery(),
+      fingerprint: '[]',
+      leaseMs,
+      retentionMs,
+      timeoutMs: storeTimeoutMs,
+      queueMs: storeTimeoutMs,
+    };
+    const lease = requireGranted('a claim of a new key', await timedStore.claim(key, request));
+    try {
+      // A store writes a new key and reads a taken one, as it does for every copy. It may be able to write only.
+      requireGranted('the same claim, sent twice,', await timedStore.claim(key, request));
+    } catch (error) {
+      timedStore.release(lease).catch(() => undefined); // If this fails, the lease expires.
+      throw error;
     }
-    await timedStore.release(claim.lease);
+    await timedStore.release(lease);
   }
 
   #inTime<T>(call: () => Promise<T>): Promise<T> {
-    return settleWithin(this.#deadlines, call, storeTimeout);
+    return callStore(this.#parts.times.storeTimeoutMs, call);
   }
+}
+
+/** Returns the lease of a claim, and throws STORE_REPLY_UNEXPECTED if it was not granted. */
+function requireGranted<Tx>(what: string, reply: Claim<Tx>): Lease<Tx> {
+  const claim = requireClaim(reply);
+  if (claim.state === 'claimed') return claim.lease;
+  throw new TransferCallbackError('STORE_REPLY_UNEXPECTED', `Expected ${what} to be granted, got ${claim.state}.`);
 }
 
 function requireId(id: unknown): void {

@@ -33,7 +33,7 @@ export interface ConfirmContext {
 
 /** Options of the receiver. The router, the listener and the handler take them too. */
 export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx = undefined> {
-  /** Where claims are kept: `redisStore(client)`, `postgresStore(pool)`, `memoryStore()` or your own. */
+  /** Where claims are kept: `redisStore(client)`, `pgStore(pool)`, `memoryStore()` or your own. */
   store: CallbackStore<Tx>;
   /** Called for a transfer that has succeeded, and awaited. If it throws, the service sends the callback again. */
   onSuccess: (callback: NoInfer<CallbackFor<C, 'transfer.success'>>, context: HandlerContext<Tx>) => unknown;
@@ -49,32 +49,41 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
   /** Replaces the documented schema, for when the service changes a field. Must be synchronous. */
   schema?: StandardSchema<C> | undefined;
   /**
-   * How long a verifier may take, in milliseconds; then the delivery is `unauthorized`. Extended once when it passes: by
-   * its own length if the event loop was blocked then, and by 50 ms otherwise. Default 5 000.
+   * How long a verifier may take, in milliseconds; then the delivery is `unauthorized`.
+   * @default 5_000
    */
   verifyTimeoutMs?: number | undefined;
   /**
-   * How long `confirm` may take, in milliseconds; then the delivery is `unconfirmed`. Extended like `verifyTimeoutMs`.
-   * Default 10 000.
+   * How long `confirm` may take, in milliseconds; then the delivery is `unconfirmed`.
+   * @default 10_000
    */
   confirmTimeoutMs?: number | undefined;
-  /** How long a delivery waits for another one that holds the claim, in milliseconds. Default 10 000. */
+  /**
+   * How long a delivery waits for another one that holds the claim, in milliseconds.
+   * @default 10_000
+   */
   inFlightWaitMs?: number | undefined;
   /**
-   * How long a claim lasts after its process has died, in milliseconds. Default 15 000; under 30 000, so that the
-   * claim is free for the service's first retry (service §6.3).
+   * How long a claim lasts after its process has died, in milliseconds: under 30 000, so that the claim is free for
+   * the service's first retry (service §6.3).
+   * @default 15_000
    */
   leaseMs?: number | undefined;
-  /** How long a delivery waits for its handler, in milliseconds; then it is `timed_out`. Default 20 000. */
+  /**
+   * How long a delivery waits for its handler, in milliseconds; then it is `timed_out`.
+   * @default 20_000
+   */
   handlerTimeoutMs?: number | undefined;
   /**
-   * How long a single call of the store may take, in milliseconds. Extended like `verifyTimeoutMs`. Default 2 000; under
-   * a third of `leaseMs`.
+   * How long a single call of the store may take, in milliseconds; 50 ms more are for a reply that a blocked event loop
+   * has held up. It must be under a third of `leaseMs`.
+   * @default 2_000
    */
   storeTimeoutMs?: number | undefined;
   /**
-   * How long a settled callback is remembered, in milliseconds. Default 7 days; over 90 000, because the service's
-   * fourth attempt comes at least 90 s after the first (service §6.3).
+   * How long a settled callback is remembered, in milliseconds: over 90 000, because the service's fourth attempt
+   * comes at least 90 s after the first (service §6.3). The default is 7 days.
+   * @default 604_800_000
    */
   retentionMs?: number | undefined;
   /**
@@ -84,7 +93,8 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
   onOutcome?: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
   /**
    * Gets one line per delivery: `info` if it was acknowledged, `warn` if the service's retry resolves it, `error` if a
-   * person must act. Default `console`, for warnings and errors; `false` for none.
+   * person must act. `false` for none. The default gets warnings and errors.
+   * @default console
    */
   logger?: Logger | false | undefined;
 }
@@ -137,7 +147,7 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
   onlyKnownOptions(options, receiverOptionNames);
   const { store, onSuccess, onFailed, confirm, onOutcome, logger, schema } = options;
   if (!hasMethods(store, 'claim')) {
-    const expected = 'a store, such as memoryStore(), redisStore(client) or postgresStore(pool)';
+    const expected = 'a store, such as memoryStore(), redisStore(client) or pgStore(pool)';
     throw invalidArgument('store', expected, store, 'store: memoryStore()');
   }
   requireFunction('onSuccess', onSuccess, 'async ({ data }) => {}');

@@ -2,20 +2,19 @@ import type { CallbackShape } from './callback.js';
 import type { Claims, Granted } from './claim.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, measure, type Arrival } from './delivery.js';
-import { handleCallback, type HandlerParts } from './handle.js';
+import { handleCallback } from './handle.js';
 import { HeldLease, type LeaseParts } from './held-lease.js';
+import type { ResolvedOptions } from './options.js';
 import type { Ending, TransferCallbackOutcome } from './outcome.js';
 import { report } from './report.js';
-import type { TimerQueue } from './timers.js';
 import { validateCallback } from './validate.js';
 import { verifySender, type VerifySender } from './verify-sender.js';
 
 /** What all deliveries of a receiver share. */
-export interface ReceiverParts<C extends CallbackShape, Tx> extends HandlerParts<C, Tx> {
+export interface ReceiverParts<C extends CallbackShape, Tx> {
+  readonly options: ResolvedOptions<C, Tx>;
   readonly claims: Claims<Tx>;
   readonly leases: LeaseParts<Tx>;
-  readonly verifyDeadlines: TimerQueue;
-  readonly confirmDeadlines: TimerQueue;
 }
 
 /** Runs the steps of a delivery: validate, verify, confirm, claim, handle, report. Never rejects. */
@@ -29,7 +28,7 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
   const validated = validateCallback(input, parts.options.schema);
   const isValid = 'callback' in validated;
   if (verify !== undefined) {
-    const refusal = await verifySender(verify, isValid ? validated.callback : undefined, parts.verifyDeadlines);
+    const refusal = await verifySender(verify, isValid ? validated.callback : undefined, parts.options.verifyTimeoutMs);
     if (refusal !== undefined) {
       // Logged only: if the service changes a field that a verifier reads, or the app has read the body, every delivery is
       // refused, and the log line says why.
@@ -41,7 +40,7 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
     }
   }
   if (!isValid) return end({ ...measure(arrival), ...validated, verified: verify !== undefined }, parts);
-  const delivery = new Delivery(arrival, validated.callback);
+  const delivery = new Delivery(arrival, validated.callback, validated.fields);
   return end(delivery.toOutcome(await confirmAndClaim(delivery, parts)), parts);
 }
 
@@ -53,7 +52,7 @@ async function confirmAndClaim<C extends CallbackShape, Tx>(
   if (claims.isClosed) return { outcome: 'closing' };
   let { callback } = delivery;
   if (options.confirm !== undefined) {
-    const confirmed = await confirmCallback(delivery, options.confirm, parts.confirmDeadlines, leases.inFlight);
+    const confirmed = await confirmCallback(delivery, options.confirm, options.confirmTimeoutMs, leases.inFlight);
     if ('outcome' in confirmed) return confirmed;
     ({ callback } = confirmed);
   }
@@ -80,7 +79,7 @@ function handle<C extends CallbackShape, Tx>(
 ): Promise<Ending> {
   const lease = new HeldLease(claim, parts.leases);
   if (parts.claims.isClosed) return lease.release().then(() => ({ outcome: 'closing' }));
-  return handleCallback(callback, delivery, lease, parts);
+  return handleCallback(callback, delivery, lease, parts.options);
 }
 
 function end<C extends CallbackShape, Tx>(

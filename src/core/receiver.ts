@@ -5,17 +5,19 @@ import { deliveryNames } from './delivery.js';
 import { TransferCallbackError } from './errors.js';
 import { InFlight } from './in-flight.js';
 import { Operator, type ForgetOptions, type InspectedCallback, type StoreProbe } from './operator.js';
-import { renewalsPerLease, resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
+import { resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
 import type { TransferCallbackOutcome } from './outcome.js';
 import { receiveCallback, type ReceiverParts } from './receive.js';
 import { TimedStore } from './timed-store.js';
-import { TimerQueue } from './timers.js';
 import { receiveChannel, tracedStore } from './trace.js';
 import type { VerifySender } from './verify-sender.js';
 
 /** Options of `receive`. */
 export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
-  /** Where the callback comes from, for the handler and `onOutcome`. Default `direct`. */
+  /**
+   * Where the callback comes from, for the handler and `onOutcome`.
+   * @default 'direct'
+   */
   source?: string | undefined;
   /**
    * Decides whether the sender is trusted. Runs after validation, and for invalid callbacks too (with `undefined`), so
@@ -47,8 +49,8 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
    */
   inspect(id: string): Promise<InspectedCallback>;
   /**
-   * Claims a new key in the store and releases it. Unlike a ping, this finds a full or read-only server, a missing
-   * table and a missing permission. Takes at most `storeTimeoutMs`, extended once. Never rejects. Call it at
+   * Claims a new key in the store twice, and releases it. Unlike a ping, this finds a full or read-only server, a missing
+   * table and a missing permission. Takes at most `storeTimeoutMs` and 50 ms. Never rejects. Call it at
    * startup or by hand.
    */
   check(): Promise<StoreProbe>;
@@ -84,15 +86,10 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
   const inFlight = new InFlight();
   const nameDelivery = deliveryNames();
   const operator = new Operator({ store, timedStore, times: options, logger, inFlight, nameDelivery });
-  // Heartbeats must not keep the process alive.
-  const heartbeats = new TimerQueue(options.leaseMs / renewalsPerLease, { keepAlive: false });
   const parts: ReceiverParts<C, Tx> = {
     options,
     claims: new Claims(timedStore, options),
-    leases: { store: timedStore, times: options, logger, heartbeats, inFlight },
-    verifyDeadlines: new TimerQueue(options.verifyTimeoutMs, { extendsOnce: true }),
-    confirmDeadlines: new TimerQueue(options.confirmTimeoutMs, { extendsOnce: true }),
-    handlerDeadlines: new TimerQueue(options.handlerTimeoutMs),
+    leases: { store: timedStore, times: options, logger, inFlight },
   };
   if (store.processLocal === true && process.env.NODE_ENV === 'production') {
     logger.warn({}, 'Transfer callbacks are deduplicated within this process only: use a shared store.');

@@ -21,7 +21,10 @@ export class RetryLater extends TransferCallbackError {
 
 /** Options of `RetryLater`. */
 export interface RetryLaterOptions extends ErrorOptions {
-  /** Default 30 000, the service's own first pause (service §6.3). */
+  /**
+   * When to come again, in milliseconds. The default is the service's own first pause (service §6.3).
+   * @default 30_000
+   */
   retryAfterMs?: number | undefined;
 }
 

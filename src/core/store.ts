@@ -14,8 +14,10 @@ export interface ClaimRequest {
   retentionMs: number;
   /** How long the caller waits for the reply once the claim has begun, in milliseconds. */
   timeoutMs?: number;
-  /** How long the claim may queue, such as for a connection, in milliseconds. See `CallbackStore.queues`. */
+  /** How long the claim of a transactional store may queue for a connection, in milliseconds. */
   queueMs?: number;
+  /** How long the handler may keep its claim at most, by renewals, in milliseconds. */
+  maxHeldMs?: number;
   /** Stored for people; the package does not read it. The receiver always passes it. */
   event?: string;
   /** Stored for people, too. As it is in the callback: of any length, with any character, even NUL. */
@@ -86,13 +88,12 @@ export type StoreRecord =
  * A call that fails must reject. The receiver sets its own deadline for each call.
  */
 export interface CallbackStore<Tx = undefined> {
-  /** Whether `settle` also commits the handler's own writes. If it fails they are rolled back, unless only its reply was lost. */
-  readonly transactional?: boolean;
   /**
-   * Whether a claim may queue for up to `queueMs` before it begins, for a client of a pool for example. The receiver
-   * then waits for `queueMs` plus `timeoutMs`. The store must stop queueing after `queueMs`.
+   * Whether `settle` also commits the handler's own writes. If it fails they are rolled back, unless only its reply was lost.
+   * A claim may then queue for a connection: the receiver waits for `queueMs` plus `timeoutMs`, and the store must stop
+   * queueing after `queueMs`.
    */
-  readonly queues?: boolean;
+  readonly transactional?: boolean;
   /** Whether the claims exist in this process only. The receiver logs a warning about this in production. */
   readonly processLocal?: boolean;
   claim(key: string, request: ClaimRequest): Promise<Claim<Tx>>;
@@ -107,6 +108,3 @@ export interface CallbackStore<Tx = undefined> {
    */
   forget?(key: string, fingerprint: string): Promise<boolean>;
 }
-
-/** A store with `read` and `forget`. */
-export type InspectableStore<Tx = undefined> = CallbackStore<Tx> & Required<Pick<CallbackStore<Tx>, 'read' | 'forget'>>;

@@ -1,14 +1,14 @@
 import { hasMethods } from './checks.js';
+import { callWithin, graceMs } from './deadline.js';
 import { TransferCallbackError } from './errors.js';
 import type { CallbackStore, Claim, ClaimRequest, Lease } from './store.js';
-import { settleWithin, TimerQueue } from './timers.js';
 
 /** A store with a deadline for every call. Releases a claim that is granted after its deadline. */
 export class TimedStore<Tx> {
   readonly transactional: boolean;
   readonly #store: CallbackStore<Tx>;
-  readonly #calls: TimerQueue;
-  readonly #claims: TimerQueue;
+  readonly #callMs: number;
+  readonly #claimMs: number;
 
   constructor(
     store: CallbackStore<Tx>,
@@ -17,17 +17,16 @@ export class TimedStore<Tx> {
     this.transactional = store.transactional === true;
     this.#store = store;
     // A claim may first queue for a connection, for at least `storeTimeoutMs`.
-    const queueMs = store.queues === true ? Math.max(inFlightWaitMs, storeTimeoutMs) : 0;
-    this.#calls = new TimerQueue(storeTimeoutMs, { extendsOnce: true });
-    this.#claims = new TimerQueue(queueMs + storeTimeoutMs, { extendsOnce: true });
+    const queueMs = this.transactional ? Math.max(inFlightWaitMs, storeTimeoutMs) : 0;
+    this.#callMs = storeTimeoutMs;
+    this.#claimMs = queueMs + storeTimeoutMs;
   }
 
   /** Rejects with what the store rejects with, or with STORE_TIMEOUT. */
   claim(key: string, request: ClaimRequest): Promise<Claim<Tx>> {
-    return settleWithin(
-      this.#claims,
+    return callStore(
+      this.#claimMs,
       () => this.#store.claim(key, request),
-      storeTimeout,
       (claim) => {
         void releaseLateClaim(claim);
       },
@@ -36,19 +35,24 @@ export class TimedStore<Tx> {
 
   /** Renews the lease. Resolves with whether it is still this delivery's. */
   renew(lease: Lease<Tx>): Promise<boolean> {
-    return settleWithin(this.#calls, () => lease.renew(), storeTimeout);
+    return callStore(this.#callMs, () => lease.renew());
   }
 
   settle(lease: Lease<Tx>): Promise<{ overlapped: boolean }> {
-    return settleWithin(this.#calls, () => lease.settle(), storeTimeout);
+    return callStore(this.#callMs, () => lease.settle());
   }
 
   release(lease: Lease<Tx>): Promise<void> {
-    return settleWithin(this.#calls, () => lease.release(), storeTimeout);
+    return callStore(this.#callMs, () => lease.release());
   }
 }
 
-export function storeTimeout(ms: number): TransferCallbackError {
+/** Settles as `call` does, or rejects with STORE_TIMEOUT. `onLateValue` gets what the call resolves with after that. */
+export function callStore<T>(ms: number, call: () => Promise<T>, onLateValue?: (value: T) => void): Promise<T> {
+  return callWithin(ms, call, storeTimeout, graceMs, onLateValue);
+}
+
+function storeTimeout(ms: number): TransferCallbackError {
   return new TransferCallbackError('STORE_TIMEOUT', `The store did not reply within ${ms} ms.`);
 }
 

@@ -81,7 +81,6 @@ async function traceUnseen<T, Context extends object>(
 export function tracedStore<Tx>(store: CallbackStore<Tx>): CallbackStore<Tx> {
   return {
     transactional: store.transactional === true,
-    queues: store.queues === true,
     claim: (key, request) =>
       storeChannel.start.hasSubscribers ? traceClaim(store, key, request) : store.claim(key, request),
   };

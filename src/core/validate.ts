@@ -7,7 +7,7 @@ import {
   type CallbackShape,
   type Issue,
 } from './callback.js';
-import { TransferCallbackError } from './errors.js';
+import { readFields, type CallbackFields } from './fields.js';
 import type { Invalid } from './outcome.js';
 import { parseWith, type StandardSchema } from './schema.js';
 import { toPrintable } from './text.js';
@@ -15,47 +15,32 @@ import { toPrintable } from './text.js';
 /** The outcome of an invalid callback, without whether its sender was verified. */
 type InvalidCallback = Omit<Invalid, 'verified'>;
 
-/** Returns the callback that the schema makes from `input`, or the issues. Never throws. */
+/** Returns the callback that the schema makes from `input` and what was read of it, or the issues. Never throws. */
 export function validateCallback<C extends CallbackShape>(
   input: unknown,
   schema: StandardSchema<C>,
-): { callback: C } | InvalidCallback {
+): { callback: C; fields: CallbackFields } | InvalidCallback {
   try {
     if (isUnreadable(input)) return invalid(input, input.issues, input.error);
     deleteProtoKeys(input);
     const parsed = parseWith(schema, input);
     if ('issues' in parsed) return invalid(input, parsed.issues);
-    const issues = checkCallback(parsed.value);
-    return issues.length === 0 ? { callback: parsed.value } : invalid(input, issues);
+    const fields = readFields(parsed.value);
+    const issues = findIssues(fields);
+    return issues.length === 0 ? { callback: parsed.value, fields } : invalid(input, issues);
   } catch (error) {
     return invalid(input, [{ path: [], message: 'The schema failed' }], error);
   }
 }
 
-/**
- * Checks what a schema has produced. Throws INVALID_ARGUMENT unless it has the fields that the receiver reads
- * (JavaScript callers are not type-checked). Returns the issues of a callback that contradicts itself.
- */
-function checkCallback(produced: unknown): readonly Issue[] {
-  const { event, data } = (produced ?? {}) as { event?: unknown; data?: Record<string, unknown> | null };
-  const { id, externalId, status, amount, currency } = data ?? {};
-  const hasFields =
-    (event === 'transfer.success' || event === 'transfer.failed') &&
-    (status === 'SUCCESS' || status === 'FAILED') &&
-    [id, externalId, currency].every((field) => typeof field === 'string') &&
-    (typeof amount === 'number' || typeof amount === 'string');
-  if (!hasFields) {
-    throw new TransferCallbackError(
-      'INVALID_ARGUMENT',
-      'Expected `schema` to produce `event` and `data` with id, externalId, status, amount and currency, as documented.',
-    );
-  }
+/** Returns the issues of a callback that contradicts itself, or has an id or an amount that no callback has. */
+function findIssues({ event, id, status, amount }: CallbackFields): readonly Issue[] {
   const issues: Issue[] = [];
   if ((event === 'transfer.success') !== (status === 'SUCCESS')) {
     issues.push({ path: ['data', 'status'], message: `Expected the status of ${event}` });
   }
   if (!isCallbackId(id)) issues.push({ path: ['data', 'id'], message: idMessage });
-  if (!isExact(amount)) issues.push({ path: ['data', 'amount'], message: amountMessage });
+  if (typeof amount === 'number' && !isExact(amount)) issues.push({ path: ['data', 'amount'], message: amountMessage });
   return issues;
 }
 

@@ -1,5 +1,5 @@
+import { callWithin } from './deadline.js';
 import { TransferCallbackError } from './errors.js';
-import { settleWithin, type TimerQueue } from './timers.js';
 
 /** Decides whether the sender of a callback is trusted. Gets `undefined` for an invalid callback. */
 export type VerifySender<C> = (callback: C | undefined) => boolean | Promise<boolean>;
@@ -8,7 +8,7 @@ export type VerifySender<C> = (callback: C | undefined) => boolean | Promise<boo
 export async function verifySender<C>(
   verify: VerifySender<C>,
   callback: C | undefined,
-  deadlines: TimerQueue,
+  timeoutMs: number,
 ): Promise<{ outcome: 'unauthorized'; error?: unknown } | undefined> {
   try {
     // Callers from JavaScript may return anything.
@@ -17,8 +17,8 @@ export async function verifySender<C>(
     const isTrusted =
       typeof verdict === 'boolean'
         ? verdict
-        : await settleWithin(
-            deadlines,
+        : await callWithin(
+            timeoutMs,
             () => verdict,
             (ms) => new TransferCallbackError('VERIFY_TIMEOUT', `No verdict within ${ms} ms.`),
           );

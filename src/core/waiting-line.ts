@@ -1,4 +1,4 @@
-import type { ScheduledCall, TimerQueue } from './timers.js';
+import { setDeadline } from './deadline.js';
 
 /** A result of a claim that all deliveries of a line can share. */
 export type SharedResult =
@@ -10,7 +10,7 @@ export type SharedResult =
 interface Waiter {
   /** Ends the wait. With `undefined` the delivery asks the store itself. */
   readonly resolve: (result: SharedResult | undefined) => void;
-  readonly timer: ScheduledCall;
+  readonly cancelDeadline: () => void;
   /** Whether its time is up. If the store is being asked, the delivery still waits for that reply. */
   expired: boolean;
 }
@@ -25,7 +25,7 @@ const longestPauseMs = 1_000;
 export class WaitingLine {
   /** The id of the callback. */
   readonly id: string;
-  readonly #waits: TimerQueue;
+  readonly #waitMs: number;
   /** Called when no delivery is left. */
   readonly #onEmpty: () => void;
   readonly #waiters: Waiter[] = [];
@@ -40,9 +40,9 @@ export class WaitingLine {
   #pauseMs = firstPauseMs;
   #wake: (() => void) | undefined;
 
-  constructor(id: string, waits: TimerQueue, onEmpty: () => void) {
+  constructor(id: string, waitMs: number, onEmpty: () => void) {
     this.id = id;
-    this.#waits = waits;
+    this.#waitMs = waitMs;
     this.#onEmpty = onEmpty;
   }
 
@@ -50,11 +50,11 @@ export class WaitingLine {
   wait(): Promise<SharedResult | undefined> {
     if (this.#known !== undefined) return Promise.resolve(this.#known);
     return new Promise((resolve) => {
-      const timer = this.#waits.set(() => {
+      const cancelDeadline = setDeadline(this.#waitMs, () => {
         waiter.expired = true;
         if (!this.#isAsking) this.#dismissExpired();
       });
-      const waiter = { resolve, timer, expired: false };
+      const waiter = { resolve, cancelDeadline, expired: false };
       this.#waiters.push(waiter);
     });
   }
@@ -103,7 +103,7 @@ export class WaitingLine {
     if (waiter === undefined) {
       this.#onEmpty();
     } else {
-      this.#waits.clear(waiter.timer);
+      waiter.cancelDeadline();
       waiter.resolve(undefined);
     }
   }
@@ -130,8 +130,8 @@ export class WaitingLine {
 
   /** Ends every wait with `result`, and the pause before the next request. */
   endWaits(result: SharedResult): void {
-    for (const { timer, resolve } of this.#waiters.splice(0)) {
-      this.#waits.clear(timer);
+    for (const { cancelDeadline, resolve } of this.#waiters.splice(0)) {
+      cancelDeadline();
       resolve(result);
     }
     this.#wake?.();
@@ -158,38 +158,5 @@ export class WaitingLine {
         resolve();
       };
     });
-  }
-}
-
-/**
- * Finds lines by their id, in a hash table of fixed size. A Map would grow and shrink with the deliveries, and V8 keeps
- * its outgrown tables, with their lines, until a major GC. With a Map a delivery took 3 to 10 % more processor time.
- */
-export class LineTable {
-  readonly #chains = Array.from({ length: 1_024 }, (): WaitingLine[] => []);
-
-  find(id: string): WaitingLine | undefined {
-    return this.#findChain(id).find((line) => line.id === id);
-  }
-
-  add(line: WaitingLine): void {
-    this.#findChain(line.id).push(line);
-  }
-
-  delete(line: WaitingLine): void {
-    const chain = this.#findChain(line.id);
-    chain.splice(chain.indexOf(line), 1);
-  }
-
-  all(): WaitingLine[] {
-    return this.#chains.flat();
-  }
-
-  #findChain(id: string): WaitingLine[] {
-    let hash = 0;
-    // Stryker disable next-line ConditionalExpression,EqualityOperator,ArithmeticOperator: Equal: the lines are only spread worse.
-    for (let index = 0; index < id.length; index += 1) hash = (31 * hash + id.charCodeAt(index)) | 0;
-    // eslint-disable-next-line @typescript-eslint/no-non-null-assertion -- the index is within the table.
-    return this.#chains[hash & 1_023]!;
   }
 }

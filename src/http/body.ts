@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { consumed, findHeaderFault, parseBytes, parseText, tooLarge } from './content.js';
+import { consumed, findHeaderFault, parseBytes, parseText, ReceivedBytes, tooLarge } from './content.js';
 
 /** The properties that an app's middleware may have added to a request. */
 interface Parsed {
@@ -21,37 +21,31 @@ export function readBody(request: IncomingMessage & Parsed, limitBytes: number):
   // Express 4's parsers set `body` to an empty object if they have not parsed anything.
   if (body !== undefined && body !== null && !isEmptyObject(body)) return toInput(body);
   if (!wasRead) return findHeaderFault(request, limitBytes) ?? readStream(request, limitBytes);
-  if (typeof rawBody === 'string' || rawBody instanceof Uint8Array) return toInput(rawBody);
+  if (typeof rawBody === 'string' || ArrayBuffer.isView(rawBody)) return toInput(rawBody);
   return isEmptyObject(body) ? body : consumed(bodyIsGone);
 }
 
 function toInput(given: unknown): unknown {
   if (typeof given === 'string') return parseText(given);
-  if (given instanceof Uint8Array) return parseBytes(Buffer.from(given.buffer, given.byteOffset, given.byteLength));
+  if (ArrayBuffer.isView(given)) return parseBytes(Buffer.from(given.buffer, given.byteOffset, given.byteLength));
   return given;
 }
 
 function readStream(request: IncomingMessage, limitBytes: number): Promise<unknown> {
   return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    request.on('data', function keepChunk(chunk: Buffer | string) {
+    const received = new ReceivedBytes(limitBytes);
+    function keepChunk(chunk: Buffer | string): void {
       // Stryker disable next-line ConditionalExpression: Equal: bytes would be copied.
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding ?? undefined) : chunk;
-      length += bytes.length;
-      if (length <= limitBytes) {
-        chunks.push(bytes);
-      } else {
-        // `respond` drains part of the rest, so that the sender sees the response.
-        request.off('data', keepChunk).pause();
-        resolve(tooLarge(limitBytes));
-      }
-    });
-    request.on('end', () => {
-      // Stryker disable next-line ConditionalExpression: Equal: what is left of a refused body would be parsed for nothing.
-      if (length > limitBytes) return;
-      resolve(parseBytes(Buffer.concat(chunks)));
-    });
+      if (received.add(bytes)) return;
+      // `respond` drains part of the rest, so that the sender sees the response.
+      request.off('data', keepChunk).off('end', parseBody).pause();
+      resolve(tooLarge(limitBytes));
+    }
+    function parseBody(): void {
+      resolve(parseBytes(received.bytes()));
+    }
+    request.on('data', keepChunk).on('end', parseBody);
     const aborted = (): void => {
       resolve(undefined);
     };
@@ -65,7 +59,5 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<unkno
 }
 
 function isEmptyObject(value: unknown): boolean {
-  return (
-    typeof value === 'object' && value !== null && Object.keys(value).length === 0 && !(value instanceof Uint8Array)
-  );
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0 && !ArrayBuffer.isView(value);
 }

@@ -54,12 +54,43 @@ export function parseText(text: string): unknown {
   }
 }
 
+/**
+ * The bytes of a body that arrives in chunks, in one buffer: a sender chooses the size of its chunks, and a list of buffers
+ * of one byte takes hundreds of times their length.
+ */
+export class ReceivedBytes {
+  readonly #limitBytes: number;
+  #buffer = Buffer.alloc(0);
+  #length = 0;
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes;
+  }
+
+  /** Keeps a chunk. Returns whether the body is within the limit. */
+  add(chunk: Uint8Array): boolean {
+    const length = this.#length + chunk.length;
+    if (length > this.#limitBytes) return false;
+    if (length > this.#buffer.length) {
+      // Twice what is needed: otherwise each small chunk would copy all before it.
+      this.#buffer = Buffer.concat([this.#buffer], Math.min(2 * length, this.#limitBytes));
+    }
+    this.#buffer.set(chunk, this.#length);
+    this.#length = length;
+    return true;
+  }
+
+  bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
+}
+
 /** The fault of a body that is longer than `bodyLimitBytes`. */
 export function tooLarge(limitBytes: number): RefusedRequest {
   return new RefusedRequest(413, `The body must not be longer than ${limitBytes} bytes.`);
 }
 
 /** The app's fault: the body cannot be read any more. `message` says what the app must change. */
-export function consumed(message: string): UnreadableCallback {
-  return new UnreadableCallback(message, new TransferCallbackError('BODY_CONSUMED', message));
+export function consumed(message: string, options?: ErrorOptions): UnreadableCallback {
+  return new UnreadableCallback(message, new TransferCallbackError('BODY_CONSUMED', message, options));
 }

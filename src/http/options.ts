@@ -12,7 +12,10 @@ export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage
    * your own function. In a list, all must accept. Callbacks carry no documented signature (service §6.7).
    */
   verify?: NoInfer<Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[]> | undefined;
-  /** The longest body that is read, in bytes. Default 102 400. A body that a parser has read before is not limited. */
+  /**
+   * The longest body that is read, in bytes. A body that a parser has read before is not limited.
+   * @default 102_400
+   */
   bodyLimitBytes?: number | undefined;
 }
 

@@ -1,5 +1,5 @@
 import { UnreadableCallback, type CallbackShape } from '../core/callback.js';
-import { RefusedRequest } from './content.js';
+import { consumed, RefusedRequest } from './content.js';
 import type { ResolvedHttpOptions } from './options.js';
 import type { SenderRequest } from './request.js';
 import { toResponse, type CallbackResponse } from './responses.js';
@@ -12,6 +12,7 @@ export interface ReceivedRequest {
 }
 
 const refused = new UnreadableCallback('The sender was refused before the body was read.');
+const bodyThrows = '`request.body` throws when it is read: mount the router before the middleware that sets it.';
 const wrongMethod = new RefusedRequest(405, 'A callback is a POST.');
 
 /**
@@ -29,12 +30,18 @@ export function requestReceiver<
   const early = verifiers.filter(({ readsCallback }) => readsCallback === false);
   const late = verifiers.filter(({ readsCallback }) => readsCallback !== false);
 
+  async function readInput(request: HostRequest): Promise<unknown> {
+    try {
+      return await readBody(request, bodyLimitBytes);
+    } catch (error) {
+      return consumed(bodyThrows, { cause: error });
+    }
+  }
+
   return async function receiveRequest(request) {
     const refusal = findRefusal(early, request);
     let input: unknown = refused;
-    if (refusal === undefined) {
-      input = request.method === 'POST' ? await readBody(request, bodyLimitBytes) : wrongMethod;
-    }
+    if (refusal === undefined) input = request.method === 'POST' ? await readInput(request) : wrongMethod;
     if (input === undefined) return undefined;
     const outcome = await receiver.receive(input, {
       source: 'http',

@@ -27,6 +27,8 @@ export function respond(
   // Copy the headers: other middleware that wraps `writeHead` may add to them.
   response.writeHead(status, { ...headers, ...connection });
   if (unread) {
+    // Without this, Node sends the head of a response to HEAD only when the response ends.
+    response.flushHeaders();
     response.write(body);
     endAfterBody(request, response, drainedLimits * bodyLimitBytes);
   } else {

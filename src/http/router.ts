@@ -8,11 +8,15 @@ import { resolveHttpOptions, type TransferCallbackOptions } from './options.js';
 export interface ExpressRequest extends Request {}
 
 /**
- * Makes the router. Mount it with `app.use(path, router)`, best before `express.json()` and other parsers. It handles
- * POST at its mount path, and responds 405 to other methods there. It also handles POST one segment below if a verifier
- * reads that segment, as `urlToken` and `transferToken` do. It leaves all other requests to the app. It never calls
- * `next` with an error, because an app's error handler that responds 200 would acknowledge a failure. Throws
- * INVALID_ARGUMENT.
+ * Makes the router. Mount it with `app.post(path, router)`, best before `express.json()` and other parsers. With
+ * `urlToken` or `transferToken` the path ends in the token: `app.post('/callbacks/transfers/:token', router)`. Every
+ * request that a route hands over is a delivery.
+ *
+ * With `app.use(path, router)` it handles POST at its mount path, and responds 405 to other methods there. It also
+ * handles POST one segment below if a verifier reads that segment. It leaves all other requests to the app.
+ *
+ * It never calls `next` with an error, because an app's error handler that responds 200 would acknowledge a failure.
+ * Throws INVALID_ARGUMENT.
  */
 export function transferCallbackRouter<C extends CallbackShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx, ExpressRequest>,
@@ -20,11 +24,28 @@ export function transferCallbackRouter<C extends CallbackShape = TransferCallbac
   const resolved = resolveHttpOptions(options);
   const listen = deliveryListener(resolved);
   const readsPath = resolved.verifiers.some((verify) => verify.readsPath === true);
-  const router = Router();
+  // A verifier may read the parameters of the route.
+  const router = Router({ mergeParams: true });
   router.use(function receiveDelivery(request, response, next) {
     const isToken = readsPath && request.method === 'POST' && /^\/[^/]+\/?$/.test(request.path);
-    if (request.path === '/' || isToken) listen(request, response);
+    if (request.path === '/' || isToken || isRouteOf(router, request)) listen(request, response);
     else next();
   });
-  return router;
+  // `isRouteOf` looks for this name.
+  return Object.defineProperty(router, 'name', { value: 'transferCallbackRouter' });
+}
+
+/** What Express, but not every framework that takes its routers, sets as `request.route`. */
+interface Route {
+  readonly stack?: readonly { readonly handle: { readonly name: string; readonly stack?: unknown } }[];
+}
+
+/**
+ * Returns whether a route, such as that of `app.post`, hands `request` over. Express never clears `request.route`: under
+ * `use` it is that of an `app.all('*', …)` that has called `next`.
+ */
+function isRouteOf(router: Router, request: Request): boolean {
+  const { route } = request as { route?: Route };
+  // Tracers wrap the handlers of a route: New Relic keeps only their names, express-async-errors only their properties.
+  return route?.stack?.some(({ handle }) => handle.stack === router.stack || handle.name === router.name) ?? false;
 }

@@ -10,14 +10,21 @@ export type Secret = string | undefined | readonly (string | undefined)[];
 
 const minSecretLength = 16;
 
+/** What an error expects in place of something else. */
+export const secretDescription = `a string of at least ${minSecretLength} characters, as \`openssl rand -hex 32\` prints`;
+
+/** Returns whether this is long enough not to be guessed. */
+export function isSecret(value: unknown): value is string {
+  return typeof value === 'string' && value.length >= minSecretLength;
+}
+
 /** Returns the secrets as a list, the newest first. Throws INVALID_ARGUMENT. */
 export function toSecretList(option: string, secret: Secret): readonly [string, ...string[]] {
   const [newest, ...older] = (Array.isArray(secret) ? secret : [secret]) as readonly unknown[];
   const list = [newest, ...older.filter((each) => each !== undefined)];
   for (const each of list) {
-    if (typeof each === 'string' && each.length >= minSecretLength) continue;
-    const expected = `a string of at least ${minSecretLength} characters, as \`openssl rand -hex 32\` prints, or several`;
-    throw invalidSecret(option, expected, each, 'process.env.CALLBACK_SECRET');
+    if (isSecret(each)) continue;
+    throw invalidSecret(option, `${secretDescription}, or several`, each, 'process.env.CALLBACK_SECRET');
   }
   return list as [string, ...string[]];
 }

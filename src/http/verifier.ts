@@ -10,13 +10,15 @@ import { notSynchronous } from '../core/checks.js';
 export interface Verifier<C = TransferCallback, HostRequest = IncomingMessage> {
   (request: HostRequest, callback: C | undefined): boolean | Promise<boolean>;
   /**
-   * `true` if it reads the last segment of the URL's path. The router then also handles POST one segment below its
-   * mount path; otherwise it leaves such requests to the app. Default `false`.
+   * `true` if it reads the last segment of the URL's path. Under `app.use` the router then also handles POST one segment
+   * below its mount path; otherwise it leaves such requests to the app.
+   * @default false
    */
   readonly readsPath?: boolean | undefined;
   /**
    * `false` if it is synchronous and does not need the callback. It is then called before the body is read, so that the
-   * body of a refused sender is never read. Default `true`.
+   * body of a refused sender is never read.
+   * @default true
    */
   readonly readsCallback?: boolean | undefined;
 }

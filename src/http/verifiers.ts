@@ -2,12 +2,13 @@ import { createHmac } from 'node:crypto';
 import type { CallbackShape } from '../core/callback.js';
 import { invalidArgument, invalidSecret, onlyKnownOptions } from '../core/checks.js';
 import { readHeader, readLastSegment, type SenderRequest, type SenderVerifier } from './request.js';
-import { matcherOf, toSecretList, type Secret } from './secrets.js';
+import { isSecret, matcherOf, secretDescription, toSecretList, type Secret } from './secrets.js';
 
 /**
- * Accepts requests whose last path segment is one of the secrets. Give the service
- * `https://…/callbacks/transfers/<secret>` as `callbackUrl`. A slash at the end of the path is ignored. Cannot be
- * combined with `transferToken`, which uses the same segment. Called before the body is read. Throws INVALID_ARGUMENT.
+ * Accepts requests whose last path segment is one of the secrets. Mount the router with
+ * `app.post('/callbacks/transfers/:token', router)`, and give the service `https://…/callbacks/transfers/<secret>` as
+ * `callbackUrl`. A slash at the end of the path is ignored. Cannot be combined with `transferToken`, which uses the same
+ * segment. Called before the body is read. Throws INVALID_ARGUMENT.
  */
 export function urlToken(secret: Secret): SenderVerifier {
   const secrets = toSecretList('secret', secret);
@@ -32,8 +33,9 @@ export interface TransferTokenVerifier {
 
 /**
  * Accepts requests whose last path segment is the transfer's own token, an HMAC of its `externalId`. A leaked URL does
- * not let its reader forge the callback of another transfer. Give the service `urlFor(base, externalId)` as `callbackUrl`. A slash at the end of the path
- * is ignored. Throws INVALID_ARGUMENT.
+ * not let its reader forge the callback of another transfer. Mount the router with
+ * `app.post('/callbacks/transfers/:token', router)`, and give the service `urlFor(base, externalId)` as `callbackUrl`. A
+ * slash at the end of the path is ignored. Throws INVALID_ARGUMENT.
  */
 export function transferToken(secret: Secret): TransferTokenVerifier {
   const secrets = toSecretList('secret', secret);
@@ -98,7 +100,10 @@ export function headerToken(name: string, secret: Secret): SenderVerifier {
   return Object.assign(verifyHeaderToken, { readsCallback: false as const });
 }
 
-/** The types include `undefined` so that `process.env.PASSWORD` compiles. It is refused when the verifier is made. */
+/**
+ * A user and a password of at least 16 characters. The types include `undefined` so that `process.env.PASSWORD` compiles.
+ * It is refused when the verifier is made.
+ */
 export interface Credentials {
   username: string | undefined;
   password: string | undefined;
@@ -129,8 +134,6 @@ function toBasicToken(pair: Credentials | null): string {
   if (typeof username !== 'string' || username === '' || username.includes(':')) {
     throw invalidSecret('username', 'a string of at least one character and without a colon', username, basicExample);
   }
-  if (typeof password !== 'string' || password === '') {
-    throw invalidSecret('password', 'a string of at least one character', password, basicExample);
-  }
+  if (!isSecret(password)) throw invalidSecret('password', secretDescription, password, basicExample);
   return `${username}:${password}`;
 }

@@ -1,5 +1,5 @@
 import { isUint8Array } from 'node:util/types';
-import { consumed, findHeaderFault, parseBytes, tooLarge } from './content.js';
+import { consumed, findHeaderFault, parseBytes, ReceivedBytes, tooLarge } from './content.js';
 
 const bodyIsGone =
   'The body of the request has been read before, or is no stream of bytes: ' +
@@ -23,20 +23,17 @@ function isUnread(body: Partial<ReadableStream> | null | undefined): boolean {
 }
 
 async function readChunks(reader: ReadableStreamDefaultReader<unknown>, limitBytes: number): Promise<unknown> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  const received = new ReceivedBytes(limitBytes);
   try {
     for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-      // The length of text is not its number of bytes, and is none at all as `byteLength`.
+      // The length of a text is not its number of bytes.
       if (!isUint8Array(chunk.value)) return stop(reader, consumed(bodyIsGone));
-      length += chunk.value.byteLength;
-      if (length > limitBytes) return stop(reader, tooLarge(limitBytes));
-      chunks.push(chunk.value);
+      if (!received.add(chunk.value)) return stop(reader, tooLarge(limitBytes));
     }
   } catch {
     return undefined;
   }
-  return parseBytes(Buffer.concat(chunks, length));
+  return parseBytes(received.bytes());
 }
 
 /** Tells the host that the rest is not wanted. */

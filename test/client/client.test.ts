@@ -32,7 +32,14 @@ describe('transferClient', () => {
     const server = createServer((socket) => {
       socket.on('data', (bytes) => socket.end(Buffer.concat([Buffer.from('nonsense '), bytes])));
     }).listen(0, '127.0.0.1');
-    onTestFinished(() => new Promise<void>((resolve) => server.close(() => { resolve(); }))); // prettier-ignore
+    onTestFinished(
+      () =>
+        new Promise<void>((resolve) =>
+          server.close(() => {
+            resolve();
+          }),
+        ),
+    );
     await once(server, 'listening');
     const client = transferClient({
       ...credentials,

@@ -71,7 +71,8 @@ describe('what is read', () => {
   });
 
   test('a check is advised only where it may help', async () => {
-    const again = 'Inspect it again when both can be read.';
+    const checkStore = 'Check that the store can be reached, and that it is the one of your app.';
+    const again = `${checkStore} Inspect it again when both can be read.`;
     const responding = async (status: number): Promise<object> => (await startService([[status, '']])).client;
     const unread = { read: () => Promise.reject(new Error('down')) };
     const cases: [what: string, options: object, advice: string | RegExp][] = [

@@ -83,7 +83,11 @@ describe('createTransfer', () => {
   });
 
   test('a fetch that resolves with a response of no server is an outcome unknown', async () => {
-    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch: () => Promise.resolve(Response.error()) }); // prettier-ignore
+    const client = transferClient({
+      ...credentials,
+      baseUrl: 'http://127.0.0.1:9',
+      fetch: () => Promise.resolve(Response.error()),
+    });
     expect(await catchError(client.createTransfer(request))).toMatchObject({ code: 'OUTCOME_UNKNOWN', status: 0 });
   });
 

@@ -90,7 +90,14 @@ describe('the signal of a pass', () => {
       },
     });
     await expect(thrown).rejects.toThrow('enough');
-    const aborted = reconcileTransfers({ ...options, pending: cursor(), onProgress: () => setImmediate(() => { controller.abort(); }) }); // prettier-ignore
+    const aborted = reconcileTransfers({
+      ...options,
+      pending: cursor(),
+      onProgress: () =>
+        setImmediate(() => {
+          controller.abort();
+        }),
+    });
     expect(await aborted).toMatchObject({ unknown: 1, pending: 0, stopped: 'aborted' });
     goOn.resolve();
     await vi.waitFor(() => {

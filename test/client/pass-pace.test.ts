@@ -97,7 +97,6 @@ describe('a pass, while the service is in trouble,', () => {
     const report = await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(3_000) });
     expect(report.stopped).toBe('unavailable');
     expect(received.length).toBeLessThanOrEqual(4);
-    console.info(`503, Retry-After 3600, 3 000 transfers: ${received.length} requests.`);
   });
 
   test('does not query the next transfer before the time that the service asks for', async () => {
@@ -146,9 +145,6 @@ describe('a pass, while the service is in trouble,', () => {
     expect(report.queries).toBeLessThan(10 + concurrency);
     expect(requests).toBeLessThanOrEqual(3 * report.queries);
     expect(report.durationMs).toBeGreaterThan(60_000);
-    console.info(
-      `unreachable, 10 000 transfers, concurrency ${concurrency}: ${requests} requests in ${Math.round(report.durationMs / 1_000)} s.`,
-    );
   });
 
   test('ends after 10 refusals in a row: the key may be revoked', async () => {
@@ -157,7 +153,6 @@ describe('a pass, while the service is in trouble,', () => {
     expect(report).toMatchObject({ stopped: 'refused', failed: 10 });
     expect(total(report)).toBe(report.queries);
     expect(received.length).toBeLessThanOrEqual(13);
-    console.info(`400 for all, 2 000 transfers: ${received.length} requests.`);
   });
 
   test('counts on over ids that are not sent: they tell nothing of the service', async () => {
@@ -228,7 +223,10 @@ describe('a pass, while the service is in trouble,', () => {
       concurrency: 1,
       signal: controller.signal,
       onProgress: ({ result }) => {
-        if (result === 'failed') setTimeout(() => { controller.abort(); }, 20); // prettier-ignore
+        if (result === 'failed')
+          setTimeout(() => {
+            controller.abort();
+          }, 20);
       },
     });
     expect(report).toMatchObject({ stopped: 'aborted', failed: 1, pending: 1, queries: 1, cursor: { id: 'tr-0' } });

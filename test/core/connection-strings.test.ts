@@ -5,7 +5,10 @@ import {
   headerToken,
   ipAllowList,
   memoryStore,
-  postgresStore,
+  knexStore,
+  mysqlStore,
+  pgStore,
+  sqlStore,
   redisStore,
   RetryLater,
   transferCallbackListener,
@@ -14,13 +17,7 @@ import {
   transferToken,
   urlToken,
 } from 'transfer-callbacks';
-import {
-  confirmWith,
-  readTransfers,
-  reconcileTransfers,
-  transferClient,
-  inspectTransfer,
-} from 'transfer-callbacks/client';
+import { confirmWith, reconcileTransfers, transferClient, inspectTransfer } from 'transfer-callbacks/client';
 import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
 import { transferSandbox } from 'transfer-callbacks/sandbox';
 import { deliver } from 'transfer-callbacks/testing';
@@ -60,7 +57,10 @@ const functions: [name: string, call: (...given: never[]) => unknown, args: unkn
   ['receiver.close', (given) => receiverOf().close(given), [{}], 'timeoutMs'],
   ['memoryStore', memoryStore, [{}], 'maxEntries'],
   ['redisStore', redisStore, [{ evalSha: 1 }, {}], 'prefix'],
-  ['postgresStore', postgresStore, [{ connect: fitting() }, {}], 'table schema statementTimeoutMs idleTimeoutMs'],
+  ['pgStore', pgStore, [{ connect: fitting() }, {}], 'table schema idleTimeoutMs'],
+  ['mysqlStore', mysqlStore, [{ getConnection: fitting(), query: fitting() }, {}], 'table schema idleTimeoutMs'],
+  ['knexStore', knexStore, [{ raw: fitting(), transaction: fitting() }, { dialect: 'mysql' }], 'table schema idleTimeoutMs'],
+  ['sqlStore', sqlStore, [{ dialect: 'sqlite', query: fitting() }, {}], 'table schema idleTimeoutMs'],
   ['urlToken', urlToken, ['a-secret-of-16-characters'], ''],
   ['transferToken', transferToken, ['a-secret-of-16-characters'], ''],
   ['urlFor', (base, id) => transferToken('a-secret-of-16-characters').urlFor(base, id), ['https://example.com', 'payout-1'], ''],
@@ -72,7 +72,6 @@ const functions: [name: string, call: (...given: never[]) => unknown, args: unkn
   ['transferClient', transferClient, [{ baseUrl: 'https://example.com', apiKey: 'a', apiSecret: 'b' }], 'baseUrl apiKey apiSecret timeoutMs fetch readTransaction'],
   ['confirmWith', confirmWith, [client, {}], 'concurrency timeoutMs schema'],
   ['reconcileTransfers', reconcileTransfers, [{ client, receiver: receiverOf(), pending: [] }], pass],
-  ['readTransfers', readTransfers, [{ client, ids: [], onProgress: fitting() }], `${pass} ids`],
   ['inspectTransfer', inspectTransfer, [{ id: 'a', store: { read: () => ({ state: 'free' }) } }], names],
   ['prometheusMetrics', prometheusMetrics, [{}], 'Counter Gauge Histogram registers'],
   ['openTelemetryMetrics', openTelemetryMetrics, [{}], 'createCounter'],

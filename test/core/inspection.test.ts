@@ -145,7 +145,7 @@ describe('inspect', () => {
 });
 
 describe('check', () => {
-  test('claims its own key and releases it', async () => {
+  test('claims its own key, twice with one token, and releases it', async () => {
     const keys: string[] = [];
     const requests: ClaimRequest[] = [];
     const store = knowingStore();
@@ -167,7 +167,9 @@ describe('check', () => {
       expect(check.ok && check.storeMs).toBeLessThan(performance.now());
     }
     expect(new Set(keys).size).toBe(2);
-    const [first] = requests;
+    const [first, again, other] = requests;
+    expect(again).toEqual(first);
+    expect(other?.token).not.toBe(first?.token);
     expect(first).toEqual({
       token: expect.stringMatching(/^\d{4}-.*-1$/) as string,
       fingerprint: '[]',
@@ -190,8 +192,36 @@ describe('check', () => {
       () => Promise.resolve({ state: 'settled', fingerprint: '[]' }),
       { code: 'STORE_REPLY_UNEXPECTED' },
     ],
+    [
+      'a store to which a new key is taken',
+      () => Promise.resolve({ state: 'in_progress' }),
+      { message: containing('Expected a claim of a new key to be granted, got in_progress.') },
+    ],
   ])('does not reject for %s', async (_name, claim, error) => {
     const receiver = receiverOf({ storeTimeoutMs: 20, store: { claim } });
     expect(await receiver.check()).toMatchObject({ ok: false, error });
+  });
+
+  test('finds a store that does not know its own claim, and releases that claim', async () => {
+    const { claim, read } = memoryStore();
+    const store: CallbackStore = {
+      read,
+      async claim(key, request) {
+        const { state } = await read(key);
+        return state === 'free' ? claim(key, request) : { state: 'in_progress' };
+      },
+    };
+    let key = '';
+    const receiver = receiverOf({
+      store: { ...store, claim: (given, request) => store.claim((key = given), request) },
+    });
+    expect(await receiver.check()).toMatchObject({
+      ok: false,
+      error: {
+        code: 'STORE_REPLY_UNEXPECTED',
+        message: containing('Expected the same claim, sent twice, to be granted, got in_progress.'),
+      },
+    });
+    expect(await receiver.inspect(key)).toMatchObject({ state: 'free' });
   });
 });

@@ -56,7 +56,7 @@ describe('a store that fails', () => {
     const slow = (ms: number): CallbackStore => {
       const records = memoryStore();
       return {
-        queues: true,
+        transactional: true,
         async claim(key, request) {
           await new Promise((resolve) => setTimeout(resolve, ms));
           return records.claim(key, request);

@@ -81,12 +81,12 @@ describe('a delivery', () => {
 });
 
 describe('verify', () => {
-  test('a verifier that never finishes ends as unauthorized 50 ms after verifyTimeoutMs', async () => {
+  test('a verifier that never finishes ends as unauthorized after verifyTimeoutMs', async () => {
     const delivery = receiverOf({ verifyTimeoutMs: 700 }).receive(transferSucceeded(), { verify: never });
-    await vi.advanceTimersByTimeAsync(750);
+    await vi.advanceTimersByTimeAsync(700);
     expect(await delivery).toMatchObject({
       outcome: 'unauthorized',
-      durationMs: 750,
+      durationMs: 700,
       error: { code: 'VERIFY_TIMEOUT', message: containing('No verdict within 700 ms.') },
     });
   });

@@ -206,7 +206,7 @@ describe('deliveries of one callback in one process', () => {
     const asked: unknown[] = [];
     const records = memoryStore();
     const store: CallbackStore = {
-      queues: true,
+      transactional: true,
       async claim(key, request) {
         asked.push(request.queueMs);
         await new Promise((resolve) => setTimeout(resolve, 1_900));

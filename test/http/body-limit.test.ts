@@ -3,7 +3,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { nodeServers, type NodeServer } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
 import { chunk, head, overSocket, parseStatus } from '../support/sockets.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { json, start } from './support.js';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -32,7 +32,7 @@ describe.each(nodeServers)('on $name', (server) => {
       ['by default', undefined, 102_400],
       ['as set', 1_000, 1_000],
     ])('the limit %s accepts exactly as many bytes, and not one more', async (_what, bodyLimitBytes, limit) => {
-      const { options, handled, logged } = witness();
+      const { options, handled, logged } = recordingOptions();
       const { url } = await start(server, { ...options, bodyLimitBytes });
       expect((await post(url, callbackOf(limit))).status).toBe(200);
       expect(parseStatus(await sendChunked(url, callbackOf(limit)))).toBe(200);
@@ -49,7 +49,7 @@ describe.each(nodeServers)('on $name', (server) => {
     });
 
     test('a body that is too long by its Content-Length is refused before a byte has come', async () => {
-      const { options } = witness();
+      const { options } = recordingOptions();
       const { url } = await start(server, options);
       const response = await overSocket(url, (socket) =>
         socket.write(head(url, { ...json, 'Content-Length': 102_401 })),
@@ -58,7 +58,7 @@ describe.each(nodeServers)('on $name', (server) => {
     });
 
     test('an endless body is refused at the limit', async () => {
-      const { options } = witness();
+      const { options } = recordingOptions();
       const { url } = await start(server, options);
       const response = await overSocket(url, (socket) => {
         socket.write(head(url, { ...json, 'Transfer-Encoding': 'chunked' }));
@@ -69,7 +69,7 @@ describe.each(nodeServers)('on $name', (server) => {
     });
 
     test('the limit does not apply to a body that a parser has read', async () => {
-      const { options } = witness();
+      const { options } = recordingOptions();
       const { url } = await start(server, { ...options, bodyLimitBytes: 10 }, { before: [server.parsers.json()] });
       expect((await post(url, callbackOf(1_000))).status).toBe(200);
     });
@@ -90,7 +90,7 @@ async function sendWithoutEnd(
   type = 'application/json',
 ) {
   let accepted: Socket | undefined;
-  const { options } = witness();
+  const { options } = recordingOptions();
   const { url, close } = await server.start(
     { ...options, bodyLimitBytes: limit, ...given },
     {

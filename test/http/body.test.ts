@@ -5,7 +5,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { nodeServers, type NodeServer, type Middleware } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
 import { chunk, head, overSocket, parseStatus } from '../support/sockets.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { json, manyScripts, start } from './support.js';
 import { once } from 'node:events';
 
@@ -46,6 +46,10 @@ const treatments: [string, (parsers: NodeServer['parsers']) => Middleware[]][] =
         return longer.subarray(6, 6 + bytes.length);
       }),
     ],
+  ],
+  [
+    'after a parser that leaves a view of its bytes',
+    () => [ownParser(({ buffer, byteOffset, length }) => new DataView(buffer, byteOffset, length))],
   ],
   ['after a parser that leaves text', () => [ownParser((bytes) => bytes.toString())]],
   [
@@ -139,7 +143,7 @@ describe.each(nodeServers)('on $name', (server) => {
     const before = treat(server.parsers);
 
     test('a body in one piece is read whole', async () => {
-      const { options, handled } = witness();
+      const { options, handled } = recordingOptions();
       const { url } = await start(server, options, { before });
       const callback = manyScripts();
       expect((await post(url, callback)).body).toBe('{"outcome":"processed"}');
@@ -147,7 +151,7 @@ describe.each(nodeServers)('on $name', (server) => {
     });
 
     test('a body in chunks of a byte is read whole', async () => {
-      const { options, handled } = witness();
+      const { options, handled } = recordingOptions();
       const { url } = await start(server, options, { before });
       const callback = manyScripts();
       const response = await overSocket(url, (socket) => {
@@ -161,7 +165,7 @@ describe.each(nodeServers)('on $name', (server) => {
   });
 
   test('a character that two packets share is put together', async () => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     let chunks = 0;
     const { url } = await start(server, options, {
       before: [
@@ -189,7 +193,7 @@ describe.each(nodeServers)('on $name', (server) => {
   test.each(['json', 'raw', 'text'] as const)(
     'a compressed body is read when express.%s() comes first',
     async (parser) => {
-      const { options, handled } = witness();
+      const { options, handled } = recordingOptions();
       const { url } = await start(server, options, { before: [server.parsers[parser]({ type: 'application/json' })] });
       const callback = manyScripts();
       const headers = { 'Content-Encoding': 'gzip' };
@@ -209,7 +213,7 @@ describe.each(nodeServers)('on $name', (server) => {
       ['after express.raw()', [server.parsers.raw({ type: '*/*' })]],
       ['after express.text()', [server.parsers.text({ type: '*/*' })]],
     ])('the response to an empty body %s is 400', async (_how, before) => {
-      const { options, handled } = witness();
+      const { options, handled } = recordingOptions();
       const { url } = await start(server, options, { before });
       expect((await post(url, '')).status).toBe(400);
       expect(handled).toEqual([]);
@@ -218,17 +222,17 @@ describe.each(nodeServers)('on $name', (server) => {
     });
 
     test('the response to an empty body names the reason', async () => {
-      const { url } = await start(server, witness().options);
+      const { url } = await start(server, recordingOptions().options);
       expect((await post(url, '')).body).toBe(empty);
     });
 
     test('the response to an empty object that a parser has left names what is missing', async () => {
-      const { url } = await start(server, witness().options, { before: [server.parsers.json()] });
+      const { url } = await start(server, recordingOptions().options, { before: [server.parsers.json()] });
       expect((await post(url, '{}')).body).toBe(errorBody(400, 'This is not a documented callback: see event.'));
     });
 
     test('the response to an empty chunked body is 400', async () => {
-      const { url } = await start(server, witness().options);
+      const { url } = await start(server, recordingOptions().options);
       const response = await overSocket(url, (socket) => {
         socket.write(head(url, { ...json, 'Transfer-Encoding': 'chunked' }) + '0\r\n\r\n');
       });
@@ -237,7 +241,7 @@ describe.each(nodeServers)('on $name', (server) => {
     });
 
     test('an empty body that other middleware has drained is a fault of the app, and is not waited for', async () => {
-      const { url } = await start(server, witness().options, {
+      const { url } = await start(server, recordingOptions().options, {
         before: [
           async (request, _response, next) => {
             await once(request.resume(), 'end');

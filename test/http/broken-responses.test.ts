@@ -3,7 +3,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { nodeServers, type Middleware } from '../support/http-servers.js';
 import { post } from '../support/post.js';
 import { head, overSocket } from '../support/sockets.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { gate, start } from './support.js';
 
 const cannotRespond = { level: 'error', message: 'A transfer callback could not be responded to.' };
@@ -23,7 +23,7 @@ describe.each(nodeServers)('on $name', (server) => {
     test.each(early)(
       'a response that other middleware has ended %s breaks nothing, and the handler has run',
       async (_how, endEarly) => {
-        const { options, handled, logged } = witness();
+        const { options, handled, logged } = recordingOptions();
         const running = gate();
         const begun = gate();
         const { url, passedOn } = await start(
@@ -66,7 +66,7 @@ describe.each(nodeServers)('on $name', (server) => {
     );
 
     test('a response that was sent before the package saw the request is logged once', async () => {
-      const { options, logged } = witness();
+      const { options, logged } = recordingOptions();
       const { url, passedOn } = await start(server, options, {
         before: [
           (_request, response, next) => {
@@ -92,7 +92,7 @@ describe.each(nodeServers)('on $name', (server) => {
   test.each(['writeHead', 'end'] as const)(
     'a response whose %s throws is cut off, never acknowledged',
     async (method) => {
-      const { options, handled, logged } = witness();
+      const { options, handled, logged } = recordingOptions();
       const { url, passedOn } = await start(server, options, {
         before: [
           (request, response, next) => {

@@ -1,16 +1,16 @@
 import { once } from 'node:events';
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { nodeServers } from '../support/http-servers.js';
 import { post } from '../support/post.js';
 import { head, overSocket, parseStatus } from '../support/sockets.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { start } from './support.js';
 
 describe.each(nodeServers)('on $name', (server) => {
   test('a kept connection serves one delivery after another, also after refused ones', async () => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     const { url } = await start(server, { ...options, bodyLimitBytes: 2_000 });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     onTestFinished(() => {
@@ -35,8 +35,30 @@ describe.each(nodeServers)('on $name', (server) => {
     expect(handled).toHaveLength(1);
   });
 
+  test('a response to HEAD does not wait for the body that the request announces', async () => {
+    const { options } = recordingOptions();
+    let response: ServerResponse | undefined;
+    const { url } = await start(server, options, {
+      before: [
+        (_request, given, next) => {
+          response = given;
+          next();
+        },
+      ],
+    });
+    let hadEnded: boolean | undefined;
+    const text = await overSocket(url, async (socket) => {
+      socket.write(head(url, { 'Content-Length': 2 }, 'HEAD'));
+      await once(socket, 'data');
+      hadEnded = response?.writableEnded;
+      socket.end('{}');
+    });
+    expect(parseStatus(text)).toBe(405);
+    expect(hadEnded).toBe(false);
+  });
+
   test('pipelined deliveries on one connection are responded to in order', async () => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     const { url } = await start(server, options);
     const first = JSON.stringify(transferSucceeded({ externalId: 'first' }));
     const last = JSON.stringify(transferSucceeded({ externalId: 'last' }));
@@ -56,7 +78,7 @@ describe.each(nodeServers)('on $name', (server) => {
     ['a chunk length that is no number', { 'Transfer-Encoding': 'chunked' }, 'zz\r\n{}\r\n0\r\n\r\n'],
     ['a negative Content-Length', { 'Content-Length': -1 }, '{}'],
   ])('a request with %s is refused before it runs anything, and the server goes on', async (_what, headers, body) => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     const { url } = await start(server, options);
     const response = await overSocket(url, (socket) =>
       socket.write(head(url, { 'Content-Type': 'application/json', ...headers }) + body),
@@ -67,7 +89,7 @@ describe.each(nodeServers)('on $name', (server) => {
   });
 
   test('a sender that expects 100-continue gets it before it sends its body', async () => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     const { url } = await start(server, options);
     const body = JSON.stringify(transferSucceeded());
     const response = await overSocket(url, async (socket) => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { httpServers, nodeServers, type Started } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { manyScripts, start } from './support.js';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 
@@ -46,7 +46,7 @@ describe.each(httpServers)('on $name', (server) => {
       'application/json; profile="x;charset=latin1"',
       'application/json; profile="a\\";charset=latin1;\\""; charset="utf-8"',
     ])('a body of type %s is read', async (type) => {
-      const { options, handled } = witness();
+      const { options, handled } = recordingOptions();
       const { url } = await start(server, options);
       const callback = manyScripts();
       expect((await post(url, callback, { headers: { 'Content-Type': type } })).status).toBe(200);
@@ -87,7 +87,7 @@ describe.each(httpServers)('on $name', (server) => {
       [{ 'Content-Encoding': 'zstd' }, compressed],
       [{ 'Content-Encoding': 'identity, gzip' }, compressed],
     ])('the response to %j is 415', async (headers, message) => {
-      const { options, handled } = witness();
+      const { options, handled } = recordingOptions();
       const { url } = await start(server, options);
       const response = await post(url, manyScripts(), { headers });
       expect([response.status, response.body]).toEqual([415, errorBody(415, message)]);
@@ -95,7 +95,7 @@ describe.each(httpServers)('on $name', (server) => {
     });
 
     test.each(['identity', 'Identity', 'IDENTITY'])('a body with the encoding %s is read', async (encoding) => {
-      const { url } = await start(server, witness().options);
+      const { url } = await start(server, recordingOptions().options);
       expect((await post(url, manyScripts(), { headers: { 'Content-Encoding': encoding } })).status).toBe(200);
     });
   });
@@ -104,7 +104,7 @@ describe.each(httpServers)('on $name', (server) => {
 describe.each(httpServers)('on $name', (server) => {
   describe('a body that is not UTF-8', () => {
     test.each(notUtf8)('the response to a body with %s is 400', async (_what, bytes) => {
-      const { options, handled } = witness();
+      const { options, handled } = recordingOptions();
       const { url } = await start(server, options);
       for (const body of withBytes(bytes)) {
         const response = await post(url, body);
@@ -114,7 +114,7 @@ describe.each(httpServers)('on $name', (server) => {
     });
 
     test('the response to a body in UTF-16 is 400', async () => {
-      const { options, handled } = witness();
+      const { options, handled } = recordingOptions();
       const { url } = await start(server, options);
       const text = JSON.stringify(transferSucceeded());
       const littleEndian = Buffer.from(`\ufeff${text}`, 'utf16le');
@@ -127,7 +127,7 @@ describe.each(httpServers)('on $name', (server) => {
   });
 
   test('a byte order mark before the JSON is dropped', async () => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     const { url } = await start(server, options);
     const callback = transferSucceeded({ reference: '\ufeff' });
     expect((await post(url, `\ufeff${JSON.stringify(callback)}`)).status).toBe(200);
@@ -137,12 +137,12 @@ describe.each(httpServers)('on $name', (server) => {
 
 describe.each(nodeServers)('after a parser on $name', (server) => {
   test.each(['identity', 'Identity', 'IDENTITY'])('a body with the encoding %s is read', async (encoding) => {
-    const { url } = await start(server, witness().options, { before: [server.parsers.json()] });
+    const { url } = await start(server, recordingOptions().options, { before: [server.parsers.json()] });
     expect((await post(url, manyScripts(), { headers: { 'Content-Encoding': encoding } })).status).toBe(200);
   });
 
   test('the response to bytes that are not UTF-8 is 400', async () => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     const { url } = await start(server, options, { before: [server.parsers.raw({ type: 'application/json' })] });
     for (const body of notUtf8.flatMap(([, bytes]) => withBytes(bytes))) {
       const response = await post(url, body);
@@ -156,7 +156,7 @@ describe.each(nodeServers)('after a parser on $name', (server) => {
     ['express.raw()', server.parsers.raw({ type: '*/*' })],
     ['express.text()', server.parsers.text({ type: '*/*' })],
   ])('a byte order mark before the JSON is dropped, after %s', async (_parser, parse) => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     const { url } = await start(server, options, { before: [parse] });
     const callback = transferSucceeded({ reference: '\ufeff' });
     expect((await post(url, `\ufeff${JSON.stringify(callback)}`)).status).toBe(200);
@@ -165,7 +165,7 @@ describe.each(nodeServers)('after a parser on $name', (server) => {
 });
 
 describe.each(httpServers)('JSON that is no callback on $name', (server) => {
-  const { options, handled } = witness();
+  const { options, handled } = recordingOptions();
   let started: Started;
   beforeAll(async () => {
     started = await server.start(options);

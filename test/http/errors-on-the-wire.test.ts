@@ -3,7 +3,7 @@ import { transferCallbackSchema } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { httpServers } from '../support/http-servers.js';
 import { errorBody } from '../support/post.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { deliver, start } from './support.js';
 
 /** Everything that others have sent over the wire from an error: nothing of it may show. */
@@ -59,7 +59,7 @@ describe.each(httpServers)('nothing of an error reaches the wire on $name', (ser
   describe.each(places)('from $place', ({ names: [name], status, message }) => {
     test.each(thrown)('%s does not reach the wire', async (_what, reason) => {
       for (const how of ['thrown', 'rejected']) {
-        const { options } = witness();
+        const { options } = recordingOptions();
         const { url, passedOn, close } = await server.start({ ...options, [name]: thrower(reason, how) });
         const response = await deliver(url);
         await close();
@@ -73,7 +73,7 @@ describe.each(httpServers)('nothing of an error reaches the wire on $name', (ser
 
   test.each(thrown)('%s from the store does not reach the wire', async (_what, reason) => {
     for (const how of ['thrown', 'rejected']) {
-      const { options } = witness();
+      const { options } = recordingOptions();
       const { url, passedOn, close } = await server.start({ ...options, store: { claim: thrower(reason, how) } });
       const response = await deliver(url);
       await close();
@@ -84,7 +84,7 @@ describe.each(httpServers)('nothing of an error reaches the wire on $name', (ser
   });
 
   test('an error that borrows the code of RetryLater without its time sends no Retry-After that is not a number', async () => {
-    const { options } = witness();
+    const { options } = recordingOptions();
     const onSuccess = thrower(Object.assign(new Error(tale), { code: 'RETRY_LATER' }), 'thrown');
     const { url } = await start(server, { ...options, onSuccess });
     const response = await deliver(url);
@@ -93,7 +93,7 @@ describe.each(httpServers)('nothing of an error reaches the wire on $name', (ser
   });
 
   test('an error that throws when it is looked at is a failed handler, and the next attempt runs', async () => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     let attempts = 0;
     const spiky = Object.defineProperty(new Error(tale), 'code', {
       get() {
@@ -118,7 +118,7 @@ describe.each(httpServers)('nothing of an error reaches the wire on $name', (ser
   });
 
   test('an error from a schema that throws does not reach the wire', async () => {
-    const { options, logged } = witness();
+    const { options, logged } = recordingOptions();
     const schema = transferCallbackSchema.refine(() => {
       throw new Error(tale);
     });
@@ -131,7 +131,7 @@ describe.each(httpServers)('nothing of an error reaches the wire on $name', (ser
   });
 
   test('onOutcome and a logger that throw do not change the response', async () => {
-    const { options } = witness();
+    const { options } = recordingOptions();
     const fail = (): never => {
       throw new Error(tale);
     };

@@ -4,7 +4,7 @@ import { ipAllowList, transferCallbackHandler, urlToken, type WebRequest } from 
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { serve } from '../support/serve.js';
 import { errorBody, post } from '../support/post.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { json } from './support.js';
 
 const url = 'https://merchant.example/callbacks/transfers';
@@ -56,7 +56,7 @@ describe('the body of a web request', () => {
     ['a stream with empty chunks', streamOf(new Uint8Array(), bytes, new Uint8Array())],
     ['a stream with the bytes of another realm', streamOf(runInNewContext('Uint8Array.from(bytes)', { bytes }))],
   ])('a request made of %s is read whole', async (_what, body) => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     const response = await transferCallbackHandler(options)(toRequest(body));
     expect(await readResponse(response)).toEqual([200, '{"outcome":"processed"}']);
     expect(handled).toEqual([callback]);
@@ -77,7 +77,7 @@ describe('the body of a web request', () => {
     ],
   ];
   test.each(faults)('a body that %s is a fault of the app: 500, and the log names the cause', async (_how, make) => {
-    const { options, handled, logged } = witness();
+    const { options, handled, logged } = recordingOptions();
     const response = await transferCallbackHandler(options)((await make()) as Request);
     expect(await readResponse(response)).toEqual(unreadable);
     expect(handled).toEqual([]);
@@ -91,7 +91,7 @@ describe('the body of a web request', () => {
   });
 
   test('a request of node:http is a fault of the app, and its sender gets a 500', async () => {
-    const { options, handled, logged } = witness();
+    const { options, handled, logged } = recordingOptions();
     const handle = transferCallbackHandler(options);
     const server = await serve((request, response) => {
       void handle(request as unknown as Request).then(({ status }) => response.writeHead(status).end());
@@ -103,12 +103,12 @@ describe('the body of a web request', () => {
   });
 
   test('a request without a body is not JSON', async () => {
-    const response = await transferCallbackHandler(witness().options)(toRequest(null));
+    const response = await transferCallbackHandler(recordingOptions().options)(toRequest(null));
     expect(await readResponse(response)).toEqual([400, errorBody(400, 'The body is not JSON.')]);
   });
 
   test('a body that breaks off runs nothing, and its response acknowledges nothing', async () => {
-    const { options, handled, logged } = witness();
+    const { options, handled, logged } = recordingOptions();
     let isBegun = false;
     const body = toStream({
       pull(controller) {
@@ -125,7 +125,7 @@ describe('the body of a web request', () => {
 
 describe('the limit of a web request', () => {
   const tooLong = [413, errorBody(413, 'The body must not be longer than 1000 bytes.')];
-  const limited = () => transferCallbackHandler({ ...witness().options, bodyLimitBytes: 1_000 });
+  const limited = () => transferCallbackHandler({ ...recordingOptions().options, bodyLimitBytes: 1_000 });
 
   test('a body of a byte too many is refused, and its source is told to stop', async () => {
     let sent = 0;
@@ -170,7 +170,9 @@ describe('the sender of a web request', () => {
 
   test('the body of a refused sender is not read', async () => {
     const request = toRequest(text);
-    const response = await transferCallbackHandler({ ...witness().options, verify: urlToken(secret) })(request);
+    const response = await transferCallbackHandler({ ...recordingOptions().options, verify: urlToken(secret) })(
+      request,
+    );
     expect(response.status).toBe(401);
     expect(request.bodyUsed).toBe(false);
   });
@@ -183,7 +185,7 @@ describe('the sender of a web request', () => {
     [`${url}?token=/${secret}`, 401],
     [`${url}#/${secret}`, 401],
   ])('urlToken reads the path of %s: %i', async (at, status) => {
-    const handle = transferCallbackHandler({ ...witness().options, verify: urlToken(secret) });
+    const handle = transferCallbackHandler({ ...recordingOptions().options, verify: urlToken(secret) });
     expect((await handle(toRequest(text, { url: at }))).status).toBe(status);
   });
 
@@ -195,7 +197,7 @@ describe('the sender of a web request', () => {
   });
 
   test('ipAllowList names the cause in the log where the host gives no address', async () => {
-    const { options, logged } = witness();
+    const { options, logged } = recordingOptions();
     const handle = transferCallbackHandler({ ...options, verify: ipAllowList(['203.0.113.0/24']) });
     expect((await handle(toRequest(text, { headers: { 'X-Forwarded-For': '203.0.113.7' } }))).status).toBe(401);
     const message =
@@ -218,7 +220,7 @@ describe('the sender of a web request', () => {
   test('a verifier gets the request of the host itself', async () => {
     const given: unknown[] = [];
     const handle = transferCallbackHandler({
-      ...witness().options,
+      ...recordingOptions().options,
       verify: (request) => given.push(request) > 0,
     });
     const request = toRequest(text);
@@ -229,7 +231,7 @@ describe('the sender of a web request', () => {
 });
 
 test('the handler responds with 500 and logs the cause where it gets no request at all', async () => {
-  const { options, logged } = witness();
+  const { options, logged } = recordingOptions();
   const response = await transferCallbackHandler(options)(undefined as unknown as WebRequest);
   expect(await readResponse(response)).toEqual([500, '']);
   expect(logged).toMatchObject([
@@ -242,7 +244,7 @@ test('the handler responds with 500 and logs the cause where it gets no request 
 });
 
 test('the handler needs no `this`, and reads no second argument of the host', async () => {
-  const { options, handled } = witness();
+  const { options, handled } = recordingOptions();
   const { handle } = { handle: transferCallbackHandler(options) };
   const called = handle as (request: Request, context: unknown) => Promise<Response>;
   expect((await called(toRequest(text), { params: Promise.resolve({}), address: '203.0.113.7' })).status).toBe(200);

@@ -10,7 +10,7 @@ import {
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { errorBody } from '../support/post.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 
 /** Serves the listener over HTTP/2 without TLS, and connects to it. */
 async function start(options: TransferCallbackOptions) {
@@ -42,7 +42,7 @@ async function send(session: ClientHttp2Session, body: string | Buffer, { ends =
 }
 
 test('a callback is handled over HTTP/2, and a second copy is a duplicate', async () => {
-  const { options, handled } = witness();
+  const { options, handled } = recordingOptions();
   const { session } = await start(options);
   const callback = transferSucceeded();
   expect(await send(session, JSON.stringify(callback))).toMatchObject({ status: 200, body: '{"outcome":"processed"}' });
@@ -57,7 +57,7 @@ test('no header of a connection is sent over HTTP/2, and Node warns of none', as
   onTestFinished(() => {
     process.off('warning', note);
   });
-  const receiver = transferCallbackReceiver(witness().options);
+  const receiver = transferCallbackReceiver(recordingOptions().options);
   const { session } = await start({ receiver, bodyLimitBytes: 1_000 });
   const tooLong = await send(session, 'x'.repeat(1_001));
   expect([tooLong.status, tooLong.headers.connection]).toEqual([413, undefined]);
@@ -71,7 +71,7 @@ test('no header of a connection is sent over HTTP/2, and Node warns of none', as
 
 test('a refused sender gets its response over HTTP/2 before its body has come, and is not waited for', async () => {
   const { session, closedStreams } = await start({
-    ...witness().options,
+    ...recordingOptions().options,
     verify: headerToken('x-token', 'a-secret-long-enough'),
   });
   const response = await send(session, 'x', { ends: false });
@@ -82,7 +82,7 @@ test('a refused sender gets its response over HTTP/2 before its body has come, a
 });
 
 test('a body without end is cut over HTTP/2, and the session goes on', async () => {
-  const { session, closedStreams } = await start({ ...witness().options, bodyLimitBytes: 1_000 });
+  const { session, closedStreams } = await start({ ...recordingOptions().options, bodyLimitBytes: 1_000 });
   const response = await send(session, Buffer.alloc(1_000_000, '['), { ends: false });
   expect(response.status).toBe(413);
   await vi.waitFor(() => {

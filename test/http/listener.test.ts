@@ -4,12 +4,12 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { nodeServers, plainServer, type NodeServer, type Middleware } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
 import { head, overSocket } from '../support/sockets.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { gate, start } from './support.js';
 
 describe.each(nodeServers)('on $name', (server) => {
   test('a client that hangs up changes nothing: the handler ends, and the next attempt is a duplicate', async () => {
-    const { options, handled, logged } = witness();
+    const { options, handled, logged } = recordingOptions();
     const running = gate();
     const begun = gate();
     const { url } = await start(server, {
@@ -43,7 +43,7 @@ describe.each(nodeServers)('on $name', (server) => {
   test.each(wrappers)(
     'the handler, confirm and verifier see the AsyncLocalStorage of a middleware %s',
     async (_how, parsers) => {
-      const { options } = witness();
+      const { options } = recordingOptions();
       const storage = new AsyncLocalStorage<string>();
       const seen: Record<string, string | undefined> = {};
       const { url } = await start(
@@ -87,7 +87,7 @@ describe.each(nodeServers)('on $name', (server) => {
 });
 
 test('a plain server responds at every address', async () => {
-  const { options, handled } = witness();
+  const { options, handled } = recordingOptions();
   const { url } = await start(plainServer, options);
   expect((await post(`${url}/a/b/c`, transferSucceeded())).status).toBe(200);
   expect((await post(new URL('/', url).href, {})).body).toBe(

@@ -5,7 +5,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { responses, toResponse } from '../../src/http/responses.js';
 import { httpServers } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 
 test('only processed and duplicate are 2xx', () => {
   const acknowledged = Object.entries(responses).filter(([, { status }]) => status < 300);
@@ -41,7 +41,7 @@ describe.each(httpServers)('on $name', (server) => {
     test.each(['onOutcome', 'logger', 'the diagnostics channel'])(
       'a failure stays a failure for a listener, as %s, that changes it',
       async (who) => {
-        const { options } = witness();
+        const { options } = recordingOptions();
         const subscriber = (outcome: unknown): void => {
           try {
             trick(outcome as TransferCallbackOutcome);

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { transferCallbackReceiver } from 'transfer-callbacks';
 import { httpServers, type HttpServer } from '../support/http-servers.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { containing } from '../support/containing.js';
 
 describe('options of the router and the listener', () => {
-  const { options } = witness();
+  const { options } = recordingOptions();
   const receiver = transferCallbackReceiver(options);
   const known = 'store, onSuccess, onFailed, confirm, schema, onOutcome, logger';
   const times =
@@ -60,7 +60,7 @@ describe('options of the router and the listener', () => {
     [
       'no store',
       { ...options, store: undefined },
-      'Expected `store` to be a store, such as memoryStore(), redisStore(client) or postgresStore(pool), got undefined.',
+      'Expected `store` to be a store, such as memoryStore(), redisStore(client) or pgStore(pool), got undefined.',
     ],
     [
       'no handler',

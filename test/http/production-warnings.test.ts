@@ -9,7 +9,7 @@ import {
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { httpServers } from '../support/http-servers.js';
 import { post } from '../support/post.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { start } from './support.js';
 
 describe('in production', () => {
@@ -17,7 +17,7 @@ describe('in production', () => {
   const local = 'Transfer callbacks are deduplicated within this process only: use a shared store.';
   const memory = memoryStore();
   const shared: CallbackStore = { claim: (key, request) => memory.claim(key, request) };
-  const { onSuccess, onFailed } = witness().options;
+  const { onSuccess, onFailed } = recordingOptions().options;
   const verify = urlToken('a-secret-long-enough');
   const confirm = <C>(callback: C): C => callback;
 
@@ -37,7 +37,7 @@ describe('in production', () => {
         onTestFinished(() => {
           vi.unstubAllEnvs();
         });
-        const { options, logged } = witness();
+        const { options, logged } = recordingOptions();
         const { url } = await start(server, { ...options, ...given });
         const expected = warnings.map((message) => ({ level: 'warn', message, details: {} }));
         expect(logged).toEqual(expected);
@@ -55,7 +55,7 @@ describe('in production', () => {
     onTestFinished(() => {
       vi.unstubAllEnvs();
     });
-    const { logged, options } = witness();
+    const { logged, options } = recordingOptions();
     transferCallbackListener({
       receiver: transferCallbackReceiver({ onSuccess, onFailed, store: shared, confirm, logger: options.logger }),
     });
@@ -67,7 +67,7 @@ describe('in production', () => {
     onTestFinished(() => {
       vi.unstubAllEnvs();
     });
-    const { options, logged } = witness();
+    const { options, logged } = recordingOptions();
     transferCallbackListener(options);
     expect(logged).toEqual([]);
   });

@@ -6,7 +6,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import type { Middleware } from '../support/http-servers.js';
 import { post } from '../support/post.js';
 import { serve } from '../support/serve.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 
 /** The listener as in a project that has this package for its zod. */
 async function loadListener(zod: 'zod' | 'zod3') {
@@ -44,7 +44,7 @@ describe.each([
   { version: versionOf('zod3'), listener: await loadListener('zod3') },
 ])('on zod $version', ({ listener }) => {
   async function start(before: Middleware[]) {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     const listen = listener(options);
     const app = express();
     for (const middleware of before) app.use(middleware);

@@ -14,7 +14,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { httpServers, nodeServers, type HttpServer } from '../support/http-servers.js';
 import { post } from '../support/post.js';
 import { head, overSocket, parseStatus } from '../support/sockets.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { json, unauthorized } from './support.js';
 
 const secret = 'a-secret-long-enough';
@@ -23,7 +23,7 @@ type AnyRequest = IncomingMessage | Request;
 
 /** The package with a first verifier that keeps the requests, to see what has been read of them. */
 async function start(server: HttpServer, verify: Verifier | readonly Verifier[]) {
-  const { options, handled, logged } = witness();
+  const { options, handled, logged } = recordingOptions();
   const outcomes: TransferCallbackOutcome[] = [];
   const requests: AnyRequest[] = [];
   const keep = (request: AnyRequest): boolean => requests.push(request) > 0;
@@ -43,7 +43,7 @@ function isReading(request: AnyRequest): boolean {
 const bodyless: [string, () => Verifier][] = [
   ['urlToken', () => urlToken(secret)],
   ['headerToken', () => headerToken('X-Token', secret)],
-  ['basicAuth', () => basicAuth({ username: 'service', password: 'password' })],
+  ['basicAuth', () => basicAuth({ username: 'service', password: 'a-secret-long-enough' })],
   ['ipAllowList', () => ipAllowList(['203.0.113.7'])],
   ['a function that declares that it reads no callback', () => Object.assign(() => false, { readsCallback: false })],
 ];

@@ -4,23 +4,23 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { responses } from '../../src/http/responses.js';
 import { httpServers, nodeServers, webServer, type HttpServer } from '../support/http-servers.js';
 import { errorBody, type PostResponse } from '../support/post.js';
-import { witness } from '../support/witness.js';
-import { deliver, open, start, told } from './support.js';
+import { recordingOptions } from '../support/recording-options.js';
+import { deliver, keptOpen, start, ownHeaders } from './support.js';
 
-const later = { ...open, 'retry-after': '30' };
+const retryLater = { ...keptOpen, 'retry-after': '30' };
 
 interface Row {
   outcome: keyof typeof responses;
   status: number;
   headers: Record<string, string>;
   body: string;
-  /** Brings the outcome about, and resolves with what was sent on the wire. */
-  bring: (server: HttpServer) => Promise<PostResponse>;
+  /** Makes the requests that lead to the outcome, and resolves with the last response. */
+  request: (server: HttpServer) => Promise<PostResponse>;
 }
 
-/** Brings an outcome about by one option of the receiver. */
-function byOption(given: Partial<ReceiverOptions>): Row['bring'] {
-  return async (server) => deliver((await start(server, { ...witness().options, ...given })).url);
+/** Makes a request to a receiver with one option. */
+function byOption(given: Partial<ReceiverOptions>): Row['request'] {
+  return async (server) => deliver((await start(server, { ...recordingOptions().options, ...given })).url);
 }
 
 const brokenStore: CallbackStore = { claim: () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:6379')) };
@@ -29,17 +29,17 @@ const rows: Row[] = [
   {
     outcome: 'processed',
     status: 200,
-    headers: open,
+    headers: keptOpen,
     body: '{"outcome":"processed"}',
-    bring: byOption({}),
+    request: byOption({}),
   },
   {
     outcome: 'duplicate',
     status: 200,
-    headers: open,
+    headers: keptOpen,
     body: '{"outcome":"duplicate"}',
-    async bring(server) {
-      const { url } = await start(server, witness().options);
+    async request(server) {
+      const { url } = await start(server, recordingOptions().options);
       const callback = transferFailed();
       await deliver(url, callback);
       return deliver(url, callback);
@@ -48,15 +48,15 @@ const rows: Row[] = [
   {
     outcome: 'in_progress',
     status: 409,
-    headers: later,
+    headers: retryLater,
     body: errorBody(409, 'Another delivery of this callback is being handled.'),
-    async bring(server) {
+    async request(server) {
       let finish: () => void = () => undefined;
       const running = new Promise<void>((resolve) => (finish = resolve));
       let begin: () => void = () => undefined;
       const begun = new Promise<void>((resolve) => (begin = resolve));
       const onSuccess = (): Promise<void> => (begin(), running);
-      const { url } = await start(server, { ...witness().options, onSuccess, inFlightWaitMs: 0 });
+      const { url } = await start(server, { ...recordingOptions().options, onSuccess, inFlightWaitMs: 0 });
       const callback = transferSucceeded();
       const first = deliver(url, callback);
       await begun;
@@ -69,10 +69,10 @@ const rows: Row[] = [
   {
     outcome: 'conflict',
     status: 422,
-    headers: open,
+    headers: keptOpen,
     body: errorBody(422, 'A callback with this id was handled with other facts.'),
-    async bring(server) {
-      const { url } = await start(server, witness().options);
+    async request(server) {
+      const { url } = await start(server, recordingOptions().options);
       const { data } = transferSucceeded();
       await deliver(url, transferSucceeded({ ...data, amount: 1 }));
       return deliver(url, transferSucceeded({ ...data, amount: 2 }));
@@ -81,33 +81,37 @@ const rows: Row[] = [
   {
     outcome: 'invalid',
     status: 400,
-    headers: open,
+    headers: keptOpen,
     body: errorBody(400, 'This is not a documented callback: see data.amount.'),
-    async bring(server) {
+    async request(server) {
       const { event, data } = transferSucceeded();
-      return deliver((await start(server, witness().options)).url, { event, data: { ...data, amount: '15000' } });
+      return deliver((await start(server, recordingOptions().options)).url, {
+        event,
+        data: { ...data, amount: '15000' },
+      });
     },
   },
   {
     outcome: 'unauthorized',
     status: 401,
-    headers: open,
+    headers: keptOpen,
     body: errorBody(401, 'The sender is not verified.'),
-    bring: async (server) => deliver((await start(server, { ...witness().options, verify: () => false })).url),
+    request: async (server) =>
+      deliver((await start(server, { ...recordingOptions().options, verify: () => false })).url),
   },
   {
     outcome: 'unconfirmed',
     status: 503,
-    headers: later,
+    headers: retryLater,
     body: errorBody(503, 'The callback could not be confirmed.'),
-    bring: byOption({ confirm: () => undefined }),
+    request: byOption({ confirm: () => undefined }),
   },
   {
     outcome: 'retry_later',
     status: 503,
-    headers: { ...open, 'retry-after': '90' },
+    headers: { ...keptOpen, 'retry-after': '90' },
     body: errorBody(503, 'The callback cannot be handled now.'),
-    bring: byOption({
+    request: byOption({
       onSuccess() {
         throw new RetryLater('the ledger is locked', { retryAfterMs: 90_000 });
       },
@@ -116,9 +120,9 @@ const rows: Row[] = [
   {
     outcome: 'handler_failed',
     status: 500,
-    headers: open,
+    headers: keptOpen,
     body: errorBody(500, 'The callback could not be handled.'),
-    bring: byOption({
+    request: byOption({
       onSuccess() {
         throw new Error('the ledger is gone');
       },
@@ -127,9 +131,9 @@ const rows: Row[] = [
   {
     outcome: 'timed_out',
     status: 503,
-    headers: later,
+    headers: retryLater,
     body: errorBody(503, 'The callback was not handled in time.'),
-    bring: byOption({
+    request: byOption({
       handlerTimeoutMs: 10,
       onSuccess: (_callback, { signal }) =>
         new Promise((_resolve, reject) => {
@@ -142,17 +146,17 @@ const rows: Row[] = [
   {
     outcome: 'store_unavailable',
     status: 503,
-    headers: later,
+    headers: retryLater,
     body: errorBody(503, 'The callback could not be recorded.'),
-    bring: byOption({ store: brokenStore }),
+    request: byOption({ store: brokenStore }),
   },
   {
     outcome: 'closing',
     status: 503,
-    headers: later,
+    headers: retryLater,
     body: errorBody(503, 'The server is closing.'),
-    async bring(server) {
-      const receiver = transferCallbackReceiver(witness().options);
+    async request(server) {
+      const receiver = transferCallbackReceiver(recordingOptions().options);
       const { url } = await start(server, { receiver });
       await receiver.close();
       return deliver(url);
@@ -165,14 +169,14 @@ test('every outcome has a row here', () => {
 });
 
 describe.each(httpServers)('on $name', (server) => {
-  test.each(rows)('the response to $outcome is $status', async ({ outcome, status, headers, body, bring }) => {
-    const response = await bring(server);
+  test.each(rows)('the response to $outcome is $status', async ({ outcome, status, headers, body, request }) => {
+    const response = await request(server);
     expect(response.status).toBe(status);
     expect(response.body).toBe(body);
     expect(response.headers['content-length']).toBe(String(Buffer.byteLength(body)));
     // A web response cannot end its connection.
     const connection = outcome === 'closing' && server !== webServer ? 'close' : 'keep-alive';
-    expect(told(response)).toEqual({ ...headers, connection });
+    expect(ownHeaders(response)).toEqual({ ...headers, connection });
   });
 });
 
@@ -189,7 +193,7 @@ describe.each(httpServers)('on $name', (server) => {
       'This is not a documented callback: see data.paymentMethod.',
     ],
   ])('the response to an invalid callback names the first wrong place: %s', async (_what, callback, message) => {
-    const { url } = await start(server, witness().options);
+    const { url } = await start(server, recordingOptions().options);
     const response = await deliver(url, JSON.stringify(callback));
     expect(response.status).toBe(400);
     expect(response.body).toBe(errorBody(400, message));
@@ -203,18 +207,18 @@ describe.each(httpServers)('on $name', (server) => {
     [2_147_483_647, '2147484'],
   ])('RetryLater of %i ms is Retry-After: %s', async (retryAfterMs, seconds) => {
     const { url } = await start(server, {
-      ...witness().options,
+      ...recordingOptions().options,
       onSuccess: () => Promise.reject(new RetryLater('later', { retryAfterMs })),
     });
     expect((await deliver(url)).headers['retry-after']).toBe(seconds);
   });
 
   test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('the response to %s is 405', async (method) => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     const { url } = await start(server, options);
     const response = await deliver(url, transferSucceeded(), method);
     expect(response.status).toBe(405);
-    expect(told(response)).toEqual({ ...open, allow: 'POST' });
+    expect(ownHeaders(response)).toEqual({ ...keptOpen, allow: 'POST' });
     const body = errorBody(405, 'A callback is a POST.');
     expect(response.headers['content-length']).toBe(String(Buffer.byteLength(body)));
     expect(response.body).toBe(method === 'HEAD' ? '' : body);
@@ -229,7 +233,7 @@ describe.each(nodeServers)('on $name', (server) => {
     let begin: () => void = () => undefined;
     const begun = new Promise<void>((resolve) => (begin = resolve));
     const onSuccess = (): Promise<void> => (begin(), running);
-    const receiver = transferCallbackReceiver({ ...witness().options, onSuccess });
+    const receiver = transferCallbackReceiver({ ...recordingOptions().options, onSuccess });
     const { url } = await start(server, { receiver });
     const first = deliver(url);
     await begun;

@@ -13,7 +13,7 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { expressServers, httpServers, mountPath, notFoundBody } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
 import { head, overSocket, parseStatus } from '../support/sockets.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { start } from './support.js';
 
 /** Sends a request over a socket, because a client's URL parser would tidy the path; returns the response as text. */
@@ -27,7 +27,7 @@ function postTo(url: string, target: string, callback: TransferCallback, method 
 
 describe.each(httpServers)('on $name', (server) => {
   test('a callback runs the handler of its event, once, with what was sent and where it came from', async () => {
-    const { options } = witness();
+    const { options } = recordingOptions();
     const calls: unknown[] = [];
     const { url } = await start(server, {
       ...options,
@@ -49,7 +49,7 @@ describe.each(httpServers)('on $name', (server) => {
   });
 
   test.each(['', '/', '?q=1', '/?q=1'])('a callback at the mount path and %s is a delivery', async (below) => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     const { url } = await start(server, options);
     const callback = transferSucceeded();
     expect(parseStatus(await postTo(url, mountPath + below, callback))).toBe(200);
@@ -57,7 +57,7 @@ describe.each(httpServers)('on $name', (server) => {
   });
 
   test('nothing at the mount path is left to the next middleware, whatever the method', async () => {
-    const { url, passedOn } = await start(server, witness().options);
+    const { url, passedOn } = await start(server, recordingOptions().options);
     for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
       for (const below of ['', '/']) {
         const response = await post(url + below, {}, { method });
@@ -69,7 +69,7 @@ describe.each(httpServers)('on $name', (server) => {
   });
 
   test('two servers on one receiver share one record of what was handled', async () => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     const receiver = transferCallbackReceiver(options);
     const first = await start(server, { receiver });
     const second = await start(server, { receiver });
@@ -91,7 +91,7 @@ describe.each(expressServers)('on $name', (server) => {
     ['none', undefined],
     ['a function', () => true],
     ['headerToken', headerToken('X-Token', 'a-secret-long-enough')],
-    ['basicAuth', basicAuth({ username: 'service', password: 'password' })],
+    ['basicAuth', basicAuth({ username: 'service', password: 'a-secret-long-enough' })],
     ['ipAllowList', ipAllowList(['0.0.0.0/0'])],
     ['a verifier that declares that it does not read the path', Object.assign(() => true, { readsPath: false })],
   ];
@@ -110,7 +110,7 @@ describe.each(expressServers)('on $name', (server) => {
   const methods = ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'];
 
   async function expectLeftToApp(verify: Verifier | undefined, paths: string[], methods: string[]): Promise<void> {
-    const { options, handled, logged } = witness();
+    const { options, handled, logged } = recordingOptions();
     const { url } = await start(server, { ...options, verify });
     for (const path of paths) {
       for (const method of methods) {
@@ -128,7 +128,7 @@ describe.each(expressServers)('on $name', (server) => {
   });
 
   test.each(readers)('with %s as verifier, POST one segment below is a delivery', async (_name, verify) => {
-    const { options } = witness();
+    const { options } = recordingOptions();
     const { url } = await start(server, { ...options, verify });
     for (const path of oneBelow) {
       expect([path, parseStatus(await postTo(url, path, transferSucceeded()))]).not.toEqual([path, 404]);
@@ -150,7 +150,7 @@ describe.each(expressServers)('on $name', (server) => {
   });
 
   test('a request target with scheme and host is the same address', async () => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     const { url } = await start(server, options);
     const callback = transferSucceeded();
     const response = await postTo(url, url, callback);
@@ -159,7 +159,7 @@ describe.each(expressServers)('on $name', (server) => {
   });
 
   test("an error of an earlier middleware goes to the app's error handler", async () => {
-    const { options, handled } = witness();
+    const { options, handled } = recordingOptions();
     const { url, passedOn } = await start(server, options, {
       before: [
         (_request, _response, next) => {

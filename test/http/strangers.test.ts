@@ -30,7 +30,7 @@ describe.each(httpServers)('on $name', (server) => {
       ['urlToken', urlToken(secret)],
       ['transferToken', transferToken(secret)],
       ['headerToken', headerToken('X-Token', secret)],
-      ['basicAuth', basicAuth({ username: 'service', password: 'password' })],
+      ['basicAuth', basicAuth({ username: 'service', password: 'a-secret-long-enough' })],
       ['ipAllowList', ipAllowList(['203.0.113.7'])],
     ];
 

@@ -9,7 +9,7 @@ import {
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import type { Started } from '../support/http-servers.js';
 import { errorBody, post, type PostResponse, type Sent } from '../support/post.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 
 /** Starts `server` for the running test. */
 export async function start<Args extends unknown[]>(
@@ -30,7 +30,7 @@ export function deliver(url: string, callback: unknown = transferSucceeded(), me
 }
 
 /** The headers that say something of the outcome, and those that the package has no business to set. */
-export function told({ headers }: PostResponse): Record<string, unknown> {
+export function ownHeaders({ headers }: PostResponse): Record<string, unknown> {
   const ours = Object.entries(headers).filter(
     ([name]) => !['date', 'keep-alive', 'x-powered-by', 'content-length'].includes(name),
   );
@@ -38,8 +38,8 @@ export function told({ headers }: PostResponse): Record<string, unknown> {
 }
 
 const type = { 'content-type': 'application/json; charset=utf-8' };
-/** What every response to a kept connection tells. */
-export const open = { ...type, connection: 'keep-alive' };
+/** What every response on a connection that is kept open has. */
+export const keptOpen = { ...type, connection: 'keep-alive' };
 
 /** A callback with characters of one, two, three and four bytes. */
 export function manyScripts() {
@@ -63,7 +63,7 @@ export async function startGuarded<Args extends unknown[]>(
   verify: unknown,
   ...args: Args
 ) {
-  const { options, handled, logged } = witness();
+  const { options, handled, logged } = recordingOptions();
   const memory = memoryStore();
   const claims: string[] = [];
   const store: CallbackStore = {

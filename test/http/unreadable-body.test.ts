@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { nodeServers, type Middleware } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { gate, json, manyScripts, start } from './support.js';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
@@ -59,7 +59,7 @@ describe.each(nodeServers)('on $name', (server) => {
     test.each(readers)(
       'a body that was read %s is a fault of the app: 500, and the log names the cause',
       async (_how, reader) => {
-        const { options, handled, logged } = witness();
+        const { options, handled, logged } = recordingOptions();
         const { url, passedOn } = await start(server, options, { before: [reader] });
         const response = await post(url, transferSucceeded());
         expect([response.status, response.body]).toEqual([500, errorBody(500, 'The callback could not be read.')]);
@@ -77,13 +77,37 @@ describe.each(nodeServers)('on $name', (server) => {
       },
     );
 
+    const throws = (): never => {
+      throw new Error('a trap');
+    };
+    const traps: [string, (request: Raw) => unknown][] = [
+      ['a getter', (request) => Object.defineProperty(request, 'body', { get: throws })],
+      ['a proxy without keys', (request) => (request.body = new Proxy({}, { ownKeys: throws }))],
+      ['a proxy without properties', (request) => (request.body = new Proxy({ event: '' }, { get: throws }))],
+    ];
+    test.each(traps)('a body that throws because it is %s is a fault of the app: 500', async (_what, trap) => {
+      const { options, handled, logged } = recordingOptions();
+      const before: Middleware = (request, _response, next) => {
+        trap(request);
+        next();
+      };
+      const outcomes: unknown[] = [];
+      const onOutcome = (outcome: unknown): unknown => outcomes.push(outcome);
+      const { url, passedOn } = await start(server, { ...options, onOutcome }, { before: [before] });
+      const response = await post(url, transferSucceeded());
+      expect([response.status, response.body]).toEqual([500, errorBody(500, 'The callback could not be read.')]);
+      expect([handled, passedOn]).toEqual([[], []]);
+      expect(outcomes).toMatchObject([{ outcome: 'invalid', error: { cause: { message: 'a trap' } } }]);
+      expect(logged).toMatchObject([{ level: 'error', details: { err: { code: 'BODY_CONSUMED' } } }]);
+    });
+
     test.each([
       ['bytes', leaving((bytes) => bytes)],
       ['bytes of no Buffer', leaving((bytes) => new Uint8Array(bytes))],
       ['text', leaving((bytes) => bytes.toString())],
       ['bytes, beside the empty body of a parser that has parsed nothing', leaving((bytes) => bytes, {})],
     ])('a body that was left in request.rawBody as %s is read there', async (_what, reader) => {
-      const { options, handled } = witness();
+      const { options, handled } = recordingOptions();
       const { url } = await start(server, options, { before: [reader] });
       const callback = manyScripts();
       expect((await post(url, callback)).status).toBe(200);
@@ -93,7 +117,7 @@ describe.each(nodeServers)('on $name', (server) => {
     });
 
     test('a request.body that was parsed comes before request.rawBody', async () => {
-      const { options, handled } = witness();
+      const { options, handled } = recordingOptions();
       const callback = transferSucceeded();
       const { url } = await start(server, options, { before: [leaving(() => 'not JSON', callback)] });
       expect((await post(url, {})).status).toBe(200);
@@ -156,7 +180,7 @@ describe.each(nodeServers)('on $name', (server) => {
 
     describe.each(framings)('%s', (_how, beginning) => {
       test.each(moments)('a body that breaks off %s runs nothing, and the server goes on', async (_when, moment) => {
-        const { options, handled, logged } = witness();
+        const { options, handled, logged } = recordingOptions();
         let arrived = 0;
         let closed: Promise<unknown> | undefined;
         const { url, passedOn } = await start(server, options, {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { httpServers, plainServer, type Started } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 
 /** A row for `test.each` with a title that is not longer than a line. */
 function named(value: string): [string, string] {
@@ -10,7 +10,7 @@ function named(value: string): [string, string] {
 }
 
 describe.each(httpServers)('unusual callbacks on $name', (server) => {
-  const { options, handled } = witness();
+  const { options, handled } = recordingOptions();
   let started: Started;
   beforeAll(async () => {
     started = await server.start(options);
@@ -148,7 +148,7 @@ describe.each(httpServers)('unusual callbacks on $name', (server) => {
 });
 
 test('deep nesting where a bank account is expected is accepted too', async () => {
-  const { options, handled } = witness();
+  const { options, handled } = recordingOptions();
   const { url, close } = await plainServer.start(options);
   onTestFinished(close);
   const body = JSON.stringify(

@@ -119,7 +119,7 @@ describe('a verifier that cannot be made', () => {
     [
       'basicAuth whose password is missing',
       () => basicAuth({ username: 'service', password: undefined }),
-      'Expected `password` to be a string of at least one character, got undefined.',
+      'Expected `password` to be a string of at least 16 characters, as `openssl rand -hex 32` prints, got undefined.',
     ],
     [
       'basicAuth whose name is missing',
@@ -142,14 +142,14 @@ describe('a verifier that cannot be made', () => {
       'Expected `credentials` to be an object or a list of them, got null.',
     ],
     [
-      'basicAuth without a password',
-      () => basicAuth({ username: 'service', password: '' }),
-      'Expected `password` to be a string of at least one character, got a string of 0 characters.',
+      'basicAuth with a short password',
+      () => basicAuth({ username: 'service', password: 'hunter2-hunter2' }),
+      'Expected `password` to be a string of at least 16 characters, as `openssl rand -hex 32` prints, got a string of 15 characters.',
     ],
     [
       'basicAuth with half a pair',
       () => basicAuth({ username: 'service' } as never),
-      'Expected `password` to be a string of at least one character, got undefined.',
+      'Expected `password` to be a string of at least 16 characters, as `openssl rand -hex 32` prints, got undefined.',
     ],
     [
       'basicAuth with one word more',

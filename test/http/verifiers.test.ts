@@ -3,7 +3,7 @@ import { headerToken, urlToken } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { httpServers } from '../support/http-servers.js';
 import { post } from '../support/post.js';
-import { witness } from '../support/witness.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { start, startGuarded } from './support.js';
 
 const secret = 'first-secret-0123456789';
@@ -29,7 +29,7 @@ describe.each(httpServers)('on $name', (server) => {
     });
 
     test('without a verifier no sender is verified: an undocumented body is a warning, and no error', async () => {
-      const { options, logged } = witness();
+      const { options, logged } = recordingOptions();
       const { url } = await start(server, options);
       expect((await post(url, {})).status).toBe(400);
       expect(logged).toMatchObject([{ level: 'warn', details: { outcome: 'invalid', verified: false } }]);

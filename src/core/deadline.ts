@@ -1,0 +1,137 @@
+/**
+ * How much longer a call of the store may take once its time has passed, in milliseconds. While the event loop is
+ * blocked, this process can neither send a command nor read its reply: a healthy store would look silent.
+ */
+export const graceMs = 50;
+
+/**
+ * Calls `onDue` after `ms`, and not before the event loop has read its sockets once more: after a long task, Node runs
+ * timers first, and a reply that has arrived would count as late. With `moreMs` it then does the same once more for that
+ * time. Returns the function that cancels it.
+ */
+export function setDeadline(ms: number, onDue: () => void, moreMs = 0): () => void {
+  const extend = (): void => {
+    cancel = setDeadline(moreMs, onDue);
+  };
+  const timer = setTimeout(() => {
+    const turn = setImmediate(moreMs > 0 ? extend : onDue);
+    cancel = () => {
+      clearImmediate(turn);
+    };
+  }, ms);
+  let cancel = (): void => {
+    clearTimeout(timer);
+  };
+  return () => {
+    cancel();
+  };
+}
+
+/**
+ * Settles as `call` does, or rejects with `lateError(ms)` if that takes longer than `ms` and, after that, `moreMs`. The
+ * call then continues, and `onLateValue` gets the value that it resolves with. `call` may also throw, or return a plain
+ * value.
+ */
+export function callWithin<T>(
+  ms: number,
+  call: () => T | PromiseLike<T>,
+  lateError: (ms: number) => unknown,
+  moreMs = 0,
+  onLateValue: (value: T) => void = () => undefined,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const reply = Promise.resolve(call());
+    let isLate = false;
+    const cancel = setDeadline(
+      ms,
+      () => {
+        isLate = true;
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason of an abort may be anything.
+        reject(lateError(ms));
+      },
+      moreMs,
+    );
+    reply.then(
+      (value) => {
+        cancel();
+        if (isLate) onLateValue(value);
+        else resolve(value);
+      },
+      (error: unknown) => {
+        cancel();
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- passed on as it came.
+        reject(error);
+      },
+    );
+  });
+}
+
+/** A signal that aborts at a deadline. */
+interface Deadline {
+  readonly signal: AbortSignal;
+  /** Must be called when the signal is no longer needed. */
+  readonly clear: () => void;
+}
+
+/** Makes a signal that aborts when `outer` does, and after `timeoutMs` with `timeoutError()`. */
+export function deadlineSignal(
+  timeoutMs: number,
+  outer: AbortSignal | undefined,
+  timeoutError: () => Error = () => new DOMException(`No response within ${timeoutMs} ms.`, 'TimeoutError'),
+): Deadline {
+  // Not AbortSignal.any: on Node 20 it leaks memory on a signal that outlives the task.
+  const controller = new AbortController();
+  const abort = (): void => {
+    // Stryker disable next-line OptionalChaining: Equal: only `outer` calls this.
+    controller.abort(outer?.reason);
+  };
+  const cancel = setDeadline(timeoutMs, () => {
+    controller.abort(timeoutError());
+  });
+  outer?.addEventListener('abort', abort);
+  if (outer?.aborted) abort();
+  return {
+    signal: controller.signal,
+    clear() {
+      cancel();
+      outer?.removeEventListener('abort', abort);
+    },
+  };
+}
+
+/** Settles like `task(signal)`, but rejects with the signal's reason when it aborts, even if the task goes on. */
+export async function withDeadline<T>(
+  { signal, clear }: Deadline,
+  task: (signal: AbortSignal) => T | PromiseLike<T>,
+): Promise<T> {
+  try {
+    return await new Promise<T>((resolve, reject) => {
+      const giveUp = (): void => {
+        reject(signal.reason as Error);
+      };
+      if (signal.aborted) giveUp();
+      else signal.addEventListener('abort', giveUp);
+      Promise.resolve(task(signal)).then(resolve, reject);
+    });
+  } finally {
+    clear();
+  }
+}
+
+/** Resolves after `ms`, or when `signal` aborts. With `keepAlive: false` the pause does not keep the process alive. */
+export function pause(
+  ms: number,
+  { signal, keepAlive = true }: { signal?: AbortSignal | undefined; keepAlive?: boolean } = {},
+): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    if (!keepAlive) timer.unref();
+    signal?.addEventListener('abort', end);
+    if (signal?.aborted) end();
+  });
+}
