@@ -25,7 +25,7 @@ function merchant({ verify }: { verify?: Verifier } = {}) {
     onSuccess: ({ data }) => markPaid(data.externalId, data.amount),
     onFailed: ({ data }) => refund(data.externalId, data.failureReason),
   });
-  const app: Express = express().use(path, transferCallbackRouter({ receiver, verify }));
+  const app: Express = express().post(path, transferCallbackRouter({ receiver, verify }));
   return { app, receiver };
 }
 

@@ -21,7 +21,7 @@ const receiver = transferCallbackReceiver({
 });
 
 const app = express();
-app.use('/callbacks/transfers', transferCallbackRouter({ receiver }));
+app.post('/callbacks/transfers', transferCallbackRouter({ receiver }));
 
 const port = Number(process.env.PORT ?? 3000);
 const server = app.listen(port, (error) => {

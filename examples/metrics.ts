@@ -9,7 +9,7 @@ import { payouts } from './payouts.js';
 prometheusMetrics({ Counter, Gauge, Histogram, registers: [register] });
 
 const app = express();
-app.use(
+app.post(
   '/callbacks/transfers',
   transferCallbackRouter({
     store: memoryStore(), // In production a shared one: redisStore(client).

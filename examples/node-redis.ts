@@ -30,7 +30,7 @@ function reconnectIfStuck({ outcome }: TransferCallbackOutcome): void {
 
 const app = express();
 
-app.use(
+app.post(
   '/callbacks/transfers',
   transferCallbackRouter({
     store: redisStore(redis),

@@ -23,7 +23,7 @@ async function handOff(callback: TransferCallback): Promise<void> {
 
 const app = express();
 
-app.use(
+app.post(
   '/callbacks/transfers',
   transferCallbackRouter({ store: redisStore(redis), onSuccess: handOff, onFailed: handOff }),
 );

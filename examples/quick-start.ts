@@ -3,7 +3,7 @@ import { memoryStore, transferCallbackRouter } from 'transfer-callbacks';
 
 const router = transferCallbackRouter({
   store: memoryStore(), // forgets at a restart
-  // add a verifier before production: verify: urlToken(process.env.CALLBACK_SECRET),
+  // in production: verify: urlToken(process.env.CALLBACK_SECRET),
   onSuccess({ data }) {
     console.log(`Paid ${data.externalId}: ${data.amount} ${data.currency}`);
   },
@@ -13,7 +13,7 @@ const router = transferCallbackRouter({
 });
 
 const app = express();
-app.use('/callbacks/transfers', router);
+app.post('/callbacks/transfers', router); // in production: app.post('/callbacks/transfers/:token', router);
 
 const port = Number(process.env.PORT ?? 3000);
 app.listen(port, (error) => {

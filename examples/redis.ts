@@ -21,7 +21,7 @@ await new Promise((resolve) => redis.once('ready', resolve));
 
 const app = express();
 
-app.use(
+app.post(
   '/callbacks/transfers',
   transferCallbackRouter({
     store: redisStore(redis),

@@ -35,17 +35,20 @@ app.set('trust proxy', 'loopback');
 
 // Each transfer has its own URL: with a leaked one nobody can forge the callback of another transfer.
 const perTransfer = transferToken(secretFromEnv('TRANSFER_SECRET'));
-app.use('/callbacks/transfers', transferCallbackRouter({ receiver, verify: perTransfer }));
+app.post('/callbacks/transfers/:token', transferCallbackRouter({ receiver, verify: perTransfer }));
 
 // All transfers share one secret URL.
-app.use('/callbacks/shared', transferCallbackRouter({ receiver, verify: urlToken(secretFromEnv('URL_SECRET')) }));
+app.post(
+  '/callbacks/shared/:token',
+  transferCallbackRouter({ receiver, verify: urlToken(secretFromEnv('URL_SECRET')) }),
+);
 
 // Behind a gateway that adds a header, both verifiers must accept.
 const fromGateway = [
   ipAllowList(['127.0.0.1', '::1']),
   headerToken('x-gateway-token', secretFromEnv('GATEWAY_SECRET')),
 ];
-app.use('/callbacks/gateway', transferCallbackRouter({ receiver, verify: fromGateway }));
+app.post('/callbacks/gateway', transferCallbackRouter({ receiver, verify: fromGateway }));
 
 const port = Number(process.env.PORT ?? 3000);
 app.listen(port, (error) => {

@@ -12,8 +12,8 @@ const secret = 'a-secret-of-this-test';
 /** Makes your app for a test, with the functions that its handlers call. */
 function merchantApp({ markPaid, refund }: Payouts): Express {
   const app = express();
-  app.use(
-    '/callbacks/transfers',
+  app.post(
+    '/callbacks/transfers/:token',
     transferCallbackRouter({
       store: memoryStore(),
       verify: urlToken(secret),

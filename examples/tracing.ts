@@ -46,7 +46,7 @@ app.use((request, response, next) => {
   });
 });
 
-app.use(
+app.post(
   '/callbacks/transfers',
   transferCallbackRouter({
     store: memoryStore(),

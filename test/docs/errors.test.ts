@@ -9,8 +9,9 @@ import {
   basicAuth,
   headerToken,
   ipAllowList,
+  knexStore,
   memoryStore,
-  postgresStore,
+  pgStore,
   redisStore,
   TransferCallbackError,
   transferCallbackReceiver,
@@ -22,7 +23,6 @@ import {
 import {
   confirmWith,
   inspectTransfer,
-  readTransfers,
   reconcileTransfers,
   transferClient,
   TransferClientError,
@@ -60,6 +60,7 @@ const receiverOptions = { store: memoryStore(), onSuccess: () => undefined, onFa
 const client = transferClient(service);
 const receiver = transferCallbackReceiver(receiverOptions);
 const pool = new Pool({ max: 1 });
+const knex = { raw: () => undefined, transaction: () => undefined };
 const transferId = 'payout-1';
 const aborted = AbortSignal.abort();
 
@@ -69,14 +70,31 @@ function ignoreAbort(error: Error): void {
 
 /** What the app has where it would write the code. */
 const scope = {
-  ...{ basicAuth, headerToken, ipAllowList, memoryStore, postgresStore, redisStore, transferCallbackReceiver },
+  ...{ basicAuth, headerToken, ipAllowList, memoryStore, pgStore, redisStore, transferCallbackReceiver },
   ...{ transferCallbackSchema, confirmWith, inspectTransfer, transferClient, openTelemetryMetrics, prometheusMetrics },
-  ...{ Redis: class extends Redis { constructor() { super({ lazyConnect: true }); } }, Pool, connectionString: '', metrics },
+  ...{
+    Redis: class extends Redis {
+      constructor() {
+        super({ lazyConnect: true });
+      }
+    },
+    Pool,
+    connectionString: '',
+    metrics,
+  },
   ...{ ...service, secret, client: redis, store: receiverOptions.store, receiver, options: receiverOptions, console },
-  ...{ id: transferId, externalId: transferId, urlFor: (base: string, externalId: string) => transferToken(secret).urlFor(base, externalId), globalThis, AbortSignal },
+  ...{
+    id: transferId,
+    externalId: transferId,
+    urlFor: (base: string, externalId: string) => transferToken(secret).urlFor(base, externalId),
+    globalThis,
+    AbortSignal,
+  },
   ...{ Counter, Gauge, Histogram, register },
-  process: { env: { CALLBACK_SECRET: secret, CALLBACK_PASSWORD: secret, TRANSFER_API_KEY: 'key', TRANSFER_API_SECRET: 'secret' } },
-}; // prettier-ignore
+  process: {
+    env: { CALLBACK_SECRET: secret, CALLBACK_PASSWORD: secret, TRANSFER_API_KEY: 'key', TRANSFER_API_SECRET: 'secret' },
+  },
+};
 
 /** Everything that takes options, with the others that it requires. */
 const makers: [name: string, make: (options: object) => unknown][] = [
@@ -85,7 +103,8 @@ const makers: [name: string, make: (options: object) => unknown][] = [
   ['transferCallbackRouter with a receiver', (options) => transferCallbackRouter({ receiver, ...options })],
   ['memoryStore', (options) => memoryStore(options)],
   ['redisStore', (options) => redisStore(redis, options)],
-  ['postgresStore', (options) => postgresStore(pool, options)],
+  ['pgStore', (options) => pgStore(pool, options)],
+  ['knexStore', (options) => knexStore(knex, { dialect: 'postgres', ...options })],
   ['transferClient', (options) => transferClient({ ...service, ...options })],
   ['confirmWith', (options) => confirmWith(client, options)],
   ['reconcileTransfers', (options) => reconcileTransfers({ client, receiver, pending: [], ...options })],
@@ -102,7 +121,6 @@ const makers: [name: string, make: (options: object) => unknown][] = [
     },
   ],
   ['deliver', (options) => deliver((_request, response) => response.end(), '{}', options)],
-  ['readTransfers', (options) => readTransfers({ client, ids: [], onProgress: () => undefined, ...options })],
 ];
 
 /** Returns the code that the message tells to write. */
@@ -134,7 +152,8 @@ describe.each(makers)('%s', (_name, make) => {
 
 test.each<[string, () => unknown]>([
   ['a URL for a client of Redis', () => redisStore('redis://127.0.0.1' as never)],
-  ['a URL for a pool', () => postgresStore('postgres://127.0.0.1' as never)],
+  ['a URL for a pool', () => pgStore('postgres://127.0.0.1' as never)],
+  ['no dialect', () => knexStore(knex, {} as never)],
   ['no secret', () => urlToken(undefined)],
   ['no name of a header', () => headerToken('', secret)],
   ['a header that proxies drop', () => headerToken('connection', secret)],

@@ -1,13 +1,10 @@
 import { expect, test } from 'vitest';
-import { findAnchors, findLinks, isThere, listFiles, pages } from './pages.js';
+import { findAnchors, findLinks, findPage, isThere, listFiles, pages, readText } from './pages.js';
 
 const links = pages.flatMap(findLinks);
 
-test('the pages link to each other', () => {
-  expect(links.length).toBeGreaterThan(80);
-});
-
 test('every file, folder and picture that a page links to exists', () => {
+  expect(links.length).toBeGreaterThan(80);
   expect(links.filter(({ path }) => !isThere(path))).toEqual([]);
 });
 
@@ -29,4 +26,17 @@ test('every picture is shown on a page', () => {
   const pictures = ['.png', '.svg'].flatMap((extension) => listFiles('docs/images', extension));
   expect(pictures.length).toBeGreaterThan(0);
   expect(pictures.filter((path) => !shown.has(path))).toEqual([]);
+});
+
+test('every section of docs/service.md that code, a test or a page cites exists', () => {
+  const sections = [...findPage('docs/service.md').text.matchAll(/^#{2,3} §(\d+(?:\.\d+)?) /gm)].map(
+    ([, each]) => each,
+  );
+  const sources = ['src', 'test', 'examples'].flatMap((folder) => listFiles(folder, '.ts'));
+  const texts = [...sources.map((path) => ({ path, text: readText(path) })), ...pages];
+  const cited = texts.flatMap(({ path, text }) =>
+    [...text.matchAll(/§ ?(\d+(?:\.\d+)?)/g)].map(([, section]) => ({ path, section })),
+  );
+  expect(cited.length).toBeGreaterThan(80);
+  expect(cited.filter(({ section }) => !sections.includes(section))).toEqual([]);
 });

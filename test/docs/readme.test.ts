@@ -1,30 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import ts from 'typescript';
+import { transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { start } from '../cli/support.js';
 import { kill, tied } from '../support/child.js';
 import { freePort } from '../support/port.js';
+import { post } from '../support/post.js';
 import { findBlocks, findPage, readText, root } from './pages.js';
 
 const readme = findPage('README.md');
-
-test('the README shows the two commands "From a clone", which are scripts of the package', () => {
-  const { scripts } = JSON.parse(readText('package.json')) as { scripts: object };
-  const [, section = ''] = readme.text.split('\n## From a clone\n');
-  const [, commands = ''] = /^\n```sh\n(.*?)^```$/ms.exec(section) ?? [];
-  expect(commands.split('\n').map((line) => line.replace(/ *#.*/, ''))).toEqual([
-    'npm ci && npm run demo',
-    'npm ci && npm test',
-    '',
-  ]);
-  expect(scripts).toMatchObject({ demo: expect.any(String) as string, test: expect.any(String) as string });
-});
-
-test('the README is short enough to be read', () => {
-  expect(readme.text.split('\n').length).toBeLessThan(150);
-});
 
 describe('the quick start', () => {
   const [{ code: quickStart } = expect.fail('The README shows no code.')] = findBlocks(readme, 'ts');
@@ -33,30 +18,11 @@ describe('the quick start', () => {
     expect(readText('examples/quick-start.ts')).toBe(quickStart);
   });
 
-  test('the quick start is JavaScript, as the name of its file shows', () => {
-    const diagnosticsOf = (code: string): number =>
-      ts.transpileModule(code, { fileName: 'server.mjs', reportDiagnostics: true, compilerOptions: { allowJs: true } })
-        .diagnostics?.length ?? 0;
-    expect(diagnosticsOf('const typed: number = 1;')).toBe(1);
-    expect(diagnosticsOf(quickStart)).toBe(0);
-  });
-
   test('the quick start and the command that sends it a callback print what the README shows', async () => {
     const [{ code: session } = expect.fail('The README shows no session.')] = findBlocks(readme, 'text');
     const [command = '', ...output] = session.trimEnd().split('\n');
     const args = command.replace('$ npx transfer-callbacks ', '').split(' ');
-    const port = await freePort();
-    const server = tied(
-      spawn(process.execPath, ['--import', 'tsx', 'examples/quick-start.ts'], {
-        cwd: root,
-        env: { ...process.env, PORT: String(port) },
-        stdio: ['ignore', 'pipe', 'inherit'],
-      }),
-    );
-    onTestFinished(() => kill(server));
-    const printed = createInterface(server.stdout);
-    const [greeting] = (await once(printed, 'line')) as [string];
-    expect(greeting).toBe(`Callbacks are received at http://localhost:${port}/callbacks/transfers`);
+    const { port, printed } = await startServer(['examples/quick-start.ts']);
     const paid = once(printed, 'line') as Promise<[string]>;
 
     const { code, out } = await start(args.map((each) => each.replace(':3000/', `:${port}/`))).ended;
@@ -66,6 +32,43 @@ describe('the quick start', () => {
     const [, said = ''] = /The server prints `([^`]+)`/.exec(readme.text) ?? [];
     expect(withoutChance(await paid)).toEqual(withoutChance([said]));
   }, 120_000);
+
+  test('the quick start with its comments for production takes callbacks with the token only', async () => {
+    const inProduction = quickStart
+      .replace('memoryStore,', 'memoryStore, urlToken,')
+      .replace(/\/\/ in production: (verify: .*)/, '$1')
+      .replace(/.*\/\/ in production: (app\.post.*)/, '$1');
+    expect(inProduction).not.toContain('in production');
+    const env = { CALLBACK_SECRET: 'the-secret-of-the-callback-url' };
+    const { port } = await startServer(['--input-type=module', '--eval', inProduction], env);
+    const url = `http://localhost:${port}/callbacks/transfers`;
+    const trigger = (to: string) => start(['trigger', 'success', '--to', to, '--speed', '10000']).ended;
+
+    const sent = await trigger(`${url}/${env.CALLBACK_SECRET}`);
+    const withoutToken = await trigger(url);
+
+    expect([sent.code, sent.out]).toEqual([0, expect.stringContaining('← 200')]);
+    expect([withoutToken.code, withoutToken.out]).toEqual([1, expect.stringContaining('← 404')]);
+    expect(withoutToken.out.replaceAll('\n', ' ')).toContain('the path of app.post ends in /:token');
+    expect((await post(`${url}/a-guess`, transferSucceeded())).status).toBe(401);
+  }, 120_000);
+
+  /** Starts the server of a program for Node, when it listens. */
+  async function startServer(program: readonly string[], env: Record<string, string> = {}) {
+    const port = await freePort();
+    const server = tied(
+      spawn(process.execPath, ['--import', 'tsx', ...program], {
+        cwd: root,
+        env: { ...process.env, PORT: String(port), ...env },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      }),
+    );
+    onTestFinished(() => kill(server));
+    const printed = createInterface(server.stdout);
+    const [greeting] = (await once(printed, 'line')) as [string];
+    expect(greeting).toBe(`Callbacks are received at http://localhost:${port}/callbacks/transfers`);
+    return { port, printed };
+  }
 
   /** Ids and durations differ from run to run. */
   function withoutChance(text: readonly string[]): string[] {

@@ -98,6 +98,6 @@ test('the shutdown of docs/hosts.md ends although a stranger has never finished 
 
 test('the SQL of docs/stores.md is that of the store', () => {
   const [sql] = findBlocks(findPage('docs/stores.md'), 'sql');
-  const store = root.postgresStore({ connect: () => Promise.reject(new Error('not called')) });
+  const store = root.pgStore({ connect: () => Promise.reject(new Error('not called')) });
   expect(sql?.code).toBe(store.migrationSql);
 });

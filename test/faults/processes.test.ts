@@ -37,27 +37,27 @@ async function sendUntilAcknowledged(url: string, callback: unknown): Promise<nu
 // Ten processes start at the same time: on a busy machine that takes most of the time.
 describe.concurrent('between processes', { timeout: 180_000 }, () => {
   test('the callback of a process that is killed in its handler is taken over when the lease lapses, and not before', async () => {
-    const [victim, heir] = await Promise.all([
+    const [killed, second] = await Promise.all([
       startMerchant({ redisUrl: server.url, handlersWait: true, ...quick }),
       startMerchant({ redisUrl: server.url, ...quick }),
     ]);
     const callback = transferSucceeded();
     const { id } = callback.data;
-    const lost = post(victim.url, callback).catch(() => 'no response');
-    await victim.says({ handling: id });
+    const lost = post(killed.url, callback).catch(() => 'no response');
+    await killed.says({ handling: id });
     const claimed = await recordOf(id);
-    victim.signal('SIGKILL');
-    expect(await victim.exitCode).toBe(null);
+    killed.signal('SIGKILL');
+    expect(await killed.exitCode).toBe(null);
     expect(await lost).toBe('no response');
 
-    const statuses = await sendUntilAcknowledged(heir.url, callback);
+    const statuses = await sendUntilAcknowledged(second.url, callback);
     // It was still claimed by the dead process when the first of these came, and the handler was not run then.
     expect(claimed).toMatch(/^claimed /);
     expect(statuses[0]).toBe(409);
     expect(statuses.at(-1)).toBe(200);
     // A process's message may arrive after its response.
-    await heir.says({ handling: id });
-    expect([victim.runs(id), heir.runs(id)]).toEqual([1, 1]);
+    await second.says({ handling: id });
+    expect([killed.runs(id), second.runs(id)]).toEqual([1, 1]);
     expect(await recordOf(id)).toMatch(/^settled /);
   });
 
@@ -81,7 +81,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
   });
 
   test('a process that was frozen beyond its lease undoes nothing of the process that took over', async () => {
-    const [frozen, heir] = await Promise.all([
+    const [frozen, second] = await Promise.all([
       startMerchant({ redisUrl: server.url, handlersWait: true, ...quick }),
       startMerchant({ redisUrl: server.url, ...quick }),
     ]);
@@ -90,7 +90,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     const late = post(frozen.url, callback);
     await frozen.says({ handling: id });
     frozen.signal('SIGSTOP');
-    expect((await sendUntilAcknowledged(heir.url, callback)).at(-1)).toBe(200);
+    expect((await sendUntilAcknowledged(second.url, callback)).at(-1)).toBe(200);
     const settled = await recordOf(id);
 
     frozen.signal('SIGCONT');
@@ -98,9 +98,9 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     frozen.tell(id, 'fail');
     expect((await late).status).toBe(500);
     expect(await recordOf(id)).toBe(settled);
-    expect((await post(heir.url, callback)).body).toBe('{"outcome":"duplicate"}');
-    await heir.says({ handling: id });
-    expect(heir.runs(id)).toBe(1);
+    expect((await post(second.url, callback)).body).toBe('{"outcome":"duplicate"}');
+    await second.says({ handling: id });
+    expect(second.runs(id)).toBe(1);
   });
 
   test('after SIGTERM a running handler finishes and is recorded, and the process exits with 0', async () => {
@@ -129,7 +129,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     await merchant.says({ unfinished: 1 });
     merchant.signal('SIGKILL');
     expect(await running).toBe('no response');
-    const heir = await startMerchant({ redisUrl: server.url, ...quick });
-    expect((await sendUntilAcknowledged(heir.url, callback)).at(-1)).toBe(200);
+    const second = await startMerchant({ redisUrl: server.url, ...quick });
+    expect((await sendUntilAcknowledged(second.url, callback)).at(-1)).toBe(200);
   });
 });

@@ -102,3 +102,21 @@ test('receiver.check finds a full Redis, which still replies to a ping and to GE
     error: { message: expect.stringMatching(/^OOM /) as string },
   });
 });
+
+test('receiver.check finds a user that may claim and may not read, as the next copy would', async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  await server.command('acl', 'setuser', 'payouts', 'on', '>secret', '~*', '+@all');
+  const client = new Redis(server.port, '127.0.0.1', { username: 'payouts', password: 'secret' });
+  onTestFinished(() => {
+    client.disconnect();
+  });
+  const receiver = receiverOf({ store: redisStore(client) });
+  const callback = transferSucceeded();
+  expect(await receiver.check()).toMatchObject({ ok: true });
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+  await server.command('acl', 'setuser', 'payouts', '-get');
+  const refused = { error: { message: expect.stringMatching(/^NOPERM /) as string } };
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'store_unavailable', ...refused });
+  expect(await receiver.check()).toMatchObject({ ok: false, ...refused });
+});

@@ -5,7 +5,7 @@ import { readDelivery } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { post } from '../support/post.js';
-import { startNight, startRedisBackend, toInspect } from './support.js';
+import { startMerchantApp, startRedisBackend, toInspect } from './support.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 
@@ -31,7 +31,7 @@ test('one delivery is followed by its name from the record in Redis to the log l
   const { client, ...backend } = await startRedisBackend();
   const key = (id: string): string => `transfer-callbacks:${id}`;
   const claims: (string | null)[] = [];
-  const night = await startNight(backend, {
+  const merchant = await startMerchantApp(backend, {
     receiver: {
       logger,
       onSuccess: async ({ data }) => {
@@ -42,9 +42,9 @@ test('one delivery is followed by its name from the record in Redis to the log l
 
   // Other deliveries, one of them of the same callback, which the name must tell apart.
   const callback = transferSucceeded();
-  await post(night.callbackUrl, transferFailed());
-  await post(night.callbackUrl, callback);
-  await post(night.callbackUrl, callback);
+  await post(merchant.callbackUrl, transferFailed());
+  await post(merchant.callbackUrl, callback);
+  await post(merchant.callbackUrl, callback);
   const [received = []] = traces;
   await vi.waitUntil(() => received.filter(({ result }) => result !== undefined).length === 3);
 
@@ -53,7 +53,7 @@ test('one delivery is followed by its name from the record in Redis to the log l
   expect(state).toBe('settled');
   expect(readDelivery(delivery)).toMatchObject({ pid: process.pid });
   expect(claims).toEqual([expect.stringContaining(`claimed ${delivery}`)]);
-  expect((await night.run(toInspect(id))).out.replaceAll(/\n {12}/g, '')).toContain(delivery);
+  expect((await merchant.run(toInspect(id))).out.replaceAll(/\n {12}/g, '')).toContain(delivery);
 
   const its = (all: readonly Named[]): Named[] => all.filter((each) => each.delivery === delivery);
   const handled = { delivery, outcome: 'processed', id, externalId, source: 'http' };

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { postgresStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { pgStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
@@ -10,7 +10,7 @@ import { startRedisBackend } from './support.js';
 
 const runbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
 const [, sql = ''] = /^```sql\n(.*?)^```$/ms.exec(runbook) ?? [];
-const [rowSql = '', holderSql = ''] = sql.split(/;\n/);
+const [rowSql = '', claimsSql = ''] = sql.split(/;\n/);
 const [, keyCommand = '', holdersCommand = ''] = /^(redis-cli .*)\n(redis-cli .*)\n/m.exec(runbook) ?? [];
 const exampleId = '5b2c1f0e-6a53-4f0e-9c55-0d5c8f4b7a11';
 
@@ -20,30 +20,29 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('the SQL of the runbook finds who holds a callback, and afterwards its row', async () => {
-  const pool = server.pool({ application_name: 'payouts' });
-  const store = postgresStore(pool);
+test('the SQL of the runbook finds what is running, and the row of a callback while it runs and afterwards', async () => {
+  const pool = server.pool();
+  const store = pgStore(pool);
   await store.migrate();
   const callback = transferSucceeded();
   const { id, externalId } = callback.data;
-  const query = (text: string) =>
-    server.pool().query<Record<string, unknown>>(text.replaceAll(exampleId, id).replaceAll('payout-8841', externalId));
-  const whileHeld: Record<string, unknown>[] = [];
+  const query = async (text: string) =>
+    (await pool.query<object>(text.replaceAll(exampleId, id).replaceAll('payout-8841', externalId))).rows;
   const receiver = transferCallbackReceiver({
     store,
     logger: false,
     onFailed: () => undefined,
-    onSuccess: async () => {
-      whileHeld.push(...(await query(holderSql)).rows);
-      expect((await query(rowSql)).rows).toEqual([]);
+    onSuccess: async (_callback, { delivery }) => {
+      const claim = { id, token: delivery, external_id: externalId, fingerprint: null };
+      expect(await query(claimsSql)).toMatchObject([claim]);
+      expect(await query(rowSql)).toMatchObject([claim]);
     },
   });
   expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
-  expect(whileHeld).toMatchObject([
-    { application_name: 'payouts', pid: expect.any(Number) as number, xact_start: expect.any(Date) as Date },
+  expect(await query(claimsSql)).toEqual([]);
+  expect(await query(rowSql)).toMatchObject([
+    { id, external_id: externalId, fingerprint: expect.any(String) as string },
   ]);
-  expect((await query(holderSql)).rows).toEqual([]);
-  expect((await query(rowSql)).rows).toMatchObject([{ id, external_id: externalId }]);
 });
 
 test('redis-cli shows the record of a callback and the keys that are held, as in the runbook', async () => {

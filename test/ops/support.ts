@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import {
-  postgresStore,
+  pgStore,
   redisStore,
   transferCallbackListener,
   transferCallbackReceiver,
@@ -15,6 +15,7 @@ import {
 import { reconcileTransfers, transferClient } from 'transfer-callbacks/client';
 import type { TransferSandboxOptions } from 'transfer-callbacks/sandbox';
 import { expect, onTestFinished } from 'vitest';
+import { folderOf } from '../cli/app-support.js';
 import { start } from '../cli/support.js';
 import { registerMetrics } from '../metrics/support.js';
 import { startSandbox } from '../sandbox/support.js';
@@ -26,10 +27,10 @@ import { serve } from '../support/serve.js';
 
 export const secret = 'the-new-secret-of-the-url';
 
-/** A store, and what a pod of its app has in the environment to find it. */
+/** A store, and the lines of a configuration file that make it. */
 export interface Backend<Tx = undefined> {
   readonly store: CallbackStore<Tx>;
-  readonly env: Record<string, string>;
+  readonly config: string;
 }
 
 /** Starts a Redis that keeps its data over a crash. */
@@ -41,7 +42,11 @@ export async function startRedisBackend(): Promise<Backend & { server: RedisServ
   onTestFinished(() => {
     client.disconnect();
   });
-  return { store: redisStore(client), env: { REDIS_URL: server.url }, server, client };
+  const config = `
+    import { Redis } from 'ioredis';
+    import { redisStore } from 'transfer-callbacks';
+    const store = redisStore(new Redis('${server.url}').on('error', () => undefined));`;
+  return { store: redisStore(client), config, server, client };
 }
 
 /** Starts a PostgreSQL with the table of the store. `pool` is the app's, with its name. */
@@ -49,22 +54,30 @@ export async function startPostgresBackend(): Promise<Backend<PoolClient> & { po
   const server = await startPostgres();
   onTestFinished(() => server.stop());
   const pool = server.pool({ application_name: 'payouts' });
-  const store = postgresStore(pool);
+  const store = pgStore(pool);
   await store.migrate();
-  return { store, env: { DATABASE_URL: server.url }, pool };
+  const config = `
+    import { Pool } from 'pg';
+    import { pgStore } from 'transfer-callbacks';
+    const store = pgStore(new Pool({ connectionString: '${server.url}' }));`;
+  return { store, config, pool };
 }
 
-export interface NightOptions<Tx> {
+export interface MerchantAppOptions<Tx> {
   /** The secrets that the app's URL accepts, and the one that the service calls it with. */
   readonly accepts?: readonly string[];
   readonly callsWith?: string;
   /** Default: a thousand times as fast as in real life. */
   readonly service?: TransferSandboxOptions;
   readonly receiver?: Partial<ReceiverOptions<TransferCallback, Tx>>;
+  /** The handler in the configuration of the commands. Default: one that books. */
+  readonly handler?: string;
 }
 
+const bookingHandler = "({ data }) => console.log(data.externalId + ' ' + data.status)";
+
 /** Starts a merchant's app on the store of `backend`, and the service that calls it. */
-export async function startNight<Tx>({ store, env }: Backend<Tx>, options: NightOptions<Tx> = {}) {
+export async function startMerchantApp<Tx>({ store, config }: Backend<Tx>, options: MerchantAppOptions<Tx> = {}) {
   const { accepts = [secret], callsWith = secret, service = { speed: 1_000 } } = options;
   const { series } = registerMetrics();
   const logger = recordingLogger();
@@ -88,6 +101,14 @@ export async function startNight<Tx>({ store, env }: Backend<Tx>, options: Night
   const sandbox = await startSandbox(service);
   const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
   const callbackUrl = `${url}/${callsWith}`;
+  const cwd = await folderOf(`${config}
+    import { transferCallbackReceiver } from 'transfer-callbacks';
+    import { transferClient } from 'transfer-callbacks/client';
+    const { apiKey, apiSecret } = ${JSON.stringify(sandbox.keys.valid)};
+    export const client = transferClient({ baseUrl: '${sandbox.baseUrl}', apiKey, apiSecret });
+    const handle = ${options.handler ?? bookingHandler};
+    export const receiver = transferCallbackReceiver({ store, onSuccess: handle, onFailed: handle, logger: false });
+  `);
   return {
     receiver,
     url,
@@ -114,19 +135,12 @@ export async function startNight<Tx>({ store, env }: Backend<Tx>, options: Night
     async deliveries(outcome: string, source = 'http'): Promise<number> {
       return (await series()).get(`transfer_callbacks_deliveries_total{outcome="${outcome}",source="${source}"}`) ?? 0;
     },
-    /** Runs a command of the runbook from a pod of the app, whose CALLBACK_URL is the one that the service calls. */
-    async run(command: string, toUrl = callbackUrl): Promise<Printed> {
-      const { code, out, err } = await start(command.split(' '), {
-        env: {
-          NO_COLOR: '1',
-          CALLBACK_URL: toUrl,
-          TRANSFER_SERVICE_URL: sandbox.baseUrl,
-          TRANSFER_API_KEY: sandbox.keys.valid.apiKey,
-          TRANSFER_API_SECRET: sandbox.keys.valid.apiSecret,
-          ...env,
-        },
-      }).ended;
-      expect(err).toBe('');
+    /** Runs a command line of the runbook in a pod of the app. What its handler prints is booked. */
+    async run(line: string): Promise<Printed> {
+      const [, id = '', args = ''] =
+        /^(?:echo (\S+) \| )?.*npx --no transfer-callbacks (.*)$/.exec(line) ?? expect.fail(line);
+      const { code, out, err } = await start(args.split(' '), { cwd, stdin: id, env: { NO_COLOR: '1' } }).ended;
+      booked.push(...err.split('\n').filter((printed) => printed !== ''));
       return { code, out };
     },
   };
@@ -139,17 +153,19 @@ export interface Printed {
 
 const runbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
 
-/** Returns the runbook's command to inspect `payout`, for `run`. */
-export const toInspect = (payout: string): string => findCommand('inspect').replace('payout-8841', payout);
+/** Returns the runbook's line to inspect `payout`, for `run`. */
+export const toInspect = (payout: string): string => findLine('inspect payout-8841', payout);
 
-/** Returns the runbook's command to resend the callback of `payout`, for `run`. */
-export const toResend = (payout: string): string => findCommand('resend').replace('payout-8841', payout);
+/** Returns the runbook's line to have `payout` handled, for `run`. */
+export const toReconcile = (payout: string): string => findLine('reconcile', payout);
 
 /** Finds a command at the beginning of a line: the output of `inspect` shows one too, indented. */
-function findCommand(name: string): string {
-  const [, command] =
-    new RegExp(`^(?:kubectl .* )?npx --no transfer-callbacks (${name} .*payout-8841)$`, 'm').exec(runbook) ?? [];
-  return command ?? expect.fail(`docs/operations.md shows no command \`${name}\`.`);
+function findLine(command: string, payout: string): string {
+  const lines = runbook
+    .split('\n')
+    .filter((line) => /^\S/.test(line) && line.endsWith(`npx --no transfer-callbacks ${command}`));
+  const [line = expect.fail(`docs/operations.md shows no command \`${command}\`.`)] = lines;
+  return line.replace('payout-8841', payout);
 }
 
 /** Returns the verdict that `inspect` printed, and its exit code. */

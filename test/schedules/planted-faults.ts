@@ -1,7 +1,7 @@
 import type { CallbackStore, Lease } from 'transfer-callbacks';
 import type { Connection } from './network.js';
 import type { Fault } from './process.js';
-import type { PromiseName } from './promises.js';
+import { times, type PromiseName } from './promises.js';
 import { calm, crash, heldUpClaim, networkFault, type Situation } from './situations.js';
 
 /** A fault, where it shows, and the promise that it breaks. */
@@ -42,7 +42,8 @@ export const plantedFaults: readonly PlantedFault[] = [
     title: 'a receiver that takes a failed settling for a failed handler',
     // So it treats the settling of a transactional store, which fails together with what the handler has written.
     fault: { store: (store) => ({ ...store, transactional: true }) },
-    situation: networkFault,
+    // A claim of such a store may queue for as long as a call may take.
+    situation: { ...networkFault, inFlightWaitMs: times.storeTimeoutMs },
     promise: 'once',
   },
   {

@@ -37,7 +37,7 @@ export class BrokenPromise extends Error {
  */
 export const times = { leaseMs: 3_003, storeTimeoutMs: 1_000, handlerTimeoutMs: 4_500, retentionMs: 100_000_000 };
 
-/** The deadline of the store is extended by 50 ms. A timer may run up to 1 ms late, and several follow one another. */
+/** A call of the store has 50 ms more. A timer may run up to 1 ms late, and several follow one another. */
 const timersMs = 55;
 
 /** One delivery of the callback, as the world sees it. Its name is its token. */

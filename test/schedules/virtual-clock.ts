@@ -10,12 +10,6 @@ class VirtualTimer {
   readonly dueAt: number;
   readonly call: () => void;
   readonly owner: TimerOwner;
-  /** The code that set the timer is still running. */
-  isNew = true;
-  /** The timer of a queue that has become empty. It will find nothing to do: time need not stop for it. */
-  isIdle = false;
-  /** Set without keeping the process alive, from the beginning. It may still find work to do. */
-  #isBackground = false;
 
   constructor(dueAt: number, call: () => void, owner: TimerOwner) {
     this.dueAt = dueAt;
@@ -23,14 +17,8 @@ class VirtualTimer {
     this.owner = owner;
   }
 
-  ref(): this {
-    this.isIdle = false;
-    return this;
-  }
-
+  /** What does not keep its process alive may still find work to do. */
   unref(): this {
-    this.#isBackground ||= this.isNew;
-    this.isIdle = !this.#isBackground;
     return this;
   }
 }
@@ -42,26 +30,24 @@ class VirtualTimer {
 export class VirtualClock {
   now = 0;
   #owner: TimerOwner | undefined;
-  #immediates: (() => void)[] = [];
-  #newTimers: VirtualTimer[] = [];
+  readonly #immediates = new Set<() => void>();
   readonly #timers = new Set<VirtualTimer>();
 
   /** Runs `call` as code of `owner`, and all that follows from it without further events. */
   async run(owner: TimerOwner, call: () => void): Promise<void> {
     this.#owner = owner;
     call();
-    for (const immediate of this.#immediates.splice(0)) immediate();
+    for (const immediate of [...this.#immediates]) if (this.#immediates.delete(immediate)) immediate();
     await drainMicrotasks();
-    if (this.#immediates.length > 0) throw new Error('Only a timer may call setImmediate.');
-    for (const timer of this.#newTimers.splice(0)) timer.isNew = false;
+    if (this.#immediates.size > 0) throw new Error('Only a timer may call setImmediate.');
     this.#owner = undefined;
   }
 
-  /** When the next timer of an awake process is due, of those that have something to do. `Infinity` if there is none. */
+  /** When the next timer of an awake process is due. `Infinity` if there is none. */
   nextDueAt(): number {
     let dueAt = Infinity;
     for (const timer of this.#timers) {
-      if (timer.owner.isAwake && !timer.isIdle) dueAt = Math.min(dueAt, timer.dueAt);
+      if (timer.owner.isAwake) dueAt = Math.min(dueAt, timer.dueAt);
     }
     return dueAt;
   }
@@ -81,20 +67,25 @@ export class VirtualClock {
    * this process ever meets the virtual clock.
    */
   async replaceGlobals<T>(main: () => Promise<T>): Promise<T> {
-    const { setTimeout, clearTimeout, setImmediate } = globalThis;
+    const { setTimeout, clearTimeout, setImmediate, clearImmediate } = globalThis;
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     Object.assign(globalThis, {
       setTimeout: this.#setTimeout,
       clearTimeout: (timer: VirtualTimer) => this.#timers.delete(timer),
-      setImmediate: (call: () => void) => this.#immediates.push(call),
+      // No function is given twice, so that it is its own handle.
+      setImmediate: (call: () => void) => {
+        this.#immediates.add(call);
+        return call;
+      },
+      clearImmediate: (call: () => void) => this.#immediates.delete(call),
     });
     Object.assign(performance, { now: () => this.now });
     try {
       return await main();
     } finally {
       Error.stackTraceLimit = stackTraceLimit;
-      Object.assign(globalThis, { setTimeout, clearTimeout, setImmediate });
+      Object.assign(globalThis, { setTimeout, clearTimeout, setImmediate, clearImmediate });
       // What is left is Node's own, on the prototype.
       Reflect.deleteProperty(performance, 'now');
     }
@@ -105,7 +96,6 @@ export class VirtualClock {
     // As Node: whole milliseconds, at least 1.
     const timer = new VirtualTimer(this.now + Math.max(1, Math.trunc(ms)), call, this.#owner);
     this.#timers.add(timer);
-    this.#newTimers.push(timer);
     return timer;
   };
 }

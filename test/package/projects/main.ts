@@ -18,7 +18,7 @@ const store = memoryStore();
 const sameHost: Verifier<unknown, Request> = (request) => request.hostname === '127.0.0.1';
 
 const app = express();
-app.use(
+app.post(
   '/callbacks',
   transferCallbackRouter({
     store,

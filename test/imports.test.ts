@@ -1,0 +1,91 @@
+// The import rules of .eslintrc.cjs, which docs/architecture.md lists.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ESLint } from 'eslint';
+import ts from 'typescript';
+import { expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const rules = ['@typescript-eslint/no-restricted-imports', 'no-restricted-syntax'];
+const eslint = new ESLint({
+  cwd: root,
+  // Without types, which these rules do not need, a planted file need not be on disk.
+  overrideConfig: { languageOptions: { parserOptions: { projectService: false } } },
+  ruleFilter: ({ ruleId }) => rules.includes(ruleId),
+  allowInlineConfig: false,
+});
+
+async function isReported(file: string, code: string): Promise<boolean> {
+  const [result] = await eslint.lintText(code, { filePath: join(root, file) });
+  return (result ?? expect.fail(`${file} was not linted`)).messages.length > 0;
+}
+
+test('no import of src breaks a rule, and no comment disables one', async () => {
+  const results = await eslint.lintFiles('src/**/*.ts');
+  expect(results.length).toBeGreaterThan(100);
+  expect(results.flatMap(({ messages }) => messages)).toEqual([]);
+});
+
+test.each([
+  ['src/core/planted.ts', ['express', 'node:http', 'pg', '../http/body.js', './../http/body.js'], './errors.js'],
+  ['src/http/planted.ts', ['express', 'zod', '../stores/memory.js', '../core/../stores/memory.js'], '../core/text.js'],
+  ['src/http/router.ts', ['zod', 'express/lib/router', '../stores/memory.js'], 'express'],
+  ['src/stores/planted.ts', ['ioredis', 'pg', 'node:http', '../http/body.js'], '../core/errors.js'],
+  ['src/stores/sql/planted.ts', ['pg', '../memory.js', '../../http/body.js'], '../../core/errors.js'],
+  ['src/client/planted.ts', ['node:http', 'undici', '../stores/memory.js', '../sandbox/index.js'], 'zod/v4'],
+  ['src/metrics/planted.ts', ['prom-client', '@opentelemetry/api', '../client/index.js'], '../core/outcome.js'],
+  ['src/attempt/planted.ts', ['undici', '../sandbox/options.js', '../http/body.js'], 'node:https'],
+  ['src/sandbox/planted.ts', ['express', '../http/body.js', '../client/index.js'], '../attempt/attempt.js'],
+  ['src/testing/planted.ts', ['vitest', '../stores/memory.js', '../http/router.js'], 'node:assert/strict'],
+  ['src/cli/planted.ts', ['ioredis', '../client/client.js', '../http/router.js', '../index.js'], '../client/index.js'],
+  ['src/shared.ts', ['express', './http/router.js', './client/index.js'], './stores/memory.js'],
+  ['src/node.ts', ['./http/router.js', './http/handler.js', './index.js'], './http/listener.js'],
+  ['src/web.ts', ['./http/router.js', './http/listener.js', './index.js'], './http/handler.js'],
+  ['src/index.ts', ['express', './core/errors.js', './client/index.js'], './http/router.js'],
+  ['src/a-new-folder/planted.ts', ['zod', 'node:http', '../core/errors.js'], undefined],
+])('%s may not import %j', async (file, forbidden, allowed) => {
+  const toCode = (module: string): string => `import { planted } from '${module}'; export const used = planted;`;
+  for (const module of forbidden) expect(await isReported(file, toCode(module)), module).toBe(true);
+  if (allowed !== undefined) expect(await isReported(file, toCode(allowed)), allowed).toBe(false);
+});
+
+test.each([
+  "import type { planted } from 'pg'; export type Used = typeof planted;",
+  "import 'pg';",
+  "export * from 'pg';",
+  "import planted = require('pg'); export const used = planted;",
+  "export const later = import('pg');",
+  "export type Client = import('pg').Client;",
+  "export const client = require('pg');",
+])('the import rules see %s', async (code) => {
+  expect(await isReported('src/stores/planted.ts', code)).toBe(true);
+});
+
+test('no files import each other in a circle', () => {
+  const files = ['src', 'test'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((path) => /\.[jt]s$/.test(path) && !path.includes('node_modules'))
+      .map((path) => join(root, folder, path)),
+  );
+  const known = new Set(files);
+  const toFile = (path: string): string => (known.has(path) ? path : path.replace(/js$/, 'ts'));
+  const findImports = (path: string): string[] =>
+    ts
+      .preProcessFile(readFileSync(path, 'utf8'), true, true)
+      .importedFiles.map(({ fileName }) => toFile(resolve(path, '..', fileName)))
+      .filter((target) => known.has(target));
+  const imports = new Map(files.map((path) => [path, findImports(path)]));
+  expect([...imports.values()].flat().length).toBeGreaterThan(500);
+
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const visit = (path: string, way: readonly string[]): void => {
+    if (way.includes(path)) circles.push(way.map((each) => relative(root, each)).join(' → '));
+    if (done.has(path)) return;
+    done.add(path);
+    for (const next of imports.get(path) ?? []) visit(next, [...way, path]);
+  };
+  for (const path of files) visit(path, []);
+  expect(circles).toEqual([]);
+});

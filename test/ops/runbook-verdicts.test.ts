@@ -1,0 +1,214 @@
+// The runbook's own commands, as processes, find the right verdict in each situation.
+import type { PoolClient } from 'pg';
+import { readDelivery, type TransferCallback } from 'transfer-callbacks';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { expect, test, vi } from 'vitest';
+import { later } from '../core/support.js';
+import { objects } from '../cli/support.js';
+import { post } from '../support/post.js';
+import {
+  readVerdict,
+  secret,
+  startMerchantApp,
+  startPostgresBackend,
+  startRedisBackend,
+  toInspect,
+  toReconcile,
+  type Printed,
+} from './support.js';
+
+// Each command is a separate process, which takes seconds on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
+
+/** Resolves with the result of the one transfer that `reconcile` printed, and its exit code. */
+async function reconciled(printed: Promise<Printed>): Promise<[result: string, code: unknown]> {
+  const { code, out } = await printed;
+  return [(objects(out)[0] as { result: string }).result, code];
+}
+
+/** The service at the speed of real life, where a transfer is final immediately. */
+const service = { finalAfterMs: 0 };
+
+test('a missed callback is found by `inspect`, and handled once by `reconcile`', async () => {
+  const merchant = await startMerchantApp(await startRedisBackend(), { service });
+  await merchant.keep();
+  await merchant.pay('no-callback-1');
+  const missed = await merchant.run(toInspect('no-callback-1'));
+  expect(readVerdict(missed)).toEqual(['missed', 1]);
+  expect(missed.out).toContain('\n  record    none\n');
+  expect(missed.out).toContain(`\n  ${toReconcile('no-callback-1')}\n`);
+
+  const reconcile = toReconcile('no-callback-1');
+  expect(await reconciled(merchant.run(reconcile))).toEqual(['processed', 0]);
+  expect(readVerdict(await merchant.run(toInspect('no-callback-1')))).toEqual(['handled', 0]);
+  expect(await reconciled(merchant.run(reconcile))).toEqual(['duplicate', 0]);
+  expect(merchant.booked).toEqual(['no-callback-1 SUCCESS']);
+});
+
+test('of a stuck handler on Redis `inspect` shows the process and the delivery that hold it', async () => {
+  const ends = later();
+  const begun: string[] = [];
+  const merchant = await startMerchantApp(await startRedisBackend(), {
+    // The service gives up its attempts while the handler hangs.
+    service: { speed: 1_000, attemptTimeoutMs: 2_000 },
+    receiver: {
+      async onSuccess(_callback, { delivery }) {
+        begun.push(delivery);
+        await ends.promise;
+      },
+    },
+  });
+  await merchant.pay('success-1');
+  const stuck = await merchant.run(toInspect('success-1'));
+  expect(readVerdict(stuck)).toEqual(['in_progress', 0]);
+  expect(stuck.out).toMatch(/ lease left \d+ s\n/);
+  const [delivery = expect.fail('The handler did not begin.')] = begun;
+  const host = readDelivery(delivery)?.host ?? expect.fail(delivery);
+  expect(stuck.out.replaceAll(/\n {12}/g, ' ')).toContain(` by ${host}, process ${process.pid} `);
+  expect(stuck.out.replaceAll(/\n {12}/g, '')).toContain(`delivery ${delivery}`);
+
+  ends.resolve();
+  await vi.waitUntil(async () => (await merchant.receiver.inspect(merchant.findId('success-1'))).state === 'settled');
+  expect(readVerdict(await merchant.run(toInspect('success-1')))).toEqual(['handled', 0]);
+  expect(begun).toHaveLength(1);
+});
+
+test('of a stuck handler on PostgreSQL `inspect` shows the backend, and ending that rolls its writes back', async () => {
+  const backend = await startPostgresBackend();
+  await backend.pool.query(
+    'CREATE TABLE ledger (entry text); CREATE TABLE accounts (id int); INSERT INTO accounts VALUES (1)',
+  );
+  const merchant = await startMerchantApp(backend, {
+    service: { speed: 1_000, attemptTimeoutMs: 2_000 },
+    handler: "({ data }, { tx }) => tx.query('INSERT INTO ledger VALUES ($1)', [data.externalId])",
+    receiver: {
+      async onSuccess({ data }: TransferCallback, { tx }: { tx: PoolClient }) {
+        await tx.query('INSERT INTO ledger VALUES ($1)', [data.externalId]);
+        await tx.query('SELECT FROM accounts FOR UPDATE');
+      },
+    },
+  });
+  const ledger = async (): Promise<unknown[]> => (await backend.pool.query<object>('SELECT entry FROM ledger')).rows;
+  const blocking = await backend.pool.connect();
+  await blocking.query('BEGIN; SELECT FROM accounts FOR UPDATE');
+  await merchant.pay('success-1');
+  const stuck = await merchant.run(toInspect('success-1'));
+  expect(readVerdict(stuck)).toEqual(['in_progress', 0]);
+  const [, backendPid] =
+    /, process \d+, backend (\d+) /.exec(stuck.out.replaceAll(/\n {12}/g, ' ')) ?? expect.fail(stuck.out);
+
+  await backend.pool.query('SELECT pg_terminate_backend($1)', [backendPid]);
+  await blocking.query('ROLLBACK');
+  blocking.release();
+  await vi.waitUntil(async () => {
+    const { state, here } = await merchant.receiver.inspect(merchant.findId('success-1'));
+    return state === 'free' && here === undefined;
+  });
+  expect(await ledger()).toEqual([]);
+  expect(readVerdict(await merchant.run(toInspect('success-1')))).toEqual(['missed_or_forgotten', 1]);
+  expect(await reconciled(merchant.run(toReconcile('success-1')))).toEqual(['processed', 0]);
+  expect(readVerdict(await merchant.run(toInspect('success-1')))).toEqual(['handled', 0]);
+  expect(await ledger()).toEqual([{ entry: 'success-1' }]);
+});
+
+test('a conflict is `conflict` where the service gives other facts now, and its record shows what was handled', async () => {
+  const merchant = await startMerchantApp(await startRedisBackend());
+  await merchant.pay('flip-1');
+  const conflict = await merchant.run(toInspect('flip-1'));
+  expect(readVerdict(conflict)).toEqual(['conflict', 1]);
+  expect(conflict.out).toMatch(/\n {2}service {3}SUCCESS since /);
+  expect(conflict.out).toMatch(/\["FAILED",.*"flip-1"\]/);
+  expect(await reconciled(merchant.run(toReconcile('flip-1')))).toEqual(['failed', 1]);
+  expect(merchant.booked).toEqual(['flip-1 FAILED']);
+});
+
+test('a conflict is `handled` where the service gives the facts that were handled', async () => {
+  const merchant = await startMerchantApp(await startRedisBackend(), { service });
+  await merchant.pay('success-1');
+  const forged = transferFailed({ id: merchant.findId('success-1'), externalId: 'success-1' });
+  expect(await post(merchant.callbackUrl, forged)).toMatchObject({ status: 422 });
+  expect(readVerdict(await merchant.run(toInspect('success-1')))).toEqual(['handled', 0]);
+  expect(merchant.booked).toEqual(['success-1 SUCCESS']);
+});
+
+test('a forged callback that was handled is `unfounded`: the service has not finished, or responds with 404', async () => {
+  // Nothing becomes final in this merchant.
+  const merchant = await startMerchantApp(await startRedisBackend(), { service: { finalAfterMs: 3_600_000 } });
+  await merchant.create('payout-1');
+  expect(readVerdict(await merchant.run(toInspect('payout-1')))).toEqual(['open', 0]);
+  const early = transferSucceeded({ id: merchant.findId('payout-1'), externalId: 'payout-1' });
+  const invented = transferSucceeded();
+  for (const forged of [early, invented])
+    expect(await post(merchant.callbackUrl, forged)).toMatchObject({ status: 200 });
+
+  const found = await merchant.run(toInspect('payout-1'));
+  expect(readVerdict(found)).toEqual(['unfounded', 1]);
+  expect(found.out).toMatch(/\n {2}service {3}PENDING/);
+  const unheardOf = await merchant.run(toInspect(invented.data.id));
+  expect(readVerdict(unheardOf)).toEqual(['unfounded', 1]);
+  expect(unheardOf.out).toMatch(/\n {2}service {3}.*404/);
+  expect(await reconciled(merchant.run(toReconcile('payout-1')))).toEqual(['pending', 0]);
+});
+
+test('a callback that is forgotten is `missed`, and its handler runs again when it is reconciled', async () => {
+  const merchant = await startMerchantApp(await startRedisBackend(), { service });
+  await merchant.keep();
+  await merchant.pay('success-1');
+  const reconcile = toReconcile('success-1');
+  expect(await reconciled(merchant.run(reconcile))).toEqual(['duplicate', 0]);
+
+  const id = merchant.findId('success-1');
+  const record = await merchant.receiver.inspect(id);
+  if (record.state !== 'settled') expect.fail(record.state);
+  const by = 'ada@merchant.example';
+  const reason = 'Booked to the wrong account, INC-341';
+  expect(await merchant.receiver.forget(id, { settled: record.fingerprint, by, reason })).toBe(true);
+  expect(merchant.lines.map(({ level, details }) => [level, details])).toEqual(
+    new Array(2).fill(['warn', expect.objectContaining({ delivery: record.delivery, id, by, reason })]),
+  );
+  expect(readVerdict(await merchant.run(toInspect('success-1')))).toEqual(['missed', 1]);
+  expect(merchant.booked).toEqual(['success-1 SUCCESS']);
+
+  expect(await reconciled(merchant.run(reconcile))).toEqual(['processed', 0]);
+  expect(readVerdict(await merchant.run(toInspect('success-1')))).toEqual(['handled', 0]);
+  expect(merchant.booked).toEqual(['success-1 SUCCESS', 'success-1 SUCCESS']);
+});
+
+test('while the store is down `inspect` is `undecided`, and afterwards it finds what was lost', async () => {
+  const backend = await startRedisBackend();
+  const merchant = await startMerchantApp(backend, { receiver: { storeTimeoutMs: 500 } });
+  await backend.server.kill();
+  await merchant.pay('success-1');
+  const during = await merchant.run(toInspect('success-1'));
+  expect(readVerdict(during)).toEqual(['undecided', 3]);
+  expect(during.out).toMatch(/\n {2}service {3}SUCCESS since .*\n {2}record {4}not read: The store did not reply /);
+
+  await backend.server.restart();
+  // A claim that was sent while the store was down may be granted afterwards, until its release follows it.
+  const id = merchant.findId('success-1');
+  await vi.waitUntil(async () => (await merchant.reconcile(id)).processed === 1);
+  expect(readVerdict(await merchant.run(toInspect('success-1')))).toEqual(['handled', 0]);
+  expect(merchant.booked).toEqual(['success-1 SUCCESS']);
+});
+
+test('after a rotation in one place only a payout is `missed`, and a POST of `{}` tells which secret the app accepts', async () => {
+  const merchant = await startMerchantApp(await startRedisBackend(), { callsWith: 'the-old-secret-of-the-url' });
+  await merchant.keep();
+  await merchant.pay('success-1');
+  expect(readVerdict(await merchant.run(toInspect('success-1')))).toEqual(['missed', 1]);
+  expect(await post(merchant.callbackUrl, '{}')).toMatchObject({ status: 401 });
+  expect(await post(`${merchant.url}/${secret}`, '{}')).toMatchObject({ status: 400 });
+  expect(await reconciled(merchant.run(toReconcile('success-1')))).toEqual(['processed', 0]);
+  expect(readVerdict(await merchant.run(toInspect('success-1')))).toEqual(['handled', 0]);
+});
+
+test('after Redis was emptied nothing is `missed` of what became final before: the handler may have run', async () => {
+  const backend = await startRedisBackend();
+  const merchant = await startMerchantApp(backend, { service });
+  await merchant.pay('success-1');
+  await backend.client.flushall();
+  const found = await merchant.run(toInspect('success-1'));
+  expect(readVerdict(found)).toEqual(['missed_or_forgotten', 1]);
+  expect(found.out.replaceAll(/\s+/g, ' ')).toContain('Compare the transfer with your own books before');
+  expect(merchant.booked).toEqual(['success-1 SUCCESS']);
+});
