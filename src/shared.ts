@@ -36,7 +36,7 @@ export {
 } from './core/callback.js';
 export type { StandardSchema } from './core/schema.js';
 export { readDelivery, type DeliveryOrigin } from './core/delivery.js';
-export type { CallbackStore, Claim, ClaimRequest, Lease, RecordsKept, StoreRecord } from './core/store.js';
+export type { CallbackStore, Claim, ClaimRequest, Lease, StoreRecord } from './core/store.js';
 export { TransferCallbackError, type TransferCallbackErrorCode } from './core/errors.js';
 export { RetryLater, type RetryLaterOptions } from './core/retry-later.js';
 export { memoryStore, type MemoryStoreOptions } from './stores/memory.js';

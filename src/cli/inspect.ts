@@ -26,7 +26,6 @@ const exitCodes: Readonly<Record<TransferVerdict, number>> = {
   in_progress: 0,
   handled: 0,
   missed: 1,
-  missed_or_forgotten: 1,
   conflict: 1,
   unfounded: 1,
   unknown: 1,

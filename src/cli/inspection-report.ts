@@ -8,7 +8,6 @@ const styles: Readonly<Record<TransferInspection['verdict'], Style>> = {
   in_progress: 'cyan',
   handled: 'green',
   missed: 'yellow',
-  missed_or_forgotten: 'yellow',
   conflict: 'red',
   unfounded: 'red',
   unknown: 'yellow',
@@ -39,7 +38,7 @@ export function inspectionLine(inspection: TransferInspection): string {
   return `${paint(styles[verdict], verdict.padEnd(verdictWidth))}  ${fit(titleOf(inspection), width() - verdictWidth - 2)}\n`;
 }
 
-const verdictWidth = 'missed_or_forgotten'.length;
+const verdictWidth = 'in_progress'.length;
 
 /** The id that people know, and the payout as far as it is known. */
 function titleOf({ id, service }: TransferInspection): string {

@@ -1,13 +1,6 @@
 import type { StoreRecord } from '../core/store.js';
 import type { TransferClientError } from './errors.js';
-import {
-  findDoubt,
-  type TransferVerdict,
-  type FinalReading,
-  type NoRecord,
-  type RecordReading,
-  type ServiceReading,
-} from './verdict.js';
+import type { TransferVerdict, RecordReading, ServiceReading } from './verdict.js';
 
 /** What a verdict means and what to do, each in one or two sentences. */
 interface Advice {
@@ -19,18 +12,10 @@ interface Advice {
 export function advise(verdict: TransferVerdict, service: ServiceReading, record: RecordReading): Advice {
   if (verdict === 'undecided') return adviseUndecided(service, record);
   if (verdict === 'in_progress') return adviseInProgress(record as Extract<StoreRecord, { state: 'claimed' }>);
-  if (verdict !== 'missed_or_forgotten') return advices[verdict];
-  const doubt = String(findDoubt(service as FinalReading, record as NoRecord));
-  return { meaning: `There is no record, which proves nothing. ${doubt}`, advice: compareBooks };
+  return advices[verdict];
 }
 
-const compareBooks =
-  'Compare the transfer with your own books before you reconcile it. If it was handled before, the handler ' +
-  'would run again.';
-
-const advices: Readonly<
-  Record<Exclude<TransferVerdict, 'in_progress' | 'missed_or_forgotten' | 'undecided'>, Readonly<Advice>>
-> = {
+const advices: Readonly<Record<Exclude<TransferVerdict, 'in_progress' | 'undecided'>, Readonly<Advice>>> = {
   open: {
     meaning: 'The service has not finished this transfer.',
     advice:
@@ -42,10 +27,10 @@ const advices: Readonly<
     advice: 'Nothing is left to do here. If the payout still looks open, look into your own books.',
   },
   missed: {
-    meaning: 'The transfer is final, and no success is recorded.',
+    meaning: 'The transfer is final, and there is no record.',
     advice:
-      'Your next reconciliation handles it. To have it handled now, reconcile this transfer alone. Both use the ' +
-      'record: unless the store has lost some, the handler does not run twice.',
+      'If the store may have lost records (flush, eviction, failover, another prefix), stop reconciliation and compare ' +
+      'with your books. Otherwise the next reconciliation handles it, or reconcile this transfer now.',
   },
   conflict: {
     meaning: 'The handler has succeeded, for other facts than the service gives now.',

@@ -51,7 +51,7 @@ export type TransferInspection =
   | Inspection<'open', 'open', 'free'>
   | Inspection<'in_progress', ServiceReading['state'], 'claimed'>
   | Inspection<'handled', 'final', 'settled'>
-  | Inspection<'missed' | 'missed_or_forgotten', 'final', 'free'>
+  | Inspection<'missed', 'final', 'free'>
   | Inspection<'conflict', 'final', 'settled'>
   | Inspection<'unfounded', 'open' | 'unknown', 'settled'>
   | Inspection<'unknown', 'unknown', 'free'>
@@ -139,12 +139,9 @@ function findFacts(
   return parsed !== undefined && 'value' in parsed ? parsed.value.data : transaction;
 }
 
-/** Two clocks may differ by less. A time further in the future is a mistake, such as a year too late. */
-const longestAheadMs = 86_400_000;
-
 function findTime({ timestamp }: Transaction): Date | undefined {
   const at = new Date(typeof timestamp === 'string' ? timestamp : NaN);
-  return at.getTime() < Date.now() + longestAheadMs ? at : undefined;
+  return Number.isNaN(at.getTime()) ? undefined : at;
 }
 
 function checkOptions(options: Sources & { schema?: unknown }): void {

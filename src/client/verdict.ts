@@ -10,7 +10,7 @@ export type ServiceReading =
       state: 'final';
       event: AnnouncedTransaction['event'];
       transaction: Transaction;
-      /** When it became final; `undefined` if `transaction.timestamp` is missing, no time, or over a day ahead. */
+      /** When it became final; `undefined` if `transaction.timestamp` is missing or no time. */
       finalAt: Date | undefined;
     }
   | { state: 'open'; transaction: Transaction }
@@ -33,10 +33,8 @@ export type TransferVerdict =
   | 'in_progress'
   /** The handler has succeeded, for the facts that the service gives. */
   | 'handled'
-  /** The transfer is final, and no success is recorded, although the store has kept its records since before. */
+  /** The transfer is final, and there is no record: it was not handled, or the store has lost the record. */
   | 'missed'
-  /** There is no record, but there may have been one: see `RecordsKept`. */
-  | 'missed_or_forgotten'
   /** The handler has succeeded, for other facts than the service gives. */
   | 'conflict'
   /** The handler has succeeded, but for the service the transfer is not final. */
@@ -49,7 +47,7 @@ export type TransferVerdict =
 /** `same` and `other`: settled with the facts that the service gives, or with other ones. */
 type RecordColumn = Exclude<RecordReading['state'], 'settled'> | 'same' | 'other';
 
-/** The verdict for every pair of readings. One that is `missed` here may have been forgotten. */
+/** The verdict for every pair of readings. */
 // prettier-ignore
 const verdicts: Readonly<Record<ServiceReading['state'], Readonly<Record<RecordColumn, TransferVerdict>>>> = {
   open:    { free: 'open',      claimed: 'in_progress', same: 'unfounded', other: 'unfounded', unread: 'undecided' },
@@ -64,26 +62,7 @@ export function toVerdict(
   record: RecordReading,
   facts: Partial<Record<keyof TransferCallbackFacts, unknown>>,
 ): TransferVerdict {
-  const verdict = verdicts[service.state][toColumn(record, facts)];
-  if (verdict !== 'missed') return verdict;
-  // The table has `missed` only for a final transfer without a record.
-  return findDoubt(service as FinalReading, record as NoRecord) === undefined ? 'missed' : 'missed_or_forgotten';
-}
-
-export type FinalReading = Extract<ServiceReading, { state: 'final' }>;
-export type NoRecord = Extract<RecordReading, { state: 'free' }>;
-
-/** Returns why a record that is missing proves nothing; `undefined` if it proves that no success was recorded. */
-export function findDoubt({ finalAt }: FinalReading, { kept }: NoRecord): string | undefined {
-  if (finalAt === undefined) return 'The service does not tell since when the transfer is final.';
-  if (kept === undefined) {
-    return 'The store tells no time since when it keeps records: no receiver has claimed in it, or your app uses another.';
-  }
-  // A record is settled after its transfer is final. After `since`, and within the retention, it would be there.
-  const [finalMs, sinceMs] = [finalAt.getTime(), kept.since.getTime()];
-  if (finalMs < sinceMs) return `The store keeps records since ${kept.since.toISOString()}, and it was final before.`;
-  if (Date.now() - finalMs < kept.retentionMs) return undefined;
-  return `Records are kept for ${kept.retentionMs} ms, and it has been final for longer.`;
+  return verdicts[service.state][toColumn(record, facts)];
 }
 
 function toColumn(record: RecordReading, facts: Partial<Record<keyof TransferCallbackFacts, unknown>>): RecordColumn {

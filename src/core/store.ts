@@ -49,21 +49,10 @@ export interface Lease<Tx = undefined> {
   release(): Promise<void>;
 }
 
-/** Since when a store keeps records, and for how long each. */
-export interface RecordsKept {
-  /** A success before this time may have left no record: the store was empty, or kept records for another time. */
-  since: Date;
-  /** How long a record lasts after settling, in milliseconds. */
-  retentionMs: number;
-}
-
 /** A store's record of a callback, for people. Omits unknown fields. It may be out of date when it arrives. */
 export type StoreRecord =
-  /**
-   * There is no record: the callback was never claimed, or its claim or record has ended. Without `kept` it is not
-   * known whether the store would have one.
-   */
-  | { state: 'free'; kept?: RecordsKept }
+  /** There is no record: the callback was never claimed, its claim or record has ended, or the store has lost it. */
+  | { state: 'free' }
   /** A delivery holds the claim. */
   | {
       state: 'claimed';
@@ -97,10 +86,7 @@ export interface CallbackStore<Tx = undefined> {
   /** Whether the claims exist in this process only. The receiver logs a warning about this in production. */
   readonly processLocal?: boolean;
   claim(key: string, request: ClaimRequest): Promise<Claim<Tx>>;
-  /**
-   * Reads the record without changing it or any lease. Rejects with STORE_NOT_PRIMARY instead of `free` if the server is
-   * a replica, which may lack records. Without this method `receiver.inspect` rejects.
-   */
+  /** Reads the record without changing it or any lease. Without this method `receiver.inspect` rejects. */
   read?(key: string): Promise<StoreRecord>;
   /**
    * Forgets a settled record if its fingerprint is `fingerprint`. Resolves with whether it did. Never forgets a claim.

@@ -1,6 +1,6 @@
 import { onlyKnownOptions, wholeNumber } from '../core/checks.js';
 import { describeHolder } from '../core/delivery.js';
-import type { CallbackStore, Claim, ClaimRequest, Lease, RecordsKept, StoreRecord } from '../core/store.js';
+import type { CallbackStore, Claim, ClaimRequest, Lease, StoreRecord } from '../core/store.js';
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
@@ -55,10 +55,6 @@ class Table {
   #oldest: [string, SettledRecord] | undefined;
   readonly #maxEntries: number;
   #hasWarned = false;
-  /** The shortest retention of all claims. */
-  #retentionMs = Infinity;
-  /** When the last record was forgotten early, or the store was made. In milliseconds since 1970. */
-  #keptSinceMs = Date.now();
 
   constructor(maxEntries: number) {
     this.#maxEntries = maxEntries;
@@ -74,8 +70,6 @@ class Table {
       if (claim !== undefined && claim.expiresAt > at) return { state: 'in_progress' };
       claim = { key, token, fingerprint, expiresAt: 0 };
       this.#claims.set(key, claim);
-      // Stryker disable next-line EqualityOperator: Equal: the same number.
-      if (retentionMs < this.#retentionMs) this.#retentionMs = retentionMs;
     }
     claim.expiresAt = at + leaseMs;
     return { state: 'claimed', lease: toLease(this, claim, leaseMs, retentionMs) };
@@ -114,7 +108,7 @@ class Table {
       return { state: 'settled', fingerprint, expiresAt: new Date(Date.now() + expiresAt - at) };
     }
     const claim = this.#claims.get(key);
-    if (claim === undefined || claim.expiresAt <= at) return { state: 'free', ...this.#kept() };
+    if (claim === undefined || claim.expiresAt <= at) return { state: 'free' };
     const { token, expiresAt } = claim;
     return { state: 'claimed', delivery: token, ...describeHolder(token), leaseLeftMs: expiresAt - at };
   }
@@ -143,7 +137,6 @@ class Table {
       if (this.#settled.get(key) === record) {
         if (record.expiresAt > at) {
           if (this.#settled.size <= this.#maxEntries) return;
-          this.#keptSinceMs = Date.now();
           this.#warnOnce();
         }
         this.#settled.delete(key);
@@ -159,11 +152,6 @@ class Table {
     // An iterator that has ended stays at its end.
     this.#unvisited = this.#settled.entries();
     return undefined;
-  }
-
-  #kept(): { kept?: RecordsKept } {
-    const retentionMs = this.#retentionMs;
-    return retentionMs === Infinity ? {} : { kept: { since: new Date(this.#keptSinceMs), retentionMs } };
   }
 
   #warnOnce(): void {

@@ -1,7 +1,7 @@
 import { describeGiven } from '../core/checks.js';
 import { describeHolder } from '../core/delivery.js';
 import { TransferCallbackError } from '../core/errors.js';
-import type { RecordsKept, StoreRecord } from '../core/store.js';
+import type { StoreRecord } from '../core/store.js';
 import { toText } from './redis-commands.js';
 
 /** What the key of a callback holds. */
@@ -32,24 +32,8 @@ export function parseRecord(key: string, value: unknown): RedisRecord {
   );
 }
 
-/** Parses what `noteScript` has written. Returns nothing for another value, or none. */
-export function parseNote(value: unknown): { kept?: RecordsKept } {
-  const [, time = '', ms] = /^kept since (\S+) for (\d+) ms$/.exec(String(value)) ?? [];
-  const since = new Date(time);
-  return Number.isNaN(since.getTime()) ? {} : { kept: { since, retentionMs: Number(ms) } };
-}
-
-/**
- * Translates the reply to `readScript` for people. Throws STORE_NOT_PRIMARY, STORE_REPLY_UNEXPECTED and
- * STORE_RECORD_UNREADABLE.
- */
+/** Translates the reply to `readScript` for people. Throws STORE_REPLY_UNEXPECTED and STORE_RECORD_UNREADABLE. */
 export function toStoreRecord(key: string, reply: unknown): StoreRecord {
-  if (toText(reply) === 'replica') {
-    throw new TransferCallbackError(
-      'STORE_NOT_PRIMARY',
-      'This Redis is a replica and has no record, which proves nothing: it may be behind its primary. Read that one.',
-    );
-  }
   if (!Array.isArray(reply)) {
     throw new TransferCallbackError(
       'STORE_REPLY_UNEXPECTED',

@@ -29,36 +29,15 @@ end
 return 0`;
 
 /**
- * Reads a record, and how long it lasts. A user without the right to PTTL still reads the record. Without a
- * record the script tries a DEL, which has nothing to delete: a replica refuses it, and is recognized by that.
+ * Reads a record, and how long it lasts. A user without the right to PTTL still reads the record.
  *
  * KEYS[1]  the callback's key
- * reply    the record or nil, and the time to its expiry in milliseconds or a negative number; or `replica`
+ * reply    the record or nil, and the time to its expiry in milliseconds or a negative number
  */
 export const readScript = `\
 local found = redis.call('GET', KEYS[1])
-if not found then
-  local refused = redis.pcall('DEL', KEYS[1])
-  return type(refused) == 'table' and string.find(refused.err, 'READONLY') and 'replica' or {false, -1}
-end
 local left = redis.pcall('PTTL', KEYS[1])
 return {found, type(left) == 'number' and left or -1}`;
-
-/**
- * Notes since when records are kept, and for how long. Keeps an earlier note of the same length: records of another
- * length may be missing.
- *
- * KEYS[1]  the prefix of the keys, which is no callback's key, because an id has at least one character
- * ARGV[1]  the time, as in `2026-10-05T02:58:12.113Z`
- * ARGV[2]  how long a record lasts after settling, in milliseconds
- * reply    1
- */
-export const noteScript = `\
-local found = redis.call('GET', KEYS[1])
-if not found or string.match(found, ' for (%d+) ms$') ~= ARGV[2] then
-  redis.call('SET', KEYS[1], 'kept since ' .. ARGV[1] .. ' for ' .. ARGV[2] .. ' ms')
-end
-return 1`;
 
 /**
  * Deletes a settled record if it has the caller's fingerprint.

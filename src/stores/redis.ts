@@ -1,10 +1,9 @@
 import { describeGiven, invalidArgument, onlyKnownOptions } from '../core/checks.js';
 import { TransferCallbackError } from '../core/errors.js';
 import type { CallbackStore, Claim, ClaimRequest, Lease } from '../core/store.js';
-import { KeptNote } from './kept-note.js';
 import { toCommands, toText, type Commands, type IoredisClient, type NodeRedisClient } from './redis-commands.js';
-import { parseNote, parseRecord, renderClaimed, renderSettled, toStoreRecord } from './redis-record.js';
-import { forgetScript, noteScript, readScript, releaseScript, renewScript } from './redis-scripts.js';
+import { parseRecord, renderClaimed, renderSettled, toStoreRecord } from './redis-record.js';
+import { forgetScript, readScript, releaseScript, renewScript } from './redis-scripts.js';
 
 export type { IoredisClient, NodeRedisClient };
 
@@ -20,8 +19,7 @@ export interface RedisStoreOptions {
 /**
  * Keeps claims in Redis 6.2 or later, Valkey, or a Cluster of either, one string key per callback:
  * `claimed <token>` while a delivery holds it, `settled <token> <fingerprint>` once the handler has succeeded. Each
- * expires by Redis's own clock. A fresh callback costs two commands in two round trips, a duplicate as many. The key
- * that is the prefix alone notes since when records are kept.
+ * expires by Redis's own clock. A fresh callback costs two commands in two round trips, a duplicate as many.
  *
  * Takes a connected client, and never closes it. Throws INVALID_ARGUMENT.
  */
@@ -33,18 +31,13 @@ export function redisStore(
   const { prefix = 'transfer-callbacks:' } = options;
   if (typeof prefix !== 'string') throw invalidArgument('prefix', 'a string', prefix, "prefix: 'transfer-callbacks:'");
   const redis = toCommands(client);
-  const note = new KeptNote(async (retentionMs) =>
-    redis.run(noteScript, prefix, [new Date().toISOString(), String(retentionMs)]),
-  );
   return {
     transactional: false,
     processLocal: false,
-    claim: (id, request) => claim(redis, prefix + id, request, note),
+    claim: (id, request) => claim(redis, prefix + id, request),
     async read(id) {
       const key = prefix + id;
-      const record = toStoreRecord(key, await redis.run(readScript, key));
-      if (record.state !== 'free') return record;
-      return { ...record, ...parseNote(toText(await redis.get(prefix))) };
+      return toStoreRecord(key, await redis.run(readScript, key));
     },
     async forget(id, fingerprint) {
       return isOne(await redis.run(forgetScript, prefix + id, [fingerprint]));
@@ -52,7 +45,7 @@ export function redisStore(
   };
 }
 
-async function claim(redis: Commands, key: string, request: ClaimRequest, note: KeptNote): Promise<Claim> {
+async function claim(redis: Commands, key: string, request: ClaimRequest): Promise<Claim> {
   const claimed = renderClaimed(request.token);
   let found: unknown;
   try {
@@ -61,10 +54,7 @@ async function claim(redis: Commands, key: string, request: ClaimRequest, note: 
     void releaseRejected(redis, key, claimed);
     throw error;
   }
-  if (found === claimed) {
-    note.renew(request.retentionMs);
-    return { state: 'claimed', lease: toLease(redis, key, claimed, request) };
-  }
+  if (found === claimed) return { state: 'claimed', lease: toLease(redis, key, claimed, request) };
   // The blocking claim has just ended: the caller claims again.
   if (found === null) return { state: 'in_progress' };
   const record = parseRecord(key, found);

@@ -8,7 +8,6 @@ import { redisStore, transferCallbackListener } from 'transfer-callbacks';
 import { transferClient } from 'transfer-callbacks/client';
 import { receiverOf } from '../core/support.js';
 import { startSandbox } from '../sandbox/support.js';
-import { keepRecords } from '../support/kept.js';
 import type { RedisServer } from '../support/redis.js';
 import { serve } from '../support/serve.js';
 import { root, start, type Surroundings } from './support.js';
@@ -38,8 +37,6 @@ export async function startApp(redis: RedisServer, own = handlers) {
     cwd,
     store,
     receiver,
-    /** Waits until the store tells since when it keeps records. */
-    keep: () => keepRecords(receiver),
     /** Creates a transfer, waits until its callback was delivered, and resolves with its id. */
     transfer: async (externalId: string, callbackUrl = url): Promise<string> => {
       await client.createTransfer({ callbackUrl, externalId, amount: 250 });

@@ -33,7 +33,6 @@ test('the file may be a module or CommonJS, with its exports in `default`', asyn
 
 test('another file is given with --config, and is in the command that is printed', async () => {
   const app = await startApp(redis);
-  await app.keep();
   await app.transfer('no-callback-1');
   const cwd = await folderOf(app.config, 'ops.mjs');
   const { code, out } = await inspect(['no-callback-1', '--config', 'ops.mjs'], { cwd });

@@ -1,5 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { RecordsKept } from 'transfer-callbacks';
+import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { callback, inspectWith, record } from './inspect-transfer-support.js';
 
@@ -60,32 +59,9 @@ describe('what is compared', () => {
     expect((await inspectWith({ amount: 5 }, settled, { schema })).verdict).toBe('handled'); // It does not fit the schema.
   });
 
-  test('a missing record proves something for transfers that became final while the store kept records', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] }); // A record that is kept for exactly as long proves nothing.
-    onTestFinished(() => void vi.useRealTimers());
-    const day = 86_400_000;
-    const since = new Date(Date.now() - 6 * day);
-    const kept = { since, retentionMs: 5 * day };
-    const after = (ms: number): string => new Date(since.getTime() + ms).toISOString();
-    const cases: [string, unknown, RecordsKept | undefined, string][] = [
-      ['missed', after(2 * day), kept, ''],
-      ['missed', after(day + 1), kept, ''],
-      ['missed', after(0), { since, retentionMs: 7 * day }, ''],
-      ['missed', after(6 * day + 10_000), kept, ''], // The clocks of two machines differ.
-      ['missed_or_forgotten', after(-1), kept, `records since ${since.toISOString()}, and it was final before`],
-      ['missed_or_forgotten', after(day), kept, 'Records are kept for 432000000 ms, and it has been final'],
-      ['missed_or_forgotten', after(2 * day), undefined, ': no receiver has claimed in it, or your app uses another.'],
-      ...[undefined, 'soon', 5, after(7 * day)].map((timestamp): (typeof cases)[number] => {
-        return ['missed_or_forgotten', timestamp, kept, 'does not tell since when the transfer is final'];
-      }),
-    ];
-    for (const [verdict, timestamp, of, doubt] of cases) {
-      const inspection = await inspectWith({ timestamp }, { state: 'free', ...(of && { kept: of }) });
-      expect([timestamp, inspection.verdict, inspection.meaning]).toEqual([
-        timestamp,
-        verdict,
-        expect.stringContaining(doubt),
-      ]);
+  test('a transfer that is final at an unknown time has none', async () => {
+    for (const timestamp of [undefined, 'soon', 5]) {
+      expect(await inspectWith({ timestamp }, { state: 'free' })).toMatchObject({ service: { finalAt: undefined } });
     }
   });
 

@@ -3,7 +3,6 @@ import { transferCallbackListener, transferCallbackReceiver, type CallbackStore 
 import { transferClient, inspectTransfer, type InspectOptions } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { startSandbox } from '../sandbox/support.js';
-import { keepRecords } from '../support/kept.js';
 import { serve } from '../support/serve.js';
 
 /** The sandbox's service, and an endpoint that handles its callbacks with `handler`, on one store. */
@@ -27,8 +26,6 @@ export async function startMerchant(
       if (finalAfterMs === 0) await sandbox.idle();
       return String(sandbox.transfers().find((each) => each.externalId === externalId)?.id);
     },
-    /** Waits until the store tells since when it keeps records. */
-    keep: () => keepRecords(receiver),
     inspect: (id: string, options: Partial<InspectOptions> = {}) => inspectTransfer({ client, store, id, ...options }),
   };
 }

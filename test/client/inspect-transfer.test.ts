@@ -15,7 +15,6 @@ let postgres: PostgresServer;
 beforeAll(async () => {
   [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
   await pgStore(postgres.pool()).migrate();
-  await pgStore(postgres.pool(), { table: 'nothing_claimed' }).migrate();
 });
 
 afterAll(async () => {
@@ -35,24 +34,16 @@ const stores: Record<
   string,
   () => {
     store: CallbackStore<unknown>;
-    /** A store in which nothing was claimed before. */
-    empty: () => CallbackStore<unknown>;
     unreachable: () => Promise<CallbackStore<unknown>>;
-    /** Whether it tells since when it keeps records. */
-    keeps: boolean;
   }
 > = {
   Redis: () => ({
     store: redisStore(connectRedis(redis.port)),
-    empty: () => redisStore(connectRedis(redis.port), { prefix: `${crypto.randomUUID()}:` }),
     unreachable: async () => redisStore(connectRedis(await freePort())),
-    keeps: true,
   }),
   PostgreSQL: () => ({
     store: pgStore(postgres.pool()),
-    empty: () => pgStore(postgres.pool(), { table: 'nothing_claimed' }),
     unreachable: async () => pgStore(postgres.pool({ connectionString: undefined, port: await freePort() })),
-    keeps: false,
   }),
 };
 
@@ -108,38 +99,20 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   });
 
   test('whose callback never came is missed, until it is reconciled', async () => {
-    const { store, keeps } = open();
-    const { transfer, inspect, receiver, keep } = await startMerchant(store);
-    if (keeps) await keep();
+    const { transfer, inspect, receiver } = await startMerchant(open().store);
     const id = await transfer('no-callback-1');
     const found = await inspectBoth([id, 'no-callback-1'], inspect);
     expect(found).toMatchObject({
-      verdict: keeps ? 'missed' : 'missed_or_forgotten',
+      verdict: 'missed',
       record: { state: 'free' },
       recordId: id,
-      meaning: expect.stringContaining(keeps ? 'final, and no success is recorded' : 'which proves nothing') as string,
+      meaning: 'The transfer is final, and there is no record.',
+      advice: expect.stringMatching(/^If the store may have lost records .* compare with your books\./) as string,
     });
-    if (found.verdict !== 'missed' && found.verdict !== 'missed_or_forgotten') expect.fail();
+    if (found.verdict !== 'missed') expect.fail();
     const { event, transaction } = found.service;
     expect((await receiver.receive({ event, data: transaction })).outcome).toBe('processed');
     expect((await inspect(id)).verdict).toBe('handled');
-  });
-
-  test('that became final before the store kept records may have been forgotten', async () => {
-    const { empty, keeps } = open();
-    const { transfer, inspect, keep } = await startMerchant(empty());
-    const id = await transfer('no-callback-1');
-    expect(await inspect(id)).toMatchObject({
-      verdict: 'missed_or_forgotten',
-      meaning: expect.stringContaining(': no receiver has claimed in it, or your app uses another.') as string,
-      advice: expect.stringContaining('Compare the transfer with your own books before') as string,
-    });
-    if (!keeps) return;
-    await keep();
-    expect(await inspect(id)).toMatchObject({
-      verdict: 'missed_or_forgotten',
-      meaning: expect.stringContaining(', and it was final before.') as string,
-    });
   });
 
   test('that was handled with other facts than the service gives is in conflict', async () => {

@@ -134,8 +134,6 @@ describe('a command that ioredis sends again', () => {
       const deadlines = { storeTimeoutMs: 9_000, leaseMs: 29_000 };
       const { url, outcomes } = await merchant(onSuccess, clientOf(proxy.port), deadlines);
       const callback = transferSucceeded();
-      // Another process has noted since when records are kept: this one sets no key for that.
-      await server.command('set', 'transfer-callbacks:', 'kept since 2026-10-05T02:58:12.113Z for 604800000 ms');
       const before = await server.calls('set');
       proxy.loseReplyTo(value);
       expect(await post(url, callback)).toMatchObject({ status: 200, body: '{"outcome":"processed"}' });

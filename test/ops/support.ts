@@ -19,7 +19,6 @@ import { folderOf } from '../cli/app-support.js';
 import { start } from '../cli/support.js';
 import { registerMetrics } from '../metrics/support.js';
 import { startSandbox } from '../sandbox/support.js';
-import { keepRecords } from '../support/kept.js';
 import { recordingLogger } from '../support/logger.js';
 import { startPostgres } from '../support/postgres.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
@@ -115,8 +114,6 @@ export async function startMerchantApp<Tx>({ store, config }: Backend<Tx>, optio
     callbackUrl,
     booked,
     lines: logger.lines,
-    /** Waits until the store tells since when it keeps records, as after the `check` of a deploy. */
-    keep: () => keepRecords(receiver),
     /** Creates a transfer, and does not wait for its callback. */
     create: (externalId: string) => client.createTransfer({ externalId, callbackUrl }),
     /** Creates a transfer, and waits until the service has made its last attempt. */

@@ -1,4 +1,3 @@
-import { noteScript } from '../../src/stores/redis-scripts.js';
 import type { Budget, Choice } from './choice.js';
 import { Tokens } from './tokens.js';
 
@@ -45,16 +44,13 @@ export class Connection {
 
   /** What `redisStore` takes for ioredis. */
   readonly client = {
-    call: (...given: (string | number)[]): Promise<unknown> => {
-      // The note of since when records are kept has its own key, and nothing waits for its reply.
-      if (given.includes(noteScript)) return Promise.resolve(1);
-      return new Promise((resolve, reject) => {
+    call: (...given: (string | number)[]): Promise<unknown> =>
+      new Promise((resolve, reject) => {
         const words = given.map((word) => this.tokens.shorten(String(word)));
         const token = words.map((word) => /^(?:claimed|settled) (\S+)/.exec(word)?.[1]).find(Boolean);
         this.#count += 1;
         this.#sent.push({ number: this.#count, words, token, resolve, reject });
-      });
-    },
+      }),
   };
 
   get isIdle(): boolean {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
 import { fakeClock } from '../core/support.js';
@@ -189,24 +189,7 @@ describe('the memory store', () => {
     expect(await store.read('one')).toEqual({ state: 'settled', fingerprint: 'f', expiresAt });
     clock.mockRestore();
     vi.advanceTimersByTime(10_000);
-    expect(await store.read('one')).toMatchObject({ state: 'free' });
-  });
-
-  test('tells since when it keeps records and for how long: since it last forgot one early, for the shortest retention', async () => {
-    const clock = vi.spyOn(Date, 'now').mockReturnValue(1_000);
-    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
-    onTestFinished(() => {
-      clock.mockRestore();
-      warned.mockRestore();
-    });
-    const store = memoryStore({ maxEntries: 1 });
-    expect(await store.read('any')).toEqual({ state: 'free' });
-    await settle(store, 'one', { retentionMs: 20_000 });
-    await settle(store, 'two', { retentionMs: 10_000 });
-    clock.mockReturnValue(2_000);
-    await settle(store, 'one', { retentionMs: 20_000 });
-    const kept = { since: new Date(2_000), retentionMs: 10_000 };
-    expect(await store.read('any')).toEqual({ state: 'free', kept });
+    expect(await store.read('one')).toEqual({ state: 'free' });
   });
 
   test('of a token that it cannot read it shows the token alone', async () => {
