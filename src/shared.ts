@@ -22,7 +22,7 @@ export type { ConfirmTrace, HandleTrace, ReceiveTrace, StoreTrace } from './core
 export type { ConfirmContext, HandlerContext, ReceiverOptions, ResolvedOptions } from './core/options.js';
 export type { Logger } from './core/logger.js';
 export type { TransferCallbackFacts } from './core/facts.js';
-export type { OutcomeName, TransferCallbackOutcome } from './core/outcome.js';
+export type { OutcomeName, TransferCallbackOutcome } from './core/outcomes.js';
 export {
   transferCallbackSchema,
   type BankPayout,

@@ -34,7 +34,7 @@ test.each([
   ['src/stores/planted.ts', ['ioredis', 'pg', 'node:http', '../http/body.js'], '../core/errors.js'],
   ['src/stores/sql/planted.ts', ['pg', '../memory.js', '../../http/body.js'], '../../core/errors.js'],
   ['src/client/planted.ts', ['node:http', 'undici', '../stores/memory.js', '../sandbox/index.js'], 'zod/v4'],
-  ['src/metrics/planted.ts', ['prom-client', '@opentelemetry/api', '../client/index.js'], '../core/outcome.js'],
+  ['src/metrics/planted.ts', ['prom-client', '@opentelemetry/api', '../client/index.js'], '../core/outcomes.js'],
   ['src/attempt/planted.ts', ['undici', '../sandbox/options.js', '../http/body.js'], 'node:https'],
   ['src/sandbox/planted.ts', ['express', '../http/body.js', '../client/index.js'], '../attempt/attempt.js'],
   ['src/testing/planted.ts', ['vitest', '../stores/memory.js', '../http/router.js'], 'node:assert/strict'],

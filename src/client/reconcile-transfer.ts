@@ -1,5 +1,5 @@
 import type { CallbackShape } from '../core/callback.js';
-import type { TransferCallbackOutcome } from '../core/outcome.js';
+import type { TransferCallbackOutcome } from '../core/outcomes.js';
 import { messageOf } from '../core/text.js';
 import type { TransferCallbackReceiver } from '../core/receiver.js';
 import { reconciliation, type AnnouncedTransaction } from './callback.js';

@@ -1,5 +1,5 @@
 import type { Issue } from '../core/callback.js';
-import type { OutcomeName, TransferCallbackOutcome } from '../core/outcome.js';
+import type { OutcomeName, TransferCallbackOutcome } from '../core/outcomes.js';
 import { messageOf } from '../core/text.js';
 import { TransferClientError } from './errors.js';
 import { emptyPassReport, type PassReport } from './pass-options.js';

@@ -6,7 +6,7 @@ import { TransferCallbackError } from './errors.js';
 import { toFingerprint } from './facts.js';
 import type { InFlight } from './in-flight.js';
 import type { ReceiverOptions } from './options.js';
-import type { Ending } from './outcome.js';
+import type { Ending } from './outcomes.js';
 import { confirmChannel, traceConfirm } from './trace.js';
 
 type Confirm<C extends CallbackShape> = NonNullable<ReceiverOptions<C>['confirm']>;

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { CallbackShape } from './callback.js';
 import { showFingerprint, toFingerprint } from './facts.js';
 import type { CallbackFields } from './fields.js';
-import type { Ending, TransferCallbackOutcome } from './outcome.js';
+import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 import { toPrintable } from './text.js';
 
 /** One arrival of a callback. */

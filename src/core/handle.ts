@@ -4,7 +4,7 @@ import type { Delivery } from './delivery.js';
 import { TransferCallbackError } from './errors.js';
 import type { HeldLease } from './held-lease.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
-import type { Ending } from './outcome.js';
+import type { Ending } from './outcomes.js';
 import { report } from './report.js';
 import { isRetryLater } from './retry-later.js';
 import { handleChannel, traceHandler } from './trace.js';

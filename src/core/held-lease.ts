@@ -5,7 +5,7 @@ import { TransferCallbackError } from './errors.js';
 import type { Abortable, InFlight } from './in-flight.js';
 import type { Logger } from './logger.js';
 import { deadlinesHeld, renewalsPerLease, type ResolvedTimes } from './options.js';
-import type { Ending } from './outcome.js';
+import type { Ending } from './outcomes.js';
 import type { TimedStore } from './timed-store.js';
 
 const firstRetryPauseMs = 100;

@@ -2,7 +2,7 @@ import { transferCallbackSchema, type CallbackFor, type CallbackShape, type Tran
 import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, requireFunction, wholeNumber } from './checks.js';
 import { requireSchema, type StandardSchema } from './schema.js';
 import { toLogger, type Logger, type SafeLogger } from './logger.js';
-import type { TransferCallbackOutcome } from './outcome.js';
+import type { TransferCallbackOutcome } from './outcomes.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
 import type { CallbackStore } from './store.js';
 

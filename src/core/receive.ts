@@ -5,7 +5,7 @@ import { Delivery, measure, type Arrival } from './delivery.js';
 import { handleCallback } from './handle.js';
 import { HeldLease, type LeaseParts } from './held-lease.js';
 import type { ResolvedOptions } from './options.js';
-import type { Ending, TransferCallbackOutcome } from './outcome.js';
+import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 import { report } from './report.js';
 import { validateCallback } from './validate.js';
 import { verifySender, type VerifySender } from './verify-sender.js';

@@ -6,7 +6,7 @@ import { TransferCallbackError } from './errors.js';
 import { InFlight } from './in-flight.js';
 import { Operator, type ForgetOptions, type InspectedCallback, type StoreProbe } from './operator.js';
 import { resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
-import type { TransferCallbackOutcome } from './outcome.js';
+import type { TransferCallbackOutcome } from './outcomes.js';
 import { receiveCallback, type ReceiverParts } from './receive.js';
 import { TimedStore } from './timed-store.js';
 import { receiveChannel, tracedStore } from './trace.js';

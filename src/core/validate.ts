@@ -8,7 +8,7 @@ import {
   type Issue,
 } from './callback.js';
 import { readFields, type CallbackFields } from './fields.js';
-import type { Invalid } from './outcome.js';
+import type { Invalid } from './outcomes.js';
 import { parseWith, type StandardSchema } from './schema.js';
 import { toPrintable } from './text.js';
 

@@ -1,4 +1,4 @@
-import type { OutcomeName } from '../core/outcome.js';
+import { outcomes } from '../core/outcomes.js';
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -32,21 +32,6 @@ export interface GaugeMetric extends Named {
 
 export type Metric = CounterMetric | HistogramMetric | GaugeMetric;
 
-/** A record, not a list: without a line for a new outcome the package does not compile. */
-const outcomes: Record<OutcomeName, true> = {
-  processed: true,
-  duplicate: true,
-  in_progress: true,
-  conflict: true,
-  invalid: true,
-  unauthorized: true,
-  unconfirmed: true,
-  retry_later: true,
-  handler_failed: true,
-  timed_out: true,
-  store_unavailable: true,
-  closing: true,
-};
 const outcomeLabels = Object.keys(outcomes).map((outcome) => ({ outcome }));
 const sourceLabels = [{ source: 'http' }, { source: 'reconciliation' }];
 

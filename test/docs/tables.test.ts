@@ -1,12 +1,11 @@
 // The tables of the documents, compared with the code.
 import ts from 'typescript';
 import { expect, test } from 'vitest';
+import { outcomes, type OutcomeName } from '../../src/core/outcomes.js';
 import { receiverDefaults, receiverOptionNames } from '../../src/core/options.js';
 import { logFields } from '../../src/core/report.js';
-import { responses } from '../../src/http/responses.js';
 import { defaultBodyLimitBytes } from '../../src/http/options.js';
 import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
-import type { OutcomeName } from 'transfer-callbacks';
 import { transferScenarios } from 'transfer-callbacks/sandbox';
 import { findNames, findPage, findTable, readText, toNumber } from './pages.js';
 
@@ -46,33 +45,6 @@ function findProperties(entry: string, name: string): Map<string, string | undef
 
 const firstNames = (rows: string[][]): string[] => rows.flatMap(([name]) => findNames(name));
 
-test('the README groups each outcome by its status', () => {
-  const documented = findTable(findPage('README.md'), 'status').flatMap(([status = '', outcomes]) =>
-    findNames(outcomes).map((outcome) => [outcome, Number(status.slice(0, 3)), status.includes('Retry-After')]),
-  );
-  const actual = Object.entries(responses).map(([outcome, { status, retryAfter }]) => [
-    outcome,
-    status,
-    retryAfter !== undefined,
-  ]);
-  expect(documented.sort()).toEqual(actual.sort());
-});
-
-test('docs/hosts.md shows the status of each outcome, and whether it has Retry-After', () => {
-  const documented = findTable(findPage('docs/hosts.md'), 'outcome').map(([outcome, status = '']) => [
-    findNames(outcome)[0],
-    Number(status.slice(0, 3)),
-    status.includes('Retry-After'),
-  ]);
-  expect(documented).toEqual(
-    Object.entries(responses).map(([outcome, { status, retryAfter }]) => [outcome, status, retryAfter !== undefined]),
-  );
-});
-
-test('docs/handlers.md lists each outcome', () => {
-  expect(firstNames(findTable(handlers, 'outcome'))).toEqual(Object.keys(responses));
-});
-
 test('docs/handlers.md shows what the service gets when a handler fails', () => {
   const documented = findTable(handlers, 'what it does').map(([, outcome, response = '']) => [
     findNames(outcome)[0] as OutcomeName,
@@ -82,8 +54,8 @@ test('docs/handlers.md shows what the service gets when a handler fails', () => 
   expect(documented.length).toBeGreaterThan(0);
   expect(documented).toEqual(
     documented.map(([outcome]) => {
-      const { status, retryAfter } = responses[outcome as OutcomeName];
-      return [outcome, status, retryAfter !== undefined];
+      const row = outcomes[outcome as OutcomeName];
+      return [outcome, row.status, 'retryAfter' in row];
     }),
   );
 });

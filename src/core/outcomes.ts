@@ -1,0 +1,261 @@
+import type { CallbackShape, Issue } from './callback.js';
+import type { TransferCallbackFacts } from './facts.js';
+
+/** What the log and the sender learn of an outcome. */
+export type OutcomeRow = {
+  /** `info`: acknowledged. `warn`: a retry of the service resolves it. `error`: a person must investigate. */
+  readonly level: 'info' | 'warn' | 'error';
+  /** The message of the log line. */
+  readonly line: string;
+} & (
+  | { readonly status: 200 }
+  | {
+      readonly status: 400 | 401 | 409 | 422 | 500 | 503;
+      /** The message of the response. It must never contain an error's text or a value of the callback. */
+      readonly message: string;
+      /** Whether the response has Retry-After. */
+      readonly retryAfter?: true;
+    }
+);
+
+/**
+ * All outcomes. Each has a row here and a case in `TransferCallbackOutcome`, or the package does not compile. The last
+ * sentence of a comment is what follows. `npx vitest run test/docs/outcomes.test.ts -u` writes the comments, and those of
+ * the cases, into the documents.
+ */
+export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
+  /** Your handler has succeeded, now. The service is done. */
+  processed: {
+    status: 200,
+    level: 'info',
+    line: 'A transfer callback was handled.',
+  },
+  /** Your handler had succeeded before, for the same facts. The service is done. */
+  duplicate: {
+    status: 200,
+    level: 'info',
+    line: 'A transfer callback had been handled before.',
+  },
+  /** Another delivery still holds the claim after `inFlightWaitMs`. The service retries. */
+  in_progress: {
+    status: 409,
+    retryAfter: true,
+    message: 'Another delivery of this callback is being handled.',
+    level: 'warn',
+    line: 'Another delivery still holds the claim of this transfer callback; the service retries.',
+  },
+  /** The id was settled with another status, amount, currency or externalId. Retries change nothing: investigate. */
+  conflict: {
+    status: 422,
+    message: 'A callback with this id was handled with other facts.',
+    level: 'error',
+    line: 'A transfer callback contradicts the one that was settled under its id.',
+  },
+  /**
+   * Not the documented callback. The status is 405, 413 or 415 for a wrong method, length or type, and 500 if your app had
+   * read the body or its `schema` threw. Retries change nothing: investigate.
+   */
+  invalid: {
+    status: 400,
+    message: 'This is not a documented callback.',
+    level: 'warn',
+    line: 'A transfer callback is not as documented.',
+  },
+  /** A verifier did not accept the sender within `verifyTimeoutMs`. The service retries, if it was the service. */
+  unauthorized: {
+    status: 401,
+    message: 'The sender is not verified.',
+    level: 'warn',
+    line: 'A transfer callback came from a sender that was not verified.',
+  },
+  /** `confirm`, your check with the service, did not confirm it within `confirmTimeoutMs`. The service retries. */
+  unconfirmed: {
+    status: 503,
+    retryAfter: true,
+    message: 'The callback could not be confirmed.',
+    level: 'error',
+    line: 'A transfer callback could not be confirmed.',
+  },
+  /** Your handler threw `RetryLater`. The service retries. */
+  retry_later: {
+    status: 503,
+    retryAfter: true,
+    message: 'The callback cannot be handled now.',
+    level: 'warn',
+    line: 'The handler of a transfer callback asked to be called again later.',
+  },
+  /** Your handler threw. The service retries. */
+  handler_failed: {
+    status: 500,
+    message: 'The callback could not be handled.',
+    level: 'error',
+    line: 'The handler of a transfer callback failed.',
+  },
+  /** Your handler did not finish within `handlerTimeoutMs`, and may still succeed. The service retries. */
+  timed_out: {
+    status: 503,
+    retryAfter: true,
+    message: 'The callback was not handled in time.',
+    level: 'error',
+    line: 'The handler of a transfer callback did not finish in time.',
+  },
+  /** The store failed before your handler was run, or a SQL database did not commit. The service retries. */
+  store_unavailable: {
+    status: 503,
+    retryAfter: true,
+    message: 'The callback could not be recorded.',
+    level: 'error',
+    line: 'A transfer callback was not acknowledged because the store failed.',
+  },
+  /** `receiver.close()` has begun. The service retries. */
+  closing: {
+    status: 503,
+    retryAfter: true,
+    message: 'The server is closing.',
+    level: 'warn',
+    line: 'A transfer callback came while the receiver was closing.',
+  },
+};
+
+/** The rows that replace that of `processed` or `invalid`. The comment says when. */
+const special = {
+  /** `processed` after its lease had passed to another delivery */
+  overlapped: {
+    ...outcomes.processed,
+    level: 'error',
+    line: 'A transfer callback was handled, but its lease had passed to another delivery: it may have been handled twice.',
+  },
+  /** `processed` whose success could not be recorded immediately */
+  unrecorded: {
+    ...outcomes.processed,
+    level: 'error',
+    line: 'A transfer callback was handled; recording it failed, and is retried until the receiver closes.',
+  },
+  /** `processed` after `timed_out` */
+  late: {
+    ...outcomes.processed,
+    level: 'warn',
+    line: 'A transfer callback was handled late; the next attempt gets a 200.',
+  },
+  /** `invalid` through your own app */
+  unreadable: {
+    status: 500,
+    message: 'The callback could not be read.',
+    level: 'error',
+    line: 'A transfer callback could not be read; this app is at fault.',
+  },
+  /** `invalid` of a verified sender */
+  undocumented: {
+    ...outcomes.invalid,
+    level: 'error',
+    line: 'A transfer callback of a verified sender is not as documented; look into this payout.',
+  },
+} as const satisfies Record<string, OutcomeRow>;
+
+/** Returns the row of an outcome. */
+export function findRow(outcome: TransferCallbackOutcome): OutcomeRow {
+  if (outcome.outcome === 'processed') {
+    if (outcome.overlapped) return special.overlapped;
+    if (outcome.error !== undefined) return special.unrecorded;
+    if (outcome.late) return special.late;
+  }
+  if (outcome.outcome === 'invalid') {
+    if (outcome.error !== undefined) return special.unreadable;
+    if (outcome.verified) return special.undocumented;
+  }
+  return outcomes[outcome.outcome];
+}
+
+/** How a delivery of a valid callback from a trusted sender can end. */
+export type Ending =
+  | {
+      outcome: 'processed';
+      /** Whether another delivery may have run the handler too. */
+      overlapped: boolean;
+      /** Why the success is not recorded yet. Recording it is retried until the receiver closes. */
+      error?: unknown;
+    }
+  | { outcome: 'duplicate' }
+  | { outcome: 'in_progress' }
+  | {
+      outcome: 'conflict';
+      /** The facts that were handled. Missing if the fingerprint in the store cannot be parsed. */
+      settled?: TransferCallbackFacts | undefined;
+      /** The facts of this callback. */
+      received: TransferCallbackFacts | undefined;
+    }
+  | { outcome: 'unconfirmed'; error: unknown }
+  | {
+      outcome: 'retry_later';
+      /** The value of Retry-After, in milliseconds. */
+      retryAfterMs: number;
+      error: unknown;
+    }
+  | { outcome: 'handler_failed'; error: unknown }
+  | { outcome: 'timed_out'; error: unknown }
+  | { outcome: 'store_unavailable'; error: unknown }
+  | { outcome: 'closing' };
+
+/** The case of a payload that is not as documented. */
+export interface Invalid {
+  outcome: 'invalid';
+  /** What is wrong, and where. */
+  issues: readonly Issue[];
+  /** Whether a verifier accepted the sender. If so, the callback announces a real payout: investigate it. */
+  verified: boolean;
+  /** The callback's id, if it could be read. */
+  id?: string;
+  /** Your own id of the transfer, if it could be read. */
+  externalId?: string;
+  event?: undefined;
+  status?: undefined;
+  /** Set if your own app is at fault: its schema threw, or its middleware consumed the body. */
+  error?: unknown;
+}
+
+/** The case of a sender that a verifier refused. */
+export interface Unauthorized {
+  outcome: 'unauthorized';
+  /** Set if the payload was invalid, too, or was not read. */
+  issues?: readonly Issue[];
+  id?: undefined;
+  externalId?: undefined;
+  event?: undefined;
+  status?: undefined;
+  /** Set if a verifier failed. */
+  error?: unknown;
+}
+
+interface Identified {
+  id: string;
+  externalId: string;
+  event: CallbackShape['event'];
+  status: CallbackShape['data']['status'];
+  /** The callback's `timestamp`: when the transfer became final. `undefined` if a custom `schema` made no string. */
+  timestamp: string | undefined;
+  /** How long the delivery waited for another one that held the claim, in milliseconds. 0 if no other one did. */
+  waitedMs: number;
+}
+
+interface Measured {
+  /** The delivery's name: time of arrival, host, process and number. Also the token of its claim in the store. */
+  delivery: string;
+  /** Where the callback came from: `http`, or what was given to `receive`. */
+  source: string;
+  /** The time from the call of `receive` to this outcome, in milliseconds. */
+  durationMs: number;
+  /** Set on the second outcome of a delivery: its handler has finished after the delivery was reported `timed_out`. */
+  late?: true;
+}
+
+/** Flattens each member of the union `T` to one object type, so that an editor shows its fields. */
+type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
+
+/**
+ * How a delivery ended. `receive` resolves with it; `onOutcome` and the diagnostics channel get it. Frozen. Of each text of
+ * the callback it has the first 255 characters, with characters that change how a line is displayed as `\u{202e}`.
+ */
+export type TransferCallbackOutcome = Flat<Measured & ((Identified & Ending) | Invalid | Unauthorized)>;
+
+/** The names of all outcomes. */
+export type OutcomeName = TransferCallbackOutcome['outcome'];

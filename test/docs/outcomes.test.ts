@@ -1,0 +1,90 @@
+// The tables of outcomes in the documents, written from `src/core/outcomes.ts` and its comments: `vitest run … -u`.
+import { join } from 'node:path';
+import ts from 'typescript';
+import { expect, test } from 'vitest';
+import { outcomes } from '../../src/core/outcomes.js';
+import { readText, root } from './pages.js';
+
+const path = 'src/core/outcomes.ts';
+const source = ts.createSourceFile(path, readText(path), ts.ScriptTarget.Latest, true);
+
+/** Returns the doc comment of a node, on one line and without the full stop at its end. */
+function readComment(node: ts.Node): string {
+  const [comment] = ts.getJSDocCommentsAndTags(node).map((each) => ts.getTextOfJSDocComment(each.comment) ?? '');
+  return (comment ?? '').replaceAll(/\s+/g, ' ').replace(/\.$/, '');
+}
+
+/** Returns the nodes of `source` that `isWanted`. */
+function findNodes<T extends ts.Node>(isWanted: (node: ts.Node) => node is T): T[] {
+  const found: T[] = [];
+  const visit = (node: ts.Node): void => {
+    if (isWanted(node)) found.push(node);
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
+}
+
+/** Returns the comment and the level of each row of a table. */
+function readRows(table: string): { name: string; comment: string; level: string | undefined }[] {
+  const declaration = findNodes(ts.isVariableDeclaration).find(({ name }) => name.getText() === table);
+  const text = declaration?.getText() ?? expect.fail(`There is no ${table}.`);
+  const rows = findNodes(ts.isPropertyAssignment).filter(
+    (node) => ts.isObjectLiteralExpression(node.initializer) && text.includes(node.getText()),
+  );
+  return rows.map((row) => ({
+    name: row.name.getText(),
+    comment: readComment(row),
+    level: /level: '(\w+)'/.exec(row.getText())?.[1],
+  }));
+}
+
+/** Returns the fields that the case of an outcome adds, each with its comment. */
+function describeFields(outcome: string): string {
+  const isCase = (node: ts.Node): node is ts.TypeLiteralNode | ts.InterfaceDeclaration =>
+    (ts.isTypeLiteralNode(node) || ts.isInterfaceDeclaration(node)) &&
+    node.members.some((member) => member.getText().startsWith(`outcome: '${outcome}'`));
+  const [found] = findNodes(isCase);
+  return (found ?? expect.fail(`There is no case ${outcome}.`)).members
+    .filter((member) => !/^outcome:|\?: undefined;?$/.test(member.getText()))
+    .map((member) => {
+      const comment = readComment(member);
+      const name = `\`${String(member.name?.getText())}\``;
+      return comment === '' ? name : `${name}: ${comment.charAt(0).toLowerCase()}${comment.slice(1)}`;
+    })
+    .join('. ');
+}
+
+const rows = readRows('outcomes').map((row) => {
+  const { status, ...response } = outcomes[row.name as keyof typeof outcomes];
+  const retries = 'retryAfter' in response ? ' + Retry-After' : '';
+  const [, meaning = '', next = ''] = /^(.*)\. (.*)$/.exec(row.comment) ?? [];
+  return { ...row, status: `${status}${retries}`, meaning, next };
+});
+
+const levels = ['info', 'warn', 'error'].map((level) => {
+  const names = rows.filter((row) => row.level === level).map(({ name }) => `\`${name}\``);
+  const special = readRows('special').filter((row) => row.level === level);
+  return [`\`${level}\``, [names.join(', '), ...special.map(({ comment }) => comment)].join('; ')];
+});
+
+test.each([
+  [
+    'README.md',
+    ['outcome', 'status', 'what has happened', 'what follows'],
+    rows.map(({ name, status, meaning, next }) => [`\`${name}\``, status, meaning, next]),
+  ],
+  [
+    'docs/handlers.md',
+    ['outcome', 'what else is in it'],
+    rows.map(({ name }) => [`\`${name}\``, describeFields(name)]),
+  ],
+  ['docs/operations.md', ['level', 'outcomes'], levels],
+])('%s has the table of outcomes', async (page, head, cells) => {
+  const toLine = (row: readonly string[]): string => `| ${row.join(' | ')} |\n`.replaceAll('|  |', '| |');
+  const lines = [head, head.map(() => '---'), ...cells].map(toLine);
+  const text = readText(page);
+  const [table = expect.fail(`${page} has no such table.`)] =
+    new RegExp(`^${lines[0]?.replaceAll('|', '\\|') ?? ''}(\\|.*\\n)+`, 'm').exec(text) ?? [];
+  await expect(text.replace(table, () => lines.join(''))).toMatchFileSnapshot(join(root, page));
+});
