@@ -1,0 +1,140 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
+import { transferCallbackReceiver, type ClaimRequest, type HandlerContext } from 'transfer-callbacks';
+import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { addUp, createTable, dynamoStore, type DynamoTx } from '../../examples/dynamodb-store.js';
+import { root } from '../docs/pages.js';
+import { startDynamo, type DynamoServer } from '../support/dynamo.js';
+import { startLossyProxy } from '../support/lossy-proxy.js';
+
+let server: DynamoServer;
+let client: DynamoDBClient;
+const clients: DynamoDBClient[] = [];
+
+beforeAll(async () => {
+  server = await startDynamo();
+  client = connect();
+  for (const table of ['claims', 'paid']) await createTable(client, table);
+});
+afterAll(async () => {
+  for (const each of clients) each.destroy();
+  await server.stop();
+});
+
+function connect(port = server.port): DynamoDBClient {
+  const credentials = { accessKeyId: 'any', secretAccessKey: 'any' };
+  const made = new DynamoDBClient({ endpoint: `http://127.0.0.1:${port}`, region: 'af-south-1', credentials });
+  clients.push(made);
+  return made;
+}
+
+const makeStore = () => dynamoStore(connect(), 'claims');
+
+/** What was paid in a currency that no other test uses. */
+async function readPaid(currency: string): Promise<number> {
+  const { Item } = await client.send(new GetItemCommand({ TableName: 'paid', Key: { id: { S: currency } } }));
+  return Number(Item?.amount?.N ?? 0);
+}
+
+async function pay(tx: DynamoTx, currency: string): Promise<void> {
+  await Promise.resolve();
+  addUp(transferSucceeded({ amount: 1, currency }), { tx } as HandlerContext<DynamoTx>);
+}
+
+const transaction: StoreTransaction<DynamoTx> = { write: pay, count: readPaid };
+
+describe('the store contract', () => {
+  test.concurrent.each(storeContract)('$title', ({ check }) => check(makeStore(), { transaction }));
+});
+
+describe('the store contract, through two clients', () => {
+  test.concurrent.each(storeContract)('$title', ({ check }) => check(makeStore(), { transaction, other: makeStore() }));
+});
+
+describe('dynamodb-store.ts', () => {
+  test('a handler that writes and then throws leaves nothing, and the next delivery writes once', async () => {
+    let failures = 1;
+    const receiver = transferCallbackReceiver({
+      store: makeStore(),
+      logger: false,
+      onFailed: addUp,
+      onSuccess(callback, context) {
+        addUp(callback, context);
+        if (failures-- > 0) throw new Error('after writing');
+      },
+    });
+    const currency = crypto.randomUUID();
+    const callback = transferSucceeded({ amount: 700, currency });
+    const ends: [string, number][] = [];
+    for (let deliveries = 0; deliveries < 3; deliveries += 1) {
+      const { outcome } = await receiver.receive(callback);
+      ends.push([outcome, await readPaid(currency)]);
+    }
+    expect(ends).toEqual([
+      ['handler_failed', 0],
+      ['processed', 700],
+      ['duplicate', 700],
+    ]);
+  });
+
+  test('of two writes of a handler none is kept if the condition of one is not met', async () => {
+    const currency = crypto.randomUUID();
+    const receiver = transferCallbackReceiver({
+      store: makeStore(),
+      logger: false,
+      onFailed: addUp,
+      onSuccess(callback, context) {
+        addUp(callback, context);
+        context.tx.write({
+          Update: {
+            TableName: 'paid',
+            Key: { id: { S: 'an account' } },
+            UpdateExpression: 'ADD amount :amount',
+            ConditionExpression: 'amount >= :amount',
+            ExpressionAttributeValues: { ':amount': { N: '1' } },
+          },
+        });
+      },
+    });
+    const callback = transferSucceeded({ amount: 700, currency });
+    for (let deliveries = 0; deliveries < 2; deliveries += 1) {
+      const outcome = await receiver.receive(callback);
+      expect(outcome).toMatchObject({ outcome: 'store_unavailable', error: { name: 'TransactionCanceledException' } });
+    }
+    expect(await readPaid(currency)).toBe(0);
+  });
+
+  test('a success is recorded and written once although the reply to its transaction is lost', async () => {
+    const proxy = await startLossyProxy(server.port);
+    onTestFinished(() => proxy.close());
+    const store = dynamoStore(connect(proxy.port), 'claims');
+    const request: ClaimRequest = { token: 'a', fingerprint: 'facts', leaseMs: 30_000, retentionMs: 30_000 };
+    const currency = crypto.randomUUID();
+    const claim = await store.claim(currency, request);
+    if (claim.state !== 'claimed') throw new Error(`A new callback is ${claim.state}.`);
+    await pay(claim.lease.tx, currency);
+
+    proxy.loseReplyTo('TransactWriteItems');
+    expect(await claim.lease.settle()).toEqual({ overlapped: false });
+
+    expect([proxy.lost(), await readPaid(currency)]).toEqual([1, 1]);
+    await expect(pay(claim.lease.tx, currency)).rejects.toThrow('The handler has ended');
+  });
+
+  test('the example adds up a callback that comes twice once', async () => {
+    const env = {
+      ...process.env,
+      AWS_ENDPOINT_URL_DYNAMODB: `http://127.0.0.1:${server.port}`,
+      AWS_REGION: 'af-south-1',
+      AWS_ACCESS_KEY_ID: 'any',
+      AWS_SECRET_ACCESS_KEY: 'any',
+    };
+    const example = [process.execPath, ['--import', 'tsx', 'examples/dynamodb-store.ts']] as const;
+    for (const total of [15_000, 30_000]) {
+      const { stdout } = await promisify(execFile)(...example, { cwd: root, env });
+      expect(stdout).toBe(`The first delivery: processed\nThe second delivery: duplicate\nPaid in all: ${total} XAF\n`);
+    }
+  });
+});
