@@ -1,8 +1,8 @@
 import { requireHeaders } from '../attempt/headers.js';
 import type { TransferClient } from '../client/index.js';
 import { hasMethods } from '../core/checks.js';
-import type { TransferCallbackReceiver } from '../node.js';
-import { text, toSentence, UsageError } from './arguments.js';
+import type { TransferCallbackError, TransferCallbackReceiver } from '../node.js';
+import { describeInvalid, text, UsageError } from './arguments.js';
 import { configFile, findConfigFile, loadExports } from './config-file.js';
 
 /** What a configuration file exports. */
@@ -42,9 +42,10 @@ export async function loadApp(file: string): Promise<App> {
     throw new UsageError(`Expected the callbackUrl of ${file} to be a URL, or a function that returns one.`);
   }
   try {
-    if (callbackHeaders !== undefined) requireHeaders(callbackHeaders, `the callbackHeaders of ${file}`);
+    if (callbackHeaders !== undefined) requireHeaders(callbackHeaders, 'callbackHeaders');
   } catch (error) {
-    throw new UsageError(toSentence(error).replaceAll('`', ''));
+    const invalid = error as TransferCallbackError;
+    throw new UsageError(describeInvalid(`the ${String(invalid.option)} of ${file}`, invalid));
   }
   return { client, receiver, callbackUrl, callbackHeaders } as App;
 }

@@ -1,15 +1,15 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { describeGiven } from '../core/checks.js';
-import { messageOf } from '../core/text.js';
+import type { TransferCallbackError } from '../node.js';
 import { transferScenarios, type TransferScenario } from '../sandbox/index.js';
 import { requireScenario } from '../sandbox/options.js';
 
 /** The arguments or the configuration are wrong: shown as it is, with exit code 2. */
 export class UsageError extends Error {}
 
-/** Returns the message of an invalid option without the code to write, which is for programs. */
-export function toSentence(error: unknown): string {
-  return messageOf(error).replace(/ Write `.*/s, '');
+/** Words what is wrong with an option, under the name that it has here, without the code to write, which is for programs. */
+export function describeInvalid(name: string, { expected = '', got = '' }: Partial<TransferCallbackError>): string {
+  return `Expected ${name} to be ${expected}, got ${got}.`;
 }
 
 export const text = { type: 'string' } as const;

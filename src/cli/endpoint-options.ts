@@ -66,11 +66,8 @@ export async function findEndpoint(
 
 /** Throws UsageError if callbacks may not go to `url`. The URL is not shown: it may hold a token. */
 export function requireUrl(name: string, url: string, allowOtherHosts: boolean): void {
-  const fault = callbackUrlFault(url, allowOtherHosts);
-  if (fault === undefined) return;
-  throw new UsageError(
-    `Expected ${name} to be ${fault.replace('`allowOtherHosts` to be set', '--allow-other-hosts')}.`,
-  );
+  const fault = callbackUrlFault(url, allowOtherHosts, '--allow-other-hosts');
+  if (fault !== undefined) throw new UsageError(`Expected ${name} to be ${fault}.`);
 }
 
 /** Parses `Name: value` lines. Throws UsageError. */

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
 import { describeGiven } from '../core/checks.js';
-import { toSentence, UsageError } from './arguments.js';
+import type { TransferCallbackError } from '../node.js';
+import { describeInvalid, UsageError } from './arguments.js';
 import * as demo from './demo.js';
 import * as inspect from './inspect.js';
 import * as reconcile from './reconcile.js';
@@ -33,7 +34,7 @@ const commands = new Map([
 /** Options of the sandbox and the client that are not called the same with hyphens. */
 const names: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   sandbox: { finalAfterMs: '--final-after', callbackHeaders: '--header' },
-  trigger: { callbackUrl: 'callbackUrl', callbackHeaders: '--header', scenario: '<scenario>' },
+  trigger: { callbackHeaders: '--header', scenario: '<scenario>' },
 };
 
 /** Runs the command line. Resolves with the exit code. */
@@ -65,10 +66,11 @@ function version(): string {
   return file.version;
 }
 
-/** Names the options in a message as on the command line. */
-function inFlags(message: string, command = ''): string {
-  const kebab = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-  return message.replace(/`(\w+)[^`]*`/g, (_, name: string) => names[command]?.[name] ?? kebab(name));
+/** Returns what an option of the sandbox or the client is called on the command line. */
+function toFlag(option: string, command = ''): string {
+  // An option such as `callbackHeaders.x-token` is one of its entries.
+  const [name = ''] = option.split('.');
+  return names[command]?.[name] ?? `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 const args = process.argv.slice(2);
@@ -107,12 +109,12 @@ process.on('uncaughtException', fail);
 
 /** Prints one sentence, and ends with the exit code of what failed. */
 function fail(error: unknown): void {
-  const { code } = error as { code?: string };
-  const isOption = code === 'INVALID_ARGUMENT';
-  const message = isOption ? inFlags(toSentence(error), args[0]) : messageOf(error);
+  const invalid = error as Partial<TransferCallbackError>;
+  const { code, option } = invalid;
+  const message = option === undefined ? messageOf(error) : describeInvalid(toFlag(option, args[0]), invalid);
   process.stderr.write(`transfer-callbacks: ${message.split('\n').map(printable).join('\n')}\n`);
   // The exit code 1 of `inspect` means that a person should look into the transfer.
-  end(isOption || error instanceof UsageError ? 2 : args[0] === 'inspect' ? 3 : 1);
+  end(code === 'INVALID_ARGUMENT' || error instanceof UsageError ? 2 : args[0] === 'inspect' ? 3 : 1);
 }
 
 /** Ends the process once everything is printed: the connections of an app would keep it alive. */

@@ -14,7 +14,7 @@ import {
 import { attemptRows } from './attempt-rows.js';
 import { sendFile } from './trigger-data.js';
 import { configFile, findConfigFile } from './config-file.js';
-import { callbackHelp, callbackOptions, findEndpoint, toHint } from './endpoint-options.js';
+import { callbackHelp, callbackOptions, findEndpoint, requireUrl, toHint } from './endpoint-options.js';
 import { jsonLine, paint, print } from './terminal.js';
 import { judgeAttempts } from './judge-attempts.js';
 
@@ -72,6 +72,12 @@ export async function run(args: readonly string[]): Promise<number> {
     throw new UsageError(`Expected --to URL, the callback endpoint, or a callbackUrl exported from ${configFile}.`);
   }
   if (data !== undefined) return sendFile(data, endpoint, json);
+  if (externalId === '') throw new UsageError('Expected --external-id to be a string of at least one character.');
+  // The sandbox would name its own option.
+  if (typeof endpoint.callbackUrl === 'function') {
+    const url = endpoint.callbackUrl(externalId ?? crypto.randomUUID());
+    requireUrl('what callbackUrl returns', url, endpoint.allowOtherHosts);
+  }
   const amount = toNumber('--amount', values.amount);
 
   let firstAtMs: number | undefined;
@@ -118,5 +124,5 @@ async function createTransfer({ baseUrl, keys }: TransferSandbox, request: objec
   });
   if (created.ok) return;
   const { message } = (await created.json()) as { message: string };
-  throw Object.assign(new Error(message), { code: 'INVALID_ARGUMENT' });
+  throw new UsageError(message);
 }

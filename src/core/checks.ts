@@ -19,8 +19,13 @@ export function invalidSecret(option: string, expected: string, value: unknown, 
 }
 
 function unexpected(option: string, expected: string, got: string, example: string): TransferCallbackError {
-  const write = example === '' ? '' : ` Write \`${example}\`.`;
-  return new TransferCallbackError('INVALID_ARGUMENT', `Expected \`${option}\` to be ${expected}, got ${got}.${write}`);
+  const advice = example === '' ? '' : ` Write \`${example}\`.`;
+  return new TransferCallbackError(
+    'INVALID_ARGUMENT',
+    `Expected \`${option}\` to be ${expected}, got ${got}.${advice}`,
+    undefined,
+    { option, expected, got, ...(example !== '' && { write: example }) },
+  );
 }
 
 /** Returns the error for a promise of a function that must be synchronous. `message` names the function. */

@@ -45,13 +45,30 @@ export function withSection(code: string, message: string): string {
   return `${sentence}. See ${page}#${code.toLowerCase()}.`;
 }
 
+/** The parts of a message about an option or an argument that does not fit. None contains a secret. */
+export interface InvalidOption {
+  readonly option: string;
+  readonly expected: string;
+  readonly got: string;
+  readonly write?: string;
+}
+
 /** Thrown or reported by every part of the package. Only the client's requests throw `TransferClientError`. */
 export class TransferCallbackError extends Error {
   readonly code: TransferCallbackErrorCode;
+  /** The option or argument that does not fit. Set with INVALID_ARGUMENT, if it is a single one. */
+  declare readonly option?: string;
+  /** What the option should have been. */
+  declare readonly expected?: string;
+  /** What was given: its kind, and its content only if that is certainly no secret. */
+  declare readonly got?: string;
+  /** The code to write instead, if there is one. */
+  declare readonly write?: string;
 
-  constructor(code: TransferCallbackErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: TransferCallbackErrorCode, message: string, options?: ErrorOptions, invalid?: InvalidOption) {
     super(withSection(code, message), options);
     this.name = 'TransferCallbackError';
     this.code = code;
+    Object.assign(this, invalid);
   }
 }

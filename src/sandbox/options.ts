@@ -180,10 +180,14 @@ export function requireScenario(option: string, value: unknown): asserts value i
   throw invalidArgument(option, `one of ${names}`, value, `${option}: 'success'`);
 }
 
-/** Returns what a callback URL should have been, or `undefined` if it is fine. */
-export function callbackUrlFault(value: unknown, allowOtherHosts: boolean): string | undefined {
+/** Returns what a callback URL should have been, or `undefined` if it is fine. `remedy` is what allows other hosts. */
+export function callbackUrlFault(
+  value: unknown,
+  allowOtherHosts: boolean,
+  remedy = '`allowOtherHosts` to be set',
+): string | undefined {
   if (typeof value !== 'string' || !URL.canParse(value)) return 'a URL';
   const { protocol, hostname } = new URL(value);
   if (protocol !== 'http:' && protocol !== 'https:') return 'a URL of http or https';
-  return isLoopback(hostname) || allowOtherHosts ? undefined : 'a URL on this machine, or `allowOtherHosts` to be set';
+  return isLoopback(hostname) || allowOtherHosts ? undefined : `a URL on this machine, or ${remedy}`;
 }

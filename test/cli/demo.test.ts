@@ -55,7 +55,7 @@ test('npm run demo ends with 1 and prints what was expected where a failed handl
     await cp(join(root, part), join(copy, part), { recursive: true });
   }
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
-  const file = join(copy, 'src/http/responses.ts');
+  const file = join(copy, 'src/core/outcomes.ts');
   const before = await readFile(file, 'utf8');
   const after = before.replace('status: 500', 'status: 200');
   expect(after).not.toBe(before);

@@ -135,3 +135,15 @@ function thrownBy(call: () => unknown): unknown {
   }
   return expect.fail('it did not throw');
 }
+
+test('an error about an option carries its parts', () => {
+  const make = (): unknown => transferCallbackReceiver({ ...required, leaseMs: '15s' } as never);
+  expect(make).toThrow(
+    expect.objectContaining({
+      option: 'leaseMs',
+      expected: 'a whole number from 6001 to 29999',
+      got: '"15s"',
+      write: 'leaseMs: 15000',
+    }),
+  );
+});
