@@ -30,6 +30,16 @@ async function failureThenRetry({ first, second }) {
   return { holds: acknowledged(again), seen: `the retry: ${said(again)}, handled` };
 }
 
+async function writeThenFailure({ first, second, countWrites }) {
+  const callback = newCallback();
+  first.expect(callback, 'fail');
+  await first.deliver(callback);
+  const again = await second.deliver(callback);
+  if (second.runs(callback.data.id) === 0) return { holds: false, seen: `the retry: ${said(again)}, not handled` };
+  const writes = await countWrites(callback);
+  return { holds: writes === 1, seen: writes === 2 ? 'written twice' : `written ${writes} times` };
+}
+
 async function copyMeanwhile({ first, second }) {
   const callback = newCallback();
   const { status: held } = await first.deliverAndHold(callback);
@@ -121,6 +131,7 @@ export const situations = [
     group: [
       { title: 'copy after success', run: copyAfterSuccess },
       { title: 'failure, then retry', run: failureThenRetry },
+      { title: 'write, then failure', run: writeThenFailure },
       { title: 'copy meanwhile', run: copyMeanwhile },
       { title: 'same id, other facts', run: otherFacts },
     ],

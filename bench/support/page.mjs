@@ -60,6 +60,7 @@ function toGuarantees({ guarantees }) {
 
 const situationsText = `- **copy after success**: a second delivery is acknowledged and not handled again.
 - **failure, then retry**: a handler that throws is not acknowledged, and the next delivery is handled.
+- **write, then failure**: a handler that is not idempotent writes and then throws. After the next delivery its write is there once.
 - **copy meanwhile**: a copy that comes while the handler runs is not acknowledged before the handler has succeeded.
 - **same id, other facts**: a delivery whose amount differs from the one that was handled is not acknowledged.
 - **two concurrent copies**: 100 callbacks, each sent to two processes at the same moment, are handled once each.
