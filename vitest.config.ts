@@ -124,7 +124,7 @@ export default defineConfig({
               ? []
               : [
                   'test/core/{callback*,confirm,invalid,javascript,printable,proto-keys,receive,schema}.test.ts',
-                  'test/http/{body,proto-keys,router,unusual-callbacks}.test.ts',
+                  'test/http/{body,content,router}.test.ts',
                 ],
           isolate: false,
           server: { deps: { inline: [/zod3/] } },

@@ -197,6 +197,10 @@ describe('a key `__proto__` of a callback that was parsed elsewhere', () => {
     const [{ data }] = onSuccess.mock.calls[0] as [TransferCallback];
     expect(data).not.toHaveProperty('isAdmin');
     expect(Object.getPrototypeOf(data)).toBe(Object.prototype);
+    for (const borrowed of [{ __proto: hostile() }, { event: 'transfer.success', __proto: hostile() }]) {
+      const text = JSON.stringify(borrowed).replace('"__proto"', '"__proto__"');
+      expect(await receiverOf({ schema: given }).receive(JSON.parse(text))).toMatchObject({ outcome: 'invalid' });
+    }
     // A handler that copies the object key by key would set its prototype.
     expect(Object.hasOwn(data.bankAccount ?? {}, '__proto__')).toBe(false);
   });

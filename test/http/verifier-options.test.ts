@@ -22,29 +22,14 @@ describe('a verifier that cannot be made', () => {
     ],
     ['transferToken of nothing', () => transferToken(undefined), `Expected \`secret\` to be ${long}, got undefined.`],
     [
-      'headerToken of nothing',
-      () => headerToken('X-Token', undefined),
-      `Expected \`secret\` to be ${long}, got undefined.`,
-    ],
-    [
       'transferToken of two that are both missing',
       () => transferToken([undefined, undefined]),
-      `Expected \`secret\` to be ${long}, got undefined.`,
-    ],
-    [
-      'transferToken of an old secret without a new one',
-      () => transferToken([undefined, older]),
       `Expected \`secret\` to be ${long}, got undefined.`,
     ],
     [
       'transferToken whose older one is empty',
       () => transferToken([secret, '']),
       `Expected \`secret\` to be ${long}, got a string of 0 characters.`,
-    ],
-    [
-      'transferToken whose older one is null',
-      () => transferToken([secret, null as never]),
-      `Expected \`secret\` to be ${long}, got null.`,
     ],
     ...[`${secret}é`, `${secret}付`, `${secret}\u007f`, `${secret}\n`, ` ${secret}`, `${secret} `].map(
       (text): [string, () => unknown, string] => [
@@ -54,12 +39,6 @@ describe('a verifier that cannot be made', () => {
       ],
     ),
     ['urlToken too short', () => urlToken(short), `Expected \`secret\` to be ${long}, got a string of 15 characters.`],
-    ['urlToken of none', () => urlToken([] as never), `Expected \`secret\` to be ${long}, got undefined.`],
-    [
-      'urlToken with one too short',
-      () => urlToken([secret, short]),
-      `Expected \`secret\` to be ${long}, got a string of 15 characters.`,
-    ],
     [
       'urlToken with a space',
       () => urlToken(spaced),
@@ -76,11 +55,6 @@ describe('a verifier that cannot be made', () => {
       `Expected \`secret\` to be ${characters}, got a string of 24 characters.`,
     ],
     ['urlToken of an object', () => urlToken({ secret } as never), `Expected \`secret\` to be ${long}, got an object.`],
-    [
-      'transferToken too short',
-      () => transferToken(short),
-      `Expected \`secret\` to be ${long}, got a string of 15 characters.`,
-    ],
     [
       'headerToken too short',
       () => headerToken('X-Token', short),
@@ -105,11 +79,6 @@ describe('a verifier that cannot be made', () => {
       'headerToken of a header that ends at a proxy',
       () => headerToken('TE', secret),
       'Expected `name` to be a header that every host passes on unchanged, got a string of 2 characters.',
-    ],
-    [
-      'headerToken of no name',
-      () => headerToken(undefined as never, secret),
-      'Expected `name` to be a header name, got undefined.',
     ],
     [
       'basicAuth of none',
@@ -137,19 +106,9 @@ describe('a verifier that cannot be made', () => {
       'Expected `credentials` to be an object or a list of them, got a string of 15 characters.',
     ],
     [
-      'basicAuth of null',
-      () => basicAuth(null as never),
-      'Expected `credentials` to be an object or a list of them, got null.',
-    ],
-    [
       'basicAuth with a short password',
       () => basicAuth({ username: 'service', password: 'hunter2-hunter2' }),
       'Expected `password` to be a string of at least 16 characters, as `openssl rand -hex 32` prints, got a string of 15 characters.',
-    ],
-    [
-      'basicAuth with half a pair',
-      () => basicAuth({ username: 'service' } as never),
-      'Expected `password` to be a string of at least 16 characters, as `openssl rand -hex 32` prints, got undefined.',
     ],
     [
       'basicAuth with one word more',
@@ -201,24 +160,5 @@ describe('a verifier that cannot be made', () => {
       }),
     );
     expect(message).not.toMatch(/hunter2|first-secret/);
-  });
-
-  // What people do by mistake: the message goes to a log, so it must not carry the secret there.
-  const mistakes: [string, () => unknown][] = [
-    ['a secret that is a number', () => urlToken(4_111_111_111_111_111 as never)],
-    ['a header secret that is a number', () => headerToken('X-Token', 4_111_111_111_111_111 as never)],
-    ['a password that is a number', () => basicAuth({ username: 'service', password: 4_111_111_111_111_111 as never })],
-    ['nothing', () => basicAuth(undefined as never)],
-    ['name and password in one text', () => basicAuth('service:hunter2' as never)],
-    ['name and password in one list', () => basicAuth(['service', 'hunter2'] as never)],
-    ['name and password in the name', () => basicAuth({ username: 'service:hunter2', password: 'x' })],
-  ];
-  test.each(mistakes)('the error for %s does not show the secret', (_what, make) => {
-    expect(make).toThrow(
-      expect.objectContaining({
-        code: 'INVALID_ARGUMENT',
-        message: expect.not.stringMatching(/hunter2|41111/) as string,
-      }),
-    );
   });
 });
