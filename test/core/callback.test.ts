@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import {
   bankAccount,
@@ -10,31 +9,27 @@ import {
   shapes,
   textFields,
   type Json,
-  type Loose,
 } from './callback-support.js';
 
-function without(callback: TransferCallback, field: string): Loose {
-  return {
-    event: callback.event,
-    data: Object.fromEntries(Object.entries(callback.data).filter(([name]) => name !== field)),
-  };
+function without(object: object, field: string): Json {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => name !== field));
 }
 
-/** Rows for `test.each`, which would take a list among plain values for several arguments. */
-function each(...values: unknown[]): [string, unknown][] {
-  return values.map((value) => [value === undefined ? 'undefined' : JSON.stringify(value), value]);
-}
+/** What each field must not be, whatever the others are. */
+const refused: Record<string, unknown[]> = {
+  ...Object.fromEntries(textFields.map((field) => [field, [undefined, null, 1, true, [], ['text'], {}]])),
+  amount: [null, '15000', '', true, [], {}, NaN, Infinity, -Infinity, 15_000n, 2 ** 53, -(2 ** 53), 1e21],
+  status: [null, '', 'PENDING', 'success', 'Failed', 'SUCCESS ', 1, true, []],
+  paymentMethod: [null, '', 'card', 'BANK', 'mobile-money', 'mobile_money ', 1, ['bank'], {}],
+  failureReason: [undefined, 1, true, [], {}],
+};
 
 describe.each(shapes)('%s', (_shape, make) => {
-  test('a callback is accepted, unchanged', async () => {
+  test('a documented callback is accepted, unchanged', async () => {
     const callback = make();
     const { outcome, handled, status } = await received(callback);
-    expect(outcome).toMatchObject({
-      outcome: 'processed',
-      id: callback.data.id,
-      event: callback.event,
-      status: callback.data.status,
-    });
+    const { id, status: event } = callback.data;
+    expect(outcome).toMatchObject({ outcome: 'processed', id, event: callback.event, status: event });
     expect(status).toBe(200);
     expect(handled).toEqual([callback]);
   });
@@ -46,78 +41,30 @@ describe.each(shapes)('%s', (_shape, make) => {
     expect((await received(body)).handled).toEqual([body]);
   });
 
-  test.each(['event', 'data'])('a callback is refused without %s', async (field) => {
-    const callback = make() as unknown as Json;
-    await expectRefused(Object.fromEntries(Object.entries(callback).filter(([name]) => name !== field)), field);
+  test('a callback is refused without one of its fields', async () => {
+    const callback = make();
+    for (const field of ['event', 'data']) await expectRefused(without(callback, field), field);
+    for (const field of Object.keys(callback.data)) {
+      await expectRefused({ event: callback.event, data: without(callback.data, field) }, `data.${field}`);
+    }
   });
 
-  test.each([[[]], [[{}]]])('a callback is refused with a list for data', async (data) => {
-    const { outcome, handled } = await received({ event: make().event, data });
-    expect(outcome.outcome).toBe('invalid');
-    expect(handled).toEqual([]);
+  test('a callback is refused with a value that a field cannot have', async () => {
+    const { event, data } = make();
+    for (const value of [null, 'SUCCESS', 1, true]) await expectRefused({ event, data: value }, 'data');
+    for (const value of [null, '', 'transfer.pending', ' transfer.success', 'success', 1, ['transfer.success'], {}]) {
+      await expectRefused({ event: value, data }, 'event');
+    }
+    for (const [field, values] of Object.entries(refused)) {
+      for (const value of values) await expectRefused(changed(make(), { [field]: value }), `data.${field}`);
+    }
   });
 
-  test.each(each(null, 'SUCCESS', 1, true))('a callback is refused with %s for data', async (_value, data) => {
-    await expectRefused({ event: make().event, data }, 'data');
-  });
-
-  test.each(
-    each(null, '', 'transfer.pending', 'TRANSFER.SUCCESS', ' transfer.success', 'success', 1, ['transfer.success'], {}),
-  )('a callback is refused with %s for event', async (_value, event) => {
-    await expectRefused({ event, data: make().data }, 'event');
-  });
-
-  test.each([...textFields, 'amount', 'status', 'failureReason', 'walletNumber', 'bankAccount', 'paymentMethod'])(
-    'a callback is refused without data.%s',
-    async (field) => {
-      await expectRefused(without(make(), field), `data.${field}`);
-    },
-  );
-
-  describe.each(textFields)('a callback is refused for data.%s', (field) => {
-    test.each(each(undefined, null, 1, true, [], ['text'], {}, { toString: 'text' }))(
-      'a callback is refused for the value %s',
-      async (_value, value) => {
-        await expectRefused(changed(make(), { [field]: value }), `data.${field}`);
-      },
-    );
-  });
-
-  test.each(
-    [null, '15000', '', true, [], [15_000], {}, NaN, Infinity, -Infinity, 15_000n, 2 ** 53, -(2 ** 53), 1e21].map(
-      (amount) => [amount],
-    ),
-  )('a callback is refused for data.amount %s', async (amount) => {
-    await expectRefused(changed(make(), { amount }), 'data.amount');
-  });
-
-  test.each([0, -1, 0.1, 1e-7, 15_000.55, Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER, Number.MIN_VALUE])(
-    'a callback is accepted with data.amount %d, because no limit is documented',
-    async (amount) => {
+  test('any amount is accepted that JSON carries exactly, because no limit is documented', async () => {
+    for (const amount of [0, -1, 0.1, 1e-7, 15_000.55, Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER]) {
       expect((await received(changed(make(), { amount }))).handled[0]?.data.amount).toBe(amount);
-    },
-  );
-
-  test.each(each(null, '', 'PENDING', 'success', 'Failed', 'SUCCESS ', 1, true, []))(
-    'a callback is refused for data.status %s',
-    async (_value, status) => {
-      await expectRefused(changed(make(), { status }), 'data.status');
-    },
-  );
-
-  test.each(each(null, '', 'card', 'BANK', 'mobile-money', 'mobile_money ', 1, ['bank'], {}))(
-    'a callback is refused for data.paymentMethod %s',
-    async (_value, paymentMethod) => {
-      await expectRefused(changed(make(), { paymentMethod }), 'data.paymentMethod');
-    },
-  );
-
-  test.each(each(undefined, 1, true, [], {}))(
-    'a callback is refused for data.failureReason %s',
-    async (_value, failureReason) => {
-      await expectRefused(changed(make(), { failureReason }), 'data.failureReason');
-    },
-  );
+    }
+  });
 });
 
 describe('fields that must agree', () => {
@@ -147,22 +94,131 @@ describe('fields that must agree', () => {
       await expectRefused(changed(make(), { walletNumber: null }), 'data.walletNumber');
       await expectRefused(changed(make(), { walletNumber: 237_670_000_000 }), 'data.walletNumber');
       await expectRefused(changed(make(), { bankAccount: {} }), 'data.bankAccount');
-      await expectRefused(changed(make(), { bankAccount: '1000500001' }), 'data.bankAccount');
-      await expectRefused(
-        changed(make(), { walletNumber: null, bankAccount: {} }),
-        'data.walletNumber',
-        'data.bankAccount',
-      );
+      const bank = changed(make(), { walletNumber: null, bankAccount: {} });
+      await expectRefused(bank, 'data.walletNumber', 'data.bankAccount');
     }
   });
 
   test('a payout to a bank account has its details, and no wallet', async () => {
     for (const callback of [transferSucceeded(bankPayout), transferFailed(bankPayout)]) {
-      await expectRefused(changed(callback, { bankAccount: null }), 'data.bankAccount');
-      await expectRefused(changed(callback, { bankAccount: '1000500001' }), 'data.bankAccount');
-      await expectRefused(changed(callback, { bankAccount: [bankAccount] }), 'data.bankAccount');
-      await expectRefused(changed(callback, { walletNumber: '' }), 'data.walletNumber');
-      await expectRefused(changed(callback, { walletNumber: '237670000000' }), 'data.walletNumber');
+      for (const wrong of [null, '1000500001', [bankAccount]]) {
+        await expectRefused(changed(callback, { bankAccount: wrong }), 'data.bankAccount');
+      }
+      for (const walletNumber of ['', '237670000000']) {
+        await expectRefused(changed(callback, { walletNumber }), 'data.walletNumber');
+      }
+    }
+  });
+});
+
+describe('data.id', () => {
+  test('an id has 1 to 255 characters, of any script', async () => {
+    const long = ['x'.repeat(255), '😀'.repeat(255), 'e\u0301'.repeat(127)];
+    for (const id of [...long, 'x', ' ', `"'\`\\/{}[]<>;:*?$`, '../../etc', '%00%2e%2e', 'é付款مرحباΩ', '__proto__']) {
+      const callback = transferSucceeded({ id });
+      expect((await received(callback)).handled).toEqual([callback]);
+    }
+    for (const id of ['', 'x'.repeat(256), '😀'.repeat(256), 'x'.repeat(1_000_000)]) {
+      await expectRefused(transferSucceeded({ id }), 'data.id');
+    }
+  });
+
+  test('an id with a character that is not printable is refused', async () => {
+    const controls = ['id\u0000', 'id\n', '\rid', 'i\td', '\u001b[31mid', 'id\u007f', 'id\u0085'];
+    const halves = ['id\ud83d', '\ude00id', '\ude00\ud83d'];
+    const separators = ['id\u2028', '\u2029id'];
+    const invisible = [
+      'id\u200f',
+      'id\u202egnp',
+      '\u2067id',
+      'i\u200bd',
+      'i\u200dd',
+      'i\u00add',
+      '\ufeffid',
+      'id\u{e0041}',
+    ];
+    for (const id of [...controls, ...halves, ...separators, ...invisible]) {
+      await expectRefused(transferSucceeded({ id }), 'data.id');
+    }
+  });
+});
+
+describe('data.timestamp', () => {
+  test('a timestamp is a time in UTC, with any number of decimals', async () => {
+    for (const end of ['30:00.000Z', '30:00.1Z', '30:00.123456789Z', '30:00Z']) {
+      const timestamp = `2024-02-29T10:${end}`;
+      expect((await received(transferSucceeded({ timestamp }))).handled[0]?.data.timestamp).toBe(timestamp);
+    }
+  });
+
+  test('a timestamp in another form, of another zone, or of no day is refused', async () => {
+    const forms = [
+      '',
+      'now',
+      '2026-01-15',
+      '10:30:00.000Z',
+      '2026-01-15 10:30:00.000Z',
+      '20260115T103000Z',
+      '1768473000',
+    ];
+    const ends = ['', '+00:00', '+01:00', 'Z ', 'Z\n'].map((end) => `2026-01-15T10:30:00.000${end}`);
+    const days = [
+      '2026-02-30',
+      '2025-02-29',
+      '2026-13-01',
+      '2026-00-01',
+      '2026-01-00',
+      '2026-1-15',
+      '26-01-15',
+      '２０２６-01-15',
+    ];
+    const times = ['24:00:00.000', '10:60:00.000', '10:30:61.000', '10:30:00,000', '10:30:00.'];
+    for (const timestamp of [
+      ...forms,
+      ...ends,
+      ...days.map((day) => `${day}T10:30:00.000Z`),
+      ...times.map((time) => `2026-01-15T${time}Z`),
+    ]) {
+      await expectRefused(transferFailed({ timestamp }), 'data.timestamp');
+    }
+  });
+});
+
+describe('the issues of an invalid callback', () => {
+  test('several faults are named one by one, in the order of the fields, and the response names the first', async () => {
+    const wrong = { amount: '1', id: '', vouchercode: null, status: 'FAILED' };
+    const paths = ['data.id', 'data.amount', 'data.vouchercode', 'data.status'];
+    await expectRefused(changed(transferSucceeded(), wrong), ...paths);
+  });
+
+  test('a body that is no object has one issue, at its top', async () => {
+    for (const body of [undefined, null, true, 0, '', 'transfer.success', () => undefined, Symbol('x')]) {
+      await expectRefused(body, '');
+    }
+    await expectRefused({}, 'event');
+  });
+
+  test('a list is refused as a body, and as data', async () => {
+    // The first versions of zod 4 take a list for an object, and miss its first field.
+    for (const body of [[], [transferSucceeded()], { ...transferSucceeded(), data: [] }]) {
+      const { outcome, handled } = await received(body);
+      expect([outcome.outcome, handled]).toEqual(['invalid', []]);
+    }
+  });
+
+  test('no issue carries a value of the callback', async () => {
+    const secretNumber = '237699999999';
+    const wallet = { walletNumber: secretNumber, status: secretNumber, id: `${secretNumber}\n` };
+    for (const body of [
+      changed(transferSucceeded(bankPayout), wallet),
+      changed(transferSucceeded(), { paymentMethod: secretNumber }),
+      changed(transferSucceeded(), { failureReason: secretNumber, bankAccount: { number: secretNumber } }),
+      { event: secretNumber, data: {} },
+    ]) {
+      const { outcome } = await received(body);
+      expect(JSON.stringify(outcome)).not.toContain(secretNumber);
+      if (outcome.outcome !== 'invalid') expect.fail(outcome.outcome);
+      for (const issue of outcome.issues) expect(Object.keys(issue)).toEqual(['path', 'message']);
     }
   });
 });

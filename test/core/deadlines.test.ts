@@ -100,4 +100,29 @@ describe('deadlines', () => {
     expect(outcomes.at(-1)).toMatchObject({ late: true, overlapped: true, id: callback.data.id });
     expect(logger.lines.at(-1)).toMatchObject({ level: 'error', details: { late: true, overlapped: true } });
   });
+
+  test('one renewal that fails or hangs does not end the lease', async () => {
+    const renewals = vi.fn().mockRejectedValueOnce(new Error('down')).mockImplementationOnce(never);
+    const work = later();
+    const store = storeWith({
+      lease: (lease) => ({ renew: () => (renewals() as Promise<boolean> | undefined) ?? lease.renew() }),
+    });
+    const receiver = receiverOf({ store, onSuccess: () => work.promise });
+    const delivery = receiver.receive(transferSucceeded());
+    await vi.advanceTimersByTimeAsync(14_999);
+    work.resolve();
+    expect(await delivery).toMatchObject({ outcome: 'processed', overlapped: false });
+  });
+
+  test('a lease is not renewed after a success or a failure', async () => {
+    const renew = vi.fn();
+    const onSuccess = vi.fn().mockRejectedValueOnce(new Error('first'));
+    const receiver = receiverOf({ store: storeWith({ lease: () => ({ renew }) }), onSuccess });
+    const callback = transferSucceeded();
+    await receiver.receive(callback);
+    await receiver.receive(callback);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(renew).not.toHaveBeenCalled();
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });

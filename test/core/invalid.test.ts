@@ -55,13 +55,6 @@ describe('a delivery', () => {
     ['nothing', () => undefined],
     ['no data', () => ({ event })],
     ['null for data', () => ({ event, data: null })],
-    ['another event', (data) => ({ event: 'payout.success', data })],
-    ['no id', (data) => ({ event, data: { ...data, id: undefined } })],
-    ['a number for an id', (data) => ({ event, data: { ...data, id: 5 } })],
-    ['another status', (data) => ({ event, data: { ...data, status: 'OK' } })],
-    ['no externalId', (data) => ({ event, data: { ...data, externalId: null } })],
-    ['no amount', (data) => ({ event, data: { ...data, amount: undefined } })],
-    ['no currency', (data) => ({ event, data: { ...data, currency: undefined } })],
   ])(
     'a callback is invalid when a custom schema returns %s, and the error is INVALID_ARGUMENT',
     async (_title, give) => {
