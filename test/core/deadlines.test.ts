@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { HandlerContext, StoreRecord, TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
-import { fakeClock, later, receiverOf, storeWith } from './support.js';
+import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
 
 /** A store's record of a callback that it does not know. */
 const free = (): Promise<StoreRecord> => Promise.resolve({ state: 'free' });

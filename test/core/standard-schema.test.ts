@@ -1,6 +1,7 @@
 import { type } from 'arktype';
 import * as v from 'valibot';
 import { describe, expect, expectTypeOf, test, vi } from 'vitest';
+import { z as zod3 } from 'zod3';
 import { memoryStore, transferCallbackReceiver, type Logger, type StandardSchema } from 'transfer-callbacks';
 import { confirmWith } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';

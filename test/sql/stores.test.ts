@@ -1,8 +1,12 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import * as stores from 'transfer-callbacks';
 import type { SqlStore } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, describe, test } from 'vitest';
-import { databases, type Dialect } from './databases.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { databases, type Database, type Dialect } from './databases.js';
+import { root } from '../docs/pages.js';
 import { libraries } from './libraries.js';
 
 type Make = (client: never, options: { dialect: Dialect }) => unknown;
@@ -30,22 +34,28 @@ const factories: Readonly<Record<string, Make>> = {
   Sequelize: stores.sequelizeStore,
 };
 
-for (const { name, dialect, start } of databases) {
-  describe(name, () => {
-    let database: Awaited<ReturnType<typeof start>>;
-    beforeAll(async () => {
-      database = await start();
-    });
-    afterAll(() => database.stop());
+/** `.ci/run` takes every library to the first database of its dialect, and one to the others. `npm run test:full` takes all to all. */
+const firsts = databases.filter(({ dialect }, at) => at === databases.findIndex((other) => other.dialect === dialect));
+const takesAll = (database: Database): boolean => process.env.TESTS !== 'rest' || firsts.includes(database);
 
-    for (const library of libraries) {
+for (const database of databases) {
+  const { name, dialect, start } = database;
+  describe(name, () => {
+    let server: Awaited<ReturnType<typeof start>>;
+    beforeAll(async () => {
+      server = await start();
+    });
+    afterAll(() => server.stop());
+
+    const fitting = libraries.filter((library) => library.open[dialect] !== undefined);
+    for (const library of takesAll(database) ? fitting : fitting.slice(0, 1)) {
       const open = library.open[dialect];
       if (open === undefined) continue;
       // They wait most of the time, for leases. A contract holds up to 16 claims, in turn through its two pools.
       test.concurrent(
         `the store of ${library.name} keeps the contract`,
         async ({ expect, onTestFinished }) => {
-          const [one, two] = await Promise.all([open(database.url, 14), open(database.url, 14)]);
+          const [one, two] = await Promise.all([open(server.url, 14), open(server.url, 14)]);
           onTestFinished(async () => {
             await Promise.all([one.close(), two.close()]);
           });
@@ -66,3 +76,11 @@ for (const { name, dialect, start } of databases) {
     }
   });
 }
+
+test('every file of test/sql compiles', async () => {
+  const compiler = join(root, 'node_modules/typescript/bin/tsc');
+  const { stdout } = await promisify(execFile)(process.execPath, [compiler, '-p', 'test/sql'], { cwd: root }).catch(
+    (error: unknown) => error as { stdout: string },
+  );
+  expect(stdout).toBe('');
+});
