@@ -147,16 +147,24 @@ export interface Issue {
 // The package may be loaded twice, as ESM and as CommonJS, and `instanceof` recognises the class of one copy only.
 const unreadable = Symbol.for('transfer-callbacks.unreadable');
 
-/** In place of a callback that could not be read: the delivery is `invalid`, with these issues. */
+/** A sender was refused before the body was read. `error` is set if a verifier failed. */
+export interface Refusal {
+  readonly error?: unknown;
+}
+
+/** In place of a callback that was not read: the delivery is `invalid`, or `unauthorized` after a refusal, with these issues. */
 export class UnreadableCallback {
   readonly [unreadable] = true;
   readonly issues: readonly Issue[];
   /** Set when the receiving app is at fault, for example when its middleware has consumed the body. */
   readonly error: Error | undefined;
 
-  constructor(message: string, error?: Error) {
+  readonly refusal: Refusal | undefined;
+
+  constructor(message: string, error?: Error, refusal?: Refusal) {
     this.issues = [{ path: [], message }];
     this.error = error;
+    this.refusal = refusal;
   }
 }
 

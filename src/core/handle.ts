@@ -14,45 +14,55 @@ type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
 
 /**
  * Runs the handler under its lease, and settles or releases the lease afterwards. On timeout it resolves with
- * `timed_out`, and holds the lease until the handler finishes; then it reports the second ending. Never rejects.
+ * `timed_out`, and holds the lease until the handler finishes; then it reports the second ending. If the receiver was
+ * closed before, it only releases the lease. Never rejects.
  */
-export function handleCallback<C extends CallbackShape, Tx>(
+export async function handleCallback<C extends CallbackShape, Tx>(
   callback: C,
   delivery: Delivery<C>,
   lease: HeldLease<Tx>,
+  isClosed: boolean,
   options: ResolvedOptions<C, Tx>,
 ): Promise<Ending> {
-  const { signal, tx } = lease;
-  const context = { delivery: delivery.name, source: delivery.source, signal, tx };
+  if (isClosed) {
+    await lease.release();
+    return { outcome: 'closing' };
+  }
   return new Promise((resolve) => {
-    let end: (ending: Ending) => void = resolve;
+    let isLate = false as boolean; // TypeScript does not see that the deadline sets it.
     const cancelDeadline = setDeadline(options.handlerTimeoutMs, () => {
-      end = (ending) => {
-        report({ ...delivery.toOutcome(ending), late: true }, options);
-      };
+      isLate = true;
       const message = `The handler did not finish within ${options.handlerTimeoutMs} ms.`;
       const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
       resolve({ outcome: 'timed_out', error });
       lease.abort(error);
     });
     void (async () => {
-      let failure: Failure | undefined;
-      try {
-        await (handleChannel.start.hasSubscribers
-          ? traceHandler(delivery, () => callHandler(callback, context, options))
-          : callHandler(callback, context, options));
-      } catch (error) {
-        failure = toFailure(error);
-      }
+      const failure = await runHandler(callback, delivery, lease, options);
       cancelDeadline();
-      if (failure === undefined) {
-        end(await lease.settle());
-      } else {
-        await lease.release();
-        end(failure);
-      }
+      if (failure !== undefined) await lease.release();
+      const ending = failure ?? (await lease.settle());
+      if (isLate) report({ ...delivery.toOutcome(ending), late: true }, options);
+      else resolve(ending);
     })();
   });
+}
+
+/** Calls the handler. Resolves with how it failed, or with `undefined`. */
+async function runHandler<C extends CallbackShape, Tx>(
+  callback: C,
+  delivery: Delivery<C>,
+  { signal, tx }: HeldLease<Tx>,
+  options: ResolvedOptions<C, Tx>,
+): Promise<Failure | undefined> {
+  const context = { delivery: delivery.name, source: delivery.source, signal, tx };
+  const call = () => callHandler(callback, context, options);
+  try {
+    await (handleChannel.start.hasSubscribers ? traceHandler(delivery, call) : call());
+    return undefined;
+  } catch (error) {
+    return toFailure(error);
+  }
 }
 
 function callHandler<C extends CallbackShape, Tx>(

@@ -1,5 +1,5 @@
 import type { CallbackShape } from './callback.js';
-import type { Claims, Granted } from './claim.js';
+import type { Claims } from './claim.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, measure, type Arrival } from './delivery.js';
 import { handleCallback } from './handle.js';
@@ -26,29 +26,19 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
 ): Promise<TransferCallbackOutcome> {
   parts.leases.inFlight.begin();
   const validated = validateCallback(input, parts.options.schema);
-  const isValid = 'callback' in validated;
   if (verify !== undefined) {
-    const refusal = await verifySender(verify, isValid ? validated.callback : undefined, parts.options.verifyTimeoutMs);
-    if (refusal !== undefined) {
-      // Logged only: if the service changes a field that a verifier reads, or the app has read the body, every delivery is
-      // refused, and the log line says why.
-      const { issues, error } = isValid ? {} : validated;
-      return end(
-        { ...measure(arrival), ...(issues && { issues }), ...(error !== undefined && { error }), ...refusal },
-        parts,
-      );
-    }
+    const refusal = await verifySender(verify, input, validated, parts.options.verifyTimeoutMs);
+    if (refusal !== undefined) return end({ ...measure(arrival), ...refusal }, parts);
   }
-  if (!isValid) return end({ ...measure(arrival), ...validated, verified: verify !== undefined }, parts);
+  if ('issues' in validated) return end({ ...measure(arrival), ...validated, verified: verify !== undefined }, parts);
   const delivery = new Delivery(arrival, validated.callback, validated.fields);
-  return end(delivery.toOutcome(await confirmAndClaim(delivery, parts)), parts);
+  return end(delivery.toOutcome(await processDelivery(delivery, parts)), parts);
 }
 
-async function confirmAndClaim<C extends CallbackShape, Tx>(
+async function processDelivery<C extends CallbackShape, Tx>(
   delivery: Delivery<C>,
-  parts: ReceiverParts<C, Tx>,
+  { claims, leases, options }: ReceiverParts<C, Tx>,
 ): Promise<Ending> {
-  const { claims, leases, options } = parts;
   if (claims.isClosed) return { outcome: 'closing' };
   let { callback } = delivery;
   if (options.confirm !== undefined) {
@@ -60,7 +50,7 @@ async function confirmAndClaim<C extends CallbackShape, Tx>(
   delivery.waitedMs = claim.waitedMs;
   switch (claim.state) {
     case 'claimed':
-      return handle(callback, delivery, claim, parts);
+      return handleCallback(callback, delivery, new HeldLease(claim, leases), claims.isClosed, options);
     case 'settled':
       return delivery.compareWith(claim.fingerprint);
     case 'unavailable':
@@ -71,17 +61,7 @@ async function confirmAndClaim<C extends CallbackShape, Tx>(
   }
 }
 
-function handle<C extends CallbackShape, Tx>(
-  callback: C,
-  delivery: Delivery<C>,
-  claim: Granted<Tx>,
-  parts: ReceiverParts<C, Tx>,
-): Promise<Ending> {
-  const lease = new HeldLease(claim, parts.leases);
-  if (parts.claims.isClosed) return lease.release().then(() => ({ outcome: 'closing' }));
-  return handleCallback(callback, delivery, lease, parts.options);
-}
-
+/** Reports the outcome, and ends the delivery. */
 function end<C extends CallbackShape, Tx>(
   outcome: TransferCallbackOutcome,
   { options, leases }: ReceiverParts<C, Tx>,

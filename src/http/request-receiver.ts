@@ -11,7 +11,7 @@ export interface ReceivedRequest {
   readonly response: CallbackResponse;
 }
 
-const refused = new UnreadableCallback('The sender was refused before the body was read.');
+const refused = 'The sender was refused before the body was read.';
 const bodyThrows = '`request.body` throws when it is read: mount the router before the middleware that sets it.';
 const wrongMethod = new RefusedRequest(405, 'A callback is a POST.');
 
@@ -40,12 +40,14 @@ export function requestReceiver<
 
   return async function receiveRequest(request) {
     const refusal = findRefusal(early, request);
-    let input: unknown = refused;
-    if (refusal === undefined) input = request.method === 'POST' ? await readInput(request) : wrongMethod;
+    let input: unknown = wrongMethod;
+    if (refusal !== undefined) input = new UnreadableCallback(refused, undefined, refusal);
+    else if (request.method === 'POST') input = await readInput(request);
     if (input === undefined) return undefined;
     const outcome = await receiver.receive(input, {
       source: 'http',
-      verify: verifiers.length === 0 ? undefined : (refusal ?? ((callback) => acceptsAll(late, request, callback))),
+      verify:
+        verifiers.length === 0 ? undefined : (callback) => late.length === 0 || acceptsAll(late, request, callback),
     });
     const fault = input instanceof RefusedRequest ? input : undefined;
     return { delivery: outcome.delivery, response: toResponse(outcome, fault) };

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { TransferCallback } from '../core/callback.js';
+import type { Refusal, TransferCallback } from '../core/callback.js';
 import { notSynchronous } from '../core/checks.js';
 
 /**
@@ -39,24 +39,18 @@ export async function acceptsAll<C, HostRequest>(
 
 const promiseInPlaceOfBoolean = 'Expected a verifier with `readsCallback: false` to return a boolean, got a promise.';
 
-/**
- * Calls the verifiers that need no callback. Returns `undefined` if all of them accept, and otherwise the `verify` with
- * which the receiver reports the refusal.
- */
+/** Calls the verifiers that need no callback. Returns `undefined` if all of them accept. Never throws. */
 export function findRefusal<C, HostRequest>(
   verifiers: readonly Verifier<C, HostRequest>[],
   request: HostRequest,
-): (() => boolean) | undefined {
+): Refusal | undefined {
   for (const verify of verifiers) {
     try {
       const verdict: unknown = verify(request, undefined);
       if (verdict instanceof Promise) throw notSynchronous(verdict, promiseInPlaceOfBoolean);
-      // Stryker disable next-line ArrowFunction: Equal: only `true` accepts.
-      if (verdict !== true) return () => false;
+      if (verdict !== true) return {};
     } catch (error) {
-      return () => {
-        throw error;
-      };
+      return { error };
     }
   }
   return undefined;
