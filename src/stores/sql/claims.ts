@@ -1,87 +1,121 @@
 import { TransferCallbackError } from '../../core/errors.js';
 import type { Claim, ClaimRequest, Lease } from '../../core/store.js';
 import { isLive, type Row, type Statements } from './statements.js';
-import { claimOrLook, defaultHeldMs, type OpenTransaction, type Refusal, type SqlEngine } from './transaction.js';
+import type { OpenTransaction, SqlEngine } from './transaction.js';
 
+type Query = SqlEngine<never>['query'];
 type Claimer<Tx> = (id: string, request: ClaimRequest) => Promise<Claim<Tx>>;
 
-/**
- * Claims callbacks whose handlers run in a transaction. The claim is a row, committed before the transaction begins, so
- * that every process sees it. The settle is an update of that row within the transaction, and fails if the row has
- * passed to another delivery: of two handlers of one callback only one can commit.
- */
-export function transactionClaims<Tx>(
-  engine: SqlEngine<Tx>,
-  sql: Statements,
-  idleTimeoutMs: number | null,
-): Claimer<Tx> {
-  const held = new Map<string, { token: string; lease: Lease<Tx> }>();
-  return async (id, request) => {
-    const known = held.get(id);
-    if (known?.token === request.token) return { state: 'claimed', lease: known.lease };
-    const mark = crypto.randomUUID();
-    const statements = {
-      claim: sql.claim(id, request),
-      look: sql.look(id),
-      mark: sql.mark(mark, request, idleTimeoutMs),
-    };
-    return claimAgain(engine, sql.clear(id, request), async () => {
-      const begun = await engine.begin(statements, request).catch((error: unknown) => {
-        // The claim may have been granted, or be granted yet. If this fails, it ends by itself.
-        engine.query(sql.release(id, request)).catch(() => undefined);
-        throw error;
-      });
-      // A row of this delivery has no transaction: the reply to its claim was lost. It is cleared.
-      if ('row' in begun) return isHeldBy(begun.row, request.token) ? begun : toReply(begun);
-      const lease = transactionLease({ id, request, mark, open: begun, query: engine.query, sql });
-      held.set(id, { token: request.token, lease });
-      void begun.ended.then(() => {
-        if (held.get(id)?.lease === lease) held.delete(id);
-      });
-      return { state: 'claimed', lease };
-    });
-  };
+/** A claim that the database has granted. */
+interface Granted<Tx> {
+  readonly lease: Lease<Tx>;
+  /** Resolves when the transaction of the claim has ended, if it has one. */
+  readonly ended?: Promise<unknown>;
 }
 
-/** Claims callbacks whose handlers have no transaction. */
-export function leaseClaims(query: SqlEngine<undefined>['query'], sql: Statements): Claimer<undefined> {
-  return async (id, request) =>
-    claimAgain({ query }, sql.clear(id, request), async () => {
-      const statements = { claim: sql.claim(id, request), look: sql.look(id) };
-      const refusal = await claimOrLook(query, statements, (rows) => rows.length > 0);
-      if (refusal !== undefined && !isHeldBy(refusal.row, request.token)) return toReply(refusal);
-      return { state: 'claimed', lease: plainLease(id, request, query, sql) };
-    });
+/**
+ * Claims callbacks in PostgreSQL, by a lock. The record is inserted by the first statement of the handler's transaction,
+ * and counts as soon as that is committed: with the handler's writes, whoever commits it.
+ */
+export function lockClaims<Tx>(engine: SqlEngine<Tx>, sql: Statements, idleTimeoutMs: number | null): Claimer<Tx> {
+  const { query } = engine;
+  return toClaimer(query, sql, async (id, request) => {
+    const mark = crypto.randomUUID();
+    const first = { sql: sql.lock(id, request, mark, idleTimeoutMs), look: sql.look(id) };
+    const open = await engine.begin(first, request);
+    return 'row' in open ? (open.row as Row | undefined) : hold({ id, request, open, mark, query, sql });
+  });
+}
+
+/**
+ * Claims callbacks in MySQL, by a lease: its server may keep the lock of a machine that has vanished for hours. The claim
+ * is a row, committed before the handler's transaction begins. The settle is an update of that row within the transaction,
+ * and fails if the row has passed to another delivery: of two handlers of one callback only one can commit.
+ */
+export function leaseClaims<Tx>(engine: SqlEngine<Tx>, sql: Statements): Claimer<Tx> {
+  const { query } = engine;
+  return toClaimer(query, sql, async (id, request) => {
+    // Fails if there is a row of this id: MySQL returns no rows of an INSERT.
+    await query(sql.claim(id, request));
+    const mark = crypto.randomUUID();
+    try {
+      const open = (await engine.begin({ sql: sql.mark(mark, request) }, request)) as OpenTransaction<Tx>;
+      return hold({ id, request, open, mark, query, sql });
+    } catch (error) {
+      // If this fails, the claim ends by itself.
+      query(sql.release(id, request)).catch(() => undefined);
+      throw error;
+    }
+  });
+}
+
+/** Claims callbacks in SQLite, by a lease. Their handlers have no transaction. */
+export function plainClaims(query: Query, sql: Statements): Claimer<undefined> {
+  return toClaimer(query, sql, async (id, request) => {
+    const [inserted] = await query(sql.claim(id, request));
+    const row = inserted === undefined ? await readRow(query, sql, id) : undefined;
+    if (inserted === undefined && !isHeldBy(row, request.token)) return row;
+    return { lease: plainLease(id, request, query, sql) };
+  });
+}
+
+/** Reads the row of a callback. */
+export async function readRow(query: Query, sql: Statements, id: string): Promise<Row | undefined> {
+  const [row] = await query(sql.look(id));
+  return row as Row | undefined;
 }
 
 /** How often a claim is tried while rows that have ended are in its way. */
 const tries = 3;
 
-/** Claims, and again if the row in the way has ended: clears it before. */
-async function claimAgain<Tx>(
-  { query }: Pick<SqlEngine<Tx>, 'query'>,
-  clear: string,
-  claim: () => Promise<Claim<Tx> | Refusal>,
-): Promise<Claim<Tx>> {
-  let failure: unknown;
-  for (let tried = 0; tried < tries; tried += 1) {
-    const result = await claim();
-    if ('state' in result) return result;
-    ({ failure } = result);
-    // The claim in the way has just been released: the caller claims again.
-    if (result.row === undefined && failure === undefined) break;
-    // In MySQL concurrent claims of a row that has ended may fail by a deadlock. The next one tells.
-    await query(clear).catch(() => undefined);
-  }
-  if (failure !== undefined) throw failure as Error;
-  return { state: 'in_progress' };
+/**
+ * Makes `claim` of a store. `attempt` tries once, and resolves with the row that is in its way, if it sees one. A claim that
+ * is sent twice gets its lease again.
+ */
+function toClaimer<Tx>(
+  query: Query,
+  sql: Statements,
+  attempt: (id: string, request: ClaimRequest) => Promise<Granted<Tx> | Row | undefined>,
+): Claimer<Tx> {
+  const held = new Map<string, { token: string; lease: Lease<Tx> }>();
+  return async (id, request) => {
+    const { token } = request;
+    const own = held.get(id);
+    if (own?.token === token) return { state: 'claimed', lease: own.lease };
+    let failure: unknown;
+    for (let tried = 0; tried < tries; tried += 1) {
+      failure = undefined;
+      // A server that refuses every write may still show a success. And in MySQL a claim is refused by a failure.
+      const found = await attempt(id, request).catch((error: unknown) => {
+        failure = error;
+        return readRow(query, sql, id).catch(() => {
+          throw error;
+        });
+      });
+      if (found !== undefined && 'lease' in found) {
+        const { lease, ended } = found;
+        if (ended !== undefined) {
+          held.set(id, { token, lease });
+          void ended.then(() => {
+            if (held.get(id)?.lease === lease) held.delete(id);
+          });
+        }
+        return { state: 'claimed', lease };
+      }
+      // Another delivery holds the lock, or has just released its claim: the caller claims again.
+      if (found === undefined && (failure === undefined || sql.dialect === 'postgres')) break;
+      // A claim of this delivery has no transaction: the reply to it was lost. It is cleared.
+      if (found !== undefined && isLive(found) && !isHeldBy(found, token)) return toReply(found);
+      // In MySQL concurrent claims of a row that has ended may fail by a deadlock. The next attempt tells.
+      await query(sql.clear(id, request)).catch(() => undefined);
+    }
+    if (failure !== undefined) throw failure as Error;
+    return { state: 'in_progress' };
+  };
 }
 
-/** Returns the reply that a live row gives to a claim, and `refusal` itself if the row has ended. */
-function toReply(refusal: Refusal): Exclude<Claim, { state: 'claimed' }> | Refusal {
-  const { row } = refusal;
-  if (row === undefined || !isLive(row)) return refusal;
-  return row.fingerprint === null ? { state: 'in_progress' } : { state: 'settled', fingerprint: row.fingerprint };
+function toReply({ fingerprint }: Row): Exclude<Claim, { state: 'claimed' }> {
+  return fingerprint === null ? { state: 'in_progress' } : { state: 'settled', fingerprint };
 }
 
 function isHeldBy(row: Row | undefined, token: string): boolean {
@@ -89,73 +123,89 @@ function isHeldBy(row: Row | undefined, token: string): boolean {
 }
 
 /** A claim whose transaction has begun. */
-interface TransactionClaim<Tx> {
+interface OpenClaim<Tx> {
   readonly id: string;
   readonly request: ClaimRequest;
-  readonly mark: string;
   readonly open: OpenTransaction<Tx>;
-  readonly query: SqlEngine<Tx>['query'];
+  readonly mark: string;
+  readonly query: Query;
   readonly sql: Statements;
 }
 
-function transactionLease<Tx>(claim: TransactionClaim<Tx>): Lease<Tx> {
+function hold<Tx>(claim: OpenClaim<Tx>): Granted<Tx> {
   const { id, request, open, query, sql } = claim;
-  let isSettled = false;
-  // The receiver renews the lease no longer, and a handler that never ends must not keep its connection.
-  const end = setTimeout(() => void open.rollback(), request.maxHeldMs ?? defaultHeldMs).unref();
-  void open.ended.then(() => {
-    clearTimeout(end);
+  const isRow = sql.dialect === 'mysql';
+  const claimedAt = performance.now();
+  let state: 'open' | 'settled' | 'ended' = 'open';
+  // The receiver renews no longer: a handler that never ends must not keep its connection.
+  const startLapse = (): NodeJS.Timeout => setTimeout(() => void open.rollback(), request.leaseMs).unref();
+  let lapse = startLapse();
+  const ended = open.ended.then(() => {
+    clearTimeout(lapse);
+    if (state === 'open') state = 'ended';
   });
-  return {
+  const lease: Lease<Tx> = {
     tx: open.tx,
     async renew() {
+      if (state !== 'open') return false;
+      clearTimeout(lapse);
+      lapse = startLapse();
+      if (!isRow) return true;
       await query(sql.renew(id, request));
-      const [row] = (await query(sql.look(id))) as readonly Row[];
+      const row = await readRow(query, sql, id);
       if (isHeldBy(row, request.token)) return true;
       // What is lost can no longer be committed. A record of this delivery has just been committed.
       if (row?.token !== request.token || row.fingerprint === null) void open.rollback();
       return false;
     },
     async settle() {
-      if (!isSettled) await commit(claim);
-      isSettled = true;
+      if (state !== 'settled') await commit(claim, performance.now() - claimedAt, state === 'ended');
+      state = 'settled';
       return { overlapped: false };
     },
     async release() {
       await open.rollback();
-      if (!isSettled) await query(sql.release(id, request));
+      if (isRow && state !== 'settled') await query(sql.release(id, request));
     },
   };
+  return { lease, ended };
 }
 
 /** Commits the handler's writes with the record. If that fails, rejects with what has kept it from being recorded. */
-async function commit<Tx>({ id, request, mark, open, query, sql }: TransactionClaim<Tx>): Promise<void> {
+async function commit<Tx>(
+  { id, request, open, mark, query, sql }: OpenClaim<Tx>,
+  heldMs: number,
+  hasLapsed: boolean,
+): Promise<void> {
   try {
-    await open.commit(sql.settle(id, request, mark));
+    await open.commit(sql.settle(id, request, mark, heldMs));
   } catch (cause) {
-    const [row] = (await query(sql.look(id)).catch(() => [{ token: request.token }])) as readonly Partial<Row>[];
-    if (row?.token === request.token) throw cause;
-    const message = 'The claim has passed to another delivery, so the writes of this handler were rolled back.';
-    throw new TransferCallbackError('LEASE_LOST', message, { cause });
+    const row = await readRow(query, sql, id).catch(() => undefined);
+    const isOwn = row?.token === request.token;
+    // If it is recorded, only the reply to the COMMIT was lost.
+    if (!isOwn || row.fingerprint === null) {
+      if (!hasLapsed && (isOwn || row === undefined)) throw cause;
+      const message =
+        'The claim has lapsed or passed to another delivery. The writes of this handler were rolled back.';
+      throw new TransferCallbackError('LEASE_LOST', message, { cause });
+    }
   }
-  const unmark = sql.unmark(mark);
   // Not awaited: if it fails, `prune` deletes the mark.
-  if (unmark !== undefined) query(unmark).catch(() => undefined);
+  if (sql.dialect === 'mysql') query(sql.unmark(mark)).catch(() => undefined);
 }
 
-function plainLease(id: string, request: ClaimRequest, query: SqlEngine<undefined>['query'], sql: Statements): Lease {
+function plainLease(id: string, request: ClaimRequest, query: Query, sql: Statements): Lease {
   let result: { overlapped: boolean } | undefined;
-  const look = async (): Promise<Row | undefined> => ((await query(sql.look(id))) as readonly Row[])[0];
   return {
     tx: undefined,
     async renew() {
       await query(sql.renew(id, request));
-      return isHeldBy(await look(), request.token);
+      return isHeldBy(await readRow(query, sql, id), request.token);
     },
     async settle() {
       if (result !== undefined) return result;
       await query(sql.settleInTime(id, request));
-      const row = await look();
+      const row = await readRow(query, sql, id);
       const overlapped = row?.token !== request.token || row.fingerprint === null;
       if (overlapped) {
         await query(sql.claim(id, request));

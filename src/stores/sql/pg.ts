@@ -3,7 +3,7 @@ import { TransferCallbackError } from '../../core/errors.js';
 import { graceMs, setDeadline } from '../../core/deadline.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import { makeStore, type SqlStore } from './store.js';
-import { claimOrLook, openTransaction, type OpenTransaction, type SqlEngine } from './transaction.js';
+import { openTransaction, patienceMs, type SqlEngine, type StatementPlace } from './transaction.js';
 
 /** What the store uses of a client of `pg`'s pool. */
 interface PgClient {
@@ -32,12 +32,10 @@ type PgClientOf<Pool extends PgPool> = Pool['connect'] extends {
 
 type Rows = readonly unknown[];
 
-/** How long a statement outside of a claim waits for a client, and then for its reply. */
-const patienceMs = 30_000;
 /** How long a ROLLBACK may wait for the queries that a handler has left running. */
 const rollbackMs = 500;
 
-const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE';
+const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 
 /**
  * Keeps records in PostgreSQL, through a pool of `pg` or of Neon. Handlers get a client of the pool as `context.tx`. A
@@ -64,20 +62,16 @@ function toEngine(pool: PgPool): SqlEngine<PgClient> {
         return rows;
       });
     },
-    async begin(statements, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
-      const { claim, mark } = statements;
+    async begin(first, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
       const client = await takeClient(pool, queueMs);
-      return client.use(async () => {
-        // COMMIT ends the claim's own transaction. The handler's begins, whether or not the claim was granted.
-        const send = async (sql: string): Promise<Rows> =>
-          sql === claim
-            ? ((await client.send(timeoutMs, claim, 'COMMIT', begin, mark))[0] ?? [])
-            : ((await client.send(timeoutMs, 'ROLLBACK', sql))[1] ?? []);
-        const refusal = await claimOrLook(send, statements, (rows) => rows.length > 0);
-        if (refusal === undefined) return client.openTransaction(timeoutMs);
-        client.giveBack();
-        return refusal;
-      });
+      return openTransaction(
+        {
+          run: (work) => client.runTransaction(work),
+          send: (sql, _tx, place) => client.sendWithin(timeoutMs, sql, place),
+        },
+        first,
+        { queries: ['query'], controls: [] },
+      );
     },
   };
 }
@@ -85,10 +79,18 @@ function toEngine(pool: PgPool): SqlEngine<PgClient> {
 /** A client that was taken out of the pool. It goes back once; later calls do nothing. */
 class PooledClient {
   readonly #client: PgClient;
+  /** Rejects if the connection breaks. */
+  readonly #broken: Promise<never>;
+  #break!: (error: Error) => void;
   #state: 'out' | 'broken' | 'back' = 'out';
+  #hasBegun = false;
 
   constructor(client: PgClient) {
     this.#client = client;
+    this.#broken = new Promise((_, reject) => {
+      this.#break = reject;
+    });
+    this.#broken.catch(() => undefined);
     client.on('error', this.#onError);
   }
 
@@ -117,24 +119,27 @@ class PooledClient {
     }
   }
 
-  /** Holds the transaction that has begun. Its last statement and the COMMIT are one message. */
-  openTransaction(timeoutMs: number): Promise<OpenTransaction<PgClient>> {
-    return openTransaction<PgClient>(
-      {
-        run: async (work) => {
-          try {
-            await work(this.#client);
-          } catch (error) {
-            await this.use(() => this.send(rollbackMs, 'ROLLBACK')).catch(() => undefined);
-            throw error;
-          } finally {
-            this.giveBack();
-          }
-        },
-        send: (last) => this.send(timeoutMs, last, 'COMMIT'),
-      },
-      { queries: ['query'], controls: [] },
-    );
+  /** Awaits `work`, and rolls back if it rejects or the connection breaks. */
+  async runTransaction(work: (client: PgClient) => Promise<void>): Promise<void> {
+    try {
+      await Promise.race([work(this.#client), this.#broken]);
+    } catch (error) {
+      if (this.#hasBegun) await this.use(() => this.send(rollbackMs, 'ROLLBACK')).catch(() => undefined);
+      throw error;
+    } finally {
+      this.giveBack();
+    }
+  }
+
+  /** Sends a statement of a transaction in one message with BEGIN, ROLLBACK or COMMIT. */
+  async sendWithin(timeoutMs: number, sql: string, place: StatementPlace): Promise<Rows> {
+    if (place === 'first') {
+      this.#hasBegun = true;
+      return (await this.send(timeoutMs, begin, sql))[1] ?? [];
+    }
+    const [rows = []] = await this.send(timeoutMs, sql, place === 'last' ? 'COMMIT' : 'ROLLBACK');
+    this.#hasBegun = false;
+    return rows;
   }
 
   /** Runs `work`, and ends the connection if it fails. */
@@ -168,8 +173,9 @@ class PooledClient {
     if (!destroy) this.#client.off('error', this.#onError);
   }
 
-  readonly #onError = (): void => {
+  readonly #onError = (error: Error): void => {
     if (this.#state === 'out') this.#state = 'broken';
+    this.#break(error);
   };
 }
 

@@ -3,10 +3,7 @@ import type { ConnectionMethods } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import type { SqlDialect } from './dialects.js';
 import { makeStore, type SqlStore } from './store.js';
-import { claimOrLook, defaultHeldMs, openTransaction, type SqlEngine, type TransactionTimes } from './transaction.js';
-
-/** How long a claim waits for a connection if its caller does not say. */
-const patienceMs = 30_000;
+import { defaultHeldMs, openTransaction, patienceMs, type SqlEngine, type TransactionTimes } from './transaction.js';
 
 /** How a library reaches its database. */
 export interface SqlDatabase<Tx> {
@@ -50,25 +47,13 @@ export function makeSqlStore<Tx>(
   methods?: ConnectionMethods,
 ): SqlStore<Tx> {
   const { sql, idleTimeoutMs } = resolveOptions(database.dialect, options);
-  const send = async (text: string): Promise<readonly unknown[]> => toRows(await database.query(text));
+  const send = async (text: string, tx?: Tx): Promise<readonly unknown[]> => toRows(await database.query(text, tx));
   if (database.dialect === 'sqlite') return makeStore<Tx>({ query: send }, sql, idleTimeoutMs);
   if (!hasMethods(database, 'transaction')) requireFunction('transaction', undefined, '(work) => db.transaction(work)');
-  // MySQL returns no rows of an INSERT: it fails instead.
-  const isGranted = (rows: readonly unknown[]): boolean => database.dialect === 'mysql' || rows.length > 0;
   const engine: SqlEngine<Tx> = {
     query: send,
-    async begin(statements, { timeoutMs = patienceMs, queueMs = timeoutMs, maxHeldMs = defaultHeldMs }) {
-      const refusal = await claimOrLook(send, statements, isGranted);
-      if (refusal !== undefined) return refusal;
-      return openTransaction<Tx>(
-        {
-          run: (work) => database.transaction(work, { queueMs, maxHeldMs }),
-          prepare: (tx) => database.query(statements.mark, tx),
-          send: (last, tx) => database.query(last, tx),
-        },
-        methods,
-      );
-    },
+    begin: (first, { timeoutMs = patienceMs, queueMs = timeoutMs, maxHeldMs = defaultHeldMs }) =>
+      openTransaction<Tx>({ run: (work) => database.transaction(work, { queueMs, maxHeldMs }), send }, first, methods),
   };
   return makeStore(engine, sql, idleTimeoutMs);
 }

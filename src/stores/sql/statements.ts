@@ -8,38 +8,43 @@ import { dialects, type Dialect, type SqlDialect } from './dialects.js';
 export interface Row {
   readonly token: string;
   readonly fingerprint: string | null;
-  readonly claimed: Milliseconds;
-  readonly settled: Milliseconds | null;
-  readonly expires: Milliseconds;
-  readonly now: Milliseconds;
-  /** The database's name of the session that runs the handler, if it shows it. */
-  readonly backend?: string | null;
+  readonly claimed: Integer;
+  readonly settled: Integer | null;
+  readonly expires: Integer;
+  readonly now: Integer;
 }
 
-type Milliseconds = number | string | bigint;
+type Integer = number | string | bigint;
+
+/** Who holds the lock of a callback, and since when, if the role may see it. */
+export interface Lock {
+  readonly backend: number | string;
+  readonly since: Integer | null;
+}
 
 /** Whether a claim or a record still counts. */
 export function isLive({ expires, now }: Row): boolean {
   return Number(expires) > Number(now);
 }
 
-const columns = 'id, token, event, external_id, claimed_at, expires_at';
-/** A setting of PostgreSQL that lasts as long as a transaction. */
-const markName = 'transfer_callbacks.claim';
+/** A setting of PostgreSQL. */
+const markName = 'transfer_callbacks.mark';
+/** For how long after its claim a record needs no correction of its times. */
+const slackMs = 1_000;
 
 /**
  * The SQL for one table. Texts are written in hexadecimal: no setting, collation or placeholder of any library can change
  * them. Times are in milliseconds since 1970.
  */
 export class Statements {
-  readonly #dialect: SqlDialect;
-  readonly #is: Dialect;
+  readonly dialect: SqlDialect;
+  readonly #syntax: Dialect;
   readonly #table: string;
   readonly #row: string;
 
   constructor(dialect: SqlDialect, name: string, schema: string | undefined) {
-    this.#dialect = dialect;
-    const { quote, show, now } = (this.#is = dialects[dialect]);
+    this.dialect = dialect;
+    const { quote, show, now } = (this.#syntax = dialects[dialect]);
     const quoted = (part: string): string => quote + part.replaceAll(quote, quote + quote) + quote;
     this.#table = schema === undefined ? quoted(name) : `${quoted(schema)}.${quoted(name)}`;
     this.#row = `${show('token')} AS token, ${show('fingerprint')} AS fingerprint, claimed_at AS claimed,
@@ -47,7 +52,7 @@ export class Statements {
   }
 
   get create(): string {
-    const { key, text } = this.#is;
+    const { key, text } = this.#syntax;
     return `CREATE TABLE IF NOT EXISTS ${this.#table} (
   id ${key} NOT NULL PRIMARY KEY,
   token ${text} NOT NULL,
@@ -63,88 +68,52 @@ export class Statements {
 
   /** Fails unless the table is there, with its columns. */
   get probe(): string {
-    return `SELECT ${columns}, fingerprint, settled_at FROM ${this.#table} WHERE 1 = 0`;
+    return `SELECT id, event, external_id, ${this.#row} FROM ${this.#table} WHERE 1 = 0`;
   }
 
   look(id: string): string {
     return `SELECT ${this.#row} FROM ${this.#table} WHERE ${this.#isId(id)}`;
   }
 
-  /** Reads the row, and in PostgreSQL also the backend that runs the handler: it holds the lock of `mark`. */
-  read(id: string): string {
-    if (this.#dialect !== 'postgres') return this.look(id);
-    // `pg_locks` splits the number of a lock into `classid` and `objid`.
-    return `SELECT ${this.#row}, (SELECT 'backend ' || min(pid) FROM pg_locks
-  WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND (classid::bigint << 32 | objid::bigint) = hashtextextended(token, 0)
-  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS backend
-FROM ${this.#table} WHERE ${this.#isId(id)}`;
-  }
-
-  /** Inserts the claim. Returns no row, or fails, if there is a row of this id. */
-  claim(id: string, request: ClaimRequest): string {
-    const { token, event, externalId, leaseMs } = request;
-    const insert = this.#insert([id, token, event, externalId], `${this.#is.now} + ${leaseMs}`);
-    if (this.#dialect === 'mysql') return insert;
-    const inserted = `${insert} ON CONFLICT (id) DO NOTHING RETURNING id`;
-    // A crash of the database that loses a claim ends the transaction of its handler, too. It need not wait for the disk.
-    return this.#dialect === 'postgres' ? `${inserted}, ${setLocal('synchronous_commit', "'off'")}` : inserted;
-  }
-
-  /** Deletes the row if it has ended, or is a claim of the same delivery. */
+  /** Deletes a row that has ended, or is a claim of the same delivery. */
   clear(id: string, { token }: ClaimRequest): string {
-    return `DELETE FROM ${this.#table} WHERE ${this.#isId(id)} AND (expires_at <= ${this.#is.now} OR ${this.#isHeld(token)})`;
+    return `DELETE FROM ${this.#table} WHERE ${this.#isId(id)} AND (expires_at <= ${this.#syntax.now} OR ${this.#isHeld(token)})`;
   }
 
   /**
-   * The first statement of the handler's transaction. It leaves a mark that lasts as long as this transaction, so that
-   * `settle` finds out if a ROLLBACK of the handler or a deadlock has ended it: a setting in PostgreSQL, and a row in
-   * MySQL. In PostgreSQL it also limits for how long a machine that has vanished keeps its row locks.
+   * PostgreSQL: the first statement of the handler's transaction. Inserts the record, which counts once the transaction
+   * is committed, and holds the lock of the callback until it ends. Returns no row if there is a record, or another
+   * transaction holds the lock: a claim tries it first, and waits for no other. The mark lasts as long as the transaction, and
+   * so does the limit that ends it for a machine that has vanished.
    */
-  mark(mark: string, { token }: ClaimRequest, idleTimeoutMs: number | null): string {
-    if (this.#dialect === 'mysql') return this.#insert([mark, token], '0');
-    const text = this.#is.literal(token);
+  lock(id: string, request: ClaimRequest, mark: string, idleTimeoutMs: number | null): string {
+    const { token, event = '', externalId = '', fingerprint, retentionMs } = request;
+    const { literal, now } = this.#syntax;
     const idle =
-      idleTimeoutMs === null ? '' : `, ${setLocal('idle_in_transaction_session_timeout', `'${idleTimeoutMs}'`)}`;
-    return `SELECT ${setLocal(markName, `'${mark}'`)}, pg_try_advisory_xact_lock_shared(hashtextextended(${text}, 0))${idle}`;
+      idleTimeoutMs === null ? '' : `, ${setLocal('idle_in_transaction_session_timeout', `${idleTimeoutMs}`)}`;
+    return `INSERT INTO ${this.#table} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
+SELECT ${[id, token, event, externalId, fingerprint].map(literal).join(', ')}, ${now}, ${now}, ${now} + ${retentionMs + slackMs}
+WHERE pg_try_advisory_xact_lock(${this.#lockNumber(id)}) ON CONFLICT (id) DO NOTHING
+RETURNING ${setLocal(markName, mark)}${idle}`;
   }
 
-  /** Deletes what `mark` leaves behind of a transaction that was committed, if that is anything. */
-  unmark(mark: string): string | undefined {
-    return this.#dialect === 'mysql' ? `DELETE FROM ${this.#table} WHERE ${this.#isId(mark)}` : undefined;
+  /** PostgreSQL: reads the backend that holds the lock of the callback, and when its transaction began. */
+  readLock(id: string): string {
+    // `pg_locks` splits the number of a lock into `classid` and `objid`.
+    return `SELECT pid AS backend, floor(extract(epoch FROM xact_start) * 1000)::bigint AS since
+FROM pg_locks LEFT JOIN pg_stat_activity USING (pid)
+WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND (classid::bigint << 32 | objid::bigint) = ${this.#lockNumber(id)}
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
   }
 
-  /** The last statement of the handler's transaction. Fails unless the claim is held and the mark is there. */
-  settle(id: string, request: ClaimRequest, mark: string): string {
-    const isHeld = `${this.#isId(id)} AND ${this.#isHeld(request.token)}`;
-    if (this.#dialect === 'mysql') {
-      // A claim that is not held has no token, and the column refuses that. FOR UPDATE reads the row as it is now, and not
-      // as it was when the handler first read anything.
-      return `INSERT INTO ${this.#table} (${columns}) VALUES (${this.#is.literal(id)}, (SELECT token FROM (
-  SELECT token FROM ${this.#table} WHERE ${isHeld}
-    AND EXISTS (SELECT 1 FROM ${this.#table} AS mark WHERE mark.${this.#isId(mark)}) FOR UPDATE
-) AS held), '', '', 0, 0)
-ON DUPLICATE KEY UPDATE ${this.#settledValues(request)}`;
-    }
-    return `WITH settled AS (
-  UPDATE ${this.#table} SET ${this.#settledValues(request)}
-  WHERE ${isHeld} AND current_setting('${markName}', true) = '${mark}' RETURNING id
-) SELECT (CASE count(*) WHEN 1 THEN '1' ELSE 'claim not held: ' || count(*) END)::int AS settled FROM settled`;
-  }
-
-  /** Settles without a transaction, if the lease has not ended. */
-  settleInTime(id: string, request: ClaimRequest): string {
-    return `UPDATE ${this.#table} SET ${this.#settledValues(request)}
-WHERE ${this.#isId(id)} AND ${this.#isHeld(request.token)} AND expires_at > ${this.#is.now}`;
-  }
-
-  /** Settles over the claim of another delivery. Needs a row: `claim` before it. */
-  settleLate(id: string, request: ClaimRequest): string {
-    return `UPDATE ${this.#table} SET token = ${this.#is.literal(request.token)}, ${this.#settledValues(request)}
-WHERE ${this.#isId(id)}`;
+  /** Inserts a claim with a lease. Returns no row, or fails in MySQL, if there is a row of this id. */
+  claim(id: string, { token, event, externalId, leaseMs }: ClaimRequest): string {
+    const insert = this.#insert([id, token, event, externalId], `${this.#syntax.now} + ${leaseMs}`);
+    return this.dialect === 'mysql' ? insert : `${insert} ON CONFLICT (id) DO NOTHING RETURNING id`;
   }
 
   renew(id: string, { token, leaseMs }: ClaimRequest): string {
-    const { now } = this.#is;
+    const { now } = this.#syntax;
     return `UPDATE ${this.#table} SET expires_at = ${now} + ${leaseMs}
 WHERE ${this.#isId(id)} AND ${this.#isHeld(token)} AND expires_at > ${now}`;
   }
@@ -153,52 +122,104 @@ WHERE ${this.#isId(id)} AND ${this.#isHeld(token)} AND expires_at > ${now}`;
     return `DELETE FROM ${this.#table} WHERE ${this.#isId(id)} AND ${this.#isHeld(token)}`;
   }
 
+  /** MySQL: the first statement of the handler's transaction. The row lasts as long as this transaction. */
+  mark(mark: string, { token }: ClaimRequest): string {
+    return this.#insert([mark, token], '0');
+  }
+
+  /** MySQL: deletes the mark of a transaction that was committed. */
+  unmark(mark: string): string {
+    return `DELETE FROM ${this.#table} WHERE ${this.#isId(mark)}`;
+  }
+
+  /**
+   * The last statement of the handler's transaction. Fails unless the mark is there and, in MySQL, the claim is held: a
+   * ROLLBACK of the handler takes the mark with it, and so does a deadlock in MySQL. `heldMs` is how long ago the claim was granted.
+   */
+  settle(id: string, request: ClaimRequest, mark: string, heldMs: number): string {
+    const { literal } = this.#syntax;
+    if (this.dialect === 'postgres') {
+      // A young record needs no correction of its times.
+      return heldMs < slackMs
+        ? `SELECT (CASE current_setting('${markName}', true) WHEN '${mark}' THEN '1' ELSE 'claim not held' END)::int AS settled`
+        : `WITH settled AS (
+  UPDATE ${this.#table} SET ${this.#settledValues(request)}
+  WHERE ${this.#isId(id)} AND current_setting('${markName}', true) = '${mark}' RETURNING id
+) SELECT (CASE count(*) WHEN 1 THEN '1' ELSE 'claim not held' END)::int AS settled FROM settled`;
+    }
+    // A claim that is not held has no token, and the column refuses that. FOR UPDATE reads the row as it is now, and not as
+    // it was when the handler first read anything.
+    return `INSERT INTO ${this.#table} (${leaseColumns}) VALUES (${literal(id)}, (SELECT token FROM (
+  SELECT token FROM ${this.#table} WHERE ${this.#isId(id)} AND ${this.#isHeld(request.token)}
+    AND EXISTS (SELECT 1 FROM ${this.#table} AS mark WHERE mark.${this.#isId(mark)}) FOR UPDATE
+) AS held), '', '', 0, 0)
+ON DUPLICATE KEY UPDATE ${this.#settledValues(request)}`;
+  }
+
+  /** SQLite: settles if the lease has not ended. */
+  settleInTime(id: string, request: ClaimRequest): string {
+    return `UPDATE ${this.#table} SET ${this.#settledValues(request)}
+WHERE ${this.#isId(id)} AND ${this.#isHeld(request.token)} AND expires_at > ${this.#syntax.now}`;
+  }
+
+  /** SQLite: settles over the claim of another delivery. Needs a row: `claim` before it. */
+  settleLate(id: string, request: ClaimRequest): string {
+    return `UPDATE ${this.#table} SET token = ${this.#syntax.literal(request.token)}, ${this.#settledValues(request)}
+WHERE ${this.#isId(id)}`;
+  }
+
   /** Ends a settled record, and leaves `token` in it, which tells the caller that it was this call. */
   endRecord(id: string, fingerprint: string, token: string): string {
-    const { literal, now } = this.#is;
+    const { literal, now } = this.#syntax;
     return `UPDATE ${this.#table} SET token = ${literal(token)}, expires_at = 0
 WHERE ${this.#isId(id)} AND fingerprint = ${literal(fingerprint)} AND expires_at > ${now}`;
   }
 
   /** Finds records that were settled, and claims that ended, more than `olderThanMs` ago. */
   findOld(olderThanMs: number, limit: number): string {
-    return `SELECT ${this.#is.show('id')} AS id FROM ${this.#table} WHERE ${this.#isOld(olderThanMs)} LIMIT ${limit}`;
+    return `SELECT ${this.#syntax.show('id')} AS id FROM ${this.#table} WHERE ${this.#isOld(olderThanMs)} LIMIT ${limit}`;
   }
 
   removeOld(ids: readonly string[], olderThanMs: number): string {
     // By the primary key: a scan would wait for rows that the transactions of handlers have locked.
     const forced =
-      this.#dialect === 'mysql' ? `${this.#table} FROM ${this.#table} FORCE INDEX (PRIMARY)` : `FROM ${this.#table}`;
-    return `DELETE ${forced} WHERE id IN (${ids.map(this.#is.literal).join(', ')}) AND ${this.#isOld(olderThanMs)}`;
+      this.dialect === 'mysql' ? `${this.#table} FROM ${this.#table} FORCE INDEX (PRIMARY)` : `FROM ${this.#table}`;
+    return `DELETE ${forced} WHERE id IN (${ids.map(this.#syntax.literal).join(', ')}) AND ${this.#isOld(olderThanMs)}`;
+  }
+
+  #lockNumber(id: string): string {
+    return `hashtextextended(${this.#syntax.literal(`${this.#table} ${id}`)}, 0)`;
   }
 
   #isId(id: string): string {
-    return `id = ${this.#is.literal(id)}`;
+    return `id = ${this.#syntax.literal(id)}`;
   }
 
   #isHeld(token: string): string {
-    return `(token = ${this.#is.literal(token)} AND fingerprint IS NULL)`;
+    return `(token = ${this.#syntax.literal(token)} AND fingerprint IS NULL)`;
   }
 
   #isOld(olderThanMs: number): string {
-    return `coalesce(settled_at, expires_at) < ${this.#is.now} - ${olderThanMs}`;
+    return `coalesce(settled_at, expires_at) < ${this.#syntax.now} - ${olderThanMs}`;
   }
 
   #insert(
     [id = '', token = '', event = '', externalId = '']: readonly (string | undefined)[],
     expires: string,
   ): string {
-    const { literal, now } = this.#is;
-    return `INSERT INTO ${this.#table} (${columns})
+    const { literal, now } = this.#syntax;
+    return `INSERT INTO ${this.#table} (${leaseColumns})
 VALUES (${[id, token, event, externalId].map(literal).join(', ')}, ${now}, ${expires})`;
   }
 
   #settledValues({ fingerprint, retentionMs }: ClaimRequest): string {
-    const { literal, now } = this.#is;
+    const { literal, now } = this.#syntax;
     return `fingerprint = ${literal(fingerprint)}, settled_at = ${now}, expires_at = ${now} + ${retentionMs}`;
   }
 }
 
 function setLocal(name: string, value: string): string {
-  return `set_config('${name}', ${value}, true)`;
+  return `set_config('${name}', '${value}', true)`;
 }
+
+const leaseColumns = 'id, token, event, external_id, claimed_at, expires_at';

@@ -2,8 +2,8 @@ import { wholeNumber } from '../../core/checks.js';
 import { describeHolder } from '../../core/delivery.js';
 import { leastRetentionMs, receiverDefaults } from '../../core/options.js';
 import type { CallbackStore, StoreRecord } from '../../core/store.js';
-import { leaseClaims, transactionClaims } from './claims.js';
-import { isLive, type Row, type Statements } from './statements.js';
+import { leaseClaims, lockClaims, plainClaims, readRow } from './claims.js';
+import { isLive, type Lock, type Row, type Statements } from './statements.js';
 import type { SqlEngine } from './transaction.js';
 
 /** A store in a table of a database, with methods for that table. */
@@ -30,21 +30,18 @@ export function makeStore<Tx>(
   idleTimeoutMs: number | null,
 ): SqlStore<Tx> {
   const query = engine.query.bind(engine);
-  const isTransactional = 'begin' in engine;
   return {
-    transactional: isTransactional,
-    claim: (isTransactional
-      ? transactionClaims(engine, sql, idleTimeoutMs)
-      : leaseClaims(query, sql)) as CallbackStore<Tx>['claim'],
+    transactional: 'begin' in engine,
+    claim: toClaim(engine, sql, idleTimeoutMs),
     async read(id) {
-      const [row] = (await query(sql.read(id))) as readonly Row[];
-      return toRecord(row);
+      // The lock first: a record is visible before its lock is free, so a claim that is being settled never reads as free.
+      const [lock] = sql.dialect === 'postgres' ? ((await query(sql.readLock(id))) as readonly Lock[]) : [];
+      return toRecord(await readRow(query, sql, id), lock);
     },
     async forget(id, fingerprint) {
       const token = `forgotten ${crypto.randomUUID()}`;
       await query(sql.endRecord(id, fingerprint, token));
-      const [row] = (await query(sql.look(id))) as readonly Row[];
-      return row?.token === token;
+      return (await readRow(query, sql, id))?.token === token;
     },
     migrationSql: sql.create,
     async migrate() {
@@ -84,8 +81,21 @@ function hasTable(query: SqlEngine<unknown>['query'], { probe }: Statements): Pr
   );
 }
 
-function toRecord(row: Row | undefined): StoreRecord {
-  if (row === undefined || !isLive(row)) return { state: 'free' };
+function toClaim<Tx>(
+  engine: SqlEngine<Tx> | Pick<SqlEngine<Tx>, 'query'>,
+  sql: Statements,
+  idleTimeoutMs: number | null,
+): CallbackStore<Tx>['claim'] {
+  if (!('begin' in engine)) return plainClaims(engine.query, sql) as CallbackStore<Tx>['claim'];
+  return sql.dialect === 'postgres' ? lockClaims(engine, sql, idleTimeoutMs) : leaseClaims(engine, sql);
+}
+
+function toRecord(row: Row | undefined, lock: Lock | undefined): StoreRecord {
+  if (row === undefined || !isLive(row)) {
+    if (lock === undefined) return { state: 'free' };
+    const since = lock.since === null ? {} : { since: new Date(Number(lock.since)) };
+    return { state: 'claimed', by: `backend ${lock.backend}`, ...since };
+  }
   const { token, fingerprint } = row;
   if (fingerprint !== null) {
     return {
@@ -96,11 +106,11 @@ function toRecord(row: Row | undefined): StoreRecord {
       expiresAt: new Date(Number(row.expires)),
     };
   }
-  const holder = [describeHolder(token).by, row.backend].filter((part) => typeof part === 'string').join(', ');
+  const { by } = describeHolder(token);
   return {
     state: 'claimed',
     delivery: token,
-    ...(holder !== '' && { by: holder }),
+    ...(by !== undefined && { by }),
     since: new Date(Number(row.claimed)),
     leaseLeftMs: Number(row.expires) - Number(row.now),
   };

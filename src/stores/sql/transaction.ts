@@ -1,10 +1,30 @@
 import type { ClaimRequest } from '../../core/store.js';
 import { lend, type ConnectionMethods } from './lend.js';
-import type { Row } from './statements.js';
+
+/** What the store needs of a database. */
+export interface SqlEngine<Tx> {
+  /** Sends one statement outside of any transaction. */
+  readonly query: (sql: string) => Promise<readonly unknown[]>;
+  /** Begins a transaction with `first`, within the times of the request. */
+  begin(first: FirstStatement, request: ClaimRequest): Promise<OpenTransaction<Tx> | Refusal>;
+}
+
+/** The first statement of a transaction. */
+export interface FirstStatement {
+  readonly sql: string;
+  /** If `sql` returns no row, the transaction is refused: this reads what is in its way, and it is rolled back. */
+  readonly look?: string;
+}
+
+/** A transaction that was refused. */
+export interface Refusal {
+  /** What is in its way, if that is visible. */
+  readonly row: unknown;
+}
 
 /** A transaction that has begun, and ends later. */
 export interface OpenTransaction<Tx> {
-  /** The library's transaction object. */
+  /** The library's transaction object, for the handler. */
   readonly tx: Tx;
   /** Resolves when the transaction has ended, either way. */
   readonly ended: Promise<unknown>;
@@ -12,31 +32,6 @@ export interface OpenTransaction<Tx> {
   commit(last: string): Promise<void>;
   /** Rolls back. Never rejects: what a server cannot be told, it does by itself when it loses the connection. */
   rollback(): Promise<void>;
-}
-
-/** The statements of a claim. */
-export interface ClaimStatements {
-  readonly claim: string;
-  readonly look: string;
-  readonly mark: string;
-}
-
-/** The row that is in the way of a claim. */
-export interface Refusal {
-  readonly row: Row | undefined;
-  /** Why the claim failed, if it did. */
-  readonly failure: unknown;
-}
-
-/** What the store needs of a database. */
-export interface SqlEngine<Tx> {
-  /** Sends one statement outside of any transaction. */
-  readonly query: Query;
-  /**
-   * Claims. If the claim is granted, begins a transaction with `mark`, and resolves with it. Otherwise resolves with the
-   * row that `look` reads.
-   */
-  begin(statements: ClaimStatements, request: ClaimRequest): Promise<OpenTransaction<Tx> | Refusal>;
 }
 
 /** How long a transaction may take, in milliseconds. */
@@ -47,40 +42,20 @@ export interface TransactionTimes {
   maxHeldMs: number;
 }
 
+/** How long a call waits for its database if its caller does not say, in milliseconds. */
+export const patienceMs = 30_000;
 /** How long a transaction may last if the caller of `claim` does not say. */
 export const defaultHeldMs = 120_000;
 
-type Query = (sql: string) => Promise<readonly unknown[]>;
-
-/**
- * Sends the claim. Resolves with `undefined` if it is granted, and otherwise with the row that is in its way. A claim
- * that fails looks too: in MySQL that is how it is refused, and a server that refuses every write may still show a
- * success that was recorded before.
- */
-export async function claimOrLook(
-  query: Query,
-  { claim, look }: Pick<ClaimStatements, 'claim' | 'look'>,
-  isGranted: (rows: readonly unknown[]) => boolean,
-): Promise<Refusal | undefined> {
-  let failure: unknown;
-  try {
-    if (isGranted(await query(claim))) return undefined;
-  } catch (error) {
-    failure = error;
-  }
-  const [row] = (await query(look).catch((error: unknown) => {
-    throw failure ?? error;
-  })) as readonly Row[];
-  return { row, failure };
-}
+/** Where a statement of the store stands in a transaction; `refused`: it is the last before the ROLLBACK. */
+export type StatementPlace = 'first' | 'refused' | 'last';
 
 /** How a library runs a transaction. */
 export interface TransactionRunner<Tx> {
+  /** Begins, awaits `work`, and commits. Rolls back and rejects if `work` rejects. */
   run(work: (tx: Tx) => Promise<void>): PromiseLike<unknown>;
-  /** Sends the last statement. */
-  send(last: string, tx: Tx): unknown;
-  /** Sends the first statement, if the transaction has not begun with it. */
-  prepare?(tx: Tx): unknown;
+  /** Sends a statement within the transaction, and resolves with its rows. */
+  send(sql: string, tx: Tx, place: StatementPlace): Promise<readonly unknown[]>;
 }
 
 /**
@@ -89,18 +64,28 @@ export interface TransactionRunner<Tx> {
  */
 export function openTransaction<Tx>(
   runner: TransactionRunner<Tx>,
+  first: FirstStatement,
   methods?: ConnectionMethods,
-): Promise<OpenTransaction<Tx>> {
+): Promise<OpenTransaction<Tx> | Refusal> {
   return new Promise((resolve, reject) => {
     const done = (async () => {
       await runner.run(async (tx) => {
-        await runner.prepare?.(tx);
+        const rows = await runner.send(first.sql, tx, 'first');
+        if (rows.length === 0 && first.look !== undefined) {
+          const [row] = await runner.send(first.look, tx, 'refused');
+          resolve({ row });
+          throw rolledBack;
+        }
         const last = await new Promise<string | undefined>((decide) => {
           const loan = lend(tx as Tx & object, methods);
           const end = (statement?: string): void => {
             loan.end();
             decide(statement);
           };
+          // It may also end by itself: at a deadline of the library, or with its connection. Then `commit` rejects.
+          void ended.then(() => {
+            end();
+          });
           resolve({
             tx: loan.tx,
             ended,
@@ -114,12 +99,13 @@ export function openTransaction<Tx>(
             },
           });
         });
-        if (last === undefined) throw new Error('The transaction of the handler was rolled back.');
-        await runner.send(last, tx);
+        if (last === undefined) throw rolledBack;
+        await runner.send(last, tx, 'last');
       });
       reject(new Error('Expected `transaction` to call its function.'));
     })();
-    // It may also end by itself, for example at a deadline of the library. Then `commit` rejects.
     const ended = done.catch(reject);
   });
 }
+
+const rolledBack = new Error('The transaction of the handler was rolled back.');
