@@ -8,14 +8,13 @@ import {
   transferCallbackRouter,
   transferToken,
   urlToken,
-  type Secret,
 } from 'transfer-callbacks';
 import { payouts } from './payouts.js';
 
 // To replace a secret, set the new one here and keep the old one as `…_PREVIOUS` until the last transfer that was
 // created with it is final. In this demonstration a missing secret is random and lasts as long as the process. In
 // production, leave `randomBytes` out: making a verifier without its secret throws.
-function secretFromEnv(name: string): Secret {
+function secretFromEnv(name: string): (string | undefined)[] {
   return [process.env[name] ?? randomBytes(32).toString('base64url'), process.env[`${name}_PREVIOUS`]];
 }
 

@@ -1,3 +1,3 @@
 export * from './node.js';
 export * from './web.js';
-export { transferCallbackRouter, type ExpressRequest } from './http/router.js';
+export { transferCallbackRouter } from './http/router.js';

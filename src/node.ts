@@ -1,2 +1,2 @@
 export * from './shared.js';
-export { transferCallbackListener, type TransferCallbackListener } from './http/listener.js';
+export { transferCallbackListener } from './http/listener.js';

@@ -1,2 +1,2 @@
 export * from './shared.js';
-export { transferCallbackHandler, type TransferCallbackHandler, type WebRequest } from './http/handler.js';
+export { transferCallbackHandler } from './http/handler.js';

@@ -1,8 +1,9 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { describeGiven } from '../core/checks.js';
 import type { TransferCallbackError } from '../node.js';
-import { transferScenarios, type TransferScenario } from '../sandbox/index.js';
+import { transferScenarios } from '../sandbox/index.js';
 import { requireScenario } from '../sandbox/options.js';
+import type { TransferScenario } from '../sandbox/scenarios.js';
 
 /** The arguments or the configuration are wrong: shown as it is, with exit code 2. */
 export class UsageError extends Error {}

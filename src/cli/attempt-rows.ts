@@ -1,6 +1,6 @@
 import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
-import type { SandboxAttempt } from '../sandbox/index.js';
 import { fit, paint, printable, width } from './terminal.js';
+import type { SandboxAttempt } from '../sandbox/announcements.js';
 
 /** Two or three lines on an attempt: what was sent, what came back and why. `when` comes first, and sets the indent. */
 export function attemptRows(attempt: SandboxAttempt, when: string): string {

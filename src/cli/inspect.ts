@@ -1,4 +1,4 @@
-import { inspectTransfer, type TransferInspection, type TransferVerdict } from '../client/index.js';
+import { inspectTransfer, type TransferInspection } from '../client/index.js';
 import { appHelp, appOptions, connectApp, type ConnectedApp } from './app.js';
 import { allowPositionals, flag, parseArguments, readIds, UsageError } from './arguments.js';
 import { inspectionLine, inspectionReport } from './inspection-report.js';
@@ -21,7 +21,7 @@ transfers the first of 1, 3 and 0 counts that one of them has.
 `;
 
 /** A verdict as an exit code: 0 nothing to do, 1 look into it, 3 nothing can be concluded. */
-const exitCodes: Readonly<Record<TransferVerdict, number>> = {
+const exitCodes: Readonly<Record<TransferInspection['verdict'], number>> = {
   open: 0,
   in_progress: 0,
   handled: 0,

@@ -1,4 +1,4 @@
-import type { RecordReading, ServiceReading, TransferInspection } from '../client/index.js';
+import type { TransferInspection } from '../client/index.js';
 import { fit, messageOf, paint, printable, width, wrap, type Style } from './terminal.js';
 import { toAge, toUtc } from './times.js';
 import { describePayout } from './transfer.js';
@@ -63,7 +63,7 @@ function row(label: string, text: string, style?: Style): string {
     .join('');
 }
 
-function describeService(service: ServiceReading): string {
+function describeService(service: TransferInspection['service']): string {
   switch (service.state) {
     case 'final': {
       const { finalAt, transaction } = service;
@@ -81,7 +81,7 @@ function describeService(service: ServiceReading): string {
 }
 
 /** One line or more. */
-function describeRecord(record: RecordReading): string[] {
+function describeRecord(record: TransferInspection['record']): string[] {
   switch (record.state) {
     case 'free':
       return ['none'];

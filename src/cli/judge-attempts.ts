@@ -1,5 +1,6 @@
 import { isAcknowledgement } from '../attempt/attempt.js';
-import type { SandboxAttempt, TransferScenario } from '../sandbox/index.js';
+import type { SandboxAttempt } from '../sandbox/announcements.js';
+import type { TransferScenario } from '../sandbox/scenarios.js';
 
 /** Whether the endpoint responded as it should in a scenario, and why in one sentence. */
 interface Verdict {

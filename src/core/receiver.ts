@@ -26,14 +26,6 @@ export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
   verify?: VerifySender<C> | undefined;
 }
 
-/** The work that still runs after `close`. */
-export interface Unfinished {
-  /** How many handlers and recordings still run. Their leases expire within `leaseMs`. */
-  unfinished: number;
-  /** The ids of their callbacks. */
-  ids: readonly string[];
-}
-
 /** Processes callbacks from any source (HTTP, reconciliation, a queue, a replay) against one record of what was handled. */
 export interface TransferCallbackReceiver<C extends CallbackShape = TransferCallback, Tx = undefined> {
   /**
@@ -63,9 +55,10 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
   forget(id: string, options: ForgetOptions): Promise<boolean>;
   /**
    * Stops accepting deliveries. Waits up to `timeoutMs` (default 10 000) for running ones, then aborts their signals and
-   * waits up to `storeTimeoutMs` more. Resolves with the work that still runs, and logs it.
+   * waits up to `storeTimeoutMs` more. Logs and resolves with how many handlers and recordings still run, and with the
+   * ids of their callbacks. Their leases expire within `leaseMs`.
    */
-  close(options?: { timeoutMs?: number }): Promise<Unfinished>;
+  close(options?: { timeoutMs?: number }): Promise<{ unfinished: number; ids: readonly string[] }>;
   /** Whether `close` has begun. */
   readonly closing: boolean;
   /** The validated options with defaults applied. */
@@ -94,7 +87,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
   if (store.processLocal === true && process.env.NODE_ENV === 'production') {
     logger.warn({}, 'Transfer callbacks are deduplicated within this process only: use a shared store.');
   }
-  let closed: Promise<Unfinished> | undefined;
+  let closed: ReturnType<TransferCallbackReceiver['close']> | undefined;
   return {
     receive(callback, receiveOptions) {
       const { source = 'direct', verify } = receiveOptions ?? {};
@@ -121,7 +114,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
 async function closeReceiver<C extends CallbackShape, Tx>(
   { claims, leases: { inFlight }, options }: ReceiverParts<C, Tx>,
   timeoutMs: number,
-): Promise<Unfinished> {
+): ReturnType<TransferCallbackReceiver['close']> {
   const { storeTimeoutMs, leaseMs, logger } = options;
   claims.close();
   await inFlight.waitUntilIdle(timeoutMs);

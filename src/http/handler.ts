@@ -4,9 +4,7 @@ import { requestReceiver } from './request-receiver.js';
 import { readWebBody } from './web-body.js';
 
 /** A web request. Set `ip` to the address of the sender if you use `ipAllowList`. */
-export interface WebRequest extends Request {
-  readonly ip?: string | undefined;
-}
+export type WebRequest = Request & { readonly ip?: string | undefined };
 
 /** A handler for hosts that give a web `Request` and want a `Response`. It never rejects. */
 export type TransferCallbackHandler = (request: WebRequest) => Promise<Response>;

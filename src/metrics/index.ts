@@ -1,2 +1,2 @@
-export { openTelemetryMetrics, type OpenTelemetryMeter } from './open-telemetry.js';
-export { prometheusMetrics, type PrometheusClient } from './prometheus.js';
+export { openTelemetryMetrics } from './open-telemetry.js';
+export { prometheusMetrics } from './prometheus.js';

@@ -40,14 +40,6 @@ export interface DeliverOptions {
   attemptTimeoutMs?: number | undefined;
 }
 
-/** What became of a delivery. */
-export interface Delivered {
-  /** Whether each copy was acknowledged with a 2xx, at its first attempt or a later one. */
-  acknowledged: boolean;
-  /** The status of the response to each attempt, copy by copy, or why there was none. */
-  responses: (number | string)[];
-}
-
 const optionNames: readonly (keyof DeliverOptions)[] = [
   'path',
   'headers',
@@ -64,13 +56,14 @@ const optionNames: readonly (keyof DeliverOptions)[] = [
  * the delivery. The certificate of a server is not checked; that of a URL is. A `callback` that is a string is sent
  * unchanged, anything else as JSON.
  *
- * Rejects with INVALID_ARGUMENT only. If the target does not respond, `responses` holds the reason.
+ * Resolves with whether each copy was acknowledged with a 2xx, at its first attempt or a later one, and with the status of
+ * the response to each attempt, copy by copy, or why there was none. Rejects with INVALID_ARGUMENT only.
  */
 export async function deliver(
   target: DeliverTarget,
   callback: unknown,
   options: DeliverOptions = {},
-): Promise<Delivered> {
+): Promise<{ acknowledged: boolean; responses: (number | string)[] }> {
   onlyKnownOptions(options, optionNames);
   const { path = '', headers = {}, copies = 1, concurrent = false } = options;
   const { retry = true, attemptTimeoutMs: timeoutMs = 10_000 } = options;

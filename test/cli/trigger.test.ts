@@ -10,12 +10,13 @@ import {
   urlToken,
   type TransferCallback,
 } from 'transfer-callbacks';
-import { transferScenarios, type TransferScenario } from 'transfer-callbacks/sandbox';
+import { transferScenarios } from 'transfer-callbacks/sandbox';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { startMerchant } from '../sandbox/support.js';
 import { serve } from '../support/serve.js';
 import { folderOf } from './app-support.js';
 import { longestLine, objects, run, start } from './support.js';
+import type { TransferScenario } from '../../src/sandbox/scenarios.js';
 
 type Verify = NonNullable<Parameters<typeof transferCallbackListener>[0] & { verify?: unknown }>['verify'];
 

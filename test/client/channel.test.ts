@@ -1,8 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { expect, onTestFinished, test } from 'vitest';
-import { reconcileTransfers, type ReconciledMessage } from 'transfer-callbacks/client';
+import { reconcileTransfers } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
+import type { ReconciledMessage } from '../../src/client/reconcile.js';
 
 const client = {
   getTransaction: (id: string) =>

@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { transferClient, type TransferClientOptions } from 'transfer-callbacks/client';
+import { transferClient } from 'transfer-callbacks/client';
 import { catchError, credentials, refusal, request, startService, transaction } from './support.js';
 import { containing } from '../support/containing.js';
+import type { TransferClientOptions } from '../../src/client/client.js';
 
 describe('transferClient', () => {
   test('keeps the path of the base URL, however many slashes it ends with', async () => {

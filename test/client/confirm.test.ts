@@ -4,11 +4,12 @@ import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { memoryStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
 import type { TransferCallback, TransferCallbackOutcome } from 'transfer-callbacks';
-import { confirmWith, reconcileTransfers, type ConfirmOptions, type Transaction } from 'transfer-callbacks/client';
+import { confirmWith, reconcileTransfers, type Transaction } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
 import { final, gatedClient, refusal, startQueries, transfers, type Reply } from './support.js';
 import { containing } from '../support/containing.js';
+import type { ConfirmOptions } from '../../src/client/confirm.js';
 
 const replying =
   (callback: TransferCallback, changes: Partial<Record<string, unknown>> = {}) =>

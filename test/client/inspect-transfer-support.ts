@@ -1,9 +1,10 @@
 import { onTestFinished } from 'vitest';
 import { transferCallbackListener, transferCallbackReceiver, type CallbackStore } from 'transfer-callbacks';
-import { transferClient, inspectTransfer, type InspectOptions } from 'transfer-callbacks/client';
+import { transferClient, inspectTransfer } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { startSandbox } from '../sandbox/support.js';
 import { serve } from '../support/serve.js';
+import type { InspectOptions } from '../../src/client/inspect-transfer.js';
 
 /** The sandbox's service, and an endpoint that handles its callbacks with `handler`, on one store. */
 export async function startMerchant(

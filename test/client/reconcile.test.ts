@@ -1,10 +1,11 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { RetryLater, type TransferCallback, type TransferCallbackReceiver } from 'transfer-callbacks';
-import { reconcileTransfers, type PendingTransfer, type ReconcileOptions } from 'transfer-callbacks/client';
+import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
 import { emptyReport, old, oneOf, startKnowing, startService } from './support.js';
 import { containing } from '../support/containing.js';
+import type { ReconcileOptions } from '../../src/client/reconcile.js';
 
 describe('reconcileTransfers', () => {
   test('hands final transfers to the handlers, with its source, and leaves the others', async () => {

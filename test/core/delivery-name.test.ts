@@ -1,9 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { memoryStore, readDelivery, type CallbackStore, type TransferCallbackOutcome } from 'transfer-callbacks';
+import { memoryStore, type CallbackStore, type TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { recordingLogger } from '../support/logger.js';
 import { later, receiverOf, storeWith } from './support.js';
+import { readDelivery } from '../../src/core/delivery.js';
 
 /** A store that notes the tokens it is claimed with. */
 function notingStore(): { store: CallbackStore; tokens: string[] } {

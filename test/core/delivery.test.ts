@@ -1,7 +1,6 @@
 import { hostname } from 'node:os';
-import { readDelivery } from 'transfer-callbacks';
 import { expect, test } from 'vitest';
-import { deliveryNames, toDeliveryName } from '../../src/core/delivery.js';
+import { deliveryNames, toDeliveryName, readDelivery } from '../../src/core/delivery.js';
 
 test('a name tells when and where the delivery came in', () => {
   const before = Date.now();

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
-import { transferCallbackSchema, type TransferCallbackFacts } from 'transfer-callbacks';
+import { transferCallbackSchema } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { parseFingerprint, toFingerprint } from '../../src/core/facts.js';
+import { parseFingerprint, toFingerprint, type TransferCallbackFacts } from '../../src/core/facts.js';
 import fc from '../support/fast-check.js';
 import { amount, record, text, validCallback } from './callback-support.js';
 

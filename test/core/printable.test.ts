@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { StandardSchema, Logger, TransferCallback, TransferCallbackOutcome } from 'transfer-callbacks';
+import type { Logger, TransferCallback, TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod/v4';
@@ -8,6 +8,7 @@ import { toPrintable } from '../../src/core/text.js';
 import fc from '../support/fast-check.js';
 import { text } from './callback-support.js';
 import { invalidId, knowingStore, receiverOf } from './support.js';
+import type { StandardSchema } from '../../src/core/schema.js';
 
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 

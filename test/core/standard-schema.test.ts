@@ -2,11 +2,12 @@ import { type } from 'arktype';
 import * as v from 'valibot';
 import { describe, expect, expectTypeOf, test, vi } from 'vitest';
 import { z as zod3 } from 'zod3';
-import { memoryStore, transferCallbackReceiver, type Logger, type StandardSchema } from 'transfer-callbacks';
+import { memoryStore, transferCallbackReceiver, type Logger } from 'transfer-callbacks';
 import { confirmWith } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
 import { containing } from '../support/containing.js';
+import type { StandardSchema } from '../../src/core/schema.js';
 
 /** What every schema here asks for, and what it produces. */
 interface Small {

@@ -1,10 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
 import { inspect } from 'node:util';
-import { memoryStore, type ConfirmContext, type HandlerContext, type TransferCallback } from 'transfer-callbacks';
+import { memoryStore, type HandlerContext, type TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { later, receiverOf, storeWith } from './support.js';
+import type { ConfirmContext } from '../../src/core/options.js';
 
 type Context = Record<string, unknown>;
 type Phase = 'start' | 'error' | 'asyncEnd';

@@ -1,4 +1,5 @@
 // The tables of the documents, compared with the code.
+import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
 import { outcomes, type OutcomeName } from '../../src/core/outcomes.js';
@@ -20,22 +21,22 @@ const program = ts.createProgram(
 );
 const checker = program.getTypeChecker();
 
-/** Returns the type that an entry of the package exports. */
-function findType(entry: string, name: string): ts.Type {
-  const source = entries.find((each) => each.name === entry)?.source ?? expect.fail(`There is no entry ${entry}.`);
-  const symbol = exportsOf(program, source).get(name) ?? expect.fail(`${entry} does not export ${name}.`);
+/** Returns the type that a file of `src` exports. */
+function findType(path: string, name: string): ts.Type {
+  const source = fileURLToPath(new URL(`../../src/${path}.ts`, import.meta.url));
+  const symbol = exportsOf(program, source).get(name) ?? expect.fail(`${path} does not export ${name}.`);
   return checker.getDeclaredTypeOfSymbol(symbol);
 }
 
 /** Returns the texts that a union of texts consists of. */
-function findTexts(entry: string, name: string): string[] {
-  const type = findType(entry, name);
+function findTexts(path: string, name: string): string[] {
+  const type = findType(path, name);
   return (type.isUnion() ? type.types : [type]).flatMap((each) => (each.isStringLiteral() ? [each.value] : []));
 }
 
 /** Returns the properties of a type, each with the `@default` of its doc comment, as the documents write it. */
-function findProperties(entry: string, name: string): Map<string, string | undefined> {
-  const properties = checker.getPropertiesOfType(findType(entry, name)).map((symbol): [string, string | undefined] => {
+function findProperties(path: string, name: string): Map<string, string | undefined> {
+  const properties = checker.getPropertiesOfType(findType(path, name)).map((symbol): [string, string | undefined] => {
     const tag = symbol.getJsDocTags().find((each) => each.name === 'default');
     const stated = tag && ts.displayPartsToString(tag.text);
     return [symbol.name, stated?.replaceAll("'", '').replaceAll(/(?<=\d)_/g, ' ')];
@@ -102,15 +103,15 @@ test('docs/handlers.md lists each option of the receiver and of HTTP, with its d
 });
 
 test.each([
-  ['docs/handlers.md', 'field', 'transfer-callbacks', 'HandlerContext'],
-  ['docs/stores.md', 'option', 'transfer-callbacks', 'SqlStoreOptions'],
-  ['docs/reconciliation.md', 'option of `confirmWith`', 'transfer-callbacks/client', 'ConfirmOptions'],
-  ['docs/reconciliation.md', 'option of `reconcileTransfers`', 'transfer-callbacks/client', 'ReconcileOptions'],
-  ['docs/testing.md', 'option of `deliver`', 'transfer-callbacks/testing', 'DeliverOptions'],
-  ['docs/testing.md', 'option of `transferSandbox`', 'transfer-callbacks/sandbox', 'TransferSandboxOptions'],
-])('%s lists each %s of %s, %s, with its default', (path, first, entry, name) => {
+  ['docs/handlers.md', 'field', 'core/options', 'HandlerContext'],
+  ['docs/stores.md', 'option', 'stores/sql/options', 'SqlStoreOptions'],
+  ['docs/reconciliation.md', 'option of `confirmWith`', 'client/confirm', 'ConfirmOptions'],
+  ['docs/reconciliation.md', 'option of `reconcileTransfers`', 'client/reconcile', 'ReconcileOptions'],
+  ['docs/testing.md', 'option of `deliver`', 'testing/deliver', 'DeliverOptions'],
+  ['docs/testing.md', 'option of `transferSandbox`', 'sandbox/options', 'TransferSandboxOptions'],
+])('%s lists each %s of %s, %s, with its default', (path, first, source, name) => {
   const rows = findTable(findPage(path), first);
-  const properties = findProperties(entry, name);
+  const properties = findProperties(source, name);
   expect(firstNames(rows).sort()).toEqual([...properties.keys()].sort());
   const documented = rows.flatMap(([names, value = '']) => {
     const values = value.split(', ');
@@ -134,8 +135,8 @@ test('every export has a doc comment', () => {
 test('docs/errors.md has one section for each code, which says what to do and what the error is not', () => {
   const [, ...sections] = findPage('docs/errors.md').text.split(/^### /m);
   const codes = [
-    ...findTexts('transfer-callbacks', 'TransferCallbackErrorCode'),
-    ...findTexts('transfer-callbacks/client', 'TransferClientErrorCode'),
+    ...findTexts('core/errors', 'TransferCallbackErrorCode'),
+    ...findTexts('client/errors', 'TransferClientErrorCode'),
     ...['PENDING_FAILED', 'ON_PROGRESS_FAILED'],
   ];
   expect(sections.map((section) => section.split('\n')[0]).sort()).toEqual([...new Set(codes)].sort());
@@ -146,11 +147,11 @@ test('docs/errors.md has one section for each code, which says what to do and wh
 });
 
 test('docs/reconciliation.md lists each result of a transfer, and each reason to stop', () => {
-  const result = checker.getPropertyOfType(findType('transfer-callbacks/client', 'Reconciled'), 'result');
+  const result = checker.getPropertyOfType(findType('client/tally', 'Reconciled'), 'result');
   const type = result === undefined ? undefined : checker.getTypeOfSymbol(result);
   const results = type?.isUnion() ? type.types.map((each) => (each.isStringLiteral() ? each.value : '')) : [];
   expect(firstNames(findTable(reconciliation, 'result')).sort()).toEqual(results.sort());
-  const reasons = findTexts('transfer-callbacks/client', 'Stopped');
+  const reasons = findTexts('client/pass-options', 'Stopped');
   expect(firstNames(findTable(reconciliation, 'stopped')).sort()).toEqual(reasons.sort());
 });
 
@@ -168,7 +169,7 @@ test('docs/operations.md lists the fields of a log line in their order', () => {
 });
 
 test('docs/operations.md and docs/reconciliation.md list each verdict', () => {
-  const verdicts = findTexts('transfer-callbacks/client', 'TransferVerdict').sort();
+  const verdicts = findTexts('client/verdict', 'TransferVerdict').sort();
   expect(firstNames(findTable(findPage('docs/operations.md'), 'verdict')).sort()).toEqual(verdicts);
   const shown = findTable(reconciliation, 'service').map(([, , verdict]) => findNames(verdict)[0]);
   expect([...new Set(shown)].sort()).toEqual(verdicts);

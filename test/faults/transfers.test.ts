@@ -9,14 +9,15 @@ import {
   transferClient,
   type PendingTransfer,
   type TransferClient,
-  type TransferClientOptions,
 } from 'transfer-callbacks/client';
-import { transferScenarios, type SandboxTransfer } from 'transfer-callbacks/sandbox';
+import { transferScenarios } from 'transfer-callbacks/sandbox';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { forkApp, kill } from '../support/child.js';
 import { effectsOn, payerOptions } from '../support/payer.js';
 import { freePort } from '../support/port.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
+import type { TransferClientOptions } from '../../src/client/client.js';
+import type { SandboxTransfer } from '../../src/sandbox/transfer.js';
 
 // The service, the merchant and the creator of the transfers, in three processes.
 

@@ -1,11 +1,12 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ipAllowList, transferCallbackHandler, urlToken, type WebRequest } from 'transfer-callbacks/web';
+import { ipAllowList, transferCallbackHandler, urlToken } from 'transfer-callbacks/web';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { serve } from '../support/serve.js';
 import { errorBody, post } from '../support/post.js';
 import { recordingOptions } from '../support/recording-options.js';
 import { json } from './support.js';
+import type { WebRequest } from '../../src/http/handler.js';
 
 const url = 'https://merchant.example/callbacks/transfers';
 

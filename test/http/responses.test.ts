@@ -1,13 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import {
-  RetryLater,
-  transferCallbackReceiver,
-  type CallbackStore,
-  type OutcomeName,
-  type ReceiverOptions,
-} from 'transfer-callbacks';
+import { RetryLater, transferCallbackReceiver, type CallbackStore, type ReceiverOptions } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { outcomes } from '../../src/core/outcomes.js';
+import { outcomes, type OutcomeName } from '../../src/core/outcomes.js';
 import { httpServers, nodeServers, webServer, type HttpServer } from '../support/http-servers.js';
 import { errorBody, type PostResponse } from '../support/post.js';
 import { recordingOptions } from '../support/recording-options.js';

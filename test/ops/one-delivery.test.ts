@@ -1,11 +1,11 @@
 // One delivery is followed by its name: from the store's record to its log line, its outcome and its trace.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { pino } from 'pino';
-import { readDelivery } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { post } from '../support/post.js';
 import { startMerchantApp, startRedisBackend, toInspect } from './support.js';
+import { readDelivery } from '../../src/core/delivery.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 

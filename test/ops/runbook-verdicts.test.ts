@@ -1,6 +1,6 @@
 // The runbook's own commands, as processes, find the right verdict in each situation.
 import type { PoolClient } from 'pg';
-import { readDelivery, type TransferCallback } from 'transfer-callbacks';
+import type { TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test, vi } from 'vitest';
 import { later } from '../core/support.js';
@@ -16,6 +16,7 @@ import {
   toReconcile,
   type Printed,
 } from './support.js';
+import { readDelivery } from '../../src/core/delivery.js';
 
 // Each command is a separate process, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });

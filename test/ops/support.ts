@@ -13,7 +13,6 @@ import {
   type TransferCallback,
 } from 'transfer-callbacks';
 import { reconcileTransfers, transferClient } from 'transfer-callbacks/client';
-import type { TransferSandboxOptions } from 'transfer-callbacks/sandbox';
 import { expect, onTestFinished } from 'vitest';
 import { folderOf } from '../cli/app-support.js';
 import { start } from '../cli/support.js';
@@ -23,6 +22,7 @@ import { recordingLogger } from '../support/logger.js';
 import { startPostgres } from '../support/postgres.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { serve } from '../support/serve.js';
+import type { TransferSandboxOptions } from '../../src/sandbox/options.js';
 
 export const secret = 'the-new-secret-of-the-url';
 

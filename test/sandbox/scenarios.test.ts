@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { TransferCallback } from 'transfer-callbacks';
-import type { TransferScenario } from 'transfer-callbacks/sandbox';
 import { course, create, longEnoughMs, query, startMerchant, startSandbox, type Responding } from './support.js';
+import type { TransferScenario } from '../../src/sandbox/scenarios.js';
 
 /** One transfer of a scenario, from its creation on, with a manual clock. */
 async function play(scenario: TransferScenario, responding?: Responding | readonly number[]) {

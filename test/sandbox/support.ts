@@ -2,11 +2,12 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { expect, onTestFinished, vi } from 'vitest';
 import type { TransferCallback } from 'transfer-callbacks';
-import { transferSandbox, type TransferSandbox, type TransferSandboxOptions } from 'transfer-callbacks/sandbox';
+import { transferSandbox, type TransferSandbox } from 'transfer-callbacks/sandbox';
 import type { ConsoleSettings } from '../../src/sandbox/console-listener.js';
 import type { Message as StreamMessage } from '../../src/sandbox/stream.js';
 import type { Row } from '../../src/sandbox/view.js';
 import { serve } from '../support/serve.js';
+import type { TransferSandboxOptions } from '../../src/sandbox/options.js';
 
 type Message = StreamMessage<ConsoleSettings>;
 

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import Database from 'libsql';
-import { sqlStore, transferCallbackReceiver, type SqliteDatabase } from 'transfer-callbacks';
+import { sqlStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { removeTemporary } from '../support/child.js';
 import { makeFolder } from '../support/server.js';
+import type { SqliteDatabase } from '../../src/stores/sql/sql-store.js';
 
 /** What drivers of SQLite have in common. */
 interface Driver {

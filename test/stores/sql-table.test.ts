@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { pgStore, type SqlStoreOptions } from 'transfer-callbacks';
+import { pgStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { majors, poolOfRole, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
 import { claimFree, request, requestOf } from './support.js';
+import type { SqlStoreOptions } from '../../src/stores/sql/options.js';
 
 describe.each(majors)('on PostgreSQL %i', (major) => {
   let server: PostgresServer;

@@ -11,8 +11,9 @@ import {
   type RedisScripts,
   type RespVersions,
 } from 'redis';
-import type { IoredisClient, NodeRedisClient } from 'transfer-callbacks';
+import type { IoredisClient } from 'transfer-callbacks';
 import type { RedisCluster } from './redis.js';
+import type { NodeRedisClient } from '../../src/stores/redis.js';
 
 /** A client, and how to close its connections. */
 export interface Connected {

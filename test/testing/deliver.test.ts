@@ -11,10 +11,11 @@ import {
   type ReceiverOptions,
   type Verifier,
 } from 'transfer-callbacks';
-import { deliver, invalidCallbacks, transferSucceeded, type DeliverOptions } from 'transfer-callbacks/testing';
+import { deliver, invalidCallbacks, transferSucceeded } from 'transfer-callbacks/testing';
 import { serve } from '../support/serve.js';
 import { appResponding, closedAfterEach } from './support.js';
 import { containing } from '../support/containing.js';
+import type { DeliverOptions } from '../../src/testing/deliver.js';
 
 const closing = closedAfterEach();
 

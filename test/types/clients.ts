@@ -4,7 +4,8 @@ import type { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import type { Cluster as ValkeyCluster, Redis as Valkey } from 'iovalkey';
 import { RESP_TYPES, type createClient, type createClientPool, type createCluster, type createSentinel } from 'redis';
 import { expectTypeOf } from 'vitest';
-import { redisStore, type CallbackStore, type IoredisClient, type NodeRedisClient } from 'transfer-callbacks';
+import { redisStore, type CallbackStore, type IoredisClient } from 'transfer-callbacks';
+import type { NodeRedisClient } from '../../src/stores/redis.js';
 
 expectTypeOf<Redis>().toExtend<IoredisClient>();
 expectTypeOf<Cluster>().toExtend<IoredisClient>();

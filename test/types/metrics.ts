@@ -3,8 +3,9 @@ import { metrics, type Meter } from '@opentelemetry/api';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import * as promClient from 'prom-client';
 import { Counter, Gauge, Histogram, register, Registry } from 'prom-client';
-import { openTelemetryMetrics, prometheusMetrics, type OpenTelemetryMeter } from 'transfer-callbacks/metrics';
+import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
 import { expectTypeOf } from 'vitest';
+import type { OpenTelemetryMeter } from '../../src/metrics/open-telemetry.js';
 
 expectTypeOf<Meter>().toExtend<OpenTelemetryMeter>();
 

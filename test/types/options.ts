@@ -8,7 +8,6 @@ import {
   transferCallbackRouter,
   urlToken,
   type CallbackStore,
-  type HttpOptions,
   type Logger,
   type ReceiverOptions,
   type TransferCallback,
@@ -16,6 +15,7 @@ import {
 } from 'transfer-callbacks';
 import type { Request } from 'express';
 import { pino } from 'pino';
+import type { HttpOptions } from '../../src/http/options.js';
 
 const store = memoryStore();
 const onSuccess = (): undefined => undefined;

@@ -1,14 +1,10 @@
 // `receive` resolves with an outcome and `onOutcome` gets it, narrowed by its name.
 import { expectTypeOf } from 'vitest';
-import {
-  TransferCallbackError,
-  type Issue,
-  type TransferCallbackFacts,
-  type OutcomeName,
-  type TransferCallbackErrorCode,
-  type TransferCallbackOutcome,
-  type TransferCallbackReceiver,
-} from 'transfer-callbacks';
+import { TransferCallbackError, type TransferCallbackOutcome, type TransferCallbackReceiver } from 'transfer-callbacks';
+import type { Issue } from '../../src/core/callback.js';
+import type { TransferCallbackFacts } from '../../src/core/facts.js';
+import type { OutcomeName } from '../../src/core/outcomes.js';
+import type { TransferCallbackErrorCode } from '../../src/core/errors.js';
 
 declare const receiver: TransferCallbackReceiver;
 const outcome = await receiver.receive({}, { source: 'replay' });

@@ -16,8 +16,8 @@ import {
   type TransferCallback,
   type TransferFailed,
   type Verifier,
-  type WebRequest,
 } from 'transfer-callbacks';
+import type { WebRequest } from '../../src/http/handler.js';
 
 const options = { store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined };
 const secret = 'at least 16 characters';
