@@ -177,14 +177,17 @@ describe('connections', () => {
     await own.end();
   });
 
-  test('a connection that PostgreSQL ends under a handler keeps nothing of it, and the next delivery is processed', async () => {
+  test('a connection that PostgreSQL ends under a handler aborts it and keeps nothing of it, and the next delivery is processed', async () => {
     const callback = transferSucceeded();
     const own = server.pool({ max: 1 });
     const receiver = receiverOn(own, {
+      storeTimeoutMs: 1_000,
+      leaseMs: 3_100,
       async onSuccess(given, context) {
         await book(given, context);
         const { rows } = await context.tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
         await pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
+        await once(context.signal, 'abort');
       },
     });
     expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');

@@ -29,7 +29,7 @@ export interface SqliteDatabase {
  * Keeps records in a SQL database, through any library. The handler runs inside a transaction of the library, and gets it
  * as `context.tx`: its writes there and the record of its success are committed together, or not at all.
  *
- * A callback costs five round trips beside the handler's own, a duplicate two. Throws INVALID_ARGUMENT.
+ * A callback costs four round trips beside the handler's own in PostgreSQL, and five in MySQL. Throws INVALID_ARGUMENT.
  */
 export function sqlStore<Tx>(database: SqlDatabase<Tx>, options?: SqlStoreOptions): SqlStore<Tx>;
 export function sqlStore(database: SqliteDatabase, options?: SqlStoreOptions): SqlStore<undefined>;
