@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { Pool } from 'pg';
+import { Pool, type PoolClient } from 'pg';
 import { pgStore } from 'transfer-callbacks';
-import { transferSucceeded } from 'transfer-callbacks/testing';
+import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { blockEventLoop } from '../support/block.js';
 import { forkApp, hasEnded, kill } from '../support/child.js';
 import type { Failure, FailingAppReport } from '../support/failing-app.js';
 import type { PostgresAppOptions } from '../support/postgres-app.js';
+import { startPgBouncer } from '../support/pgbouncer.js';
 import {
   book,
+  contractTransaction,
   poolBehindProxy,
   receiverOn,
   startLedger,
@@ -284,5 +286,25 @@ describe('connections', () => {
     const claim = await claiming;
     expect(claim.state).toBe('claimed');
     if (claim.state === 'claimed') expect(await claim.lease.settle()).toEqual({ overlapped: false });
+  });
+
+  test('through a PgBouncer that pools by transaction, the stores of two pools keep the contract', async () => {
+    const bouncer = await startPgBouncer(server, { connections: 60 });
+    const [one, other] = [1, 2].map(() => new Pool({ connectionString: bouncer.url, max: 60 }));
+    if (one === undefined || other === undefined) throw new Error('no pools');
+    try {
+      const rollback: StoreTransaction<PoolClient>['rollback'] = (tx) => tx.query('/* by an ORM */ ROLLBACK');
+      const transaction = { ...(await contractTransaction(pool)), rollback };
+      const failures: string[] = [];
+      for (const { title, check } of storeContract) {
+        await check(pgStore(one), { other: pgStore(other), transaction }).catch((error: unknown) => {
+          failures.push(`${title}: ${String(error)}`);
+        });
+      }
+      expect(failures).toEqual([]);
+    } finally {
+      await Promise.all([one.end(), other.end()]);
+      await bouncer.stop();
+    }
   });
 });
