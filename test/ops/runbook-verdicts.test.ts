@@ -94,8 +94,7 @@ test('of a stuck handler on PostgreSQL `inspect` shows the backend, and ending t
   await merchant.pay('success-1');
   const stuck = await merchant.run(toInspect('success-1'));
   expect(readVerdict(stuck)).toEqual(['in_progress', 0]);
-  const [, backendPid] =
-    /, process \d+, backend (\d+) /.exec(stuck.out.replaceAll(/\n {12}/g, ' ')) ?? expect.fail(stuck.out);
+  const [, backendPid] = /\n {12}by backend (\d+)\n/.exec(stuck.out) ?? expect.fail(stuck.out);
 
   await backend.pool.query('SELECT pg_terminate_backend($1)', [backendPid]);
   await blocking.query('ROLLBACK');
