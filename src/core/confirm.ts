@@ -42,7 +42,6 @@ export async function confirmCallback<C extends CallbackShape>(
     return { callback: requireSameFacts(confirmed, delivery) };
   } catch (error) {
     const isClosing = error instanceof TransferCallbackError && error.code === 'CLOSING';
-    // Stryker disable next-line ObjectLiteral: Equal: the claim of a closed receiver ends as `closing` too.
     return isClosing ? { outcome: 'closing' } : { outcome: 'unconfirmed', error };
   } finally {
     inFlight.remove(abortable);

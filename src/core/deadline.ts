@@ -82,7 +82,6 @@ export function deadlineSignal(
   // Not AbortSignal.any: on Node 20 it leaks memory on a signal that outlives the task.
   const controller = new AbortController();
   const abort = (): void => {
-    // Stryker disable next-line OptionalChaining: Equal: only `outer` calls this.
     controller.abort(outer?.reason);
   };
   const cancel = setDeadline(timeoutMs, () => {

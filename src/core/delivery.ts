@@ -96,11 +96,9 @@ export function deliveryNames(hostName = hostname()): () => string {
   const origin = `/${host}/${process.pid}/${random}-`;
   let count = 0;
   let atMs = NaN;
-  // Stryker disable next-line StringLiteral: Equal: the first name replaces it, because no time equals NaN.
   let prefix = '';
   return () => {
     const nowMs = Date.now();
-    // Stryker disable next-line ConditionalExpression: Equal: only faster.
     if (nowMs !== atMs) {
       atMs = nowMs;
       prefix = new Date(nowMs).toISOString() + origin;

@@ -100,7 +100,6 @@ export class HeldLease<Tx> implements Abortable {
   async release(): Promise<void> {
     const { store, logger, times } = this.#parts;
     // A renewal that is running must not claim again after the release.
-    // Stryker disable next-line StringLiteral: Equal: no state is compared with this one.
     this.#enter('releasing');
     clearTimeout(this.#heartbeat);
     try {
@@ -117,7 +116,6 @@ export class HeldLease<Tx> implements Abortable {
   /** Stops all work on the lease, and lets the next delivery ask the store. */
   finish(): void {
     clearTimeout(this.#heartbeat);
-    // Stryker disable next-line ConditionalExpression,StringLiteral: Equal: only `close` finishes before the handler, when no other lease is left.
     if (this.#state === 'finished') return;
     this.#state = 'finished';
     this.#passOn();
@@ -225,7 +223,6 @@ export class HeldLease<Tx> implements Abortable {
     const { store, logger, times } = this.#parts;
     const giveUpAt = performance.now() + times.retentionMs;
     let pauseMs = firstRetryPauseMs;
-    // Stryker disable next-line EqualityOperator: Equal: the clock does not stop at this moment.
     while (this.#state === 'recording' && performance.now() < giveUpAt) {
       await pause(pauseMs, { keepAlive: false });
       pauseMs = Math.min(2 * pauseMs, times.leaseMs / renewalsPerLease);

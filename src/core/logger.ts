@@ -29,7 +29,6 @@ export function toLogger(logger: Logger | false | undefined): SafeLogger {
     written.catch(() => undefined);
   };
   return {
-    // Stryker disable next-line ConditionalExpression: Equal: only faster, because no details of a line are made that nobody gets.
     ...(typeof target.info === 'function' ? { info: log('info') } : {}),
     warn: log('warn'),
     error: log('error'),

@@ -93,7 +93,6 @@ export class Operator<Tx> {
     const forget = store.forget?.bind(store, id, settled);
     if (forget === undefined) throw unsupported('forget');
     const record = await this.#read(id);
-    // Stryker disable next-line ConditionalExpression: Equal: only a settled record has a fingerprint.
     if (record !== undefined && (record.state !== 'settled' || record.fingerprint !== settled)) return false;
     const delivery = record?.delivery;
     const facts = { id, settled: showFingerprint(settled), by, reason };

@@ -93,7 +93,6 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
       const { source = 'direct', verify } = receiveOptions ?? {};
       const arrival = { delivery: nameDelivery(), source, startedAt: performance.now() };
       const receive = () => receiveCallback(arrival, callback, verify, parts);
-      // Stryker disable next-line ConditionalExpression: Equal: only faster.
       if (!receiveChannel.start.hasSubscribers) return receive();
       return receiveChannel.tracePromise(receive, { delivery: arrival.delivery, source });
     },

@@ -13,9 +13,7 @@ const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
  * a line is displayed.
  */
 export function toPrintable(text: string): string {
-  // Stryker disable next-line ConditionalExpression: Equal: only faster.
   if (!unusual.test(text)) return text.slice(0, longest);
-  // Stryker disable next-line MethodExpression: Equal: only faster.
   const enough = text.slice(0, 2 * longest);
   return escapeUnprintable(Array.from(enough).slice(0, longest).join(''));
 }

@@ -33,7 +33,6 @@ export class WaitingLine {
   #holder: string | undefined;
   #known: SharedResult | undefined;
   /** Whether the store has been asked and has not replied. */
-  // Stryker disable next-line BooleanLiteral: Equal: a line is made when the store is about to be asked.
   #isAsking = false;
   #askedAt = 0;
   #askAgainAt = 0;
@@ -84,7 +83,6 @@ export class WaitingLine {
    */
   async pause(waitUntil: number): Promise<boolean> {
     const pauseMs = Math.min(this.#askAgainAt, waitUntil) - performance.now();
-    // Stryker disable next-line EqualityOperator: Equal: a pause of 0 ms ends in the same moment.
     if (pauseMs > 0) await this.#sleep(pauseMs);
     const now = performance.now();
     return now < waitUntil || now - this.#askedAt >= firstPauseMs;

@@ -35,7 +35,6 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<unkno
   return new Promise((resolve) => {
     const received = new ReceivedBytes(limitBytes);
     function keepChunk(chunk: Buffer | string): void {
-      // Stryker disable next-line ConditionalExpression: Equal: bytes would be copied.
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding ?? undefined) : chunk;
       if (received.add(bytes)) return;
       // `respond` drains part of the rest, so that the sender sees the response.

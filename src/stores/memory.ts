@@ -128,7 +128,6 @@ class Table {
 
   /** Forgets what has expired, and the oldest beyond `maxEntries`. At most 100 at a time, so that no delivery is blocked. */
   #forgetOld(at: number): void {
-    // Stryker disable next-line EqualityOperator: Equal: one more at a time.
     for (let steps = 0; steps < mostForgotten; steps += 1) {
       this.#oldest ??= this.#visitNext();
       if (this.#oldest === undefined) return;

@@ -51,7 +51,6 @@ export function toStoreRecord(key: string, reply: unknown): StoreRecord {
       state: 'claimed',
       delivery: record.token,
       ...holder,
-      // Stryker disable next-line EqualityOperator: Equal: 0 ms last no moment.
       ...(leftMs >= 0 && { leaseLeftMs: leftMs }),
     };
   }
@@ -61,7 +60,6 @@ export function toStoreRecord(key: string, reply: unknown): StoreRecord {
     delivery: record.token,
     // The record has no time. The delivery came in before it was settled.
     ...(holder.since && { settledAt: holder.since }),
-    // Stryker disable next-line EqualityOperator: Equal: 0 ms last no moment.
     ...(leftMs >= 0 && { expiresAt: new Date(Date.now() + leftMs) }),
   };
 }
