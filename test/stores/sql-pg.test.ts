@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Query, type Pool, type PoolClient } from 'pg';
 import { pgStore } from 'transfer-callbacks';
 import { storeContract, transferFailed, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
@@ -194,6 +195,14 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     outcomes.push((await receiverOn(own).receive(callback)).outcome);
     expect([outcomes, proxy.lost()]).toEqual([['store_unavailable', 'processed'], 1]);
     expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  });
+
+  test('a lease that has lapsed is not renewed before the reply to its rollback has come', async () => {
+    const { own, proxy } = await poolBehindProxy(server);
+    const lease = await claimFree(pgStore(own) as never, { leaseMs: 200 }, crypto.randomUUID());
+    proxy.fallSilent();
+    await pause(300);
+    expect(await lease.renew()).toBe(false);
   });
 
   test('a handler that runs beyond the longest lease can write nothing later', async () => {

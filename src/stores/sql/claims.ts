@@ -23,7 +23,11 @@ export function lockClaims<Tx>(engine: SqlEngine<Tx>, sql: Statements, idleTimeo
     const mark = crypto.randomUUID();
     const first = { sql: sql.lock(id, request, mark, idleTimeoutMs), look: sql.look(id) };
     const open = await engine.begin(first, request);
-    return 'row' in open ? (open.row as Row | undefined) : hold({ id, request, open, mark, query, sql });
+    if (!('row' in open)) return hold({ id, request, open, mark, query, sql });
+    const row = open.row as Row | undefined;
+    // Until then this transaction holds the lock, which the next attempt needs.
+    if (row !== undefined && !isLive(row)) await open.ended;
+    return row;
   });
 }
 
@@ -137,12 +141,20 @@ function hold<Tx>(claim: OpenClaim<Tx>): Granted<Tx> {
   const isRow = sql.dialect === 'mysql';
   const claimedAt = performance.now();
   let state: 'open' | 'settled' | 'ended' = 'open';
+  const end = (): void => {
+    if (state === 'open') state = 'ended';
+  };
+  const rollBack = (): Promise<void> => {
+    // Before the reply to the ROLLBACK: another delivery may have the claim by then.
+    end();
+    return open.rollback();
+  };
   // The receiver renews no longer: a handler that never ends must not keep its connection.
-  const startLapse = (): NodeJS.Timeout => setTimeout(() => void open.rollback(), request.leaseMs).unref();
+  const startLapse = (): NodeJS.Timeout => setTimeout(() => void rollBack(), request.leaseMs).unref();
   let lapse = startLapse();
   const ended = open.ended.then(() => {
     clearTimeout(lapse);
-    if (state === 'open') state = 'ended';
+    end();
   });
   const lease: Lease<Tx> = {
     tx: open.tx,
@@ -155,7 +167,7 @@ function hold<Tx>(claim: OpenClaim<Tx>): Granted<Tx> {
       const row = await readRow(query, sql, id);
       if (isHeldBy(row, request.token)) return true;
       // What is lost can no longer be committed. A record of this delivery has just been committed.
-      if (row?.token !== request.token || row.fingerprint === null) void open.rollback();
+      if (row?.token !== request.token || row.fingerprint === null) void rollBack();
       return false;
     },
     async settle() {
@@ -164,7 +176,7 @@ function hold<Tx>(claim: OpenClaim<Tx>): Granted<Tx> {
       return { overlapped: false };
     },
     async release() {
-      await open.rollback();
+      await rollBack();
       if (isRow && state !== 'settled') await query(sql.release(id, request));
     },
   };

@@ -20,6 +20,8 @@ export interface FirstStatement {
 export interface Refusal {
   /** What is in its way, if that is visible. */
   readonly row: unknown;
+  /** Resolves when it was rolled back. */
+  readonly ended: Promise<unknown>;
 }
 
 /** A transaction that has begun, and ends later. */
@@ -73,7 +75,7 @@ export function openTransaction<Tx>(
         const rows = await runner.send(first.sql, tx, 'first');
         if (rows.length === 0 && first.look !== undefined) {
           const [row] = await runner.send(first.look, tx, 'refused');
-          resolve({ row });
+          resolve({ row, ended });
           throw rolledBack;
         }
         const last = await new Promise<string | undefined>((decide) => {
