@@ -10,6 +10,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { forkApp, removeTemporary } from './support/child.js';
 import { startMariaDb, startMySql } from './support/mysql.js';
 import { startPgBouncer } from './support/pgbouncer.js';
+import { isListening } from './support/port.js';
 import { findPrograms, majors } from './support/postgres-programs.js';
 import { startPostgres } from './support/postgres.js';
 import { makeFolder, removeAbandonedFolders, startServer } from './support/server.js';
@@ -22,18 +23,6 @@ async function readGreeting(port: number): Promise<string> {
   const [greeting] = (await once(socket, 'data')) as [string];
   socket.destroy();
   return greeting;
-}
-
-async function isListening(port: number): Promise<boolean> {
-  const socket = createConnection(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
 }
 
 describe.each(majors)('PostgreSQL %i', (major) => {

@@ -12,7 +12,6 @@ export type TransferCallbackErrorCode =
   | 'STORE_RECORD_UNREADABLE'
   /** The store, or its client, replied with an unexpected value. No handler was run for it. */
   | 'STORE_REPLY_UNEXPECTED'
-  /** A replica was asked for a record and has none, which proves nothing: it may be behind its primary. */
   /** The store does not implement `read` or `forget`, which are optional. */
   | 'STORE_UNSUPPORTED'
   /** The handler did not finish within `handlerTimeoutMs`. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { checkLateSuccess } from './store-leases.js';
 import type { WrittenCheck } from './store-round.js';
 
 /** Checks of `forget`. */
@@ -48,17 +49,7 @@ export const forgetChecks: readonly WrittenCheck[] = [
       const { late, next } = await round.takeOver();
       await next.settle();
       assert.equal(await round.forget('next'), true, 'a settled callback was not forgotten');
-      if (round.transactional) {
-        await assert.rejects(late.settle());
-        assert.ok(await round.tryLease('third'), 'a success that was rejected took the callback');
-        return;
-      }
-      assert.deepEqual(await late.settle(), { overlapped: true });
-      assert.deepEqual(
-        await round.claim('third'),
-        { state: 'settled', fingerprint: 'facts of late' },
-        'the late success was not recorded',
-      );
+      await checkLateSuccess(round, late);
     },
   },
 ];

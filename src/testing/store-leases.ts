@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { WrittenCheck } from './store-round.js';
+import type { Lease } from '../core/store.js';
+import type { Round, WrittenCheck } from './store-round.js';
 
 /** Longer than a second, to catch a store that cuts leases at one second. In milliseconds. */
 const measuredMs = 1_500;
@@ -102,17 +103,22 @@ export const leaseChecks: readonly WrittenCheck[] = [
     async check(round) {
       const { late, next } = await round.takeOver();
       await next.release();
-      if (round.transactional) {
-        await assert.rejects(late.settle());
-        assert.ok(await round.tryLease('third'), 'a success that was rejected took the callback');
-        return;
-      }
-      assert.deepEqual(await late.settle(), { overlapped: true });
-      assert.deepEqual(
-        await round.claim('third'),
-        { state: 'settled', fingerprint: 'facts of late' },
-        'the late success was not recorded',
-      );
+      await checkLateSuccess(round, late);
     },
   },
 ];
+
+/** Checks that a free callback gets the success of a late holder. A transactional store rejects it, and leaves the callback free. */
+export async function checkLateSuccess(round: Round, late: Lease<unknown>): Promise<void> {
+  if (round.transactional) {
+    await assert.rejects(late.settle());
+    assert.ok(await round.tryLease('third'), 'a success that was rejected took the callback');
+    return;
+  }
+  assert.deepEqual(await late.settle(), { overlapped: true });
+  assert.deepEqual(
+    await round.claim('third'),
+    { state: 'settled', fingerprint: 'facts of late' },
+    'the late success was not recorded',
+  );
+}

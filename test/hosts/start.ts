@@ -1,11 +1,9 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { hasEnded, kill, tied } from '../support/child.js';
-import { freePort } from '../support/port.js';
+import { freePort, isListening } from '../support/port.js';
 import { cases, token, type Reply } from './cases.js';
 import { hostsFolder, type Host } from './hosts.js';
 
@@ -80,17 +78,5 @@ async function waitUntilListening(child: ChildProcess, port: number): Promise<vo
     if (hasEnded(child)) throw new Error('it ended before it listened.');
     if (Date.now() > giveUpAt) throw new Error(`it did not listen within ${startMs} ms.`);
     await pause(50);
-  }
-}
-
-async function isListening(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
   }
 }

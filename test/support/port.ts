@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 
 // Each worker of Vitest has its own ports: a file must not take a port whose server another file is restarting.
 const portsPerWorker = 1_250;
@@ -27,5 +27,18 @@ export async function freePort(): Promise<number> {
     await once(probe, 'close');
     given.add(port);
     return port;
+  }
+}
+
+/** Whether a server accepts connections on this port of the loopback. */
+export async function isListening(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
   }
 }

@@ -23,7 +23,7 @@ export function lockClaims<Tx>(engine: SqlEngine<Tx>, sql: Statements, idleTimeo
     const mark = crypto.randomUUID();
     const first = { sql: sql.lock(id, request, mark, idleTimeoutMs), look: sql.look(id) };
     const open = await engine.begin(first, request);
-    if (!('row' in open)) return hold({ id, request, open, mark, query, sql });
+    if (!('row' in open)) return holdTransaction({ id, request, open, mark, query, sql });
     const row = open.row as Row | undefined;
     // Until then this transaction holds the lock, which the next attempt needs.
     if (row !== undefined && !isLive(row)) await open.ended;
@@ -44,7 +44,7 @@ export function leaseClaims<Tx>(engine: SqlEngine<Tx>, sql: Statements): Claimer
     const mark = crypto.randomUUID();
     try {
       const open = (await engine.begin({ sql: sql.mark(mark, request) }, request)) as OpenTransaction<Tx>;
-      return hold({ id, request, open, mark, query, sql });
+      return holdTransaction({ id, request, open, mark, query, sql });
     } catch (error) {
       // If this fails, the claim ends by itself.
       query(sql.release(id, request)).catch(() => undefined);
@@ -136,7 +136,7 @@ interface OpenClaim<Tx> {
   readonly sql: Statements;
 }
 
-function hold<Tx>(claim: OpenClaim<Tx>): Granted<Tx> {
+function holdTransaction<Tx>(claim: OpenClaim<Tx>): Granted<Tx> {
   const { id, request, open, query, sql } = claim;
   const isRow = sql.dialect === 'mysql';
   const claimedAt = performance.now();

@@ -100,8 +100,8 @@ class PooledClient {
   }
 
   /**
-   * Sends statements in one message. Resolves with the rows of each. Ends the connection if
-   * they take longer than `timeoutMs`.
+   * Sends statements in one message. Resolves with the rows of each. Ends the connection if they take longer than
+   * `timeoutMs`.
    */
   async send(timeoutMs: number, ...statements: readonly string[]): Promise<readonly Rows[]> {
     const cancelDeadline = setDeadline(

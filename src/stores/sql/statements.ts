@@ -27,6 +27,8 @@ export function isLive({ expires, now }: Row): boolean {
   return Number(expires) > Number(now);
 }
 
+/** The columns of a claim with a lease. */
+const leaseColumns = 'id, token, event, external_id, claimed_at, expires_at';
 /** A setting of PostgreSQL. */
 const markName = 'transfer_callbacks.mark';
 /** For how long after its claim a record needs no correction of its times. */
@@ -82,9 +84,9 @@ export class Statements {
 
   /**
    * PostgreSQL: the first statement of the handler's transaction. Inserts the record, which counts once the transaction
-   * is committed, and holds the lock of the callback until it ends. Returns no row if there is a record, or another
-   * transaction holds the lock: a claim tries it first, and waits for no other. The mark lasts as long as the transaction, and
-   * so does the limit that ends it for a machine that has vanished.
+   * is committed, and holds the lock of the callback until it ends. Returns no row if there is a record, or if another
+   * transaction holds the lock: a claim tries the lock, and never waits for it. The mark lasts as long as the
+   * transaction, and so does the limit that ends the transaction of a machine that has vanished.
    */
   lock(id: string, request: ClaimRequest, mark: string, idleTimeoutMs: number | null): string {
     const { token, event = '', externalId = '', fingerprint, retentionMs } = request;
@@ -133,8 +135,8 @@ WHERE ${this.#isId(id)} AND ${this.#isHeld(token)} AND expires_at > ${now}`;
   }
 
   /**
-   * The last statement of the handler's transaction. Fails unless the mark is there and, in MySQL, the claim is held: a
-   * ROLLBACK of the handler takes the mark with it, and so does a deadlock in MySQL. `heldMs` is how long ago the claim was granted.
+   * The last statement of the handler's transaction. Fails unless the mark is there and, in MySQL, the claim is held. A
+   * ROLLBACK of the handler takes the mark with it, and so does a deadlock in MySQL. `heldMs` is the age of the claim.
    */
   settle(id: string, request: ClaimRequest, mark: string, heldMs: number): string {
     const { literal } = this.#syntax;
@@ -221,5 +223,3 @@ VALUES (${[id, token, event, externalId].map(literal).join(', ')}, ${now}, ${exp
 function setLocal(name: string, value: string): string {
   return `set_config('${name}', '${value}', true)`;
 }
-
-const leaseColumns = 'id, token, event, external_id, claimed_at, expires_at';

@@ -29,7 +29,7 @@ export function makeStore<Tx>(
   sql: Statements,
   idleTimeoutMs: number | null,
 ): SqlStore<Tx> {
-  const query = engine.query.bind(engine);
+  const { query } = engine;
   return {
     transactional: 'begin' in engine,
     claim: toClaim(engine, sql, idleTimeoutMs),
