@@ -6,9 +6,12 @@ const plugin = require('@typescript-eslint/eslint-plugin');
 
 // What an import rule may allow. No `..` within: each folder is allowed by itself.
 const ownFolder = String.raw`\./[^/]+`;
-const core = String.raw`\.\./core/[^/]+`;
-const sandbox = String.raw`\.\./sandbox/[^/]+`;
+// From a folder of `src`, or from one within it.
+const lib = String.raw`(?:\.\./){1,2}lib/[^/]+`;
+const core = String.raw`(?:\.\./){1,2}core/[^/]+`;
 const attempt = String.raw`\.\./attempt/[^/]+`;
+/** From a folder within it, one that holds it: `reconcile` in `client`. */
+const holdingFolder = String.raw`\.\./[^/]+`;
 
 const message = 'Import at the top of the file, where the import rules see it.';
 const importExpression = { selector: 'ImportExpression', message };
@@ -63,58 +66,65 @@ module.exports = [
     },
   },
   allowImports(['src/**'], ['(?!)'], 'This folder has no import rule yet: give it one in .eslintrc.cjs.'),
+  allowImports(['src/lib/**'], [ownFolder], 'lib knows nothing of callbacks.'),
   allowImports(
     ['src/core/**'],
-    ['zod/v4', 'node:diagnostics_channel', 'node:async_hooks', 'node:os', ownFolder],
+    ['zod/v4', 'node:diagnostics_channel', 'node:async_hooks', 'node:os', lib, ownFolder],
     'core knows no HTTP and no driver.',
   ),
   allowImports(
     ['src/http/**'],
-    ['node:(?:http2?|net|crypto|buffer|util/types)', core, ownFolder],
+    ['node:(?:http2?|net|crypto|buffer|util/types)', core, lib, ownFolder],
     'http knows core and Node.',
   ),
   allowImports(
+    ['src/http/verifiers/**'],
+    ['node:(?:net|crypto)', core, lib, String.raw`\.\./request\.js`, ownFolder],
+    'A verifier knows the request of its sender.',
+  ),
+  allowImports(
     ['src/http/router.ts'],
-    ['express', core, ownFolder],
+    ['express', core, lib, ownFolder],
     'The router knows Express, core and its own folder.',
   ),
-  allowImports(['src/stores/**'], ['node:crypto', core, ownFolder], 'A store knows core, and no driver.'),
-  allowImports(
-    ['src/stores/sql/**'],
-    [String.raw`\.\./\.\./core/[^/]+`, ownFolder],
-    'A store knows core, and no driver.',
-  ),
+  allowImports(['src/stores/**'], ['node:crypto', core, lib, ownFolder], 'A store knows core, and no driver.'),
   allowImports(
     ['src/client/**'],
-    ['zod/v4', 'node:diagnostics_channel', core, ownFolder],
+    ['zod/v4', 'node:diagnostics_channel', core, lib, ownFolder],
     'client knows core, and calls with fetch.',
   ),
   allowImports(
+    ['src/client/{inspect,reconcile}/**'],
+    ['node:diagnostics_channel', core, lib, holdingFolder, ownFolder],
+    'These folders know core, and the files of client.',
+  ),
+  allowImports(
     ['src/metrics/**'],
-    ['node:diagnostics_channel', core, ownFolder],
+    ['node:diagnostics_channel', core, lib, ownFolder],
     'metrics knows core, and takes a metrics library by its methods.',
   ),
   allowImports(
     ['src/attempt/**'],
-    ['node:(?:https?|net|timers/promises)', core, ownFolder],
+    ['node:(?:https?|net|timers/promises)', core, lib, ownFolder],
     'attempt knows core and Node.',
   ),
   allowImports(
     ['src/sandbox/**'],
-    ['node:(?:http|net|events|fs/promises)', core, attempt, ownFolder],
+    ['node:(?:http|net|events|fs/promises)', core, lib, attempt, ownFolder],
     'sandbox knows core, attempt and Node.',
   ),
   allowImports(
     ['src/testing/**'],
-    ['node:(?:assert/strict|events|https?|net|tls)', core, attempt, ownFolder],
+    ['node:(?:assert/strict|events|https?|net|tls)', core, lib, attempt, ownFolder],
     'testing knows core and attempt.',
   ),
   allowImports(
     ['src/cli/**'],
     [
       'node:(?:util|module|events|fs|path|url|http|net|os|child_process|console)',
-      String.raw`\.\./(?:client/index|core/(?:checks|text)|node)\.js`,
-      sandbox,
+      String.raw`\.\./(?:client|node|sandbox)\.js`,
+      String.raw`\.\./sandbox/[^/]+`,
+      lib,
       attempt,
       ownFolder,
     ],
@@ -127,7 +137,7 @@ module.exports = [
   },
   allowImports(
     ['src/shared.ts'],
-    [String.raw`\./(?:core|stores(?:/sql)?)/[^/]+`, String.raw`\./http/(?!router\.js)[^/]+`],
+    [String.raw`\./(?:core|lib|http/verifiers|stores(?:/redis|/sql)?)/[^/]+`, String.raw`\./http/(?!router\.js)[^/]+`],
     'What all entries share must not load Express.',
   ),
   allowImports(
@@ -139,6 +149,13 @@ module.exports = [
     ['src/web.ts'],
     [String.raw`\./shared\.js`, String.raw`\./http/handler\.js`],
     'The handler, without Express.',
+  ),
+  ...['client', 'metrics', 'sandbox', 'testing'].map((folder) =>
+    allowImports(
+      [`src/${folder}.ts`],
+      [String.raw`\./${folder}/(?:\w+/)?[^/]+`],
+      'An entry exports what is in its folder.',
+    ),
   ),
   allowImports(
     ['src/index.ts'],

@@ -1,5 +1,5 @@
 import { transform } from 'esbuild';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { defineConfig, type Options } from 'tsup';
@@ -12,7 +12,7 @@ const libraries = Object.fromEntries(
     .filter((path) => path !== './package.json')
     .map((path) => {
       const name = path === '.' ? 'index' : path.slice(2);
-      return [name, existsSync(`src/${name}.ts`) ? `src/${name}.ts` : `src/${name}/index.ts`];
+      return [name, `src/${name}.ts`];
     }),
 );
 

@@ -16,7 +16,7 @@ const lowestZod = [
 ];
 
 /** What `npm run test:quick` runs: no Redis, no PostgreSQL, no browser. */
-export const quickTests = ['test/core', 'test/http', 'test/stores/memory.test.ts'];
+export const quickTests = ['test/core', 'test/lib', 'test/http', 'test/stores/memory.test.ts'];
 
 const inQuickProcess = quickTests.map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`));
 
@@ -25,7 +25,7 @@ const inSharedProcess = ['test/{attempt,client,metrics,sandbox,stores,testing}/*
 /** What `npm test` leaves to `npm run test:full`. No promise rests on these files alone: test/docs/guarantees.test.ts. */
 export const longTests = {
   inSharedProcess: [
-    'test/client/{flood,scale}.test.ts',
+    'test/client/{flood,reconcile/scale}.test.ts',
     'test/stores/{redis,redis-acl}.test.ts',
     'test/stores/sql-{connections,pool}.test.ts',
     'test/testing/store-contract*.test.ts',

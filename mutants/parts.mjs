@@ -6,9 +6,8 @@
 export const parts = {
   core: {
     least: 95,
-    // Only the client and the sandbox use its `slots`.
-    mutate: ['src/core/**/*.ts', '!src/core/slots.ts'],
-    tests: ['test/core/**/*.test.ts', 'test/stores/memory.test.ts'],
+    mutate: ['src/{core,lib}/**/*.ts'],
+    tests: ['test/{core,lib}/**/*.test.ts', 'test/stores/memory.test.ts'],
     without: ['test/core/callback-by-chance.test.ts'],
   },
   http: {
@@ -26,9 +25,9 @@ export const parts = {
   },
   client: {
     least: 95,
-    mutate: ['src/client/**/*.ts', 'src/attempt/**/*.ts', 'src/core/slots.ts'],
+    mutate: ['src/client/**/*.ts', 'src/attempt/**/*.ts'],
     tests: ['test/{attempt,client}/**/*.test.ts'],
-    without: ['test/client/{flood,scale}.test.ts'],
+    without: ['test/client/{flood,reconcile/scale}.test.ts'],
   },
   sandbox: {
     least: 85,

@@ -1,11 +1,17 @@
 export type { TransferCallbackOptions } from './http/options.js';
-export { basicAuth, headerToken, transferToken, urlToken, type TransferTokenVerifier } from './http/verifiers.js';
-export { ipAllowList } from './http/ip-allow-list.js';
+export {
+  basicAuth,
+  headerToken,
+  transferToken,
+  urlToken,
+  type TransferTokenVerifier,
+} from './http/verifiers/tokens.js';
+export { ipAllowList } from './http/verifiers/ip-allow-list.js';
 export type { SenderVerifier } from './http/request.js';
-export type { Verifier } from './http/verifier.js';
+export type { Verifier } from './http/verify.js';
 export { transferCallbackReceiver, type TransferCallbackReceiver } from './core/receiver.js';
 export type { HandlerContext, ReceiverOptions } from './core/options.js';
-export type { Logger } from './core/logger.js';
+export type { Logger } from './lib/logger.js';
 export type { TransferCallbackOutcome } from './core/outcomes.js';
 export {
   transferCallbackSchema,
@@ -14,7 +20,7 @@ export {
   type TransferSucceeded,
 } from './core/callback.js';
 export type { CallbackStore, Claim, ClaimRequest, Lease, StoreRecord } from './core/store.js';
-export { TransferCallbackError } from './core/errors.js';
+export { TransferCallbackError } from './lib/errors.js';
 export { RetryLater } from './core/retry-later.js';
 export { memoryStore } from './stores/memory.js';
 export { sqlStore, type SqlDatabase } from './stores/sql/sql-store.js';
@@ -30,4 +36,4 @@ export {
   sequelizeStore,
   typeormStore,
 } from './stores/sql/libraries.js';
-export { redisStore, type IoredisClient } from './stores/redis.js';
+export { redisStore, type IoredisClient } from './stores/redis/store.js';

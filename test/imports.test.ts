@@ -28,22 +28,26 @@ test('no import of src breaks a rule, and no comment disables one', async () => 
 });
 
 test.each([
-  ['src/core/planted.ts', ['express', 'node:http', 'pg', '../http/body.js', './../http/body.js'], './errors.js'],
-  ['src/http/planted.ts', ['express', 'zod', '../stores/memory.js', '../core/../stores/memory.js'], '../core/text.js'],
+  ['src/lib/planted.ts', ['zod', 'node:http', '../core/store.js'], './errors.js'],
+  ['src/core/planted.ts', ['express', 'node:http', 'pg', '../http/body.js', './../http/body.js'], '../lib/errors.js'],
+  ['src/http/planted.ts', ['express', 'zod', '../stores/memory.js', '../core/../stores/memory.js'], '../lib/text.js'],
   ['src/http/router.ts', ['zod', 'express/lib/router', '../stores/memory.js'], 'express'],
-  ['src/stores/planted.ts', ['ioredis', 'pg', 'node:http', '../http/body.js'], '../core/errors.js'],
-  ['src/stores/sql/planted.ts', ['pg', '../memory.js', '../../http/body.js'], '../../core/errors.js'],
-  ['src/client/planted.ts', ['node:http', 'undici', '../stores/memory.js', '../sandbox/index.js'], 'zod/v4'],
-  ['src/metrics/planted.ts', ['prom-client', '@opentelemetry/api', '../client/index.js'], '../core/outcomes.js'],
+  ['src/stores/planted.ts', ['ioredis', 'pg', 'node:http', '../http/body.js'], '../lib/errors.js'],
+  ['src/stores/sql/planted.ts', ['pg', '../memory.js', '../../http/body.js'], '../../lib/errors.js'],
+  ['src/client/planted.ts', ['node:http', 'undici', '../stores/memory.js', '../sandbox.js'], 'zod/v4'],
+  ['src/metrics/planted.ts', ['prom-client', '@opentelemetry/api', '../client.js'], '../core/outcomes.js'],
   ['src/attempt/planted.ts', ['undici', '../sandbox/options.js', '../http/body.js'], 'node:https'],
-  ['src/sandbox/planted.ts', ['express', '../http/body.js', '../client/index.js'], '../attempt/attempt.js'],
+  ['src/sandbox/planted.ts', ['express', '../http/body.js', '../client.js'], '../attempt/attempt.js'],
   ['src/testing/planted.ts', ['vitest', '../stores/memory.js', '../http/router.js'], 'node:assert/strict'],
-  ['src/cli/planted.ts', ['ioredis', '../client/client.js', '../http/router.js', '../index.js'], '../client/index.js'],
-  ['src/shared.ts', ['express', './http/router.js', './client/index.js'], './stores/memory.js'],
+  ['src/cli/planted.ts', ['ioredis', '../client/client.js', '../http/router.js', '../index.js'], '../client.js'],
+  ['src/http/verifiers/planted.ts', ['express', '../body.js', '../../stores/memory.js'], '../request.js'],
+  ['src/client/reconcile/planted.ts', ['node:http', '../../sandbox.js', '../inspect/verdict.js'], '../look-up.js'],
+  ['src/client.ts', ['./core/errors.js', './http/router.js'], './client/reconcile/reconcile.js'],
+  ['src/shared.ts', ['express', './http/router.js', './client.js'], './stores/memory.js'],
   ['src/node.ts', ['./http/router.js', './http/handler.js', './index.js'], './http/listener.js'],
   ['src/web.ts', ['./http/router.js', './http/listener.js', './index.js'], './http/handler.js'],
-  ['src/index.ts', ['express', './core/errors.js', './client/index.js'], './http/router.js'],
-  ['src/a-new-folder/planted.ts', ['zod', 'node:http', '../core/errors.js'], undefined],
+  ['src/index.ts', ['express', './lib/errors.js', './client.js'], './http/router.js'],
+  ['src/a-new-folder/planted.ts', ['zod', 'node:http', '../lib/errors.js'], undefined],
 ])('%s may not import %j', async (file, forbidden, allowed) => {
   const toCode = (module: string): string => `import { planted } from '${module}'; export const used = planted;`;
   for (const module of forbidden) expect(await isReported(file, toCode(module)), module).toBe(true);

@@ -144,7 +144,7 @@ test.runIf(onDebian)(
 );
 
 test('a run that needs no Redis does without', { timeout }, async () => {
-  const { exitCode, printed } = await runTests(['test/core/deadline.test.ts']);
+  const { exitCode, printed } = await runTests(['test/lib/deadline.test.ts']);
   expect(printed).toMatch(/Test Files +\d passed/);
   expect(exitCode).toBe(0);
 });

@@ -1,7 +1,7 @@
 import { request as httpRequest, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
-import { messageOf, parseJson } from '../core/text.js';
+import { messageOf, parseJson } from '../lib/text.js';
 
 /** The response to one attempt, or why there was none. `body` is its first 4 096 bytes as text. */
 export type AttemptResponse = { status: number; body: string; headers?: IncomingHttpHeaders } | { error: string };

@@ -1,4 +1,4 @@
-import { invalidArgument, invalidSecret } from '../core/checks.js';
+import { invalidArgument, invalidSecret } from '../lib/checks.js';
 
 /** The headers that each attempt sets itself, and Transfer-Encoding, which would contradict Content-Length. */
 const ownHeaders = ['Host', 'Connection', 'Content-Type', 'Content-Length', 'Transfer-Encoding'];

@@ -1,6 +1,6 @@
 import { requireHeaders } from '../attempt/headers.js';
-import type { TransferClient } from '../client/index.js';
-import { hasMethods } from '../core/checks.js';
+import type { TransferClient } from '../client.js';
+import { hasMethods } from '../lib/checks.js';
 import type { TransferCallbackError, TransferCallbackReceiver } from '../node.js';
 import { describeInvalid, text, UsageError } from './arguments.js';
 import { configFile, findConfigFile, loadExports } from './config-file.js';

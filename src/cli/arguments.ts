@@ -1,7 +1,7 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { describeGiven } from '../core/checks.js';
+import { describeGiven } from '../lib/checks.js';
 import type { TransferCallbackError } from '../node.js';
-import { transferScenarios } from '../sandbox/index.js';
+import { transferScenarios } from '../sandbox.js';
 import { requireScenario } from '../sandbox/options.js';
 import type { TransferScenario } from '../sandbox/scenarios.js';
 

@@ -1,7 +1,7 @@
 import { attemptCallback, type AttemptResponse } from '../attempt/attempt.js';
-import { reconcileTransfers, type TransferClient } from '../client/index.js';
+import { reconcileTransfers, type TransferClient } from '../client.js';
 import { RetryLater } from '../node.js';
-import type { TransferSandbox } from '../sandbox/index.js';
+import type { TransferSandbox } from '../sandbox.js';
 import type { Merchant } from './demo-merchant.js';
 
 /** The three columns of a row: the responses to the attempts, what the handlers did, how the deliveries ended. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { transferClient } from '../client/index.js';
-import { transferSandbox } from '../sandbox/index.js';
+import { transferClient } from '../client.js';
+import { transferSandbox } from '../sandbox.js';
 import { allowPositionals, flag, parseArguments } from './arguments.js';
 import { openInBrowser } from './browser.js';
 import { startMerchant } from './demo-merchant.js';

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
-import { describeGiven } from '../core/checks.js';
+import { describeGiven } from '../lib/checks.js';
 import type { TransferCallbackError } from '../node.js';
 import { describeInvalid, UsageError } from './arguments.js';
 import * as demo from './demo.js';

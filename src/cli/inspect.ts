@@ -1,4 +1,4 @@
-import { inspectTransfer, type TransferInspection } from '../client/index.js';
+import { inspectTransfer, type TransferInspection } from '../client.js';
 import { appHelp, appOptions, connectApp, type ConnectedApp } from './app.js';
 import { allowPositionals, flag, parseArguments, readIds, UsageError } from './arguments.js';
 import { inspectionLine, inspectionReport } from './inspection-report.js';

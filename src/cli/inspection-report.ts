@@ -1,4 +1,4 @@
-import type { TransferInspection } from '../client/index.js';
+import type { TransferInspection } from '../client.js';
 import { fit, messageOf, paint, printable, width, wrap, type Style } from './terminal.js';
 import { toAge, toUtc } from './times.js';
 import { describePayout } from './transfer.js';

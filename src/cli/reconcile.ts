@@ -1,4 +1,4 @@
-import { reconcileTransfers, type Reconciled, type ReconciliationReport } from '../client/index.js';
+import { reconcileTransfers, type Reconciled, type ReconciliationReport } from '../client.js';
 import { appHelp, appOptions, connectApp, type ConnectedApp } from './app.js';
 import { allowPositionals, flag, parseArguments, readIds } from './arguments.js';
 import { fit, jsonLine, paint, print, printable, width, type Style } from './terminal.js';

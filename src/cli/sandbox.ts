@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { transferSandbox, type TransferSandbox } from '../sandbox/index.js';
+import { transferSandbox, type TransferSandbox } from '../sandbox.js';
+import type { SandboxAttempt } from '../sandbox/announcements.js';
 import {
   allowPositionals,
   flag,
@@ -16,7 +17,6 @@ import { attemptRows } from './attempt-rows.js';
 import { findConfigFile } from './config-file.js';
 import { callbackHelp, callbackOptions, findEndpoint, unauthorizedHint } from './endpoint-options.js';
 import { jsonLine, paint, print } from './terminal.js';
-import type { SandboxAttempt } from '../sandbox/announcements.js';
 
 export const help = `Usage: transfer-callbacks sandbox [options]
 

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 
 /** Shows the characters of a text from elsewhere that would rewrite the line. */
-export { escapeUnprintable as printable, messageOf } from '../core/text.js';
+export { escapeUnprintable as printable, messageOf } from '../lib/text.js';
 
 /** Prints to standard output. */
 export function print(output: string): void {

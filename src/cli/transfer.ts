@@ -1,4 +1,4 @@
-import type { Transaction } from '../client/index.js';
+import type { Transaction } from '../client.js';
 
 /** What a transfer is known by. The rest may be personal, such as a wallet number. */
 const shownFields = ['id', 'externalId', 'status', 'amount', 'currency', 'paymentMethod', 'provider', 'timestamp'];

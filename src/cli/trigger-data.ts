@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { attemptCallback, findReason, isAcknowledgement } from '../attempt/attempt.js';
 import { requireHeaders } from '../attempt/headers.js';
-import { parseJson } from '../core/text.js';
+import { parseJson } from '../lib/text.js';
 import { explainResponse } from '../sandbox/hints.js';
 import { UsageError } from './arguments.js';
 import { attemptRows } from './attempt-rows.js';

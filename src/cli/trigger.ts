@@ -1,5 +1,5 @@
 import { isAcknowledgement } from '../attempt/attempt.js';
-import { transferSandbox, type TransferSandbox } from '../sandbox/index.js';
+import { transferSandbox, type TransferSandbox } from '../sandbox.js';
 import {
   allowPositionals,
   flag,

@@ -1,4 +1,4 @@
-import { hasMethods, invalidArgument } from '../core/checks.js';
+import { hasMethods, invalidArgument } from '../lib/checks.js';
 
 // What several functions of the client take. Each check throws INVALID_ARGUMENT.
 

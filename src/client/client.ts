@@ -1,4 +1,4 @@
-import { invalidSecret, onlyKnownOptions, requireFunction, wholeNumber } from '../core/checks.js';
+import { invalidSecret, onlyKnownOptions, requireFunction, wholeNumber } from '../lib/checks.js';
 import { createTransfer, type CreateOptions, type TransferRequest } from './create-transfer.js';
 import { findTransaction, getTransaction, type Transaction } from './get-transaction.js';
 

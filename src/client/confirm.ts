@@ -1,9 +1,9 @@
 import { transferCallbackSchema, type CallbackShape, type TransferCallback } from '../core/callback.js';
-import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../core/checks.js';
-import { deadlineSignal, withDeadline } from '../core/deadline.js';
-import { parseWith, requireSchema, type StandardSchema } from '../core/schema.js';
-import { toPrintable } from '../core/text.js';
-import { Slots } from '../core/slots.js';
+import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
+import { deadlineSignal, withDeadline } from '../lib/deadline.js';
+import { parseWith, requireSchema, type StandardSchema } from '../lib/standard-schema.js';
+import { toPrintable } from '../lib/text.js';
+import { Slots } from '../lib/slots.js';
 import { reconciliation, toCallback } from './callback.js';
 import type { TransferClient } from './client.js';
 import { TransferClientError } from './errors.js';

@@ -1,5 +1,5 @@
-import { parseWith, requireSchema, type StandardSchema } from '../core/schema.js';
-import { parseJson, toPrintable } from '../core/text.js';
+import { parseWith, requireSchema, type StandardSchema } from '../lib/standard-schema.js';
+import { parseJson, toPrintable } from '../lib/text.js';
 import { requireSignal } from './checks.js';
 import { TransferClientError } from './errors.js';
 import { requireSuccess, sendOnce, toPathSegment, type ServiceAccess } from './request.js';

@@ -1,4 +1,4 @@
-import { withSection } from '../core/errors.js';
+import { withSection } from '../lib/errors.js';
 
 /** Machine-readable reason. Compare `code`, not the class: the package may be loaded twice, as ESM and as CommonJS. */
 export type TransferClientErrorCode =

@@ -1,4 +1,4 @@
-import { parseJson } from '../core/text.js';
+import { parseJson } from '../lib/text.js';
 import { TransferClientError } from './errors.js';
 import { requireSuccess, sendWithRetries, toPathSegment, type ServiceAccess } from './request.js';
 

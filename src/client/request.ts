@@ -1,5 +1,5 @@
-import { deadlineSignal, pause, withDeadline } from '../core/deadline.js';
-import { messageOf, parseJson, toPrintable } from '../core/text.js';
+import { deadlineSignal, pause, withDeadline } from '../lib/deadline.js';
+import { messageOf, parseJson, toPrintable } from '../lib/text.js';
 import { TransferClientError, type ServiceErrorBody, type TransferClientErrorCode } from './errors.js';
 
 /** What every request to the service needs. */

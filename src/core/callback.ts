@@ -1,4 +1,5 @@
 import { z } from 'zod/v4';
+import type { Issue } from '../lib/standard-schema.js';
 
 /** The fields of every callback, for each outcome and payment method (service §2.1). */
 export interface TransferFacts {
@@ -134,15 +135,6 @@ export const transferCallbackSchema: z.ZodType<TransferCallback> = z.discriminat
     ]),
   }),
 ]);
-
-/**
- * A fault of a callback: where it is, and what was expected. Never contains a value of the callback. Texts are printable:
- * see `TransferCallbackOutcome`.
- */
-export interface Issue {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
-}
 
 // The package may be loaded twice, as ESM and as CommonJS, and `instanceof` recognises the class of one copy only.
 const unreadable = Symbol.for('transfer-callbacks.unreadable');

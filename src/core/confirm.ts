@@ -1,8 +1,8 @@
 import { AsyncResource } from 'node:async_hooks';
+import { deadlineSignal, withDeadline } from '../lib/deadline.js';
+import { TransferCallbackError } from '../lib/errors.js';
 import type { CallbackShape } from './callback.js';
-import { deadlineSignal, withDeadline } from './deadline.js';
 import type { Delivery } from './delivery.js';
-import { TransferCallbackError } from './errors.js';
 import { toFingerprint } from './facts.js';
 import type { InFlight } from './in-flight.js';
 import type { ReceiverOptions } from './options.js';

@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
+import { toPrintable } from '../lib/text.js';
 import type { CallbackShape } from './callback.js';
 import { showFingerprint, toFingerprint } from './facts.js';
 import type { CallbackFields } from './fields.js';
 import type { Ending, TransferCallbackOutcome } from './outcomes.js';
-import { toPrintable } from './text.js';
 
 /** One arrival of a callback. */
 export interface Arrival {

@@ -1,4 +1,4 @@
-import { toPrintable } from './text.js';
+import { toPrintable } from '../lib/text.js';
 
 /** The facts that callbacks with the same id must share. A callback with other facts is a conflict. */
 export interface TransferCallbackFacts {

@@ -1,5 +1,5 @@
+import { TransferCallbackError } from '../lib/errors.js';
 import type { CallbackShape } from './callback.js';
-import { TransferCallbackError } from './errors.js';
 
 /** What the receiver reads of a callback. */
 export type CallbackFields = CallbackShape['data'] & {

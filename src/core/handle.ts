@@ -1,8 +1,8 @@
+import { setDeadline } from '../lib/deadline.js';
+import { TransferCallbackError } from '../lib/errors.js';
 import type { CallbackFor, CallbackShape } from './callback.js';
-import { setDeadline } from './deadline.js';
 import type { Delivery } from './delivery.js';
-import { TransferCallbackError } from './errors.js';
-import type { HeldLease } from './held-lease.js';
+import type { HeldLease } from './lease.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
 import { report } from './report.js';

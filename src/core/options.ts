@@ -1,7 +1,14 @@
+import {
+  hasMethods,
+  invalidArgument,
+  maxTimerMs,
+  onlyKnownOptions,
+  requireFunction,
+  wholeNumber,
+} from '../lib/checks.js';
+import { requireSchema, type StandardSchema } from '../lib/standard-schema.js';
+import { toLogger, type Logger, type SafeLogger } from '../lib/logger.js';
 import { transferCallbackSchema, type CallbackFor, type CallbackShape, type TransferCallback } from './callback.js';
-import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, requireFunction, wholeNumber } from './checks.js';
-import { requireSchema, type StandardSchema } from './schema.js';
-import { toLogger, type Logger, type SafeLogger } from './logger.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
 import type { CallbackStore } from './store.js';

@@ -1,4 +1,5 @@
-import type { CallbackShape, Issue } from './callback.js';
+import type { Issue } from '../lib/standard-schema.js';
+import type { CallbackShape } from './callback.js';
 import type { TransferCallbackFacts } from './facts.js';
 
 /** What the log and the sender learn of an outcome. */

@@ -3,12 +3,12 @@ import type { Claims } from './claim.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, measure, type Arrival } from './delivery.js';
 import { handleCallback } from './handle.js';
-import { HeldLease, type LeaseParts } from './held-lease.js';
+import { HeldLease, type LeaseParts } from './lease.js';
 import type { ResolvedOptions } from './options.js';
 import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 import { report } from './report.js';
 import { validateCallback } from './validate.js';
-import { verifySender, type VerifySender } from './verify-sender.js';
+import { verifySender, type VerifySender } from './verify.js';
 
 /** What all deliveries of a receiver share. */
 export interface ReceiverParts<C extends CallbackShape, Tx> {

@@ -1,16 +1,16 @@
+import { wholeNumber } from '../lib/checks.js';
+import { TransferCallbackError } from '../lib/errors.js';
 import type { CallbackShape, TransferCallback } from './callback.js';
-import { wholeNumber } from './checks.js';
 import { Claims } from './claim.js';
 import { deliveryNames } from './delivery.js';
-import { TransferCallbackError } from './errors.js';
 import { InFlight } from './in-flight.js';
-import { Operator, type ForgetOptions, type InspectedCallback, type StoreProbe } from './operator.js';
+import { Operator, type ForgetOptions, type InspectedCallback, type StoreProbe } from './inspect.js';
 import { resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 import { receiveCallback, type ReceiverParts } from './receive.js';
 import { TimedStore } from './timed-store.js';
 import { receiveChannel, tracedStore } from './trace.js';
-import type { VerifySender } from './verify-sender.js';
+import type { VerifySender } from './verify.js';
 
 /** Options of `receive`. */
 export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {

@@ -1,5 +1,5 @@
-import { wholeNumber } from './checks.js';
-import { TransferCallbackError } from './errors.js';
+import { wholeNumber } from '../lib/checks.js';
+import { TransferCallbackError } from '../lib/errors.js';
 import { firstRetryMs } from './service.js';
 
 /**

@@ -1,6 +1,6 @@
-import { hasMethods } from './checks.js';
-import { callWithin, graceMs } from './deadline.js';
-import { TransferCallbackError } from './errors.js';
+import { hasMethods } from '../lib/checks.js';
+import { callWithin, graceMs } from '../lib/deadline.js';
+import { TransferCallbackError } from '../lib/errors.js';
 import type { CallbackStore, Claim, ClaimRequest, Lease } from './store.js';
 
 /** A store with a deadline for every call. Releases a claim that is granted after its deadline. */

@@ -1,8 +1,8 @@
 import { tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
+import { toPrintable } from '../lib/text.js';
 import type { CallbackShape } from './callback.js';
 import { toDeliveryName, type Delivery } from './delivery.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
-import { toPrintable } from './text.js';
 import type { CallbackStore, Claim, ClaimRequest } from './store.js';
 import { requireClaim } from './timed-store.js';
 

@@ -1,16 +1,8 @@
-import {
-  amountMessage,
-  idMessage,
-  isCallbackId,
-  isExact,
-  isUnreadable,
-  type CallbackShape,
-  type Issue,
-} from './callback.js';
+import { parseWith, type StandardSchema, type Issue } from '../lib/standard-schema.js';
+import { toPrintable } from '../lib/text.js';
+import { amountMessage, idMessage, isCallbackId, isExact, isUnreadable, type CallbackShape } from './callback.js';
 import { readFields, type CallbackFields } from './fields.js';
 import type { Invalid } from './outcomes.js';
-import { parseWith, type StandardSchema } from './schema.js';
-import { toPrintable } from './text.js';
 
 /** The outcome of an invalid callback, without whether its sender was verified. */
 type InvalidCallback = Omit<Invalid, 'verified'>;

@@ -1,4 +1,4 @@
-import { setDeadline } from './deadline.js';
+import { setDeadline } from '../lib/deadline.js';
 
 /** A result of a claim that all deliveries of a line can share. */
 export type SharedResult =

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { UnreadableCallback } from '../core/callback.js';
-import { TransferCallbackError } from '../core/errors.js';
+import { TransferCallbackError } from '../lib/errors.js';
 import { readHeader, type SenderRequest } from './request.js';
 import type { Fault } from './responses.js';
 

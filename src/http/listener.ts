@@ -4,7 +4,7 @@ import type { CallbackShape, TransferCallback } from '../core/callback.js';
 import { readBody } from './body.js';
 import { resolveHttpOptions, type ResolvedHttpOptions, type TransferCallbackOptions } from './options.js';
 import { requestReceiver, type ReceivedRequest } from './request-receiver.js';
-import { respond } from './respond.js';
+import { respond } from './write-response.js';
 
 /** A request listener for `http.createServer`, and for `http2.createSecureServer` with its compatibility API. */
 export type TransferCallbackListener = (

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { CallbackShape, TransferCallback } from '../core/callback.js';
-import { hasMethods, invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { hasMethods, invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
-import type { Verifier } from './verifier.js';
+import type { Verifier } from './verify.js';
 
 /** Options of the router, the listener and the handler beside those of the receiver. */
 export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage> {

@@ -3,7 +3,7 @@ import { consumed, RefusedRequest } from './content.js';
 import type { ResolvedHttpOptions } from './options.js';
 import type { SenderRequest } from './request.js';
 import { toResponse, type CallbackResponse } from './responses.js';
-import { acceptsAll, findRefusal } from './verifier.js';
+import { acceptsAll, findRefusal } from './verify.js';
 
 /** The response to a request, and the name of its delivery in the logs. */
 export interface ReceivedRequest {

@@ -1,4 +1,4 @@
-import type { Issue } from '../core/callback.js';
+import type { Issue } from '../lib/standard-schema.js';
 import { findRow, type TransferCallbackOutcome } from '../core/outcomes.js';
 import { firstRetryMs } from '../core/service.js';
 

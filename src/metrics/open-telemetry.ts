@@ -1,4 +1,4 @@
-import { hasMethods, invalidArgument } from '../core/checks.js';
+import { hasMethods, invalidArgument } from '../lib/checks.js';
 import { recordMetrics } from './record.js';
 import type { Labels, Metric } from './table.js';
 

@@ -1,4 +1,4 @@
-import { invalidArgument } from '../core/checks.js';
+import { invalidArgument } from '../lib/checks.js';
 import { recordMetrics } from './record.js';
 import { metrics, type Labels, type Metric } from './table.js';
 

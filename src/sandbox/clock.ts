@@ -1,4 +1,4 @@
-import { invalidArgument, maxTimerMs, wholeNumber } from '../core/checks.js';
+import { invalidArgument, maxTimerMs, wholeNumber } from '../lib/checks.js';
 import { Agenda } from './agenda.js';
 
 /** At a higher speed, the pause before a retry would be shorter than the shortest timer. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { invalidArgument } from '../core/checks.js';
-import { parseJson } from '../core/text.js';
+import { invalidArgument } from '../lib/checks.js';
+import { parseJson } from '../lib/text.js';
 import { isLoopback } from '../attempt/address.js';
 import type { Forged, Forgery } from './forgery.js';
 import { refuseReader, refuseWriter } from './origin-guard.js';

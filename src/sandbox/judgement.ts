@@ -1,6 +1,6 @@
 import { isAcknowledgement } from '../attempt/attempt.js';
 import type { TransferCallback } from '../core/callback.js';
-import { parseJson } from '../core/text.js';
+import { parseJson } from '../lib/text.js';
 import type { SandboxAttempt } from './announcements.js';
 import type { Transfer } from './transfer.js';
 

@@ -1,4 +1,4 @@
-import { Slots } from '../core/slots.js';
+import { Slots } from '../lib/slots.js';
 
 /** Returns a function that runs at most `limit` calls of `work` per origin concurrently. The others wait. */
 export function limitPerOrigin(limit: number) {

@@ -6,7 +6,7 @@ import {
   requireBoolean,
   requireFunction,
   wholeNumber,
-} from '../core/checks.js';
+} from '../lib/checks.js';
 import { isLoopback } from '../attempt/address.js';
 import { requireHeaders } from '../attempt/headers.js';
 import type { SandboxAttempt } from './announcements.js';

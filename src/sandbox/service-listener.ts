@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { parseJson } from '../core/text.js';
+import { parseJson } from '../lib/text.js';
 import type { Result } from './transfers.js';
 import { bodyLimitBytes, isJson, readText, sendError } from './http-messages.js';
 

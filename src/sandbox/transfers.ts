@@ -1,5 +1,5 @@
 import { attemptCallback } from '../attempt/attempt.js';
-import { invalidArgument, invalidSecret } from '../core/checks.js';
+import { invalidArgument, invalidSecret } from '../lib/checks.js';
 import { CreationFault, parseCreation, type Creation } from './creation.js';
 import {
   callbackAnnouncer,

@@ -1,4 +1,4 @@
-import { onlyKnownOptions, wholeNumber } from '../core/checks.js';
+import { onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { describeHolder } from '../core/delivery.js';
 import type { CallbackStore, Claim, ClaimRequest, Lease, StoreRecord } from '../core/store.js';
 

@@ -1,5 +1,5 @@
 import { attemptsPerCallback } from '../core/service.js';
-import { invalidArgument, onlyKnownOptions, requireBoolean, wholeNumber } from '../core/checks.js';
+import { invalidArgument, onlyKnownOptions, requireBoolean, wholeNumber } from '../lib/checks.js';
 import { attemptCallback, isAcknowledgement, type AttemptResponse, type AttemptOptions } from '../attempt/attempt.js';
 import { requireHeaders } from '../attempt/headers.js';
 import { openTarget, type DeliverTarget } from './target.js';

@@ -1,4 +1,4 @@
-import { hasMethods, invalidArgument, onlyKnownOptions } from '../core/checks.js';
+import { hasMethods, invalidArgument, onlyKnownOptions } from '../lib/checks.js';
 import type { CallbackStore } from '../core/store.js';
 import { claimChecks } from './store-claims.js';
 import { forgetChecks } from './store-forgets.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { CallbackStore, Claim, ClaimRequest, Lease, StoreRecord } from '../core/store.js';
-import { pause } from '../core/deadline.js';
+import { pause } from '../lib/deadline.js';
 import type { StoreTransaction } from './store-transaction.js';
 
 /** A lease or a record of this length does not end during a check. In milliseconds. */

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Server as HttpsServer } from 'node:https';
 import { createServer as createNetServer, Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import { invalidArgument } from '../core/checks.js';
+import { invalidArgument } from '../lib/checks.js';
 import { baseUrlAt } from '../attempt/address.js';
 
 /** What `deliver` accepts as its target: an app or another request listener, a server, or a URL. */

@@ -2,8 +2,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { expect, onTestFinished, test } from 'vitest';
 import { reconcileTransfers } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import type { ReconciledMessage } from '../../src/client/reconcile/reconcile.js';
 import { receiverOf } from '../core/support.js';
-import type { ReconciledMessage } from '../../src/client/reconcile.js';
 
 const client = {
   getTransaction: (id: string) =>

@@ -2,10 +2,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Logger, TransferCallbackReceiver } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { ForgottenCallback } from '../../src/core/inspect.js';
 import { recordingLogger } from '../support/logger.js';
-import { invalidId, knowingStore, later, receiverOf } from './support.js';
 import { containing } from '../support/containing.js';
-import type { ForgottenCallback } from '../../src/core/operator.js';
+import { invalidId, knowingStore, later, receiverOf } from './support.js';
 
 describe('forget', () => {
   /** A callback that was handled, and the fingerprint that `inspect` shows of it. */

@@ -4,11 +4,11 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { toResponse } from '../../src/http/responses.js';
-import { toPrintable } from '../../src/core/text.js';
+import { toPrintable } from '../../src/lib/text.js';
+import type { StandardSchema } from '../../src/lib/standard-schema.js';
 import fc from '../support/fast-check.js';
 import { text } from './callback-support.js';
 import { invalidId, knowingStore, receiverOf } from './support.js';
-import type { StandardSchema } from '../../src/core/schema.js';
 
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 

@@ -3,9 +3,9 @@ import { z } from 'zod/v4';
 import * as mini from 'zod/v4-mini';
 import { memoryStore, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import type { StandardSchema } from '../../src/lib/standard-schema.js';
 import { recordingLogger } from '../support/logger.js';
 import { receiverOf } from './support.js';
-import type { StandardSchema } from '../../src/core/schema.js';
 
 /** A schema of an author who wants everything loose. */
 const schema = z.looseObject({

@@ -2,12 +2,12 @@
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
+import { transferScenarios } from 'transfer-callbacks/sandbox';
 import { outcomes, type OutcomeName } from '../../src/core/outcomes.js';
 import { receiverDefaults, receiverOptionNames } from '../../src/core/options.js';
 import { logFields } from '../../src/core/report.js';
 import { defaultBodyLimitBytes } from '../../src/http/options.js';
 import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
-import { transferScenarios } from 'transfer-callbacks/sandbox';
 import { findNames, findPage, findTable, readText, toNumber } from './pages.js';
 
 const handlers = findPage('docs/handlers.md');
@@ -106,7 +106,7 @@ test.each([
   ['docs/handlers.md', 'field', 'core/options', 'HandlerContext'],
   ['docs/stores.md', 'option', 'stores/sql/options', 'SqlStoreOptions'],
   ['docs/reconciliation.md', 'option of `confirmWith`', 'client/confirm', 'ConfirmOptions'],
-  ['docs/reconciliation.md', 'option of `reconcileTransfers`', 'client/reconcile', 'ReconcileOptions'],
+  ['docs/reconciliation.md', 'option of `reconcileTransfers`', 'client/reconcile/reconcile', 'ReconcileOptions'],
   ['docs/testing.md', 'option of `deliver`', 'testing/deliver', 'DeliverOptions'],
   ['docs/testing.md', 'option of `transferSandbox`', 'sandbox/options', 'TransferSandboxOptions'],
 ])('%s lists each %s of %s, %s, with its default', (path, first, source, name) => {
@@ -135,7 +135,7 @@ test('every export has a doc comment', () => {
 test('docs/errors.md has one section for each code, which says what to do and what the error is not', () => {
   const [, ...sections] = findPage('docs/errors.md').text.split(/^### /m);
   const codes = [
-    ...findTexts('core/errors', 'TransferCallbackErrorCode'),
+    ...findTexts('lib/errors', 'TransferCallbackErrorCode'),
     ...findTexts('client/errors', 'TransferClientErrorCode'),
     ...['PENDING_FAILED', 'ON_PROGRESS_FAILED'],
   ];
@@ -147,11 +147,11 @@ test('docs/errors.md has one section for each code, which says what to do and wh
 });
 
 test('docs/reconciliation.md lists each result of a transfer, and each reason to stop', () => {
-  const result = checker.getPropertyOfType(findType('client/tally', 'Reconciled'), 'result');
+  const result = checker.getPropertyOfType(findType('client/reconcile/report', 'Reconciled'), 'result');
   const type = result === undefined ? undefined : checker.getTypeOfSymbol(result);
   const results = type?.isUnion() ? type.types.map((each) => (each.isStringLiteral() ? each.value : '')) : [];
   expect(firstNames(findTable(reconciliation, 'result')).sort()).toEqual(results.sort());
-  const reasons = findTexts('client/pass-options', 'Stopped');
+  const reasons = findTexts('client/reconcile/options', 'Stopped');
   expect(firstNames(findTable(reconciliation, 'stopped')).sort()).toEqual(reasons.sort());
 });
 
@@ -169,7 +169,7 @@ test('docs/operations.md lists the fields of a log line in their order', () => {
 });
 
 test('docs/operations.md and docs/reconciliation.md list each verdict', () => {
-  const verdicts = findTexts('client/verdict', 'TransferVerdict').sort();
+  const verdicts = findTexts('client/inspect/verdict', 'TransferVerdict').sort();
   expect(firstNames(findTable(findPage('docs/operations.md'), 'verdict')).sort()).toEqual(verdicts);
   const shown = findTable(reconciliation, 'service').map(([, , verdict]) => findNames(verdict)[0]);
   expect([...new Set(shown)].sort()).toEqual(verdicts);

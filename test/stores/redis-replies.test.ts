@@ -2,11 +2,11 @@ import { Redis } from 'ioredis';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import type { NodeRedisClient } from '../../src/stores/redis/store.js';
 import { receiverOf } from '../core/support.js';
 import { connectNodeRedis } from '../support/redis-clients.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { containing } from '../support/containing.js';
-import type { NodeRedisClient } from '../../src/stores/redis.js';
 
 let server: RedisServer;
 let redis: Redis;

@@ -12,8 +12,8 @@ import {
   type RespVersions,
 } from 'redis';
 import type { IoredisClient } from 'transfer-callbacks';
+import type { NodeRedisClient } from '../../src/stores/redis/store.js';
 import type { RedisCluster } from './redis.js';
-import type { NodeRedisClient } from '../../src/stores/redis.js';
 
 /** A client, and how to close its connections. */
 export interface Connected {

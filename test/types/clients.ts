@@ -5,7 +5,7 @@ import type { Cluster as ValkeyCluster, Redis as Valkey } from 'iovalkey';
 import { RESP_TYPES, type createClient, type createClientPool, type createCluster, type createSentinel } from 'redis';
 import { expectTypeOf } from 'vitest';
 import { redisStore, type CallbackStore, type IoredisClient } from 'transfer-callbacks';
-import type { NodeRedisClient } from '../../src/stores/redis.js';
+import type { NodeRedisClient } from '../../src/stores/redis/store.js';
 
 expectTypeOf<Redis>().toExtend<IoredisClient>();
 expectTypeOf<Cluster>().toExtend<IoredisClient>();

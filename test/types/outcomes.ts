@@ -1,10 +1,10 @@
 // `receive` resolves with an outcome and `onOutcome` gets it, narrowed by its name.
 import { expectTypeOf } from 'vitest';
 import { TransferCallbackError, type TransferCallbackOutcome, type TransferCallbackReceiver } from 'transfer-callbacks';
-import type { Issue } from '../../src/core/callback.js';
+import type { Issue } from '../../src/lib/standard-schema.js';
 import type { TransferCallbackFacts } from '../../src/core/facts.js';
 import type { OutcomeName } from '../../src/core/outcomes.js';
-import type { TransferCallbackErrorCode } from '../../src/core/errors.js';
+import type { TransferCallbackErrorCode } from '../../src/lib/errors.js';
 
 declare const receiver: TransferCallbackReceiver;
 const outcome = await receiver.receive({}, { source: 'replay' });

@@ -1,4 +1,4 @@
-import { TransferCallbackError } from '../../core/errors.js';
+import { TransferCallbackError } from '../../lib/errors.js';
 import type { Claim, ClaimRequest, Lease } from '../../core/store.js';
 import { isLive, type Row, type Statements } from './statements.js';
 import type { OpenTransaction, SqlEngine } from './transaction.js';

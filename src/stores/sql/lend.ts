@@ -1,5 +1,5 @@
-import { hasMethods } from '../../core/checks.js';
-import { TransferCallbackError } from '../../core/errors.js';
+import { hasMethods } from '../../lib/checks.js';
+import { TransferCallbackError } from '../../lib/errors.js';
 
 /** What a handler gets as `tx`, until it ends. */
 export interface Loan<Tx> {

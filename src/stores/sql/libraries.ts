@@ -1,4 +1,4 @@
-import { hasMethods, invalidSecret, onlyKnownOptions } from '../../core/checks.js';
+import { hasMethods, invalidSecret, onlyKnownOptions } from '../../lib/checks.js';
 import type { ConnectionMethods } from './lend.js';
 import { optionNames, type DialectOptions, type SqlStoreOptions } from './options.js';
 import { makeSqlStore, type SqlDatabase } from './sql-store.js';

@@ -1,4 +1,4 @@
-import { invalidArgument, onlyKnownOptions, wholeNumber } from '../../core/checks.js';
+import { invalidArgument, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
 import { dialects, type SqlDialect } from './dialects.js';
 import { Statements } from './statements.js';
 

@@ -1,6 +1,6 @@
-import { hasMethods, invalidSecret } from '../../core/checks.js';
-import { TransferCallbackError } from '../../core/errors.js';
-import { graceMs, setDeadline } from '../../core/deadline.js';
+import { hasMethods, invalidSecret } from '../../lib/checks.js';
+import { TransferCallbackError } from '../../lib/errors.js';
+import { graceMs, setDeadline } from '../../lib/deadline.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import { makeStore, type SqlStore } from './store.js';
 import { openTransaction, patienceMs, type SqlEngine, type StatementPlace } from './transaction.js';

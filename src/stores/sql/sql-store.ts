@@ -1,4 +1,4 @@
-import { hasMethods, invalidArgument, requireFunction } from '../../core/checks.js';
+import { hasMethods, invalidArgument, requireFunction } from '../../lib/checks.js';
 import type { ConnectionMethods } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import type { SqlDialect } from './dialects.js';

@@ -1,4 +1,4 @@
-import { wholeNumber } from '../../core/checks.js';
+import { wholeNumber } from '../../lib/checks.js';
 import { describeHolder } from '../../core/delivery.js';
 import { leastRetentionMs, receiverDefaults } from '../../core/options.js';
 import type { CallbackStore, StoreRecord } from '../../core/store.js';

@@ -1,0 +1,176 @@
+import type { CallbackShape, TransferCallback } from '../../core/callback.js';
+import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
+import { TransferCallbackError } from '../../lib/errors.js';
+import { deadlineSignal, withDeadline } from '../../lib/deadline.js';
+import { receiverDefaults } from '../../core/options.js';
+import { parseWith, requireSchema, type StandardSchema } from '../../lib/standard-schema.js';
+import type { CallbackStore, StoreRecord } from '../../core/store.js';
+import { requireClient, requireReceiver, requireSignal } from '../checks.js';
+import type { TransferClient } from '../client.js';
+import type { Transaction } from '../get-transaction.js';
+import { lookUpTransfer } from '../look-up.js';
+import { advise } from './advice.js';
+import { toVerdict, type TransferVerdict, type RecordReading, type ServiceReading } from './verdict.js';
+
+/** Options of `inspectTransfer`. */
+export interface InspectOptions<C extends CallbackShape = TransferCallback> {
+  /** The service's id or your own externalId. */
+  id: string;
+  /** Without it the service is not asked. */
+  client?: Pick<TransferClient, 'getTransaction'> | undefined;
+  /** The store of your receiver. It must have `read`. Without it and without `receiver` no record is read. */
+  store?: Pick<CallbackStore, 'read'> | undefined;
+  /** Your receiver, in place of its store. */
+  receiver?: { inspect(id: string): Promise<StoreRecord>; readonly options?: { readonly schema?: object } } | undefined;
+  /**
+   * How long the store may take, in milliseconds. A `receiver` decides it by itself.
+   * @default 2_000
+   */
+  storeTimeoutMs?: number | undefined;
+  /** The receiver's `schema`, if it has one. Without it that of `receiver`. */
+  schema?: StandardSchema<C> | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+interface Inspection<V extends TransferVerdict, S extends ServiceReading['state'], R extends RecordReading['state']> {
+  verdict: V;
+  service: Extract<ServiceReading, { state: S }>;
+  record: Extract<RecordReading, { state: R }>;
+  /** The id that was asked for. */
+  id: string;
+  /** The id under which the record was looked up: the service's, or `id` if the service did not give it. */
+  recordId: string;
+  /** What the verdict means, for people. */
+  meaning: string;
+  /** What to do next, for people. */
+  advice: string;
+}
+
+/** What became of a transfer, and the two readings that show it. */
+export type TransferInspection =
+  | Inspection<'open', 'open', 'free'>
+  | Inspection<'in_progress', ServiceReading['state'], 'claimed'>
+  | Inspection<'handled', 'final', 'settled'>
+  | Inspection<'missed', 'final', 'free'>
+  | Inspection<'conflict', 'final', 'settled'>
+  | Inspection<'unfounded', 'open' | 'unknown', 'settled'>
+  | Inspection<'unknown', 'unknown', 'free'>
+  | Inspection<'undecided', ServiceReading['state'], RecordReading['state']>;
+
+/** What the readings need of the options. */
+type Sources = Omit<InspectOptions, 'schema'>;
+
+const optionNames = ['id', 'client', 'store', 'receiver', 'storeTimeoutMs', 'schema', 'signal'];
+
+/**
+ * Tells what became of one transfer. Compares what the service responds with what the store has recorded. Only reads.
+ * If one of the two cannot be read, the verdict is `undecided`, with the error. Rejects with INVALID_ARGUMENT, or with
+ * the reason of `signal`.
+ */
+export async function inspectTransfer<C extends CallbackShape = TransferCallback>(
+  options: InspectOptions<C>,
+): Promise<TransferInspection> {
+  checkOptions(options);
+  const { id, receiver, signal } = options;
+  // A receiver made for a callback of another shape has a schema of that shape: both parse what the service gives.
+  const schema = (options.schema ?? receiver?.options?.schema) as StandardSchema<CallbackShape> | undefined;
+  let service = await readService(options);
+  const recordId = 'transaction' in service ? service.transaction.id : id;
+  const record = await readRecord(options, recordId);
+  const judge = (): TransferVerdict => toVerdict(service, record, findFacts(service, schema));
+  let verdict = judge();
+  if (verdict === 'unfounded') {
+    // The transfer may have become final between the two readings.
+    service = await readService(options);
+    verdict = judge();
+  }
+  signal?.throwIfAborted();
+  // The table of verdicts combines them with no other readings than the type does.
+  return { verdict, service, record, id, recordId, ...advise(verdict, service, record) } as TransferInspection;
+}
+
+async function readService({ client, id, signal }: Sources): Promise<ServiceReading> {
+  if (client === undefined) return { state: 'unread', error: undefined };
+  const found = await lookUpTransfer(client, id, signal ?? new AbortController().signal);
+  switch (found.result) {
+    case 'final':
+      return {
+        state: 'final',
+        event: found.event,
+        transaction: found.transaction,
+        finalAt: findTime(found.transaction),
+      };
+    case 'open':
+      return { state: 'open', transaction: found.transaction };
+    case 'unknown':
+      return { state: 'unknown', error: found.error };
+    case 'failed':
+      return { state: 'unread', error: found.error };
+    case 'unread':
+      throw signal?.reason as Error;
+  }
+}
+
+async function readRecord({ store, receiver, signal, ...options }: Sources, id: string): Promise<RecordReading> {
+  // A receiver has a deadline of its own for its store.
+  const { storeTimeoutMs = receiver?.options === undefined ? receiverDefaults.storeTimeoutMs : maxTimerMs } = options;
+  if (store === undefined && receiver === undefined) return { state: 'unread', error: undefined };
+  const tooLate = (): Error =>
+    new TransferCallbackError('STORE_TIMEOUT', `The store did not reply within ${storeTimeoutMs} ms.`);
+  try {
+    return await withDeadline(deadlineSignal(storeTimeoutMs, signal, tooLate), async () => {
+      const record = await (receiver === undefined ? store?.read?.(id) : receiver.inspect(id));
+      return record ?? { state: 'unread', error: new Error('The store resolved with no record.') };
+    });
+  } catch (error) {
+    signal?.throwIfAborted();
+    return { state: 'unread', error };
+  }
+}
+
+/** The facts that the service gives, as the receiver would see them. */
+function findFacts(
+  service: ServiceReading,
+  schema: StandardSchema<CallbackShape> | undefined,
+): Partial<Record<string, unknown>> {
+  if (service.state !== 'final') return {};
+  const { event, transaction } = service;
+  const parsed = schema === undefined ? undefined : parseWith(schema, { event, data: transaction });
+  return parsed !== undefined && 'value' in parsed ? parsed.value.data : transaction;
+}
+
+function findTime({ timestamp }: Transaction): Date | undefined {
+  const at = new Date(typeof timestamp === 'string' ? timestamp : NaN);
+  return Number.isNaN(at.getTime()) ? undefined : at;
+}
+
+function checkOptions(options: Sources & { schema?: unknown }): void {
+  onlyKnownOptions(options, optionNames);
+  const { id, client, store, receiver, storeTimeoutMs, schema, signal } = options;
+  if (typeof id !== 'string' || id === '')
+    throw invalidArgument('id', 'the id or externalId of a transfer', id, "id: 'payout-8841'");
+  if (client === undefined && store === undefined && receiver === undefined) {
+    throw invalidArgument(
+      'client',
+      'given, or `store` or `receiver`',
+      client,
+      'inspectTransfer({ client, store, id })',
+    );
+  }
+  if (store !== undefined && receiver !== undefined) {
+    throw invalidArgument(
+      'store',
+      'left out beside `receiver`, which has it',
+      store,
+      'inspectTransfer({ client, receiver, id })',
+    );
+  }
+  if (client !== undefined) requireClient(client);
+  if (store !== undefined && !hasMethods(store, 'read')) {
+    throw invalidArgument('store', 'a store that has `read`', store, 'store: redisStore(client)');
+  }
+  if (receiver !== undefined) requireReceiver(receiver, 'inspect');
+  if (storeTimeoutMs !== undefined) wholeNumber('storeTimeoutMs', storeTimeoutMs, { min: 1, example: 2_000 });
+  if (schema !== undefined) requireSchema(schema);
+  requireSignal(signal);
+}

@@ -1,0 +1,105 @@
+import type { Issue } from '../../lib/standard-schema.js';
+import type { OutcomeName, TransferCallbackOutcome } from '../../core/outcomes.js';
+import { messageOf } from '../../lib/text.js';
+import { TransferClientError } from '../errors.js';
+import { emptyPassReport, type PassReport } from './options.js';
+
+/** A transfer that is still open in your own books. */
+export interface PendingTransfer {
+  /** The service's id or your own externalId. */
+  id: string;
+  /** When you created it: a Date, or milliseconds since 1970. */
+  createdAt: Date | number;
+}
+
+/** What a pass found out about one transfer. */
+export type Reconciled = { id: string } &
+  /** The handler has succeeded, now. */
+  (
+    | { result: 'processed' }
+    /** The handler had succeeded before: the callback had arrived. */
+    | { result: 'duplicate' }
+    /** `too_young`: younger than `minAgeMs`. `not_final`: still open. `not_read`: the pass ended first. */
+    | { result: 'pending'; reason: 'too_young' | 'not_final' | 'not_read' }
+    /** The service responded with 404. What it responds for an unknown transfer is not documented (service §7). */
+    | { result: 'unknown'; error: TransferClientError }
+    /** The transfer could not be read or handled. This does not mean that the transfer failed. */
+    | ({ result: 'failed'; error: TransferClientError } & Partial<NotHandled>)
+  );
+
+type Conflict = Extract<TransferCallbackOutcome, { outcome: 'conflict' }>;
+
+/** How the receiver ended with a final transfer that it did not handle. */
+export interface NotHandled {
+  outcome: OutcomeName;
+  /** What is wrong with the transaction, if it is `invalid`. */
+  issues: readonly Issue[];
+  /** The facts that were handled before, if they are in `conflict`. */
+  settled: Conflict['settled'];
+  /** The facts that the service gives now, if they are in `conflict`. */
+  received: Conflict['received'];
+}
+
+/** The number of transfers with each result, and what is known of the pass. Safe as JSON, if your items are: `cursor` is one. */
+export interface ReconciliationReport extends Record<Reconciled['result'], number>, PassReport<PendingTransfer> {
+  /** The first 100 transfers that are `failed` or `unknown`. `onProgress` gets all. */
+  problems: Extract<Reconciled, { error: unknown }>[];
+  /** The age of the oldest transfer that is neither `processed` nor `duplicate`; `undefined` if there is none. */
+  oldestOpenMs: number | undefined;
+}
+
+const problemsKept = 100;
+
+/** Counts what a pass finds out about its transfers. */
+export class Tally {
+  readonly report: ReconciliationReport = {
+    processed: 0,
+    duplicate: 0,
+    pending: 0,
+    unknown: 0,
+    failed: 0,
+    problems: [],
+    oldestOpenMs: undefined,
+    ...emptyPassReport(),
+  };
+  #oldestOpenMs = Infinity;
+
+  /** The creation time of the oldest transfer that is neither `processed` nor `duplicate`. */
+  get oldestOpenAt(): Date | undefined {
+    return this.#oldestOpenMs === Infinity ? undefined : new Date(this.#oldestOpenMs);
+  }
+
+  /** `createdMs` is in milliseconds since 1970, or NaN if the creation is not known. */
+  add(reconciled: Reconciled, createdMs: number): void {
+    const { report } = this;
+    report[reconciled.result] += 1;
+    if ('error' in reconciled && report.problems.length < problemsKept) report.problems.push(reconciled);
+    const isDone = reconciled.result === 'processed' || reconciled.result === 'duplicate';
+    // A time in the future is a mistake, such as microseconds, and NaN is none.
+    if (isDone || !(createdMs <= Date.now())) return;
+    this.#oldestOpenMs = Math.min(this.#oldestOpenMs, createdMs);
+    const ageMs = Date.now() - createdMs;
+    report.oldestOpenMs = Math.max(report.oldestOpenMs ?? ageMs, ageMs);
+  }
+}
+
+type Unhandled = Exclude<TransferCallbackOutcome, { outcome: 'processed' | 'duplicate' | 'closing' }>;
+
+/** Describes why the receiver did not handle a final transfer. */
+export function describeUnhandled(ended: Unhandled): { error: TransferClientError } & Partial<NotHandled> {
+  const { outcome } = ended;
+  const cause = 'error' in ended ? ended.error : undefined;
+  const notHandled = (why: string): TransferClientError =>
+    new TransferClientError('NOT_HANDLED', `The receiver ended with ${outcome}${why}.`, { cause });
+  if (outcome === 'invalid') {
+    const { issues } = ended;
+    const why = issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`).join('; ');
+    return { outcome, issues, error: notHandled(`: ${why}`) };
+  }
+  if (outcome === 'conflict') {
+    const { settled, received } = ended;
+    const why = `: handled before with ${JSON.stringify(settled)}, now ${JSON.stringify(received)}`;
+    return { outcome, settled, received, error: notHandled(why) };
+  }
+  return { outcome, error: notHandled(cause === undefined ? '' : `: ${messageOf(cause)}`) };
+}

@@ -1,0 +1,204 @@
+import { channel } from 'node:diagnostics_channel';
+import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
+import { TransferCallbackError } from '../lib/errors.js';
+import type { SafeLogger } from '../lib/logger.js';
+import { idMessage, isCallbackId } from './callback.js';
+import { toDeliveryName } from './delivery.js';
+import { showFingerprint, type TransferCallbackFacts } from './facts.js';
+import type { InFlight } from './in-flight.js';
+import type { ResolvedTimes } from './options.js';
+import type { CallbackStore, Claim, Lease, StoreRecord } from './store.js';
+import { callStore, requireClaim, type TimedStore } from './timed-store.js';
+
+/** The store's record of a callback, and `here` while this process runs its handler. */
+export type InspectedCallback = StoreRecord & {
+  /** How long the handler has been running in this process, in milliseconds. */
+  here?: { sinceMs: number };
+};
+
+/** Whether the store grants a claim, and how long claiming it twice and releasing it took, in milliseconds. */
+export type StoreProbe = { ok: true; storeMs: number } | { ok: false; error: unknown };
+
+/** Options of `forget`: the record that was seen, who forgets it, and why. */
+export interface ForgetOptions {
+  /** The fingerprint that `inspect` showed. A record with another one is kept. */
+  settled: string;
+  /** Who forgets it, for the log. */
+  by: string;
+  /** Why, for the log. */
+  reason: string;
+}
+
+/** The message on the diagnostics channel `transfer-callbacks:forgotten`. Frozen. */
+export interface ForgottenCallback {
+  /** The delivery whose handler had succeeded, if the store knows it. */
+  readonly delivery?: string;
+  readonly id: string;
+  readonly settled: TransferCallbackFacts | undefined;
+  readonly by: string;
+  readonly reason: string;
+}
+
+const forgottenChannel = channel('transfer-callbacks:forgotten');
+
+/** What an operator shares with the receiver. */
+interface OperatorParts<Tx> {
+  readonly store: CallbackStore<Tx>;
+  readonly timedStore: TimedStore<Tx>;
+  readonly times: ResolvedTimes;
+  readonly logger: SafeLogger;
+  readonly inFlight: InFlight;
+  readonly nameDelivery: () => string;
+}
+
+/**
+ * Reads, probes and corrects the store on behalf of people. Each call may take `storeTimeoutMs`.
+ */
+export class Operator<Tx> {
+  readonly #parts: OperatorParts<Tx>;
+
+  constructor(parts: OperatorParts<Tx>) {
+    this.#parts = parts;
+  }
+
+  async inspect(id: string): Promise<InspectedCallback> {
+    requireId(id);
+    const record = await this.#read(id);
+    if (record === undefined) throw unsupported('read');
+    const sinceMs = this.#parts.inFlight.handlerMs(id);
+    return sinceMs === undefined ? record : { ...record, here: { sinceMs } };
+  }
+
+  /** Claims a new key twice, as a client that resends does, and releases it. Never rejects. */
+  async check(): Promise<StoreProbe> {
+    const startedAt = performance.now();
+    try {
+      await this.#inTime(() => this.#claimAndRelease());
+      return { ok: true, storeMs: performance.now() - startedAt };
+    } catch (error) {
+      return { ok: false, error };
+    }
+  }
+
+  /**
+   * Forgets a settled callback, so that its next delivery runs the handler again. Never forgets a claim, or a record
+   * other than the one that was seen. Resolves with whether the callback was forgotten.
+   */
+  async forget(id: string, options: ForgetOptions): Promise<boolean> {
+    requireId(id);
+    onlyKnownOptions(options, ['settled', 'by', 'reason']);
+    const { settled, by, reason } = options;
+    for (const [name, text] of Object.entries({ settled, by, reason })) requireText(name, text);
+    const { store, logger } = this.#parts;
+    const forget = store.forget?.bind(store, id, settled);
+    if (forget === undefined) throw unsupported('forget');
+    const record = await this.#read(id);
+    if (record !== undefined && (record.state !== 'settled' || record.fingerprint !== settled)) return false;
+    const delivery = record?.delivery;
+    const facts = { id, settled: showFingerprint(settled), by, reason };
+    const details: ForgottenCallback = Object.freeze(delivery === undefined ? facts : { delivery, ...facts });
+    // Without this line, no log would explain why a handler ran twice. If it cannot be written, forget nothing.
+    await logger.warnOrReject(details, 'A settled transfer callback is about to be forgotten.');
+    const isForgotten = await this.#forgetAndLog(forget, details);
+    if (isForgotten) forgottenChannel.publish(details);
+    return isForgotten;
+  }
+
+  async #forgetAndLog(forget: () => Promise<boolean>, details: ForgottenCallback): Promise<boolean> {
+    const { logger } = this.#parts;
+    try {
+      // A store in JavaScript may resolve with any value.
+      const reply: unknown = await this.#inTime(forget);
+      const isForgotten = reply === true;
+      logger.warn(
+        details,
+        isForgotten
+          ? 'A settled transfer callback was forgotten; its next delivery runs the handler.'
+          : 'A settled transfer callback was not forgotten: its record has changed.',
+      );
+      return isForgotten;
+    } catch (error) {
+      logger.error(
+        { ...details, err: error },
+        'A settled transfer callback may have been forgotten: the store failed.',
+      );
+      throw error;
+    }
+  }
+
+  /** Resolves with `undefined` if the store has no `read`. */
+  async #read(id: string): Promise<StoreRecord | undefined> {
+    const { store } = this.#parts;
+    const read = store.read?.bind(store, id);
+    return read && withDeliveryName(requireRecord(await this.#inTime(read)));
+  }
+
+  async #claimAndRelease(): Promise<void> {
+    const { timedStore, times, nameDelivery } = this.#parts;
+    const { leaseMs, retentionMs, storeTimeoutMs } = times;
+    const key = `check-${crypto.randomUUID()}`;
+    const request = {
+      token: nameDelivery(),
+      fingerprint: '[]',
+      leaseMs,
+      retentionMs,
+      timeoutMs: storeTimeoutMs,
+      queueMs: storeTimeoutMs,
+    };
+    const lease = requireGranted('a claim of a new key', await timedStore.claim(key, request));
+    try {
+      // A store writes a new key and reads a taken one, as it does for every copy. It may be able to write only.
+      requireGranted('the same claim, sent twice,', await timedStore.claim(key, request));
+    } catch (error) {
+      timedStore.release(lease).catch(() => undefined); // If this fails, the lease expires.
+      throw error;
+    }
+    await timedStore.release(lease);
+  }
+
+  #inTime<T>(call: () => Promise<T>): Promise<T> {
+    return callStore(this.#parts.times.storeTimeoutMs, call);
+  }
+}
+
+/** Returns the lease of a claim, and throws STORE_REPLY_UNEXPECTED if it was not granted. */
+function requireGranted<Tx>(what: string, reply: Claim<Tx>): Lease<Tx> {
+  const claim = requireClaim(reply);
+  if (claim.state === 'claimed') return claim.lease;
+  throw new TransferCallbackError('STORE_REPLY_UNEXPECTED', `Expected ${what} to be granted, got ${claim.state}.`);
+}
+
+function requireId(id: unknown): void {
+  if (!isCallbackId(id)) throw invalidArgument('id', idMessage.replace('Expected ', ''), id);
+}
+
+function requireText(option: string, value: unknown): void {
+  if (typeof value !== 'string' || value.trim() === '')
+    throw invalidArgument(option, 'a text that is not empty', value);
+}
+
+/** Returns the error for a store that lacks an optional method. */
+function unsupported(method: 'read' | 'forget'): TransferCallbackError {
+  return new TransferCallbackError(
+    'STORE_UNSUPPORTED',
+    `Expected \`store\` to have \`${method}\`; this store has none.`,
+  );
+}
+
+/** Replaces the token of the claim by the name of the delivery. No log line contains the token of a second claim. */
+function withDeliveryName(record: StoreRecord): StoreRecord {
+  const { delivery } = record as { delivery?: unknown };
+  if (typeof delivery !== 'string') return record;
+  const named = { ...record, delivery: toDeliveryName(delivery) };
+  return named;
+}
+
+/** Throws STORE_REPLY_UNEXPECTED unless `record` is one. A store in JavaScript may resolve with any value. */
+function requireRecord(record: StoreRecord | undefined): StoreRecord {
+  if (record?.state === 'free' || record?.state === 'claimed') return record;
+  if (record?.state === 'settled' && typeof record.fingerprint === 'string') return record;
+  throw new TransferCallbackError(
+    'STORE_REPLY_UNEXPECTED',
+    'Expected `store.read` to resolve with a record: `free`, `claimed`, or `settled` with its fingerprint.',
+  );
+}

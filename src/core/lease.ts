@@ -1,0 +1,246 @@
+import { AsyncResource } from 'node:async_hooks';
+import { pause } from '../lib/deadline.js';
+import { TransferCallbackError } from '../lib/errors.js';
+import type { Logger } from '../lib/logger.js';
+import type { Granted } from './claim.js';
+import type { Abortable, InFlight } from './in-flight.js';
+import { deadlinesHeld, renewalsPerLease, type ResolvedTimes } from './options.js';
+import type { Ending } from './outcomes.js';
+import type { TimedStore } from './timed-store.js';
+
+const firstRetryPauseMs = 100;
+
+/** What all leases of a receiver share. */
+export interface LeaseParts<Tx> {
+  readonly store: TimedStore<Tx>;
+  readonly times: ResolvedTimes;
+  readonly logger: Logger;
+  readonly inFlight: InFlight;
+}
+
+/**
+ * - `running`: the handler runs, and the lease is renewed.
+ * - `lapsing`: the handler still runs, but the lease was lost, or is no longer renewed because the handler is too late.
+ * - `recording`: the handler has succeeded, and the success is being recorded.
+ * - `releasing`: the handler has failed, and the claim is being released.
+ * - `finished`: nothing is left to do.
+ */
+type LeaseState = 'running' | 'lapsing' | 'recording' | 'releasing' | 'finished';
+
+/** A lease that is renewed automatically until it is settled, released or abandoned. */
+export class HeldLease<Tx> implements Abortable {
+  readonly #parts: LeaseParts<Tx>;
+  readonly #request: Granted<Tx>['request'];
+  readonly #line: Granted<Tx>['line'];
+  readonly #controller = new AbortController();
+  /** Abort listeners run in the async context of this delivery, although `close` aborts all deliveries. */
+  readonly #context = new AsyncResource('transfer-callbacks:lease');
+  readonly #startedAt = performance.now();
+  #lease: Granted<Tx>['lease'];
+  #state: LeaseState = 'running';
+  #claims = 1;
+  #heartbeat: NodeJS.Timeout;
+  #renewal: Promise<void> | undefined;
+  #renewalError: unknown;
+
+  constructor({ lease, request, line }: Granted<Tx>, parts: LeaseParts<Tx>) {
+    this.#lease = lease;
+    this.#request = request;
+    this.#line = line;
+    this.#parts = parts;
+    this.#heartbeat = this.#startHeartbeat();
+    parts.inFlight.add(this);
+  }
+
+  get id(): string {
+    return this.#line.id;
+  }
+
+  get tx(): Tx {
+    return this.#lease.tx;
+  }
+
+  get handlerMs(): number | undefined {
+    if (this.#state !== 'running' && this.#state !== 'lapsing') return undefined;
+    return this.#runningMs;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  abort(reason: Error): void {
+    this.#context.runInAsyncScope(() => {
+      this.#controller.abort(reason);
+    });
+  }
+
+  /** Records the handler's success, and retries in the background if that fails. Never rejects. */
+  async settle(): Promise<Ending> {
+    const { store } = this.#parts;
+    this.#enter('recording');
+    try {
+      const overlapped = hasOverlapped(await store.settle(this.#lease));
+      this.#succeed();
+      this.finish();
+      return { outcome: 'processed', overlapped };
+    } catch (error) {
+      if (store.transactional) {
+        await this.release();
+        return { outcome: 'store_unavailable', error };
+      }
+      // The handler succeeded. Reporting a failure would make the service retry and the handler run again.
+      this.#succeed();
+      void this.#recordInBackground();
+      return { outcome: 'processed', overlapped: false, error };
+    }
+  }
+
+  /** Releases the claim. If that fails, the lease expires. Never rejects. */
+  async release(): Promise<void> {
+    const { store, logger, times } = this.#parts;
+    // A renewal that is running must not claim again after the release.
+    this.#enter('releasing');
+    clearTimeout(this.#heartbeat);
+    try {
+      await store.release(this.#lease);
+    } catch (error) {
+      logger.warn(
+        { ...this.#names, err: error },
+        `A claim could not be released; it is free within ${times.leaseMs} ms.`,
+      );
+    }
+    this.finish();
+  }
+
+  /** Stops all work on the lease, and lets the next delivery ask the store. */
+  finish(): void {
+    clearTimeout(this.#heartbeat);
+    if (this.#state === 'finished') return;
+    this.#state = 'finished';
+    this.#passOn();
+    this.#parts.inFlight.remove(this);
+  }
+
+  /** The fields of every log line. */
+  get #names(): { delivery: string; id: string } {
+    return { delivery: this.#request.token, id: this.id };
+  }
+
+  get #runningMs(): number {
+    return performance.now() - this.#startedAt;
+  }
+
+  #succeed(): void {
+    this.#line.succeed(this.#request.token, this.#request.fingerprint);
+  }
+
+  #passOn(): void {
+    this.#line.passOn(this.#request.token);
+  }
+
+  /** An abandoned lease stays finished: `close` has stopped waiting for it. */
+  #enter(state: LeaseState): void {
+    if (this.#state !== 'finished') this.#state = state;
+  }
+
+  #startHeartbeat(): NodeJS.Timeout {
+    const beat = (): void => {
+      this.#heartbeat = this.#startHeartbeat();
+      // Run one renewal at a time: while one claims again, a second one would be refused because of that claim.
+      this.#renewal = this.#renewAfter(this.#renewal);
+    };
+    // A heartbeat must not keep the process alive.
+    return setTimeout(beat, this.#parts.times.leaseMs / renewalsPerLease).unref();
+  }
+
+  async #renewAfter(previous: Promise<void> | undefined): Promise<void> {
+    await previous;
+    if (this.#state === 'running' || this.#state === 'recording') await this.#renewLease();
+  }
+
+  async #renewLease(): Promise<void> {
+    const { store, logger, times } = this.#parts;
+    if (this.#state === 'running' && this.#runningMs > deadlinesHeld * times.handlerTimeoutMs) {
+      this.#state = 'lapsing';
+      clearTimeout(this.#heartbeat);
+      logger.error(this.#names, 'A handler has exceeded its timeout sixfold; its lease is no longer renewed.');
+      this.#passOn();
+      return;
+    }
+    try {
+      const isHeld = (await store.renew(this.#lease)) || this.#state !== 'running' || (await this.#claimAgain());
+      if (!isHeld && this.#state === 'running') this.#lose();
+    } catch (error) {
+      // The next renewal runs before the lease expires, unless the event loop is blocked.
+      if (this.#renewalError === undefined && this.#state === 'running') {
+        logger.warn(
+          { ...this.#names, err: error },
+          'The lease of a transfer callback could not be renewed; it is tried again.',
+        );
+      }
+      this.#renewalError = error;
+    }
+  }
+
+  /**
+   * Claims again when the store no longer has this lease. Either renewals failed and it expired, or the store lost its
+   * data. Unless another delivery has claimed or settled since, the new claim excludes the others again. It has a
+   * new token: if it is granted too late and released, that release must not free the claim the handler runs under.
+   */
+  async #claimAgain(): Promise<boolean> {
+    const { store, logger } = this.#parts;
+    if (store.transactional) return false;
+    const claim = await store.claim(this.id, { ...this.#request, token: this.#nextToken(), queueMs: 0 });
+    if (claim.state !== 'claimed') return false;
+    if (this.#state === 'running') {
+      this.#lease = claim.lease;
+      logger.warn(this.#names, 'The lease of a transfer callback had lapsed under its handler; it was claimed again.');
+    } else await store.release(claim.lease);
+    return true;
+  }
+
+  /** The name of the delivery, and the number of the claim: `…/k3x9q2h1-17.2` is the second one of `…/k3x9q2h1-17`. */
+  #nextToken(): string {
+    this.#claims += 1;
+    return `${this.#request.token}.${this.#claims}`;
+  }
+
+  #lose(): void {
+    const { logger } = this.#parts;
+    this.#state = 'lapsing';
+    clearTimeout(this.#heartbeat);
+    this.abort(new TransferCallbackError('LEASE_LOST', 'The lease passed to another delivery.'));
+    const cause = this.#renewalError === undefined ? {} : { err: this.#renewalError };
+    logger.error(
+      { ...this.#names, ...cause },
+      'The lease of a transfer callback was lost: another delivery may run its handler too.',
+    );
+    this.#passOn();
+  }
+
+  async #recordInBackground(): Promise<void> {
+    const { store, logger, times } = this.#parts;
+    const giveUpAt = performance.now() + times.retentionMs;
+    let pauseMs = firstRetryPauseMs;
+    while (this.#state === 'recording' && performance.now() < giveUpAt) {
+      await pause(pauseMs, { keepAlive: false });
+      pauseMs = Math.min(2 * pauseMs, times.leaseMs / renewalsPerLease);
+      try {
+        const overlapped = hasOverlapped(await store.settle(this.#lease));
+        const message = 'A handled transfer callback was recorded on retry';
+        if (overlapped) logger.error(this.#names, `${message}; it may have been handled twice.`);
+        else logger.warn(this.#names, `${message}.`);
+        break;
+      } catch {
+        // Already reported by `settle`.
+      }
+    }
+    this.finish();
+  }
+}
+
+/** Returns whether another delivery had taken the lease. A JavaScript store may resolve with any value: all others are successes. */
+function hasOverlapped(reply: { overlapped: boolean } | undefined): boolean {
+  return reply?.overlapped === true;
+}

@@ -1,0 +1,139 @@
+import { createHmac } from 'node:crypto';
+import type { CallbackShape } from '../../core/callback.js';
+import { invalidArgument, invalidSecret, onlyKnownOptions } from '../../lib/checks.js';
+import { readHeader, readLastSegment, type SenderRequest, type SenderVerifier } from '../request.js';
+import { isSecret, matcherOf, secretDescription, toSecretList, type Secret } from './secrets.js';
+
+/**
+ * Accepts requests whose last path segment is one of the secrets. Mount the router with
+ * `app.post('/callbacks/transfers/:token', router)`, and give the service `https://…/callbacks/transfers/<secret>` as
+ * `callbackUrl`. A slash at the end of the path is ignored. Cannot be combined with `transferToken`, which uses the same
+ * segment. Called before the body is read. Throws INVALID_ARGUMENT.
+ */
+export function urlToken(secret: Secret): SenderVerifier {
+  const secrets = toSecretList('secret', secret);
+  for (const each of secrets) {
+    // Other characters would be percent-encoded in the URL and no longer match.
+    if (!/^[\w.~-]+$/.test(each)) throw invalidSecret('secret', 'made of letters, digits, `-`, `.`, `_` and `~`', each);
+  }
+  const matches = matcherOf(secrets);
+  function verifyUrlToken(request: SenderRequest): boolean {
+    return matches(readLastSegment(request));
+  }
+  return Object.assign(verifyUrlToken, { readsPath: true, readsCallback: false as const });
+}
+
+/** A verifier, with a method that makes the URLs it accepts. */
+export interface TransferTokenVerifier {
+  (request: SenderRequest, callback: Pick<CallbackShape, 'data'> | undefined): boolean;
+  readonly readsPath: boolean;
+  /** Returns the `callbackUrl` of one transfer: `base`, with the token of `externalId` as its last path segment. */
+  urlFor(base: string, externalId: string): string;
+}
+
+/**
+ * Accepts requests whose last path segment is the transfer's own token, an HMAC of its `externalId`. A leaked URL does
+ * not let its reader forge the callback of another transfer. Mount the router with
+ * `app.post('/callbacks/transfers/:token', router)`, and give the service `urlFor(base, externalId)` as `callbackUrl`. A
+ * slash at the end of the path is ignored. Throws INVALID_ARGUMENT.
+ */
+export function transferToken(secret: Secret): TransferTokenVerifier {
+  const secrets = toSecretList('secret', secret);
+  const [newest] = secrets;
+  const tokenOf = (key: string, externalId: string): string =>
+    createHmac('sha256', key).update(externalId).digest('base64url');
+
+  function verifyTransferToken(request: SenderRequest, callback: Pick<CallbackShape, 'data'> | undefined): boolean {
+    if (callback === undefined) return false;
+    return matcherOf(secrets.map((key) => tokenOf(key, callback.data.externalId)))(readLastSegment(request));
+  }
+  function urlFor(base: string, externalId: string): string {
+    if (typeof externalId !== 'string' || externalId === '') {
+      throw invalidArgument('externalId', 'a string of at least one character', externalId);
+    }
+    const url = URL.canParse(base) ? new URL(base) : undefined;
+    // A URL of another scheme may have no path to put the token into.
+    if (url?.protocol !== 'https:' && url?.protocol !== 'http:') {
+      throw invalidArgument(
+        'base',
+        'an absolute http or https URL',
+        base,
+        "urlFor('https://merchant.example/callbacks', externalId)",
+      );
+    }
+    url.pathname = `${url.pathname.replace(/\/$/, '')}/${tokenOf(newest, externalId)}`;
+    return url.href;
+  }
+  return Object.assign(verifyTransferToken, { readsPath: true, urlFor });
+}
+
+const headerExample = "headerToken('x-callback-token', secret)";
+const basicExample = "basicAuth({ username: 'service', password: process.env.CALLBACK_PASSWORD })";
+
+/** Headers of one connection, which a proxy drops, and those that Node and hosts of web requests join differently. */
+const changedByHosts = /^(?:connection|cookie|host|keep-alive|set-cookie|te|trailer|transfer-encoding|upgrade)$/i;
+
+/**
+ * Accepts requests whose header `name` is one of the secrets, in visible ASCII characters. Called before the body is read.
+ * Throws INVALID_ARGUMENT.
+ */
+export function headerToken(name: string, secret: Secret): SenderVerifier {
+  if (typeof name !== 'string' || !/^[\w!#$%&'*+.^`|~-]+$/.test(name)) {
+    throw invalidSecret('name', 'a header name', name, headerExample);
+  }
+  if (changedByHosts.test(name)) {
+    throw invalidSecret('name', 'a header that every host passes on unchanged', name, headerExample);
+  }
+  const secrets = toSecretList('secret', secret);
+  for (const each of secrets) {
+    // Node decodes every header as Latin-1 and strips the spaces around it, so other secrets would never match.
+    if (!/^[!-~][ -~]*[!-~]$/.test(each)) {
+      throw invalidSecret('secret', 'made of ASCII characters, without a space at its ends', each);
+    }
+  }
+  const header = name.toLowerCase();
+  const matches = matcherOf(secrets);
+  function verifyHeaderToken(request: SenderRequest): boolean {
+    const value = readHeader(request, header);
+    return value !== undefined && matches(value);
+  }
+  return Object.assign(verifyHeaderToken, { readsCallback: false as const });
+}
+
+/**
+ * A user and a password of at least 16 characters. The types include `undefined` so that `process.env.PASSWORD` compiles.
+ * It is refused when the verifier is made.
+ */
+export interface Credentials {
+  username: string | undefined;
+  password: string | undefined;
+}
+
+/**
+ * Accepts HTTP Basic authentication, for a `callbackUrl` such as `https://user:password@…`. The service may send such
+ * credentials as a header, but does not document it. Takes several pairs during a rotation. Called before the body is
+ * read. Throws INVALID_ARGUMENT.
+ */
+export function basicAuth(credentials: Credentials | readonly [Credentials, ...Credentials[]]): SenderVerifier {
+  const list = (Array.isArray(credentials) ? credentials : [credentials]) as readonly Credentials[];
+  if (list.length === 0) throw invalidArgument('credentials', 'at least one pair', credentials, basicExample);
+  const matches = matcherOf(list.map(toBasicToken));
+  function verifyBasicAuth(request: SenderRequest): boolean {
+    const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(readHeader(request, 'authorization') ?? '')?.[1];
+    return encoded !== undefined && matches(Buffer.from(encoded, 'base64').toString());
+  }
+  return Object.assign(verifyBasicAuth, { readsCallback: false as const });
+}
+
+function toBasicToken(pair: Credentials | null): string {
+  if (typeof pair !== 'object' || pair === null) {
+    throw invalidSecret('credentials', 'an object or a list of them', pair, basicExample);
+  }
+  onlyKnownOptions(pair, ['username', 'password']);
+  const { username, password } = pair;
+  if (typeof username !== 'string' || username === '' || username.includes(':')) {
+    throw invalidSecret('username', 'a string of at least one character and without a colon', username, basicExample);
+  }
+  if (!isSecret(password)) throw invalidSecret('password', secretDescription, password, basicExample);
+  return `${username}:${password}`;
+}

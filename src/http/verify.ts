@@ -1,0 +1,57 @@
+import type { IncomingMessage } from 'node:http';
+import type { Refusal, TransferCallback } from '../core/callback.js';
+import { notSynchronous } from '../lib/checks.js';
+
+/**
+ * Decides whether a request comes from the service. Only `true` accepts; a throw rejects. Also called for invalid
+ * callbacks, with `undefined`. Set the properties of your own function with `Object.assign(verify, { … })`. A function
+ * that wraps a verifier needs the properties of that verifier.
+ */
+export interface Verifier<C = TransferCallback, HostRequest = IncomingMessage> {
+  (request: HostRequest, callback: C | undefined): boolean | Promise<boolean>;
+  /**
+   * `true` if it reads the last segment of the URL's path. Under `app.use` the router then also handles POST one segment
+   * below its mount path; otherwise it leaves such requests to the app.
+   * @default false
+   */
+  readonly readsPath?: boolean | undefined;
+  /**
+   * `false` if it is synchronous and does not need the callback. It is then called before the body is read, so that the
+   * body of a refused sender is never read.
+   * @default true
+   */
+  readonly readsCallback?: boolean | undefined;
+}
+
+/** Calls the verifiers in order, and resolves with whether all of them accept. */
+export async function acceptsAll<C, HostRequest>(
+  verifiers: readonly Verifier<C, HostRequest>[],
+  request: HostRequest,
+  callback: C | undefined,
+): Promise<boolean> {
+  for (const verify of verifiers) {
+    const verdict: unknown = await verify(request, callback);
+    // Only `true` counts: a verifier that forgets to return, or returns an object, has not approved.
+    if (verdict !== true) return false;
+  }
+  return true;
+}
+
+const promiseInPlaceOfBoolean = 'Expected a verifier with `readsCallback: false` to return a boolean, got a promise.';
+
+/** Calls the verifiers that need no callback. Returns `undefined` if all of them accept. Never throws. */
+export function findRefusal<C, HostRequest>(
+  verifiers: readonly Verifier<C, HostRequest>[],
+  request: HostRequest,
+): Refusal | undefined {
+  for (const verify of verifiers) {
+    try {
+      const verdict: unknown = verify(request, undefined);
+      if (verdict instanceof Promise) throw notSynchronous(verdict, promiseInPlaceOfBoolean);
+      if (verdict !== true) return {};
+    } catch (error) {
+      return { error };
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,62 @@
+import { hasMethods, invalidArgument, notSynchronous } from './checks.js';
+
+/**
+ * A schema that produces `T`, of zod, valibot, ArkType or another library that implements Standard Schema. It must be
+ * synchronous.
+ */
+export interface StandardSchema<T> {
+  readonly '~standard': {
+    readonly validate: (value: unknown) => StandardResult<T> | Promise<StandardResult<T>>;
+    readonly types?: { readonly input: unknown; readonly output: T } | undefined;
+  };
+}
+
+type StandardResult<T> =
+  | { readonly value: T; readonly issues?: undefined }
+  | { readonly issues: readonly { readonly path?: StandardPath | undefined }[] };
+
+type StandardPath = readonly (PropertyKey | { readonly key: PropertyKey })[];
+
+/** What does not fit, and where. Never contains a value of the input. The receiver makes its texts printable. */
+export interface Issue {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+}
+
+/** The method of every zod schema, also those of zod/mini. */
+interface SafeParser<T> {
+  safeParse(
+    input: unknown,
+  ): { success: true; data: T } | { success: false; error: { readonly issues: readonly Issue[] } };
+}
+
+/** Throws INVALID_ARGUMENT if `schema` does not have what `parseWith` calls. */
+export function requireSchema(schema: unknown): void {
+  if (hasMethods((schema as Partial<StandardSchema<unknown>> | null)?.['~standard'], 'validate')) return;
+  const expected = 'a schema of zod or another Standard Schema';
+  throw invalidArgument('schema', expected, schema, 'schema: transferCallbackSchema');
+}
+
+const message = 'Does not fit the schema';
+
+/** Returns what the schema makes from `input`, or the issues. Throws what the schema throws. */
+export function parseWith<T>(
+  schema: StandardSchema<T>,
+  input: unknown,
+): { readonly value: T } | { readonly issues: readonly Issue[] } {
+  // By Standard Schema, zod would run a schema that throws once more, and hide the error in a promise.
+  if ('safeParse' in schema) {
+    const parsed = (schema as unknown as SafeParser<T>).safeParse(input);
+    return parsed.success ? { value: parsed.data } : { issues: parsed.error.issues };
+  }
+  const result = schema['~standard'].validate(input);
+  if (result instanceof Promise) throw notSynchronous(result, 'Expected `schema` to be synchronous.');
+  if (result.issues === undefined) return { value: result.value };
+  // valibot and ArkType quote the value in their messages, which could be a phone number. The lists of ArkType are of a
+  // class whose `map` returns another one of it.
+  return { issues: Array.from(result.issues, ({ path = [] }) => ({ path: Array.from(path, toKey), message })) };
+}
+
+function toKey(segment: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
+  return typeof segment === 'object' ? segment.key : segment;
+}

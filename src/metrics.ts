@@ -1,0 +1,2 @@
+export { openTelemetryMetrics } from './metrics/open-telemetry.js';
+export { prometheusMetrics } from './metrics/prometheus.js';

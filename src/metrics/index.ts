@@ -1,2 +1,0 @@
-export { openTelemetryMetrics } from './open-telemetry.js';
-export { prometheusMetrics } from './prometheus.js';

@@ -1,2 +1,0 @@
-export { transferSandbox, type TransferSandbox } from './sandbox.js';
-export { transferScenarios } from './scenarios.js';

@@ -1,0 +1,65 @@
+import { describeGiven } from '../../lib/checks.js';
+import { describeHolder } from '../../core/delivery.js';
+import { TransferCallbackError } from '../../lib/errors.js';
+import type { StoreRecord } from '../../core/store.js';
+import { toText } from './commands.js';
+
+/** What the key of a callback holds. */
+type RedisRecord =
+  | { readonly state: 'claimed'; readonly token: string }
+  | { readonly state: 'settled'; readonly token: string; readonly fingerprint: string };
+
+/** Renders the record of a delivery that holds its callback. */
+export function renderClaimed(token: string): string {
+  return `claimed ${token}`;
+}
+
+/** Renders the record of a callback whose handler has succeeded. */
+export function renderSettled(token: string, fingerprint: string): string {
+  return `settled ${token} ${fingerprint}`;
+}
+
+/** Parses what a key holds. Throws STORE_RECORD_UNREADABLE. */
+export function parseRecord(key: string, value: unknown): RedisRecord {
+  const [state, token, ...facts] = String(value).split(' ');
+  if (token !== undefined) {
+    if (state === 'claimed') return { state, token };
+    if (state === 'settled' && facts.length > 0) return { state, token, fingerprint: facts.join(' ') };
+  }
+  throw new TransferCallbackError(
+    'STORE_RECORD_UNREADABLE',
+    `The key ${key} holds something other than a callback record.`,
+  );
+}
+
+/** Translates the reply to `readScript` for people. Throws STORE_REPLY_UNEXPECTED and STORE_RECORD_UNREADABLE. */
+export function toStoreRecord(key: string, reply: unknown): StoreRecord {
+  if (!Array.isArray(reply)) {
+    throw new TransferCallbackError(
+      'STORE_REPLY_UNEXPECTED',
+      `Expected the reply to EVAL to be an array, got ${describeGiven(reply)}.`,
+    );
+  }
+  const [value, left] = reply.map(toText);
+  if (value === null || value === undefined) return { state: 'free' };
+  const record = parseRecord(key, value);
+  // A client can be set to reply with strings for numbers. Negative if the time is not known.
+  const leftMs = Number(left);
+  const holder = describeHolder(record.token);
+  if (record.state === 'claimed') {
+    return {
+      state: 'claimed',
+      delivery: record.token,
+      ...holder,
+      ...(leftMs >= 0 && { leaseLeftMs: leftMs }),
+    };
+  }
+  return {
+    state: 'settled',
+    fingerprint: record.fingerprint,
+    delivery: record.token,
+    // The record has no time. The delivery came in before it was settled.
+    ...(holder.since && { settledAt: holder.since }),
+    ...(leftMs >= 0 && { expiresAt: new Date(Date.now() + leftMs) }),
+  };
+}

@@ -1,0 +1,141 @@
+import { describeGiven, invalidArgument, onlyKnownOptions } from '../../lib/checks.js';
+import { TransferCallbackError } from '../../lib/errors.js';
+import type { CallbackStore, Claim, ClaimRequest, Lease } from '../../core/store.js';
+import { toCommands, toText, type Commands, type IoredisClient, type NodeRedisClient } from './commands.js';
+import { parseRecord, renderClaimed, renderSettled, toStoreRecord } from './record.js';
+import { forgetScript, readScript, releaseScript, renewScript } from './scripts.js';
+
+export type { IoredisClient, NodeRedisClient };
+
+/** Options of `redisStore`. */
+export interface RedisStoreOptions {
+  /**
+   * Prefix of every key. Apps that share a server need a prefix each.
+   * @default 'transfer-callbacks:'
+   */
+  prefix?: string | undefined;
+}
+
+/**
+ * Keeps claims in Redis 6.2 or later, Valkey, or a Cluster of either, one string key per callback:
+ * `claimed <token>` while a delivery holds it, `settled <token> <fingerprint>` once the handler has succeeded. Each
+ * expires by Redis's own clock. A fresh callback costs two commands in two round trips, a duplicate as many.
+ *
+ * Takes a connected client, and never closes it. Throws INVALID_ARGUMENT.
+ */
+export function redisStore(
+  client: IoredisClient | NodeRedisClient,
+  options: RedisStoreOptions = {},
+): Required<CallbackStore> {
+  onlyKnownOptions(options, ['prefix']);
+  const { prefix = 'transfer-callbacks:' } = options;
+  if (typeof prefix !== 'string') throw invalidArgument('prefix', 'a string', prefix, "prefix: 'transfer-callbacks:'");
+  const redis = toCommands(client);
+  return {
+    transactional: false,
+    processLocal: false,
+    claim: (id, request) => claim(redis, prefix + id, request),
+    async read(id) {
+      const key = prefix + id;
+      return toStoreRecord(key, await redis.run(readScript, key));
+    },
+    async forget(id, fingerprint) {
+      return isOne(await redis.run(forgetScript, prefix + id, [fingerprint]));
+    },
+  };
+}
+
+async function claim(redis: Commands, key: string, request: ClaimRequest): Promise<Claim> {
+  const claimed = renderClaimed(request.token);
+  let found: unknown;
+  try {
+    found = await claimOrRead(redis, key, claimed, request.leaseMs);
+  } catch (error) {
+    void releaseRejected(redis, key, claimed);
+    throw error;
+  }
+  if (found === claimed) return { state: 'claimed', lease: toLease(redis, key, claimed, request) };
+  // The blocking claim has just ended: the caller claims again.
+  if (found === null) return { state: 'in_progress' };
+  const record = parseRecord(key, found);
+  return record.state === 'claimed' ? { state: 'in_progress' } : { state: 'settled', fingerprint: record.fingerprint };
+}
+
+function toLease(
+  redis: Commands,
+  key: string,
+  claimed: string,
+  { token, fingerprint, leaseMs, retentionMs }: ClaimRequest,
+): Lease {
+  const settled = renderSettled(token, fingerprint);
+  let overlapped = false;
+  return {
+    tx: undefined,
+    async renew() {
+      return isOne(await redis.run(renewScript, key, [claimed, String(leaseMs)]));
+    },
+    async settle() {
+      const before = toText(await redis.setAndGet(key, settled, retentionMs));
+      // Already `settled`: this command was sent twice. Only the first reply tells of an overlap, and it may arrive
+      // after the caller has stopped waiting.
+      overlapped ||= before !== claimed && before !== settled;
+      return { overlapped };
+    },
+    async release() {
+      await redis.run(releaseScript, key, [claimed]);
+    },
+  };
+}
+
+/**
+ * Claims the key if it is free. Resolves with what the key holds then: `claimed`, the record of another delivery, or
+ * `null` if the blocking claim has just ended.
+ */
+async function claimOrRead(redis: Commands, key: string, claimed: string, leaseMs: number): Promise<unknown> {
+  let reply: unknown;
+  try {
+    reply = toText(await redis.setIfAbsent(key, claimed, leaseMs));
+  } catch (error) {
+    return readSettled(redis, key, error);
+  }
+  if (reply === 'OK') return claimed;
+  // The key may hold `claimed`: the client has sent the command twice, because the first reply was lost.
+  if (reply === null) return toText(await redis.get(key));
+  throw new TransferCallbackError(
+    'STORE_REPLY_UNEXPECTED',
+    `Expected the reply to SET NX to be "OK" or null, got ${describeGiven(reply)}. With node-redis in legacyMode, pass \`client.v4\`.`,
+  );
+}
+
+/**
+ * How a server refuses every write and still reads: it is full, a replica, without replicas, or cannot persist. Valkey
+ * Glide adds a colon.
+ */
+const writesRefused = /^(?:OOM|READONLY|NOREPLICAS|MISCONF)\b/;
+
+/** Resolves with the record of a settled callback if the server refuses writes. Otherwise throws `error`. */
+async function readSettled(redis: Commands, key: string, error: unknown): Promise<string> {
+  if (error instanceof Error && writesRefused.test(error.message)) {
+    const found = toText(await redis.get(key).catch(() => null));
+    if (typeof found === 'string' && found.startsWith('settled ')) return found;
+  }
+  throw error;
+}
+
+/**
+ * Releases a claim that was rejected, because it may still be granted: ioredis keeps a command beyond its
+ * `commandTimeout` and sends it once it is connected, and node-redis rejects one whose reply is lost. No delivery would
+ * hold that claim, and it would block the next attempts. Never rejects: a claim that cannot be released expires.
+ */
+async function releaseRejected(redis: Commands, key: string, claimed: string): Promise<void> {
+  try {
+    await redis.run(releaseScript, key, [claimed]);
+  } catch {
+    // The delivery reports why its claim was rejected.
+  }
+}
+
+/** Whether a script replied with 1. A client can be set to reply with strings for numbers. */
+function isOne(reply: unknown): boolean {
+  return Number(toText(reply)) === 1;
+}

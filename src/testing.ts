@@ -1,0 +1,5 @@
+export { deliver } from './testing/deliver.js';
+export { transferFailed, transferSucceeded } from './testing/fixtures.js';
+export { invalidCallbacks } from './testing/invalid.js';
+export { storeContract } from './testing/store-contract.js';
+export type { StoreTransaction } from './testing/store-transaction.js';

@@ -1,0 +1,189 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { pgStore, redisStore, type CallbackStore } from 'transfer-callbacks';
+import { transferClient, type TransferInspection } from 'transfer-callbacks/client';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { later } from '../../core/support.js';
+import { freePort } from '../../support/port.js';
+import { startPostgres, type PostgresServer } from '../../support/postgres.js';
+import { startRedis, type RedisServer } from '../../support/redis.js';
+import { startMerchant } from './support.js';
+
+let redis: RedisServer;
+let postgres: PostgresServer;
+
+beforeAll(async () => {
+  [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
+  await pgStore(postgres.pool()).migrate();
+});
+
+afterAll(async () => {
+  await Promise.all([redis.stop(), postgres.stop()]);
+});
+
+function connectRedis(port: number): Redis {
+  const client = new Redis(port, '127.0.0.1');
+  client.on('error', () => undefined);
+  onTestFinished(() => {
+    client.disconnect();
+  });
+  return client;
+}
+
+const stores: Record<
+  string,
+  () => {
+    store: CallbackStore<unknown>;
+    unreachable: () => Promise<CallbackStore<unknown>>;
+  }
+> = {
+  Redis: () => ({
+    store: redisStore(connectRedis(redis.port)),
+    unreachable: async () => redisStore(connectRedis(await freePort())),
+  }),
+  PostgreSQL: () => ({
+    store: pgStore(postgres.pool()),
+    unreachable: async () => pgStore(postgres.pool({ connectionString: undefined, port: await freePort() })),
+  }),
+};
+
+/** Asks for both ids, and expects the same result for both. */
+async function inspectBoth(ids: readonly [string, string], inspect: (id: string) => Promise<TransferInspection>) {
+  const [one, other] = await Promise.all([inspect(ids[0]), inspect(ids[1])]);
+  expect(other.verdict).toBe(one.verdict);
+  expect(other.recordId).toBe(one.recordId);
+  return one;
+}
+
+describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
+  test('that the service has not finished is open', async () => {
+    const { transfer, inspect } = await startMerchant(open().store, undefined, 3_600_000);
+    const id = await transfer('success-1');
+    expect(await inspectBoth([id, 'success-1'], inspect)).toMatchObject({
+      verdict: 'open',
+      service: { state: 'open', transaction: { id, externalId: 'success-1' } },
+      record: { state: 'free' },
+      recordId: id,
+      meaning: 'The service has not finished this transfer.',
+    });
+  });
+
+  test('whose handler runs is in progress', async () => {
+    const [started, gate] = [later(), later()];
+    const { transfer, inspect } = await startMerchant(open().store, async () => {
+      started.resolve();
+      await gate.promise;
+    });
+    const delivered = transfer('success-1');
+    await started.promise;
+    const found = await inspect('success-1');
+    gate.resolve();
+    await delivered;
+    expect(found).toMatchObject({ verdict: 'in_progress', service: { state: 'final' }, record: { state: 'claimed' } });
+    expect(found.meaning).toMatch(/^A delivery is being handled/);
+    expect(found.advice).toMatch(/^Wait.*inspect it again/);
+    expect((await inspect('success-1')).verdict).toBe('handled');
+  });
+
+  test('whose callback was handled is handled', async () => {
+    const { transfer, inspect } = await startMerchant(open().store);
+    for (const externalId of ['success-1', 'failed-2']) {
+      const id = await transfer(externalId);
+      expect(await inspectBoth([id, externalId], inspect)).toMatchObject({
+        verdict: 'handled',
+        service: { state: 'final', finalAt: expect.any(Date) as Date },
+        record: { state: 'settled', fingerprint: expect.stringContaining(externalId) as string },
+        recordId: id,
+      });
+    }
+  });
+
+  test('whose callback never came is missed, until it is reconciled', async () => {
+    const { transfer, inspect, receiver } = await startMerchant(open().store);
+    const id = await transfer('no-callback-1');
+    const found = await inspectBoth([id, 'no-callback-1'], inspect);
+    expect(found).toMatchObject({
+      verdict: 'missed',
+      record: { state: 'free' },
+      recordId: id,
+      meaning: 'The transfer is final, and there is no record.',
+      advice: expect.stringMatching(/^If the store may have lost records .* compare with your books\./) as string,
+    });
+    if (found.verdict !== 'missed') expect.fail();
+    const { event, transaction } = found.service;
+    expect((await receiver.receive({ event, data: transaction })).outcome).toBe('processed');
+    expect((await inspect(id)).verdict).toBe('handled');
+  });
+
+  test('that was handled with other facts than the service gives is in conflict', async () => {
+    const { transfer, inspect, receiver } = await startMerchant(open().store);
+    const id = await transfer('no-callback-1');
+    const forged = transferFailed({ id, externalId: 'no-callback-1', amount: 250 });
+    expect((await receiver.receive(forged)).outcome).toBe('processed');
+    expect(await inspect(id)).toMatchObject({
+      verdict: 'conflict',
+      service: { state: 'final', transaction: { status: 'SUCCESS' } },
+      record: { state: 'settled', fingerprint: expect.stringContaining('FAILED') as string },
+    });
+  });
+
+  test('that was handled although the service calls it open is unfounded', async () => {
+    const { transfer, inspect } = await startMerchant(open().store);
+    const id = await transfer('query-lags-1');
+    expect(await inspect(id)).toMatchObject({
+      verdict: 'unfounded',
+      service: { state: 'open' },
+      record: { state: 'settled' },
+      advice: expect.stringContaining('a query may lag') as string,
+    });
+  });
+
+  test('that was handled although the service does not know it is unfounded', async () => {
+    const { inspect, receiver } = await startMerchant(open().store);
+    const forged = transferSucceeded();
+    await receiver.receive(forged);
+    expect(await inspect(forged.data.id)).toMatchObject({
+      verdict: 'unfounded',
+      service: { state: 'unknown', error: { status: 404 } },
+      record: { state: 'settled' },
+      recordId: forged.data.id,
+    });
+  });
+
+  test('that neither the service nor the store knows is unknown, which does not mean failed', async () => {
+    const { inspect } = await startMerchant(open().store);
+    expect(await inspect('unheard-of')).toMatchObject({
+      verdict: 'unknown',
+      service: { state: 'unknown' },
+      record: { state: 'free' },
+      advice: expect.stringContaining('Do not conclude that the transfer has failed') as string,
+    });
+  });
+
+  test('that the service cannot be asked about is undecided, and its record is shown', async () => {
+    const { transfer, inspect } = await startMerchant(open().store);
+    const id = await transfer('success-1');
+    const client = transferClient({ baseUrl: `http://127.0.0.1:${await freePort()}`, apiKey: 'k', apiSecret: 's' });
+    expect(await inspect(id, { client })).toMatchObject({
+      verdict: 'undecided',
+      service: { state: 'unread', error: { code: 'UNAVAILABLE' } },
+      record: { state: 'settled' },
+      meaning: 'Nothing can be concluded: the service could not be read.',
+      advice: expect.stringContaining('counts only if that is the id of the service') as string,
+    });
+  });
+
+  test('whose record cannot be read is undecided, and what the service responds is shown', async () => {
+    const { store, unreachable } = open();
+    const { transfer, inspect } = await startMerchant(store);
+    const id = await transfer('success-1');
+    expect(await inspect(id, { store: await unreachable(), storeTimeoutMs: 500 })).toMatchObject({
+      verdict: 'undecided',
+      service: { state: 'final' },
+      record: { state: 'unread', error: expect.any(Error) as Error },
+      meaning: 'Nothing can be concluded: the record could not be read.',
+      advice:
+        'Check that the store can be reached, and that it is the one of your app. Inspect it again when both can be read.',
+    });
+  });
+});

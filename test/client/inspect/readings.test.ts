@@ -1,0 +1,215 @@
+import { getEventListeners } from 'node:events';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { memoryStore } from 'transfer-callbacks';
+import { inspectTransfer, transferClient } from 'transfer-callbacks/client';
+import { fakeClock, receiverOf } from '../../core/support.js';
+import { freePort } from '../../support/port.js';
+import { serve } from '../../support/serve.js';
+import { containing } from '../../support/containing.js';
+import { startService } from '../support.js';
+import { callback, inspectWith, record } from './support.js';
+
+describe('what is read', () => {
+  test('a claim that tells its holder and its lease is advised with both', async () => {
+    const claimed = { state: 'claimed', by: 'payouts-7f9c, process 41', leaseLeftMs: 11_500 } as const;
+    expect(await inspectWith({ status: 'PENDING' }, claimed)).toMatchObject({
+      verdict: 'in_progress',
+      record: claimed,
+      meaning: 'A delivery is being handled by payouts-7f9c, process 41.',
+      advice: 'Wait 12 s, and inspect it again. If its holder has died, the claim is free by then.',
+    });
+  });
+
+  test('a claim that tells neither is advised without both', async () => {
+    expect(await inspectWith({ status: 'PENDING' }, { state: 'claimed' })).toMatchObject({
+      meaning: 'A delivery is being handled.',
+      advice: 'Wait, and inspect it again. If its holder has died, the claim becomes free by itself.',
+    });
+  });
+
+  test('one half is enough to ask, and not to conclude', async () => {
+    expect(await inspectWith({}, { state: 'free' }, { store: undefined })).toMatchObject({
+      verdict: 'undecided',
+      service: { state: 'final' },
+      record: { state: 'unread', error: undefined },
+      meaning: 'Nothing can be concluded: the record was not read.',
+    });
+    expect(await inspectWith({}, { state: 'free' }, { client: undefined })).toMatchObject({
+      verdict: 'undecided',
+      service: { state: 'unread', error: undefined },
+      record: { state: 'free' },
+      meaning: 'Nothing can be concluded: the service was not read.',
+    });
+    const receiver = { inspect: () => Promise.resolve({ state: 'free' as const }) };
+    expect(await inspectTransfer({ id: 'tr-1', receiver })).toMatchObject({ record: { state: 'free' } });
+  });
+
+  test('a service that cannot be read is named with its address and the reason, and with what to check', async () => {
+    const [closed, silent] = [await freePort(), await serve(() => undefined)];
+    const refusing = await serve((_request, response) => response.writeHead(400).end());
+    onTestFinished(async () => {
+      await Promise.all([silent.close(), refusing.close()]);
+    });
+    const cases: [baseUrl: string, why: string | RegExp, check: string][] = [
+      ['http://no.such.invalid/api', /: getaddrinfo (?:ENOTFOUND|EAI_AGAIN) no\.such\.invalid\. /, 'and DNS.'],
+      [`http://127.0.0.1:${closed}`, `: connect ECONNREFUSED 127.0.0.1:${closed}. `, 'may connect to it.'],
+      [refusing.url.replace('http', 'https'), /: .*SSL.*\. /, 'begins with http or https'],
+      [silent.url, ' within 500 ms. ', 'may connect to it.'],
+      [refusing.url, ' refused: 400.', 'Check the API key and its secret: 400 can mean api key invalid, api secret'],
+    ];
+    await Promise.all(
+      cases.map(async ([baseUrl, why, check]) => {
+        const client = transferClient({ baseUrl, apiKey: 'the-key', apiSecret: 'the-secret', timeoutMs: 500 });
+        const { service, advice } = await inspectWith({}, { state: 'free' }, { client });
+        if (service.state !== 'unread') expect.fail(service.state);
+        expect(service.error?.message).toContain(new URL(baseUrl).origin);
+        expect(service.error?.message).toMatch(why);
+        expect(advice).toContain(check);
+        expect(advice).toMatch(/Inspect it again when both can be read\./);
+      }),
+    );
+  });
+
+  test('a check is advised only where it may help', async () => {
+    const checkStore = 'Check that the store can be reached, and that it is the one of your app.';
+    const again = `${checkStore} Inspect it again when both can be read.`;
+    const responding = async (status: number): Promise<object> => (await startService([[status, '']])).client;
+    const unread = { read: () => Promise.reject(new Error('down')) };
+    const cases: [what: string, options: object, advice: string | RegExp][] = [
+      ['a service that is busy', { client: await responding(503), store: unread }, again],
+      ['a refusal that is not of the key', { client: await responding(422), store: unread }, again],
+      ['a 404, which the service may mean', { client: await responding(404), store: unread }, again],
+      ['an id that is not sent', { client: await responding(404), id: 'a/b', store: unread }, again],
+      ['neither half', { client: undefined, store: unread }, again],
+      [
+        'a client of your own that gives no reason',
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- JavaScript may.
+        { client: { getTransaction: () => Promise.reject(undefined) }, store: unread },
+        `Check the address of the service, and whether this machine may connect to it. ${again}`,
+      ],
+    ];
+    for (const [what, options, advice] of cases) {
+      const inspection = await inspectWith({}, { state: 'free' }, options);
+      expect(inspection, what).toMatchObject({ verdict: 'undecided', advice });
+    }
+  });
+
+  test('an id that the service cannot be asked about leaves the record', async () => {
+    const client = transferClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'k', apiSecret: 's' });
+    const settled = { state: 'settled', fingerprint: record } as const;
+    expect(await inspectWith({}, settled, { client, id: 'a/b' })).toMatchObject({
+      verdict: 'undecided',
+      service: { state: 'unread', error: { code: 'INVALID_ID' } },
+      record: settled,
+    });
+  });
+
+  test('a store that does not reply is given up after storeTimeoutMs', async () => {
+    const store = { read: () => new Promise<never>(() => undefined) };
+    expect(await inspectWith({}, { state: 'free' }, { store, storeTimeoutMs: 50 })).toMatchObject({
+      verdict: 'undecided',
+      record: {
+        state: 'unread',
+        error: { code: 'STORE_TIMEOUT', message: containing('The store did not reply within 50 ms.') },
+      },
+    });
+  });
+
+  test('a receiver is waited for as long as it waits for its store, unless storeTimeoutMs is given', async () => {
+    fakeClock();
+    onTestFinished(() => void vi.useRealTimers());
+    const store = { claim: vi.fn(), read: () => new Promise<never>(() => undefined) };
+    const receiver = receiverOf({ store, storeTimeoutMs: 4_000 });
+    const errorAfter = async (ms: number, options: object): Promise<unknown> => {
+      const inspection = inspectWith({}, { state: 'free' }, { store: undefined, receiver, ...options });
+      await vi.advanceTimersByTimeAsync(ms);
+      const { record } = await inspection;
+      return record;
+    };
+    expect(await errorAfter(4_050, {})).toMatchObject({ error: { message: containing('within 4000 ms.') } });
+    expect(await errorAfter(50, { storeTimeoutMs: 50 })).toMatchObject({
+      error: { message: containing('within 50 ms.') },
+    });
+  });
+
+  test('a store from JavaScript that resolves with nothing has no record that could be read', async () => {
+    const store = { read: () => Promise.resolve(undefined as never) };
+    expect(await inspectWith({}, { state: 'free' }, { store })).toMatchObject({
+      verdict: 'undecided',
+      record: { state: 'unread', error: { message: containing('The store resolved with no record.') } },
+    });
+  });
+
+  test.each(['service', 'store'])('an abort while the %s is read rejects with its reason', async (half) => {
+    const controller = new AbortController();
+    const never = () => {
+      setImmediate(() => {
+        controller.abort(new Error('the pod is leaving'));
+      });
+      return new Promise<never>(() => undefined);
+    };
+    const client = {
+      getTransaction: (_id: string, { signal }: { signal?: AbortSignal } = {}) =>
+        Promise.race([never(), new Promise<never>((_, reject) => signal?.addEventListener('abort', reject))]),
+    };
+    const halves = half === 'service' ? { client } : { store: { read: never } };
+    const inspection = inspectWith({}, { state: 'free' }, { ...halves, signal: controller.signal });
+    await expect(inspection).rejects.toThrow('the pod is leaving');
+  });
+});
+
+test('a signal that has aborted is heard before a store that does not reply', async () => {
+  const store = { read: () => new Promise<never>(() => undefined) };
+  const signal = AbortSignal.abort(new Error('the pod is leaving'));
+  await expect(inspectTransfer({ id: 'tr-1', store, signal })).rejects.toThrow('the pod is leaving');
+});
+
+test('an inspection leaves no timer and no listener behind', async () => {
+  fakeClock();
+  onTestFinished(() => void vi.useRealTimers());
+  const { signal } = new AbortController();
+  await inspectWith({}, { state: 'free' }, { signal });
+  expect(vi.getTimerCount()).toBe(0);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
+test('a receiver is asked through its inspect', async () => {
+  const kept = { since: new Date(0), retentionMs: 100_000 };
+  const inspect = vi.fn(() => Promise.resolve({ state: 'free' as const, kept, here: { sinceMs: 5 } }));
+  const inspection = await inspectWith({}, { state: 'free' }, { store: undefined, receiver: { inspect } });
+  expect(inspection).toMatchObject({ verdict: 'missed', record: { here: { sinceMs: 5 } } });
+  expect(inspect).toHaveBeenCalledWith('tr-1');
+});
+
+test('a memory store is read in its own process', async () => {
+  const store = memoryStore();
+  await receiverOf({ store }).receive(callback);
+  expect((await inspectWith({}, { state: 'free' }, { store })).verdict).toBe('handled');
+});
+
+test('options of inspectTransfer that do not fit are refused, and the error names them', async () => {
+  const cases: [changes: object, message: string][] = [
+    [{ id: '' }, 'Expected `id` to be the id or externalId of a transfer, got "".'],
+    [{ id: 5 }, 'Expected `id` to be the id or externalId of a transfer, got 5.'],
+    [{ client: null }, 'Expected `client` to be a client, got null.'],
+    [{ store: null }, 'Expected `store` to be a store that has `read`, got null.'],
+    [{ store: undefined, receiver: null }, 'Expected `receiver` to be a receiver, got null.'],
+    [
+      { client: undefined, store: undefined },
+      'Expected `client` to be given, or `store` or `receiver`, got undefined.',
+    ],
+    [{ client: {} }, 'Expected `client` to be a client, got an object.'],
+    [{ store: { claim: () => undefined } }, 'Expected `store` to be a store that has `read`, got an object.'],
+    [{ receiver: {} }, 'Expected `store` to be left out beside `receiver`, which has it, got an object.'],
+    [{ store: undefined, receiver: {} }, 'Expected `receiver` to be a receiver, got an object.'],
+    [{ storeTimeoutMs: 0 }, 'Expected `storeTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
+    [
+      { pending: [] },
+      'Unknown option `pending`; known are id, client, store, receiver, storeTimeoutMs, schema, signal.',
+    ],
+  ];
+  for (const [changes, message] of cases) {
+    const refused = expect(inspectWith({}, { state: 'free' }, changes), message).rejects;
+    await refused.toMatchObject({ code: 'INVALID_ARGUMENT', message: containing(message) });
+  }
+});

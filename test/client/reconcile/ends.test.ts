@@ -1,0 +1,312 @@
+import { getEventListeners } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test, vi } from 'vitest';
+import {
+  ReconciliationError,
+  reconcileTransfers,
+  type PendingTransfer,
+  type ReconciliationReport,
+} from 'transfer-callbacks/client';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { later, receiverOf } from '../../core/support.js';
+import { containing } from '../../support/containing.js';
+import { emptyReport, final, old, oneOf, startKnowing, startQueries, startService, transfers } from '../support.js';
+
+describe('the signal of a pass', () => {
+  test('a signal that times out ends it: what is being read stays pending, and a handler that runs finishes', async () => {
+    const { client } = await startQueries((id) => (id === 'tr-1' ? () => undefined : final(id)));
+    const report = await reconcileTransfers({
+      client,
+      receiver: receiverOf({ onSuccess: () => pause(3_000) }),
+      pending: transfers(20),
+      concurrency: 2,
+      signal: AbortSignal.timeout(2_500),
+    });
+    expect(report).toMatchObject({ stopped: 'aborted', processed: 1, pending: 1, cursor: { id: 'tr-0' } });
+  });
+
+  test('a signal ends the pass: none is taken any more, and the stream is closed', async () => {
+    const { client } = await startKnowing();
+    const controller = new AbortController();
+    let closed = false;
+    async function* cursor(): AsyncGenerator<PendingTransfer> {
+      try {
+        for (let index = 0; ; index += 1) yield Promise.resolve(old(`payout-${index}`));
+      } finally {
+        closed = true;
+      }
+    }
+    const counted = await reconcileTransfers({
+      client,
+      receiver: receiverOf(),
+      pending: cursor(),
+      signal: controller.signal,
+      onProgress: (_reconciled, { unknown }) => {
+        if (unknown === 5) controller.abort();
+      },
+    });
+    expect(counted.stopped).toBe('aborted');
+    expect(counted.unknown).toBeGreaterThanOrEqual(5);
+    expect(counted).toMatchObject({ failed: 0 });
+    expect(counted.unknown + counted.pending).toBeLessThanOrEqual(10);
+    expect(closed).toBe(true);
+  });
+
+  test('a signal ends the reading of a service that does not respond, and what was not read is pending', async () => {
+    const service = await startService([() => undefined]);
+    const controller = new AbortController();
+    const pass = reconcileTransfers({
+      client: service.client,
+      receiver: receiverOf(),
+      pending: [old('payout-1'), old('payout-2')],
+      signal: controller.signal,
+    });
+    await vi.waitFor(() => {
+      expect(service.received).toHaveLength(2);
+    });
+    controller.abort();
+    expect(await pass).toMatchObject({ ...emptyReport, pending: 2, stopped: 'aborted', cursor: undefined });
+  });
+
+  test('a signal, or what onProgress throws, ends a pass whose stream does not go on', async () => {
+    const { client } = await startKnowing();
+    const controller = new AbortController();
+    const goOn = later();
+    let closed = 0;
+    async function* cursor(): AsyncGenerator<PendingTransfer> {
+      try {
+        yield old('payout-1');
+        await goOn.promise;
+      } finally {
+        closed += 1;
+      }
+    }
+    const options = { client, receiver: receiverOf(), signal: controller.signal };
+    const thrown = reconcileTransfers({
+      ...options,
+      pending: cursor(),
+      onProgress: () => {
+        throw new Error('enough');
+      },
+    });
+    await expect(thrown).rejects.toThrow('enough');
+    const aborted = reconcileTransfers({
+      ...options,
+      pending: cursor(),
+      onProgress: () =>
+        setImmediate(() => {
+          controller.abort();
+        }),
+    });
+    expect(await aborted).toMatchObject({ unknown: 1, pending: 0, stopped: 'aborted' });
+    goOn.resolve();
+    await vi.waitFor(() => {
+      expect(closed).toBe(2);
+    });
+  });
+
+  test('a signal is heard in a pass that does no I/O', async () => {
+    const controller = new AbortController();
+    setImmediate(() => {
+      controller.abort();
+    });
+    const createdAt = Date.now();
+    const young = Array.from({ length: 50_000 }, (_, index) => ({ id: `tr-${index}`, createdAt }));
+    const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
+    const report = await reconcileTransfers({
+      client,
+      receiver: receiverOf(),
+      pending: young,
+      signal: controller.signal,
+    });
+    expect(report.stopped).toBe('aborted');
+    expect(report.pending).toBeLessThan(5_000);
+  });
+
+  test('a signal that outlives the pass keeps nothing of it', async () => {
+    const { signal } = new AbortController();
+    const client = { getTransaction: (id: string) => Promise.resolve({ ...transferSucceeded({ id }).data }) };
+    await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(3), signal });
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  test('a signal that has aborted takes nothing', async () => {
+    const { client } = await startKnowing();
+    const taken = vi.fn(function* () {
+      yield old('payout-1');
+    });
+    const pending = { [Symbol.iterator]: taken };
+    const next = vi.fn(() => ({ done: false as const, value: old('payout-1') }));
+    const signal = AbortSignal.abort();
+    const ended = { ...emptyReport, stopped: 'aborted', queries: 0, cursor: undefined };
+    expect(await reconcileTransfers({ client, receiver: receiverOf(), pending, signal })).toMatchObject(ended);
+    const bare = { [Symbol.iterator]: () => ({ next }) };
+    expect(await reconcileTransfers({ client, receiver: receiverOf(), pending: bare, signal })).toMatchObject(ended);
+    expect(next).not.toHaveBeenCalled();
+  });
+
+  test('an abort while the last transfers are read is reported', async () => {
+    const service = await startQueries(() => () => undefined);
+    const controller = new AbortController();
+    const pass = reconcileTransfers({
+      client: service.client,
+      receiver: receiverOf(),
+      pending: transfers(3),
+      signal: controller.signal,
+    });
+    await vi.waitUntil(() => service.received.length === 3);
+    controller.abort();
+    expect(await pass).toMatchObject({ pending: 3, stopped: 'aborted', cursor: undefined });
+  });
+
+  test('an abort after everything was read does not count', async () => {
+    const { client } = await startQueries(final);
+    const controller = new AbortController();
+    const report = await reconcileTransfers({
+      client,
+      receiver: receiverOf(),
+      pending: transfers(1),
+      signal: controller.signal,
+      onProgress: async () => {
+        await pause(20); // `pending` ends meanwhile.
+        controller.abort();
+      },
+    });
+    expect(report).toMatchObject({ processed: 1, stopped: undefined });
+  });
+});
+
+describe('the end of `pending`', () => {
+  test('a pass that ends before its stream resolves after the cleanup of the stream', async () => {
+    const { client } = await startQueries(final);
+    let closed = false;
+    async function* cursor(): AsyncGenerator<PendingTransfer> {
+      try {
+        yield* transfers(5);
+      } finally {
+        await pause(50);
+        closed = true;
+      }
+    }
+    await reconcileTransfers({ client, receiver: receiverOf(), pending: cursor(), limit: 2 });
+    expect(closed).toBe(true);
+  });
+
+  test('an iterator at its end is neither asked nor closed again, because a cursor may throw then', async () => {
+    const { client } = await startQueries(final);
+    const items = transfers(2);
+    const next = vi.fn(() => ({ done: items.length === 0, value: items.pop() ?? old('none') }));
+    const close = vi.fn(() => ({ done: true as const, value: undefined }));
+    const pending = { [Symbol.iterator]: () => ({ next, return: close }) };
+    const options = { client, receiver: receiverOf(), pending };
+    expect(await reconcileTransfers(options)).toMatchObject({ processed: 2, stopped: undefined });
+    expect(next).toHaveBeenCalledTimes(3);
+    expect(close).not.toHaveBeenCalled();
+    items.push(...transfers(2));
+    const limited = await reconcileTransfers({ ...options, receiver: receiverOf(), limit: 1 });
+    expect(limited).toMatchObject({ processed: 1, stopped: 'limit' });
+    expect(close).toHaveBeenCalledOnce();
+  });
+});
+
+describe('code of yours that throws', () => {
+  async function catchError(pass: Promise<unknown>): Promise<ReconciliationError<ReconciliationReport>> {
+    const error = await pass.then(
+      () => expect.fail('it did not reject'),
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(ReconciliationError);
+    return error as ReconciliationError<ReconciliationReport>;
+  }
+
+  test('in `pending` rejects with the report of what was done', async () => {
+    const { client } = await startQueries(final);
+    const cause = new Error('the cursor is gone');
+    function* cursor(): Generator<PendingTransfer> {
+      yield* transfers(5);
+      throw cause;
+    }
+    const error = await catchError(reconcileTransfers({ client, receiver: receiverOf(), pending: cursor() }));
+    expect(error).toMatchObject({
+      code: 'PENDING_FAILED',
+      message: containing('`pending` threw: the cursor is gone'),
+      cause,
+      report: { processed: 5, stopped: 'error', cursor: { id: 'tr-4' } },
+    });
+    expect(JSON.parse(JSON.stringify(error))).toMatchObject({
+      name: 'ReconciliationError',
+      code: 'PENDING_FAILED',
+      report: { processed: 5 },
+    });
+  });
+
+  test('in an asynchronous `onProgress` ends the pass and rejects, and nothing is left unhandled', async () => {
+    const { client } = await startQueries(final);
+    const pass = reconcileTransfers({
+      client,
+      receiver: receiverOf(),
+      pending: transfers(50),
+      concurrency: 1,
+      onProgress: async () => {
+        await pause(1);
+        throw new Error('the log is full');
+      },
+    });
+    expect(await catchError(pass)).toMatchObject({
+      code: 'ON_PROGRESS_FAILED',
+      message: containing('`onProgress` threw: the log is full'),
+      report: { processed: 1 },
+    });
+  });
+
+  test('in the cleanup of `pending` does not hide the cause', async () => {
+    const { client } = await startQueries(final);
+    function* cursor(): Generator<PendingTransfer> {
+      try {
+        yield* transfers(50);
+      } finally {
+        throw new Error('cleanup');
+      }
+    }
+    const onProgress = (): void => {
+      throw new Error('the cause');
+    };
+    const options = { client, concurrency: 1 };
+    const both = await catchError(
+      reconcileTransfers({ ...options, receiver: receiverOf(), pending: cursor(), onProgress }),
+    );
+    expect(both.message).toContain('`onProgress` threw: the cause');
+    const one = await catchError(
+      reconcileTransfers({ ...options, receiver: receiverOf(), pending: cursor(), limit: 2 }),
+    );
+    expect(one).toMatchObject({ message: containing('`pending` threw: cleanup'), report: { processed: 2 } });
+  });
+
+  test('a stream that breaks rejects, once those under way have ended', async () => {
+    const success = transferSucceeded();
+    const { client } = await startKnowing({ ...success.data });
+    const onSuccess = vi.fn();
+    async function* cursor(): AsyncGenerator<PendingTransfer> {
+      yield* oneOf(success);
+      await Promise.reject(new Error('the cursor is gone'));
+    }
+    const pass = reconcileTransfers({ client, receiver: receiverOf({ onSuccess }), pending: cursor() });
+    await expect(pass).rejects.toThrow('the cursor is gone');
+    expect(onSuccess).toHaveBeenCalledOnce();
+  });
+
+  test('what onProgress throws ends the pass', async () => {
+    const { client, received } = await startKnowing();
+    const pass = reconcileTransfers({
+      client,
+      receiver: receiverOf(),
+      pending: Array.from({ length: 50 }, (_, index) => old(`payout-${index}`)),
+      concurrency: 1,
+      onProgress: () => {
+        throw new Error('no');
+      },
+    });
+    await expect(pass).rejects.toThrow('no');
+    expect(received.length).toBeLessThan(5);
+  });
+});

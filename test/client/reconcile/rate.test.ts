@@ -1,0 +1,234 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { reconcileTransfers, type PendingTransfer, type ReconciliationReport } from 'transfer-callbacks/client';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { receiverOf, storeWith } from '../../core/support.js';
+import { freePort } from '../../support/port.js';
+import { containing } from '../../support/containing.js';
+import { final, old, refusal, startQueries, transfers } from '../support.js';
+
+describe('the limits of a pass', () => {
+  test('`limit` ends it after so many transfers, and all of these are read', async () => {
+    const { client } = await startQueries(final);
+    const options = { client, receiver: receiverOf(), limit: 7 };
+    const report = await reconcileTransfers({ ...options, pending: transfers(20) });
+    expect(report).toMatchObject({ stopped: 'limit', processed: 7, pending: 0, queries: 7, cursor: { id: 'tr-6' } });
+    expect(await reconcileTransfers({ ...options, pending: [] })).toMatchObject({ stopped: undefined });
+  });
+
+  test('`queriesPerSecond` spaces the queries, and young transfers do not wait', async () => {
+    const at: number[] = [];
+    const { client } = await startQueries((id) => {
+      at.push(performance.now());
+      return final(id);
+    });
+    const young = Array.from({ length: 100 }, (_, index) => ({ id: `young-${index}`, createdAt: Date.now() }));
+    const report = await reconcileTransfers({
+      client,
+      receiver: receiverOf(),
+      pending: [...young, ...transfers(6)],
+      queriesPerSecond: 20,
+    });
+    expect(report).toMatchObject({ processed: 6, pending: 100 });
+    expect(report.durationMs).toBeGreaterThanOrEqual(249);
+  });
+
+  test('takes transfers from a stream as it needs them, `concurrency` at a time', async () => {
+    let taken = 0;
+    let running = 0;
+    let most = 0;
+    let ahead = 0;
+    async function* cursor(): AsyncGenerator<PendingTransfer> {
+      for (let index = 0; index < 50; index += 1) {
+        taken += 1;
+        ahead = Math.max(ahead, taken - done);
+        yield Promise.resolve(old(`payout-${index}`));
+      }
+    }
+    let done = 0;
+    const counted = await reconcileTransfers({
+      client: {
+        async getTransaction(id) {
+          running += 1;
+          most = Math.max(most, running);
+          await new Promise(setImmediate);
+          running -= 1;
+          return { ...transferSucceeded().data, externalId: id };
+        },
+      },
+      receiver: receiverOf(),
+      pending: cursor(),
+      concurrency: 3,
+      onProgress: () => {
+        done += 1;
+      },
+    });
+    expect(counted.processed).toBe(50);
+    expect(most).toBe(3);
+    expect(ahead).toBeLessThanOrEqual(4);
+  });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const total = ({ processed, duplicate, pending, unknown, failed }: ReconciliationReport): number =>
+  processed + duplicate + pending + unknown + failed;
+
+/** Lets 20 ms of the fake time pass in each turn of the event loop, so that sockets work meanwhile. */
+async function inFakeTime<T>(run: () => Promise<T>): Promise<T> {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  const running = run();
+  const ended = { yet: false };
+  const end = (): void => {
+    ended.yet = true;
+  };
+  running.then(end, end);
+  while (!ended.yet) {
+    await vi.advanceTimersByTimeAsync(20);
+    await new Promise(setImmediate);
+  }
+  return running;
+}
+
+describe('a pass, while the service is in trouble,', () => {
+  test('ends when the service asks for a pause of over a minute', async () => {
+    const { client, received } = await startQueries(() => [503, '', { 'Retry-After': '3600' }]);
+    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(3_000) });
+    expect(report.stopped).toBe('unavailable');
+    expect(received.length).toBeLessThanOrEqual(4);
+  });
+
+  test('does not query the next transfer before the time that the service asks for', async () => {
+    const at: number[] = [];
+    const { client } = await startQueries((id) => {
+      at.push(performance.now());
+      return id === 'tr-0' ? [429, '', { 'Retry-After': '60' }] : final(id);
+    });
+    const report = await inFakeTime(() =>
+      reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(3), concurrency: 1 }),
+    );
+    expect(report).toMatchObject({ processed: 2, failed: 1, stopped: undefined });
+    expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(60_000);
+    expect((at[2] ?? 0) - (at[1] ?? 0)).toBeLessThan(5_000);
+  });
+
+  test('pauses for 1 s after a failure, then for twice as long each time, and for a minute at most', async () => {
+    const at: number[] = [];
+    const client = {
+      getTransaction() {
+        at.push(performance.now());
+        return Promise.reject(new Error('down'));
+      },
+    };
+    const options = { client, receiver: receiverOf(), pending: transfers(11), concurrency: 1 };
+    expect(await inFakeTime(() => reconcileTransfers(options))).toMatchObject({ stopped: 'unavailable', queries: 10 });
+    const pauses = at.slice(1).map((ms, index) => Math.floor((ms - (at[index] ?? 0)) / 1_000));
+    expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
+  });
+
+  test.each([1, 4])('ends after 10 failures in a row, with growing pauses, at concurrency %i', async (concurrency) => {
+    const port = await freePort();
+    let requests = 0;
+    const { client } = await startQueries(() => refusal(500, 'Not asked'), {
+      baseUrl: `http://127.0.0.1:${port}`,
+      fetch: (...request) => {
+        requests += 1;
+        return fetch(...request);
+      },
+    });
+    const report = await inFakeTime(() =>
+      reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(10_000), concurrency }),
+    );
+    expect(report.stopped).toBe('unavailable');
+    expect(report.failed).toBe(10);
+    expect(report.queries).toBeLessThan(10 + concurrency);
+    expect(requests).toBeLessThanOrEqual(3 * report.queries);
+    expect(report.durationMs).toBeGreaterThan(60_000);
+  });
+
+  test('ends after 10 refusals in a row: the key may be revoked', async () => {
+    const { client, received } = await startQueries(() => refusal(400, 'Key revoked'));
+    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(2_000) });
+    expect(report).toMatchObject({ stopped: 'refused', failed: 10 });
+    expect(total(report)).toBe(report.queries);
+    expect(received.length).toBeLessThanOrEqual(13);
+  });
+
+  test('counts on over ids that are not sent: they tell nothing of the service', async () => {
+    const { client, received } = await startQueries(() => refusal(400, 'Key revoked'));
+    const pending = transfers(20).flatMap((transfer) => [transfer, old('a/b')]);
+    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending, concurrency: 1 });
+    expect(report).toMatchObject({ stopped: 'refused', failed: 19 });
+    expect(received).toHaveLength(10);
+  });
+
+  test('goes on where each response is unreadable, because the next one may be readable', async () => {
+    const { client } = await startQueries((id) => (id === 'tr-14' ? final(id) : [200, '<html>']));
+    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(15), concurrency: 1 });
+    expect(report).toMatchObject({ stopped: undefined, failed: 14, processed: 1 });
+  });
+
+  test('goes on where failures are not in a row, and where transfers are unknown or their ids are bad', async () => {
+    const { client } = await startQueries((id) => {
+      const index = Number(id.slice(3));
+      if (index >= 100) return refusal(404, 'Unknown');
+      if (index % 20 === 19) return refusal(404, 'Unknown');
+      return index % 20 === 9 ? final(id) : refusal(400, 'No');
+    });
+    const pending = [...transfers(120), ...Array.from({ length: 20 }, () => old('a/b'))];
+    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending, concurrency: 1 });
+    expect(report).toMatchObject({ stopped: undefined, processed: 5, failed: 110, unknown: 25 });
+  });
+
+  test('ends when the store of the receiver stays down', async () => {
+    const { client } = await startQueries(final);
+    const store = storeWith({ claim: () => Promise.reject(new Error('no store')) });
+    const report = await inFakeTime(() =>
+      reconcileTransfers({ client, receiver: receiverOf({ store }), pending: transfers(100), concurrency: 1 }),
+    );
+    expect(report).toMatchObject({ stopped: 'store_unavailable', failed: 10, queries: 10 });
+    expect(report.problems[0]).toMatchObject({
+      outcome: 'store_unavailable',
+      error: { message: containing('The receiver ended with store_unavailable: no store.') },
+    });
+  });
+
+  test('ends when the receiver closes: what was not handled is pending, and the next pass begins there', async () => {
+    const { client, received } = await startQueries(final);
+    const receiver = receiverOf();
+    const report = await reconcileTransfers({
+      client,
+      receiver,
+      pending: transfers(1_000),
+      onProgress: (_reconciled, { processed }) => {
+        if (processed === 50) void receiver.close();
+      },
+    });
+    expect(report).toMatchObject({ stopped: 'closing', failed: 0 });
+    expect(received.length).toBeLessThan(60);
+    expect(total(report)).toBe(report.processed + report.pending);
+    const done = Number(report.cursor?.id.slice(3)) + 1;
+    expect(done).toBeGreaterThanOrEqual(45);
+    expect(done).toBeLessThanOrEqual(report.processed);
+  });
+
+  test('may be ended while it pauses', async () => {
+    const { client } = await startQueries(() => [503, '', { 'Retry-After': '50' }]);
+    const controller = new AbortController();
+    const report = await reconcileTransfers({
+      client,
+      receiver: receiverOf(),
+      pending: transfers(5),
+      concurrency: 1,
+      signal: controller.signal,
+      onProgress: ({ result }) => {
+        if (result === 'failed')
+          setTimeout(() => {
+            controller.abort();
+          }, 20);
+      },
+    });
+    expect(report).toMatchObject({ stopped: 'aborted', failed: 1, pending: 1, queries: 1, cursor: { id: 'tr-0' } });
+  });
+});

@@ -1,0 +1,230 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { RetryLater, type TransferCallback, type TransferCallbackReceiver } from 'transfer-callbacks';
+import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import type { ReconcileOptions } from '../../../src/client/reconcile/reconcile.js';
+import { later, receiverOf } from '../../core/support.js';
+import { containing } from '../../support/containing.js';
+import { emptyReport, old, oneOf, startKnowing, startService } from '../support.js';
+
+describe('reconcileTransfers', () => {
+  test('hands final transfers to the handlers, with its source, and leaves the others', async () => {
+    const [success, failure] = [transferSucceeded(), transferFailed()];
+    const open = { ...transferSucceeded().data, status: 'PENDING' };
+    const { client } = await startKnowing({ ...success.data }, { ...failure.data }, open);
+    const seen: unknown[] = [];
+    const receiver = receiverOf({
+      onSuccess: (callback, { source }) => seen.push([callback, source]),
+      onFailed: (callback, { source }) => seen.push([callback, source]),
+    });
+    expect(
+      await reconcileTransfers({
+        client,
+        receiver,
+        pending: [...oneOf(success, failure), old(open.externalId), old('unheard-of')],
+        concurrency: 1,
+      }),
+    ).toMatchObject({
+      ...emptyReport,
+      processed: 2,
+      pending: 1,
+      unknown: 1,
+      problems: [{ id: 'unheard-of', result: 'unknown', error: expect.objectContaining({ status: 404 }) as unknown }],
+    });
+    expect(seen).toEqual([
+      [success, 'reconciliation'],
+      [failure, 'reconciliation'],
+    ]);
+  });
+
+  test('finds a transfer by the id of the service, too', async () => {
+    const success = transferSucceeded();
+    const { client } = await startKnowing({ ...success.data });
+    const pending = [old(success.data.id)];
+    expect(await reconcileTransfers({ client, receiver: receiverOf(), pending })).toMatchObject({
+      ...emptyReport,
+      processed: 1,
+    });
+  });
+
+  test('a transfer whose callback has come is a duplicate, and its handler does not run again', async () => {
+    const success = transferSucceeded();
+    const { client } = await startKnowing({ ...success.data });
+    const onSuccess = vi.fn();
+    const receiver = receiverOf({ onSuccess });
+    await receiver.receive(success);
+    expect(await reconcileTransfers({ client, receiver, pending: oneOf(success) })).toMatchObject({
+      ...emptyReport,
+      duplicate: 1,
+      oldestOpenMs: undefined,
+    });
+    expect(onSuccess).toHaveBeenCalledOnce();
+  });
+
+  test('a callback that comes at the same moment waits, and the handler runs once', async () => {
+    const success = transferSucceeded();
+    const { client } = await startKnowing({ ...success.data });
+    const [started, goOn] = [later(), later()];
+    const onSuccess = vi.fn(async () => {
+      started.resolve();
+      await goOn.promise;
+    });
+    const receiver = receiverOf({ onSuccess });
+    const pass = reconcileTransfers({ client, receiver, pending: oneOf(success) });
+    await started.promise;
+    const callback = receiver.receive(success);
+    goOn.resolve();
+    expect(await pass).toMatchObject({ ...emptyReport, processed: 1 });
+    expect((await callback).outcome).toBe('duplicate');
+    expect(onSuccess).toHaveBeenCalledOnce();
+  });
+
+  test('leaves transfers that are younger than minAgeMs to their callbacks, without asking', async () => {
+    const { client, received } = await startKnowing();
+    const pending = [
+      { id: 'a', createdAt: Date.now() - 590_000 },
+      { id: 'b', createdAt: new Date() },
+    ];
+    expect(await reconcileTransfers({ client, receiver: receiverOf(), pending })).toMatchObject({
+      ...emptyReport,
+      pending: 2,
+    });
+    expect(received).toEqual([]);
+    await reconcileTransfers({ client, receiver: receiverOf(), pending, minAgeMs: 0 });
+    expect(received).toHaveLength(2);
+  });
+
+  test('an age counts to the millisecond, and a transfer of this moment is open for 0 ms', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const now = Date.now();
+    const told: string[] = [];
+    const ages = { oldEnough: 600_000, young: 599_999, tomorrow: -86_399_999, inADay: -86_400_000 };
+    const options = { client: (await startKnowing()).client, receiver: receiverOf() };
+    await reconcileTransfers({
+      ...options,
+      pending: Object.entries(ages).map(([id, ageMs]) => ({ id, createdAt: now - ageMs })),
+      concurrency: 1,
+      onProgress: (each) => told.push('reason' in each ? `${each.id}: ${each.reason}` : `${each.id}: ${each.result}`),
+    });
+    expect(told).toEqual(['oldEnough: unknown', 'young: too_young', 'tomorrow: too_young', 'inADay: failed']);
+    const pending = [{ id: 'a', createdAt: now }];
+    expect(await reconcileTransfers({ ...options, pending })).toMatchObject({ pending: 1, oldestOpenMs: 0 });
+  });
+
+  const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
+  const receiver: TransferCallbackReceiver = receiverOf();
+  test('options that do not fit are refused, and the error names them', async () => {
+    const cases: [changes: object, message: string][] = [
+      [{ client: undefined }, 'Expected `client` to be a client, got undefined.'],
+      [{ client: {} }, 'Expected `client` to be a client, got an object.'],
+      [{ receiver: undefined }, 'Expected `receiver` to be a receiver, got undefined.'],
+      [{ pending: 5 }, 'Expected `pending` to be an iterable or an async iterable, got 5.'],
+      [{ pending: null }, 'Expected `pending` to be an iterable or an async iterable, got null.'],
+      [{ pending: {} }, 'Expected `pending` to be an iterable or an async iterable, got an object.'],
+      [{ concurrency: 0 }, 'Expected `concurrency` to be a whole number from 1 to 10000, got 0.'],
+      [{ concurrency: 10_001 }, 'Expected `concurrency` to be a whole number from 1 to 10000, got 10001.'],
+      [{ limit: 0 }, 'Expected `limit` to be a whole number from 1 to 2147483647, got 0.'],
+      [{ limit: '5' }, 'Expected `limit` to be a whole number from 1 to 2147483647, got "5".'],
+      [{ queriesPerSecond: 0.5 }, 'Expected `queriesPerSecond` to be a whole number from 1 to 2147483647, got 0.5.'],
+      [{ minAgeMs: -1 }, 'Expected `minAgeMs` to be a whole number from 0 to 9007199254740991, got -1.'],
+      [
+        { minAge: 1 },
+        'Unknown option `minAge`; known are client, concurrency, queriesPerSecond, limit, signal, receiver, pending, minAgeMs, onProgress.',
+      ],
+    ];
+    for (const [changes, message] of cases) {
+      const options = { client, receiver, pending: [], ...changes } as ReconcileOptions<TransferCallback, undefined>;
+      await expect(reconcileTransfers(options), message).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        message: containing(message),
+      });
+    }
+  });
+});
+
+describe('a transfer of a pass', () => {
+  const invalidArgument = 'INVALID_ARGUMENT';
+  test('a transfer of `pending` that is not one fails alone', async () => {
+    const cases: [why: string, bad: unknown, code: string][] = [
+      ['its id climbs out of the path', old('../keys'), 'INVALID_ID'],
+      ['its id is a number', { ...old('5'), id: 5 }, 'INVALID_ID'],
+      ['its age is not known', { id: 'a', createdAt: new Date('soon') }, invalidArgument],
+      ['it is no transfer', null, invalidArgument],
+      ['it is undefined', undefined, invalidArgument],
+      ['it was created in the future', { id: 'a', createdAt: Date.now() + 2 * 86_400_000 }, invalidArgument],
+      ['it was created in microseconds', { id: 'a', createdAt: Date.now() * 1_000 }, invalidArgument],
+      ['it was created at -infinity of PostgreSQL', { id: 'a', createdAt: -Infinity }, invalidArgument],
+      ['it was created at no time', { id: 'a', createdAt: null }, invalidArgument],
+    ];
+    for (const [why, bad, code] of cases) {
+      const success = transferSucceeded();
+      const { client } = await startKnowing({ ...success.data });
+      const pending = [bad as PendingTransfer, ...oneOf(success)];
+      const done = await reconcileTransfers({ client, receiver: receiverOf(), pending });
+      const expected = { processed: 1, failed: 1, problems: [{ result: 'failed', error: { code } }] };
+      if (code === invalidArgument) expect(done.oldestOpenMs, why).toBeUndefined();
+      expect(done, why).toMatchObject(expected);
+    }
+  });
+
+  test.each<[string, Partial<Parameters<typeof receiverOf>[0]>, object]>([
+    [
+      'throws',
+      { onSuccess: () => Promise.reject(new Error('down')) },
+      { outcome: 'handler_failed', error: { code: 'NOT_HANDLED', cause: new Error('down') } },
+    ],
+    ['asks for later', { onSuccess: () => Promise.reject(new RetryLater()) }, { outcome: 'retry_later' }],
+  ])('a handler that %s is a failure of the pass, not of the transfer', async (_title, options, expected) => {
+    const success = transferSucceeded();
+    const { client } = await startKnowing({ ...success.data });
+    const onFailed = vi.fn();
+    const done = await reconcileTransfers({
+      client,
+      receiver: receiverOf({ ...options, onFailed }),
+      pending: oneOf(success),
+    });
+    expect(done).toMatchObject({ failed: 1, problems: [{ result: 'failed', ...expected }] });
+    expect(onFailed).not.toHaveBeenCalled();
+  });
+
+  test('a contradiction with what was settled is a failure that shows both sides', async () => {
+    const success = transferSucceeded();
+    const { client } = await startKnowing({ ...success.data });
+    const receiver = receiverOf();
+    await receiver.receive(transferFailed({ id: success.data.id, externalId: success.data.externalId }));
+    expect(await reconcileTransfers({ client, receiver, pending: oneOf(success) })).toMatchObject({
+      failed: 1,
+      problems: [
+        {
+          outcome: 'conflict',
+          error: {
+            code: 'NOT_HANDLED',
+            message: expect.stringMatching(
+              /^The receiver ended with conflict: handled before with .*FAILED.*, now .*SUCCESS/,
+            ) as string,
+          },
+          settled: expect.anything() as never,
+          received: { status: 'SUCCESS', amount: 15_000, currency: 'XAF', externalId: success.data.externalId },
+        },
+      ],
+    });
+  });
+
+  test('another transfer than the one that was asked for is refused', async () => {
+    const service = await startService([[200, transferSucceeded().data]]);
+    const onSuccess = vi.fn();
+    const done = await reconcileTransfers({
+      client: service.client,
+      receiver: receiverOf({ onSuccess }),
+      pending: [old('payout-1')],
+    });
+    expect(done).toMatchObject({
+      failed: 1,
+      problems: [
+        { error: { code: 'UNREADABLE_RESPONSE', message: containing('The service responded with another transfer.') } },
+      ],
+    });
+    expect(onSuccess).not.toHaveBeenCalled();
+  });
+});

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest';
+import { reconcileTransfers, type Reconciled } from 'transfer-callbacks/client';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { later, receiverOf } from '../../core/support.js';
+import { containing } from '../../support/containing.js';
+import { final, old, startKnowing, startQueries, transfers } from '../support.js';
+
+describe('the report of a pass', () => {
+  test('has a cursor: the last transfer up to which all were read, even if later ones are done', async () => {
+    const controller = new AbortController();
+    const { client } = await startQueries((id) => (id === 'tr-3' ? () => undefined : final(id)));
+    const report = await reconcileTransfers({
+      client,
+      receiver: receiverOf(),
+      pending: transfers(10),
+      concurrency: 3,
+      signal: controller.signal,
+      onProgress: (_reconciled, { processed }) => {
+        if (processed === 9) controller.abort();
+      },
+    });
+    expect(report).toMatchObject({ stopped: 'aborted', processed: 9, pending: 1, cursor: { id: 'tr-2' } });
+  });
+
+  test('counts queries, time, and the age of the oldest transfer that is still open', async () => {
+    const { client } = await startQueries((id) =>
+      id === 'open' ? [200, { ...transferSucceeded({ id }).data, status: 'PENDING' }] : final(id),
+    );
+    const ages = { done: 9_000_000, open: 5_000_000, young: 1_000 };
+    const pending = Object.entries(ages).map(([id, ageMs]) => ({ id, createdAt: Date.now() - ageMs }));
+    const told: Reconciled[] = [];
+    const startedAt = performance.now();
+    const report = await reconcileTransfers({
+      client,
+      receiver: receiverOf(),
+      pending,
+      concurrency: 1,
+      onProgress: (reconciled) => told.push(reconciled),
+    });
+    expect(report).toMatchObject({ queries: 2, processed: 1, pending: 2 });
+    expect(report.oldestOpenMs).toBeGreaterThanOrEqual(5_000_000);
+    expect(report.oldestOpenMs).toBeLessThan(5_100_000);
+    expect(report.durationMs).toBeGreaterThan(0);
+    expect(report.durationMs).toBeLessThanOrEqual(performance.now() - startedAt);
+    expect(told).toEqual([
+      { id: 'done', result: 'processed' },
+      { id: 'open', result: 'pending', reason: 'not_final' },
+      { id: 'young', result: 'pending', reason: 'too_young' },
+    ]);
+  });
+
+  test('reports where a transaction is invalid, in the error and as issues', async () => {
+    const { client } = await startQueries((id) => [
+      200,
+      { ...transferSucceeded({ id }).data, vouchercode: undefined, provider: undefined },
+    ]);
+    const { problems } = await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(1) });
+    expect(problems).toMatchObject([
+      {
+        outcome: 'invalid',
+        issues: [{ path: ['data', 'provider'] }, { path: ['data', 'vouchercode'] }],
+        error: {
+          code: 'NOT_HANDLED',
+          message: expect.stringMatching(
+            /^The receiver ended with invalid: data\.provider: .*; data\.vouchercode: .*string/,
+          ) as string,
+        },
+      },
+    ]);
+  });
+
+  test('is safe as JSON: codes and messages, and nothing of the errors of a driver', async () => {
+    const driver = Object.assign(new Error('down'), { parameters: ['+237670000000'], connection: {} });
+    driver.connection = driver; // JSON.stringify would throw.
+    const { client } = await startQueries(final);
+    const report = await reconcileTransfers({
+      client,
+      receiver: receiverOf({ onSuccess: () => Promise.reject(driver) }),
+      pending: [...transfers(1), old('a/b')],
+    });
+    const text = JSON.stringify(report);
+    expect(JSON.parse(text)).toMatchObject({
+      failed: 2,
+      problems: expect.arrayContaining([
+        {
+          id: 'tr-0',
+          result: 'failed',
+          outcome: 'handler_failed',
+          error: {
+            name: 'TransferClientError',
+            code: 'NOT_HANDLED',
+            message: containing('The receiver ended with handler_failed: down.'),
+          },
+        },
+        expect.objectContaining({ id: 'a/b', error: expect.objectContaining({ code: 'INVALID_ID' }) as unknown }),
+      ]) as unknown,
+    });
+    expect(text).not.toContain('237670000000');
+  });
+
+  test('an outcome that has no error is named alone', async () => {
+    const { client } = await startQueries(final);
+    const gate = later();
+    const receiver = receiverOf({ onSuccess: () => gate.promise, inFlightWaitMs: 0 });
+    const [delivery] = [receiver.receive(transferSucceeded({ id: 'tr-0' }))];
+    const { problems } = await reconcileTransfers({ client, receiver, pending: transfers(1) });
+    gate.resolve();
+    await delivery;
+    expect(problems).toMatchObject([
+      {
+        outcome: 'in_progress',
+        error: { message: containing('The receiver ended with in_progress.'), cause: undefined },
+      },
+    ]);
+  });
+
+  test('a client or a receiver of your own that throws is the failure of one transfer', async () => {
+    const rejecting = { receive: () => Promise.reject(new Error('the queue is full')) };
+    const { data } = transferSucceeded({ id: 'a' });
+    const options = { receiver: rejecting, pending: [old('a')] };
+    const unread = await reconcileTransfers({
+      ...options,
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- JavaScript may.
+      client: { getTransaction: () => Promise.reject(undefined) },
+    });
+    expect(unread.problems).toMatchObject([
+      { error: { code: 'UNAVAILABLE', message: containing('The transfer could not be read: undefined') } },
+    ]);
+    const cause = new Error('the circuit is open');
+    const broken = await reconcileTransfers({ ...options, client: { getTransaction: () => Promise.reject(cause) } });
+    expect(broken.problems).toMatchObject([{ error: { code: 'UNAVAILABLE', cause } }]);
+    const unhandled = await reconcileTransfers({
+      ...options,
+      client: { getTransaction: () => Promise.resolve({ ...data }) },
+    });
+    expect(unhandled).toMatchObject({
+      failed: 1,
+      problems: [
+        {
+          error: {
+            code: 'NOT_HANDLED',
+            message: containing('The receiver rejected: the queue is full'),
+            cause: new Error('the queue is full'),
+          },
+        },
+      ],
+    });
+  });
+});
+
+describe('reconcileTransfers', () => {
+  test('reports every transfer to onProgress, and keeps no more than 100 problems', async () => {
+    const { client } = await startKnowing();
+    const told: string[] = [];
+    const counted = await reconcileTransfers({
+      client,
+      receiver: receiverOf(),
+      pending: Array.from({ length: 130 }, (_, index) => old(`payout-${index}`)),
+      concurrency: 8,
+      onProgress: ({ id, result }, { unknown }) => told.push(`${id} ${result} ${unknown}`),
+    });
+    expect(counted).toMatchObject({ unknown: 130, problems: { length: 100 } });
+    expect(new Set(told).size).toBe(130);
+    expect(told.at(-1)).toMatch(/ unknown 130$/);
+  });
+});

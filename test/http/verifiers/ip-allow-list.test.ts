@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest';
+import { ipAllowList } from 'transfer-callbacks';
+import { expressServers, httpServers } from '../../support/http-servers.js';
+import type { Sent } from '../../support/post.js';
+import { startGuarded } from '../support.js';
+
+describe.each(httpServers)('on $name', (server) => {
+  describe('ipAllowList', () => {
+    test.each([
+      [['127.0.0.1'], true],
+      [['127.0.0.0/8'], true],
+      [['203.0.113.7', '127.0.0.1/32'], true],
+      [['::ffff:127.0.0.1'], true],
+      [['0.0.0.0/0'], true],
+      [['203.0.113.7'], false],
+      [['127.0.0.2', '126.0.0.0/8', '::1'], false],
+      [['fe80::/10', '2001:db8::/32'], false],
+    ])('the peer 127.0.0.1 is on the list %j: %s', async (addresses, on) => {
+      const { url, admits, refuses } = await startGuarded(server, ipAllowList(addresses));
+      await (on ? admits(url) : refuses(url));
+      if (!on) await refuses(url, { headers: { 'X-Forwarded-For': addresses[0] } });
+    });
+  });
+});
+
+describe.each(expressServers)('ipAllowList on $name', (server) => {
+  const forwarded = (...addresses: string[]): Sent => ({ headers: { 'X-Forwarded-For': addresses.join(', ') } });
+
+  test('a forwarded address is ignored without trust proxy', async () => {
+    const { url, refuses } = await startGuarded(server, ipAllowList(['203.0.113.7']));
+    await refuses(url, forwarded('203.0.113.7'));
+  });
+
+  test.each([
+    ['1', 1],
+    ['loopback', 'loopback'],
+    ['a function', (address: string) => address === '127.0.0.1'],
+    ['a function of the hop', (_address: string, hop: number) => hop < 1],
+    ['a list of ranges', ['127.0.0.0/8', '10.0.0.0/8']],
+  ])('the address that the last proxy saw counts with trust proxy %s', async (_what, trust) => {
+    const { url, admits, refuses } = await startGuarded(server, ipAllowList(['203.0.113.0/24', '2001:db8::/32']), {
+      settings: { 'trust proxy': trust },
+    });
+    await admits(url, forwarded('203.0.113.7'));
+    await admits(url, forwarded('2001:db8::7'));
+    await admits(url, forwarded('::ffff:203.0.113.7'));
+    await admits(url, forwarded('::FFFF:203.0.113.7'));
+    await admits(url, forwarded('::ffff:cb00:7107'));
+    await admits(url, forwarded('198.51.100.1', '203.0.113.7'));
+    await refuses(url, forwarded('203.0.113.7', '198.51.100.1'));
+    await refuses(url, forwarded('198.51.100.1'));
+    await refuses(url, forwarded('2001:db9::7'));
+    await refuses(url, forwarded('::ffff:198.51.100.1'));
+    await refuses(url, forwarded('203.0.113.7:443'));
+    await refuses(url, forwarded('203.0.113'));
+    await refuses(url, forwarded('unknown'));
+    await refuses(url);
+  });
+
+  const everybody: [string, unknown][] = [
+    ['true', true],
+    ['a function that trusts everybody', () => true],
+    ['a function that returns something truthy', () => 'yes'],
+    ['both halves of all addresses', ['0.0.0.0/1', '128.0.0.0/1']],
+    ['a hundred hops', 100],
+  ];
+  test.each(everybody)(
+    'every sender is refused with trust proxy %s, and the log gives the reason',
+    async (_what, trust) => {
+      const { url, refuses, logged } = await startGuarded(server, ipAllowList(['0.0.0.0/0', '::/0']), {
+        settings: { 'trust proxy': trust },
+      });
+      await refuses(url);
+      await refuses(url, forwarded('127.0.0.1'));
+      expect(logged).toHaveLength(2);
+      expect(logged[0]).toMatchObject({
+        level: 'warn',
+        details: {
+          err: {
+            code: 'INVALID_ARGUMENT',
+            message:
+              'ipAllowList needs `trust proxy` to name your proxies: with the present setting a sender can claim any address. ' +
+              "Write `app.set('trust proxy', '10.0.0.0/8')`.",
+          },
+        },
+      });
+    },
+  );
+});
+
+describe('ipAllowList, asked about an address', () => {
+  const asked = (entry: string, address: string | undefined): unknown =>
+    ipAllowList([entry])({ ip: address, socket: {} } as never);
+
+  test.each([
+    ['203.0.113.7', '203.0.113.7', true],
+    ['203.0.113.7', '203.0.113.8', false],
+    ['203.0.113.7', '::ffff:203.0.113.7', true],
+    ['203.0.113.7', '::203.0.113.7', false],
+    ['203.0.113.0/24', '203.0.113.255', true],
+    ['203.0.113.0/24', '203.0.114.0', false],
+    ['203.0.113.7/24', '203.0.113.200', true],
+    ['203.0.113.8/29', '203.0.113.15', true],
+    ['203.0.113.8/29', '203.0.113.16', false],
+    ['0.0.0.0/0', '255.255.255.255', true],
+    ['2001:db8::1', '2001:db8:0:0::1', true],
+    ['2001:DB8::1', '2001:db8::1', true],
+    ['2001:db8::1', '2001:db8::2', false],
+    ['2001:db8::/33', '2001:db8:7fff::1', true],
+    ['2001:db8::/33', '2001:db8:8000::1', false],
+    ['::1', '127.0.0.1', false],
+    ['::ffff:203.0.113.7', '203.0.113.7', true],
+    ['::ffff:203.0.113.0/120', '203.0.113.9', true],
+    ['0.0.0.0/0', '2001:db8::1', false],
+    ['0.0.0.0/0', '', false],
+    ['0.0.0.0/0', undefined, false],
+    ['0.0.0.0/0', 'localhost', false],
+    ['0.0.0.0/0', '1.2.3', false],
+    ['0.0.0.0/0', '01.2.3.4', false],
+    ['0.0.0.0/0', '1.2.3.4 ', false],
+  ])('ipAllowList with %s accepts %s: %s', (entry, address, expected) => {
+    expect(asked(entry, address)).toBe(expected);
+  });
+});

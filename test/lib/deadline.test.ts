@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { pause, setDeadline } from '../../src/lib/deadline.js';
+import { blockEventLoop } from '../support/block.js';
+import { fakeClock, noteTimers } from '../core/support.js';
+
+describe('on a clock that is moved by hand', () => {
+  beforeEach(fakeClock);
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test.each([
+    [1_000, undefined],
+    [1_000, 0],
+    [950, 50],
+  ])('a deadline after %i ms with %s ms more is due after 1 000 ms, once', async (ms, moreMs) => {
+    const onDue = vi.fn();
+    setDeadline(ms, onDue, moreMs);
+    await vi.advanceTimersByTimeAsync(999);
+    expect(onDue).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(onDue).toHaveBeenCalledOnce();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test.each([0, 999, 1_000, 1_049])('a deadline that is cancelled after %i of its 1 050 ms is not due', async (ms) => {
+    const onDue = vi.fn();
+    const cancel = setDeadline(1_000, onDue, 50);
+    await vi.advanceTimersByTimeAsync(ms);
+    cancel();
+    expect(vi.getTimerCount()).toBe(0);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(onDue).not.toHaveBeenCalled();
+    cancel();
+  });
+
+  test('a pause ends when its signal aborts', async () => {
+    const controller = new AbortController();
+    const ended = vi.fn();
+    void pause(1_000, { signal: controller.signal }).then(ended);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(ended).not.toHaveBeenCalled();
+    controller.abort();
+    await pause(1_000, controller);
+    expect(ended).toHaveBeenCalledOnce();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+test('a deadline that has passed while the event loop was blocked leaves a turn to read what has arrived', async () => {
+  const events: string[] = [];
+  setDeadline(1, () => events.push('due'));
+  const cancel = setDeadline(1, () => events.push('due in spite of the reply'));
+  blockEventLoop(20);
+  // Node calls what `setImmediate` was given after it has read its sockets.
+  setImmediate(() => {
+    events.push('reply');
+    cancel();
+  });
+  await nextTurn();
+  await nextTurn();
+  await vi.waitUntil(() => events.length === 2);
+  await nextTurn();
+  expect(events).toEqual(['reply', 'due']);
+});
+
+test('the time that a deadline has more begins when the event loop is free again', async () => {
+  const onDue = vi.fn();
+  const startedAt = performance.now();
+  setDeadline(10, onDue, 50);
+  blockEventLoop(200);
+  await vi.waitUntil(() => onDue.mock.calls.length > 0, { interval: 1 });
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(249);
+});
+
+/** Counts the timers that keep the process alive. */
+const liveTimers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+
+test('a deadline keeps the process alive until it is cancelled', () => {
+  const others = liveTimers();
+  const cancel = setDeadline(60_000, () => undefined);
+  expect(liveTimers()).toBe(others + 1);
+  cancel();
+  expect(liveTimers()).toBe(others);
+});
+
+test('a pause keeps the process alive, unless keepAlive is false', async () => {
+  const keptAlive = noteTimers();
+  const pauses = [pause(11), pause(12, {}), pause(13, { keepAlive: true }), pause(14, { keepAlive: false })];
+  expect([11, 12, 13, 14].flatMap(keptAlive)).toEqual([true, true, true, false]);
+  await Promise.all(pauses);
+});

@@ -1,0 +1,126 @@
+import { type } from 'arktype';
+import * as v from 'valibot';
+import { describe, expect, expectTypeOf, test, vi } from 'vitest';
+import { z as zod3 } from 'zod3';
+import { memoryStore, transferCallbackReceiver, type Logger } from 'transfer-callbacks';
+import { confirmWith } from 'transfer-callbacks/client';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import type { StandardSchema } from '../../src/lib/standard-schema.js';
+import { recordingLogger } from '../support/logger.js';
+import { containing } from '../support/containing.js';
+
+/** What every schema here asks for, and what it produces. */
+interface Small {
+  event: 'transfer.success' | 'transfer.failed';
+  data: { id: string; externalId: string; status: 'SUCCESS' | 'FAILED'; amount: number; currency: string };
+}
+
+const events = ['transfer.success', 'transfer.failed'] as const;
+const statuses = ['SUCCESS', 'FAILED'] as const;
+const inValibot = v.object({
+  event: v.picklist(events),
+  data: v.object({
+    id: v.string(),
+    externalId: v.string(),
+    status: v.picklist(statuses),
+    amount: v.number(),
+    currency: v.string(),
+  }),
+});
+const inArkType = type({
+  event: "'transfer.success' | 'transfer.failed'",
+  data: { id: 'string', externalId: 'string', status: "'SUCCESS' | 'FAILED'", amount: 'number', currency: 'string' },
+});
+const inZod3 = zod3.object({
+  event: zod3.enum(events),
+  data: zod3.object({
+    id: zod3.string(),
+    externalId: zod3.string(),
+    status: zod3.enum(statuses),
+    amount: zod3.number(),
+    currency: zod3.string(),
+  }),
+});
+
+const schemas: [string, StandardSchema<Small>][] = [
+  ['valibot', inValibot],
+  ['ArkType', inArkType],
+  ['zod 3', inZod3],
+];
+
+function receiverWith(schema: StandardSchema<Small>, handler = vi.fn(), logger: Logger | false = false) {
+  return transferCallbackReceiver({ store: memoryStore(), schema, onSuccess: handler, onFailed: handler, logger });
+}
+
+describe.each(schemas)('a schema of %s', (_library, schema) => {
+  test('a callback that fits the schema is handled as the schema has made it', async () => {
+    const handler = vi.fn();
+    const receiver = receiverWith(schema, handler);
+    for (const callback of [transferSucceeded(), transferFailed()]) {
+      expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', id: callback.data.id });
+      expect(handler.mock.lastCall?.[0]).toMatchObject({ event: callback.event, data: { id: callback.data.id } });
+    }
+  });
+
+  test('a callback that does not fit names its wrong place, and no value', async () => {
+    const { event, data } = transferSucceeded();
+    const receiver = receiverWith(schema);
+    const outcome = await receiver.receive({ event, data: { ...data, amount: '+237 699 000 000' } });
+    expect(outcome).toMatchObject({ outcome: 'invalid', issues: [{ path: ['data', 'amount'] }] });
+    expect(JSON.stringify(outcome)).not.toContain('699 000');
+  });
+
+  test('a value that is no object is invalid at its top', async () => {
+    const outcome = await receiverWith(schema).receive('callback');
+    expect(outcome).toMatchObject({ outcome: 'invalid', issues: [{ path: [] }] });
+    expect(outcome).not.toHaveProperty('error');
+  });
+
+  test('what is read from the service is checked by it too', async () => {
+    const data = { ...transferSucceeded().data };
+    const context = { signal: new AbortController().signal };
+    const confirm = confirmWith({ getTransaction: () => Promise.resolve(data) }, { schema });
+    expect(await confirm(transferSucceeded(data), context)).toMatchObject({
+      data: { id: data.id, amount: data.amount },
+    });
+    const read = { ...data, externalId: null } as never;
+    const confirmOther = confirmWith({ getTransaction: () => Promise.resolve(read) }, { schema });
+    await expect(confirmOther(transferSucceeded(data), context)).rejects.toMatchObject({
+      code: 'UNREADABLE_RESPONSE',
+      message: containing('The transaction that was read is not as documented, at data.externalId.'),
+    });
+  });
+});
+
+test('a schema gives its type to the handlers', () => {
+  const options = { store: memoryStore(), onFailed: () => undefined, logger: false } as const;
+  transferCallbackReceiver({
+    ...options,
+    schema: inValibot,
+    onSuccess: (callback) => {
+      expectTypeOf(callback.data).toEqualTypeOf<Small['data']>();
+    },
+  });
+  transferCallbackReceiver({
+    ...options,
+    schema: inArkType,
+    onSuccess: (callback) => {
+      expectTypeOf(callback.data).toEqualTypeOf<Small['data']>();
+    },
+  });
+});
+
+test.each([
+  ['resolves', () => Promise.resolve({ value: transferSucceeded() })],
+  ['rejects', () => Promise.reject(new Error('no database today'))],
+])('an asynchronous schema that %s is a fault of the app, and ends no process', async (_how, validate) => {
+  const logger = recordingLogger();
+  const schema = { '~standard': { validate } } as unknown as StandardSchema<Small>;
+  expect(await receiverWith(schema, vi.fn(), logger).receive(transferSucceeded())).toMatchObject({
+    outcome: 'invalid',
+    error: { code: 'INVALID_ARGUMENT', message: containing('Expected `schema` to be synchronous.') },
+  });
+  expect(logger.lines).toMatchObject([{ level: 'error' }]);
+  // An unhandled rejection would fail the run.
+  await new Promise((resolve) => setImmediate(resolve));
+});
