@@ -75,14 +75,6 @@ describe('the events of a transfer', () => {
       [1, 'queried', 'SUCCESS', 1],
     ]);
   });
-
-  test('the events are a copy that does not get later events', async () => {
-    const sandbox = await startSandbox({ clock: 'manual' });
-    await create(sandbox, {});
-    const [before] = sandbox.transfers();
-    await sandbox.advance(1_000);
-    expect(before?.events).toHaveLength(1);
-  });
 });
 
 test('a transfer counts its running attempts', async () => {

@@ -6,35 +6,38 @@ import { serve } from '../support/serve.js';
 import { create, startMerchant, startSandbox } from './support.js';
 
 describe('options', () => {
-  const wrong: [string, object][] = [
-    ['Unknown option `speeed`', { speeed: 1 }],
-    ['Expected `port` to be a whole number from 0 to 65535, got -1', { port: -1 }],
-    ['Expected `host` to be a host name or address, got ""', { host: '' }],
-    ['Expected `host` to be a host name or address, got a string of 17 characters', { host: 'https://ada:pw@db' }],
-    ['Expected `host` to be a host name or address, got a string of 6 characters', { host: 'ada:pw' }],
-    ['Expected `apiKey` to be visible ASCII characters without spaces, got a string of 3', { apiKey: 'a b' }],
-    ['Expected `apiSecret` to be visible ASCII characters without spaces, got a number', { apiSecret: 7 }],
-    ['Expected `callbackUrl` to be a URL, got a string', { callbackUrl: 'x' }],
-    ['`allowOtherHosts` to be set, got a string', { callbackUrl: 'http://example.com' }],
-    ['Expected `callbackHeaders` to be an object of names and values', { callbackHeaders: ['a: b'] }],
-    ['Expected `callbackHeaders` to be without Host', { callbackHeaders: { 'content-type': 'a/b' } }],
-    ['Expected `callbackHeaders` to be named as HTTP allows, got "a b"', { callbackHeaders: { 'a b': 'c' } }],
-    ['Expected `callbackHeaders.a` to be a string that a header can carry', { callbackHeaders: { a: 'b\nc' } }],
-    ['Expected `finalAfterMs` to be a whole number', { finalAfterMs: 0.5 }],
-    ['Expected `speed` to be a number above 0, up to 1000000, got 0', { speed: 0 }],
-    ['Expected `speed` to be a number above 0, up to 1000000, got NaN', { speed: NaN }],
-    ['Expected `speed` to be left out', { speed: 2, clock: 'manual' }],
-    ['Expected `clock` to be "manual" if given, got "real"', { clock: 'real' }],
-    ['Expected `attemptTimeoutMs` to be a whole number from 1', { attemptTimeoutMs: 0 }],
-    ['Expected `seed` to be a whole number from 0 to 4294967295', { seed: -1 }],
-    ['Expected `scenario` to be one of success, failed', { scenario: 'toString' }],
-    ['Expected `allowOtherHosts` to be true or false, got "yes"', { allowOtherHosts: 'yes' }],
-    ['Expected `onAttempt` to be a function', { onAttempt: {} }],
-  ];
-  test.each(wrong)('%s', async (message, options) => {
-    const starting = transferSandbox(options);
-    await expect(starting).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-    await expect(starting).rejects.toThrow(message);
+  test('a wrong option is refused with what was expected', async () => {
+    const wrong: [string, object][] = [
+      ['Unknown option `speeed`', { speeed: 1 }],
+      ['Expected `port` to be a whole number from 0 to 65535, got -1', { port: -1 }],
+      ['Expected `host` to be a host name or address, got ""', { host: '' }],
+      ['Expected `host` to be a host name or address, got a string of 17 characters', { host: 'https://ada:pw@db' }],
+      ['Expected `host` to be a host name or address, got a string of 6 characters', { host: 'ada:pw' }],
+      ['Expected `apiKey` to be visible ASCII characters without spaces, got a string of 3', { apiKey: 'a b' }],
+      ['Expected `apiSecret` to be visible ASCII characters without spaces, got a number', { apiSecret: 7 }],
+      ['Expected `callbackUrl` to be a URL, got a string', { callbackUrl: 'x' }],
+      ['`allowOtherHosts` to be set, got a string', { callbackUrl: 'http://example.com' }],
+      ['Expected `callbackHeaders` to be an object of names and values', { callbackHeaders: ['a: b'] }],
+      ['Expected `callbackHeaders` to be without Host', { callbackHeaders: { 'content-type': 'a/b' } }],
+      ['Expected `callbackHeaders` to be named as HTTP allows, got "a b"', { callbackHeaders: { 'a b': 'c' } }],
+      ['Expected `callbackHeaders.a` to be a string that a header can carry', { callbackHeaders: { a: 'b\nc' } }],
+      ['Expected `finalAfterMs` to be a whole number', { finalAfterMs: 0.5 }],
+      ['Expected `speed` to be a number above 0, up to 1000000, got 0', { speed: 0 }],
+      ['Expected `speed` to be a number above 0, up to 1000000, got NaN', { speed: NaN }],
+      ['Expected `speed` to be left out', { speed: 2, clock: 'manual' }],
+      ['Expected `clock` to be "manual" if given, got "real"', { clock: 'real' }],
+      ['Expected `attemptTimeoutMs` to be a whole number from 1', { attemptTimeoutMs: 0 }],
+      ['Expected `seed` to be a whole number from 0 to 4294967295', { seed: -1 }],
+      ['Expected `scenario` to be one of success, failed', { scenario: 'toString' }],
+      ['Expected `allowOtherHosts` to be true or false, got "yes"', { allowOtherHosts: 'yes' }],
+      ['Expected `onAttempt` to be a function', { onAttempt: {} }],
+    ];
+    for (const [message, options] of wrong) {
+      await expect(transferSandbox(options)).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        message: expect.stringContaining(message) as string,
+      });
+    }
   });
 
   test('setScenario accepts only a known scenario and a transfer that does not exist yet', async () => {

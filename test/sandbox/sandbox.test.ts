@@ -58,13 +58,15 @@ test('resend delivers a callback that the scenario withheld', async () => {
   expect(sandbox.transfers()).toMatchObject([{ delivered: true }]);
 });
 
-test('transfers() returns a copy', async () => {
+test('transfers() returns a copy that later events do not change', async () => {
   const sandbox = await startSandbox({ clock: 'manual' });
   await create(sandbox, {});
+  const [before] = sandbox.transfers();
   await sandbox.advance(1_000);
   const [transfer] = sandbox.transfers();
   if (transfer?.callback) transfer.callback.data.amount = -1;
   expect(sandbox.transfers()[0]?.callback?.data.amount).toBe(15_000);
+  expect([before?.events.length, transfer?.events.length]).toEqual([1, 2]);
 });
 
 test('onAttempt is called for every attempt, and an error that it throws becomes a warning', async () => {

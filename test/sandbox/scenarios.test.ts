@@ -40,16 +40,10 @@ test('without 2xx there are exactly 4 attempts, 0, 30, 90 and 210 s after the fi
 test('failed: the callback and a query show the same failureReason', async () => {
   const { sandbox, bodies } = await play('failed');
   await sandbox.advance(longEnoughMs);
+  expect(bodies()).toHaveLength(1);
   const { event, data } = JSON.parse(String(bodies()[0])) as TransferCallback;
   expect([event, data.status, typeof data.failureReason]).toEqual(['transfer.failed', 'FAILED', 'string']);
   expect((await query(sandbox, 'one')).body.data).toEqual(data);
-});
-
-test('no-callback: only a query shows the outcome', async () => {
-  const { sandbox, received } = await play('no-callback');
-  await sandbox.advance(longEnoughMs);
-  expect(received).toEqual([]);
-  expect(await statusOf(sandbox)).toBe('SUCCESS');
 });
 
 test('late-callback: the callback comes 10 minutes after the outcome, which a query shows immediately', async () => {
