@@ -27,13 +27,13 @@ export const longTests = {
   inSharedProcess: [
     'test/client/{flood,reconcile/scale}.test.ts',
     'test/stores/{redis,redis-acl}.test.ts',
-    'test/stores/sql-{connections,pool}.test.ts',
+    'test/stores/sql-{connections,mysql,pool}.test.ts',
     'test/testing/store-contract*.test.ts',
   ],
   inOwnProcess: [
-    'test/{no-*,programs,servers}.test.ts',
+    'test/{no-*,servers}.test.ts',
     'test/cli/{config,demo,inspect*,loading,reconcile*,secrets,trigger,usage}.test.ts',
-    'test/{console,package,schedules,sql,types}/**/*.test.ts',
+    'test/{console,package,schedules,types}/**/*.test.ts',
     'test/docs/snippets.test.ts',
     'test/examples/**/*.test.ts',
     'test/faults/{held-up,ledger,redis-readme,soak,transfers}.test.ts',
@@ -41,23 +41,27 @@ export const longTests = {
   ],
 };
 
-/** They install the hosts, 600 MB: once a week, and before a release. */
-const hosts = 'test/hosts/**/*.test.ts';
+/** What installs 1.2 GB, or unpacks programs again: once a week, and before a release. No promise rests on it, either. */
+export const weeklyTests = [
+  'test/{hosts,sql}/**/*.test.ts',
+  'test/console/unpacking.test.ts',
+  'test/package/release.test.ts',
+  'test/programs.test.ts',
+];
 
-/** `short` leaves out the long tests, `rest` runs what `short` leaves out, `hosts` those alone. Without it all others run. */
+/** `short` leaves out the long tests, `rest` runs what `short` leaves out, `weekly` those alone. Without it all others run. */
 const suite = process.env.TESTS;
 
 function select(all: readonly string[], long: readonly string[]): { include: string[]; exclude: string[] } {
-  const exclude = ['**/node_modules/**'];
-  if (suite === 'hosts') return { include: [], exclude };
+  const exclude = ['**/node_modules/**', ...(suite === 'weekly' ? [] : weeklyTests)];
+  if (suite === 'weekly') return { include: [], exclude };
   if (suite === 'rest') return { include: [...long], exclude };
   return { include: [...all], exclude: suite === 'short' ? [...exclude, ...long] : exclude };
 }
 
 const shared = select(inSharedProcess, longTests.inSharedProcess);
 const others = select(['test/**/*.test.ts'], longTests.inOwnProcess);
-const inOwnProcess =
-  suite === 'hosts' ? { ...others, include: [hosts] } : { ...others, exclude: [...others.exclude, hosts] };
+const inOwnProcess = suite === 'weekly' ? { ...others, include: weeklyTests } : others;
 
 /**
  * They end what hangs, and judge no speed: a busy machine takes several times as long as an idle one. A test waits less long
@@ -120,12 +124,9 @@ export default defineConfig({
           name: 'lowest zod',
           // What reads zod: the schema, its issues, and callbacks on their way through a receiver and a router.
           include:
-            suite === 'short' || suite === 'hosts'
+            suite === 'short' || suite === 'weekly'
               ? []
-              : [
-                  'test/core/{callback*,confirm,invalid,javascript,printable,proto-keys,receive,schema}.test.ts',
-                  'test/http/{body,content,router}.test.ts',
-                ],
+              : ['test/core/{callback*,invalid,receive,schema}.test.ts', 'test/http/router.test.ts'],
           isolate: false,
           server: { deps: { inline: [/zod3/] } },
           ...quickLimits,

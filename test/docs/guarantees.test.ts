@@ -1,7 +1,7 @@
 import { join, posix } from 'node:path';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
-import { longTests } from '../../vitest.config.js';
+import { longTests, weeklyTests } from '../../vitest.config.js';
 import { findPage, isThere, listFiles, readText, root } from './pages.js';
 
 const guarantees = findPage('docs/guarantees.md');
@@ -61,7 +61,7 @@ test('every test that docs/guarantees.md names exists, with its title', () => {
 test('`npm test` runs a test of every promise', () => {
   const promises = guarantees.text.split('\n## ')[1]?.split('\n### ').slice(1) ?? [];
   expect(promises.length).toBeGreaterThanOrEqual(12);
-  const isLong = Object.values(longTests).flat().map(toRegExp);
+  const isLong = [...Object.values(longTests).flat(), ...weeklyTests].map(toRegExp);
   const untested = promises.filter((promise) => {
     const paths = [...promise.matchAll(/\]\(\.\.\/(\S+\.test\.ts)\)/g)].map(([, path = '']) => path);
     return paths.every((path) => isLong.some((pattern) => pattern.test(path)));
@@ -76,11 +76,15 @@ function toRegExp(glob: string): RegExp {
   return new RegExp(`^${stars.replaceAll('.test.ts', '\\.test\\.ts')}$`);
 }
 
-test('every fault has a command, and the command runs a test that exists', () => {
+test('every fault has a command, and the command runs a test that exists and that `.ci/run` runs', () => {
   const faults = guarantees.text.split('\n## Faults')[1]?.match(/^\| (?!fault |---).*$/gm) ?? [];
   expect(faults.length).toBeGreaterThan(15);
   for (const row of faults) {
     const [, path = ''] = /`npx vitest run (\S+)` \|$/.exec(row) ?? expect.fail(`There is no command in ${row}`);
     expect(isThere(path), join(root, path)).toBe(true);
+    expect(
+      weeklyTests.map(toRegExp).some((pattern) => pattern.test(path)),
+      path,
+    ).toBe(false);
   }
 });

@@ -5,7 +5,7 @@ import * as stores from 'transfer-callbacks';
 import type { SqlStore } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { databases, type Database, type Dialect } from './databases.js';
+import { databases, type Dialect } from './databases.js';
 import { root } from '../docs/pages.js';
 import { libraries } from './libraries.js';
 
@@ -34,12 +34,7 @@ const factories: Readonly<Record<string, Make>> = {
   Sequelize: stores.sequelizeStore,
 };
 
-/** `.ci/run` takes every library to the first database of its dialect, and one to the others. `npm run test:full` takes all to all. */
-const firsts = databases.filter(({ dialect }, at) => at === databases.findIndex((other) => other.dialect === dialect));
-const takesAll = (database: Database): boolean => process.env.TESTS !== 'rest' || firsts.includes(database);
-
-for (const database of databases) {
-  const { name, dialect, start } = database;
+for (const { name, dialect, start } of databases) {
   describe(name, () => {
     let server: Awaited<ReturnType<typeof start>>;
     beforeAll(async () => {
@@ -47,8 +42,7 @@ for (const database of databases) {
     });
     afterAll(() => server.stop());
 
-    const fitting = libraries.filter((library) => library.open[dialect] !== undefined);
-    for (const library of takesAll(database) ? fitting : fitting.slice(0, 1)) {
+    for (const library of libraries) {
       const open = library.open[dialect];
       if (open === undefined) continue;
       // They wait most of the time, for leases. A contract holds up to 16 claims, in turn through its two pools.

@@ -31,9 +31,9 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
   const need = (support: string): boolean => files.some((file) => file.includes(`/support/${support}.js`));
   const needSql = paths.some((path) => path.includes('/test/sql/'));
   if (need('redis')) await demand(findBinary);
-  if (need('mysql') || needSql) await demand(findMariaDb, findMySql);
+  if (need('mysql') || needSql) await demand(findMariaDb);
   if (need('pgbouncer')) await demand(findPgBouncer);
-  if (needSql) await demand(installSqlPackages);
+  if (needSql) await demand(findMySql, installSqlPackages);
   await removeAbandonedFolders();
   if (need('browser')) await unpackBrowser();
   const usesCli = paths.some((path) => /\/test\/(cli|ops)\//.test(path));
