@@ -1,22 +1,12 @@
+import { claimCallback } from './call-store.js';
 import type { Delivery } from './delivery.js';
-import { deadlinesHeld, renewalsPerLease, type ResolvedTimes } from './options.js';
-import type { Claim, ClaimRequest, Lease } from './store.js';
-import { requireClaim, type TimedStore } from './timed-store.js';
+import { HeldClaim, type ClaimParts } from './held-claim.js';
+import { maxHandlerTimeouts, renewalsPerLease } from './options.js';
+import type { ClaimReply, ClaimRequest } from './store.js';
 import { WaitingLine, type SharedResult } from './waiting-line.js';
 
-/** A granted claim: the lease, the request that got it, and the line of the deliveries that wait for it. */
-export interface Granted<Tx> {
-  readonly state: 'claimed';
-  readonly lease: Lease<Tx>;
-  readonly request: ClaimRequest;
-  readonly line: WaitingLine;
-}
-
-/** The result of a delivery's claim, and how long the delivery waited for another one that held the claim. */
-type ClaimResult<Tx> = (Granted<Tx> | SharedResult) & { readonly waitedMs: number };
-
-/** The facts of a delivery that a claim needs. */
-type Claimant = Pick<Delivery, 'name' | 'id' | 'fingerprint' | 'event' | 'externalId'>;
+/** The result of a delivery's claim. */
+type ClaimResult<Tx> = SharedResult | { readonly state: 'claimed'; readonly claim: HeldClaim<Tx> };
 
 /** How long a delivery waits for another one that holds the claim. */
 interface Wait {
@@ -29,30 +19,33 @@ interface Wait {
  * the result is `settled`; if it fails, the waiting delivery claims. Deliveries of one callback in one process share a
  * line: a thousand copies cost the store as much as one, and all get the handler's result as soon as it succeeds.
  */
-export class Claims<Tx> {
-  readonly #store: TimedStore<Tx>;
-  readonly #times: ResolvedTimes;
+export class ClaimQueue<Tx> {
+  readonly #parts: ClaimParts<Tx>;
   readonly #lines = new Map<string, WaitingLine>();
   #isClosed = false;
 
-  constructor(store: TimedStore<Tx>, times: ResolvedTimes) {
-    this.#store = store;
-    this.#times = times;
+  constructor(parts: ClaimParts<Tx>) {
+    this.#parts = parts;
   }
 
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Claims the callback of a delivery, and waits while another delivery holds the claim. Never rejects. */
-  claim(delivery: Claimant): Promise<ClaimResult<Tx>> {
-    if (this.#isClosed) return Promise.resolve({ state: 'closing', waitedMs: 0 });
+  /**
+   * Claims the callback of a delivery, and waits while another delivery holds the claim. Sets how long the delivery has
+   * waited. Never rejects.
+   */
+  async claim(delivery: Delivery): Promise<ClaimResult<Tx>> {
+    if (this.#isClosed) return { state: 'closing' };
     const now = performance.now();
     const line = this.#lines.get(delivery.id);
-    const wait: Wait = { until: now + this.#times.inFlightWaitMs, since: line === undefined ? undefined : now };
-    return line === undefined
+    const wait: Wait = { until: now + this.#parts.times.inFlightWaitMs, since: line === undefined ? undefined : now };
+    const result = await (line === undefined
       ? this.#ask(delivery, this.#beginLine(delivery.id), wait)
-      : this.#waitAndAsk(delivery, line, wait);
+      : this.#waitAndAsk(delivery, line, wait));
+    if (wait.since !== undefined) delivery.waitedMs = performance.now() - wait.since;
+    return result;
   }
 
   /** Ends every wait with `closing`, and every later claim too. */
@@ -62,46 +55,51 @@ export class Claims<Tx> {
   }
 
   #beginLine(id: string): WaitingLine {
-    const line = new WaitingLine(id, this.#times.inFlightWaitMs, () => {
+    const line = new WaitingLine(id, this.#parts.times.inFlightWaitMs, () => {
       this.#lines.delete(id);
     });
     this.#lines.set(id, line);
     return line;
   }
 
-  async #waitAndAsk(delivery: Claimant, line: WaitingLine, wait: Wait): Promise<ClaimResult<Tx>> {
+  async #waitAndAsk(delivery: Delivery, line: WaitingLine, wait: Wait): Promise<ClaimResult<Tx>> {
     const result = await line.wait();
-    if (result !== undefined) return toResult(result, wait);
-    return (await line.pause(wait.until)) ? this.#ask(delivery, line, wait) : leave(line, wait);
+    if (result !== undefined) return result;
+    return (await line.pause(wait.until)) ? this.#ask(delivery, line, wait) : leave(line);
   }
 
   /** Asks the store, and again while another process holds the claim. */
-  async #ask(delivery: Claimant, line: WaitingLine, wait: Wait): Promise<ClaimResult<Tx>> {
+  async #ask(delivery: Delivery, line: WaitingLine, wait: Wait): Promise<ClaimResult<Tx>> {
     for (;;) {
-      if (this.#isClosed) return toResult(line.share({ state: 'closing' }), wait);
+      if (this.#isClosed) return line.share({ state: 'closing' });
       const now = performance.now();
       const request = this.#toRequest(delivery, wait.until - now);
-      let claim: Claim<Tx>;
+      let reply: ClaimReply<Tx>;
       line.beginAsking(now);
       try {
-        claim = requireClaim(await this.#store.claim(line.id, request));
-        if (this.#isLate(now)) claim = await this.#makeSure(line.id, request, claim);
+        reply = await this.#claim(line.id, request);
+        if (this.#isReadLate(now)) reply = await this.#renewOrClaim(line.id, request, reply);
       } catch (error) {
-        return toResult(line.share({ state: 'unavailable', error }), wait);
+        return line.share({ state: 'unavailable', error });
       }
-      if (claim.state === 'settled') return toResult(line.share(claim), wait);
-      if (claim.state === 'claimed') {
+      if (reply.state === 'settled') return line.share(reply);
+      if (reply.state === 'claimed') {
         line.grant(delivery.name);
-        return { state: 'claimed', lease: claim.lease, request, line, waitedMs: toWaitedMs(wait) };
+        return { state: 'claimed', claim: new HeldClaim(reply.claim, request, line, this.#parts) };
       }
       wait.since ??= performance.now();
       line.postpone();
-      if (performance.now() >= wait.until || !(await line.pause(wait.until))) return leave(line, wait);
+      if (performance.now() >= wait.until || !(await line.pause(wait.until))) return leave(line);
     }
   }
 
-  #toRequest({ name, fingerprint, event, externalId }: Claimant, leftMs: number): ClaimRequest {
-    const { leaseMs, retentionMs, storeTimeoutMs, handlerTimeoutMs } = this.#times;
+  #claim(id: string, request: ClaimRequest): Promise<ClaimReply<Tx>> {
+    const { store, times } = this.#parts;
+    return claimCallback(store, id, request, times.storeTimeoutMs);
+  }
+
+  #toRequest({ name, fingerprint, event, externalId }: Delivery, leftMs: number): ClaimRequest {
+    const { leaseMs, retentionMs, storeTimeoutMs, handlerTimeoutMs } = this.#parts.times;
     return {
       token: name,
       fingerprint,
@@ -110,52 +108,44 @@ export class Claims<Tx> {
       timeoutMs: storeTimeoutMs,
       // A delivery with no time left to wait still needs a connection for its one request.
       queueMs: Math.max(storeTimeoutMs, leftMs),
-      maxHeldMs: deadlinesHeld * handlerTimeoutMs,
+      maxHeldMs: maxHandlerTimeouts * handlerTimeoutMs,
       event,
       externalId,
     };
   }
 
   /** Returns whether the reply to a request of `askedAt` is read so late that the lease may have lapsed. */
-  #isLate(askedAt: number): boolean {
-    return performance.now() - askedAt > this.#times.leaseMs / renewalsPerLease;
+  #isReadLate(askedAt: number): boolean {
+    return performance.now() - askedAt > this.#parts.times.leaseMs / renewalsPerLease;
   }
 
   /**
    * Renews a claim whose reply was read late, and claims again if the renewal is refused. A process that was stopped or
    * starved may read `claimed` after its lease has lapsed and another delivery has settled.
    */
-  async #makeSure(id: string, request: ClaimRequest, late: Claim<Tx>): Promise<Claim<Tx>> {
-    let claim = late;
+  async #renewOrClaim(id: string, request: ClaimRequest, late: ClaimReply<Tx>): Promise<ClaimReply<Tx>> {
+    let reply = late;
     let isLate = true;
-    while (isLate && claim.state === 'claimed') {
-      const { lease } = claim;
+    while (isLate && reply.state === 'claimed') {
+      const { claim } = reply;
       let askedAt = performance.now();
       try {
-        if (!(await this.#store.renew(lease))) {
+        if (!(await claim.renew())) {
           askedAt = performance.now();
-          claim = requireClaim(await this.#store.claim(id, request));
+          reply = await this.#claim(id, request);
         }
       } catch (error) {
-        this.#store.release(lease).catch(() => undefined); // If this fails, the lease expires.
+        claim.release().catch(() => undefined); // If this fails, the lease expires.
         throw error;
       }
-      isLate = this.#isLate(askedAt);
+      isLate = this.#isReadLate(askedAt);
     }
-    return claim;
+    return reply;
   }
 }
 
 /** Returns `in_progress` for the delivery that asked, and lets the next one ask. */
-function leave(line: WaitingLine, wait: Wait): ClaimResult<never> {
+function leave(line: WaitingLine): SharedResult {
   line.callNext();
-  return toResult({ state: 'in_progress' }, wait);
-}
-
-function toResult(result: SharedResult, wait: Wait): ClaimResult<never> {
-  return { ...result, waitedMs: toWaitedMs(wait) };
-}
-
-function toWaitedMs({ since }: Wait): number {
-  return since === undefined ? 0 : performance.now() - since;
+  return { state: 'in_progress' };
 }

@@ -7,7 +7,7 @@ import { toFingerprint } from './facts.js';
 import type { InFlight } from './in-flight.js';
 import type { ReceiverOptions } from './options.js';
 import type { Ending } from './outcomes.js';
-import { confirmChannel, traceConfirm } from './trace.js';
+import { traceConfirm } from './trace.js';
 
 type Confirm<C extends CallbackShape> = NonNullable<ReceiverOptions<C>['confirm']>;
 
@@ -35,10 +35,9 @@ export async function confirmCallback<C extends CallbackShape>(
   inFlight.add(abortable);
   try {
     const { callback, name, source } = delivery;
-    const confirmed = await withDeadline(deadline, (signal) => {
-      const call = () => confirm(callback, { delivery: name, source, signal });
-      return confirmChannel.start.hasSubscribers ? traceConfirm(delivery, call) : call();
-    });
+    const confirmed = await withDeadline(deadline, (signal) =>
+      traceConfirm(delivery, () => confirm(callback, { delivery: name, source, signal })),
+    );
     return { callback: requireSameFacts(confirmed, delivery) };
   } catch (error) {
     const isClosing = error instanceof TransferCallbackError && error.code === 'CLOSING';

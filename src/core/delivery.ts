@@ -14,7 +14,7 @@ export interface Arrival {
 }
 
 /** Returns the fields of every outcome. The duration ends with this call. */
-export function measure({
+export function toCommonFields({
   delivery,
   source,
   startedAt,
@@ -89,7 +89,7 @@ export interface DeliveryOrigin {
  * `2026-10-05T02:58:12.113Z/payouts-7f9c/41/k3x9q2h1-17`. The name is also the token of the delivery's claim, so that
  * people find it in the store. It contains no space, because the Redis store separates its fields by spaces.
  */
-export function deliveryNames(hostName = hostname()): () => string {
+export function createDeliveryNamer(hostName = hostname()): () => string {
   const host = hostName.replace(/[^\w.-]/g, '_');
   // Processes in two containers may have the same host name and pid.
   const random = crypto.getRandomValues(new Uint32Array(2)).reduce((text, part) => text + part.toString(36), '');
@@ -114,7 +114,7 @@ export function toDeliveryName(token: string): string {
 }
 
 /** Parses the name of a delivery. Returns `undefined` for a text of another form. */
-export function readDelivery(name: string): DeliveryOrigin | undefined {
+export function parseDeliveryName(name: string): DeliveryOrigin | undefined {
   const parts = /^(?<time>[^/]+)\/(?<host>[^/]+)\/(?<pid>\d+)\/[^/]+$/.exec(name)?.groups;
   if (parts === undefined) return undefined;
   const { time, host, pid } = parts as Record<'time' | 'host' | 'pid', string>;
@@ -124,6 +124,6 @@ export function readDelivery(name: string): DeliveryOrigin | undefined {
 
 /** Returns who holds a claim and since when, for people, as far as its token tells. */
 export function describeHolder(token: string): { by?: string; since?: Date } {
-  const origin = readDelivery(token);
+  const origin = parseDeliveryName(token);
   return origin === undefined ? {} : { by: `${origin.host}, process ${origin.pid}`, since: origin.at };
 }

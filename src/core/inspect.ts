@@ -2,13 +2,13 @@ import { channel } from 'node:diagnostics_channel';
 import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import type { SafeLogger } from '../lib/logger.js';
+import { callStore, claimCallback } from './call-store.js';
 import { idMessage, isCallbackId } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
 import type { InFlight } from './in-flight.js';
 import type { ResolvedTimes } from './options.js';
-import type { CallbackStore, Claim, Lease, StoreRecord } from './store.js';
-import { callStore, requireClaim, type TimedStore } from './timed-store.js';
+import type { CallbackStore, Claim, ClaimReply, StoreRecord } from './store.js';
 
 /** The store's record of a callback, and `here` while this process runs its handler. */
 export type InspectedCallback = StoreRecord & {
@@ -41,131 +41,111 @@ export interface ForgottenCallback {
 
 const forgottenChannel = channel('transfer-callbacks:forgotten');
 
-/** What an operator shares with the receiver. */
-interface OperatorParts<Tx> {
+/** What these functions share with the receiver. */
+interface StoreAccess<Tx> {
   readonly store: CallbackStore<Tx>;
-  readonly timedStore: TimedStore<Tx>;
   readonly times: ResolvedTimes;
   readonly logger: SafeLogger;
   readonly inFlight: InFlight;
-  readonly nameDelivery: () => string;
+}
+
+/** Reads the record of a callback, and whether this process runs its handler. */
+export async function inspectCallback<Tx>(id: string, access: StoreAccess<Tx>): Promise<InspectedCallback> {
+  requireId(id);
+  const record = await readRecord(id, access);
+  if (record === undefined) throw unsupported('read');
+  const sinceMs = access.inFlight.handlerMs(id);
+  return sinceMs === undefined ? record : { ...record, here: { sinceMs } };
+}
+
+/** Claims a new key twice, as a client that resends does, and releases it. Never rejects. */
+export async function checkStore<Tx>(token: string, access: StoreAccess<Tx>): Promise<StoreProbe> {
+  const startedAt = performance.now();
+  try {
+    await callStore(access.times.storeTimeoutMs, () => claimAndRelease(token, access));
+    return { ok: true, storeMs: performance.now() - startedAt };
+  } catch (error) {
+    return { ok: false, error };
+  }
+}
+
+async function claimAndRelease<Tx>(token: string, { store, times }: StoreAccess<Tx>): Promise<void> {
+  const { leaseMs, retentionMs, storeTimeoutMs } = times;
+  const queue = { timeoutMs: storeTimeoutMs, queueMs: storeTimeoutMs };
+  const request = { token, fingerprint: '[]', leaseMs, retentionMs, ...queue };
+  const key = `check-${crypto.randomUUID()}`;
+  const claimKey = (): Promise<ClaimReply<Tx>> => claimCallback(store, key, request, storeTimeoutMs);
+  const claim = requireGranted('a claim of a new key', await claimKey());
+  try {
+    // A store writes a new key and reads a taken one, as it does for every copy. It may be able to write only.
+    requireGranted('the same claim, sent twice,', await claimKey());
+  } catch (error) {
+    claim.release().catch(() => undefined); // If this fails, the lease expires.
+    throw error;
+  }
+  await claim.release();
 }
 
 /**
- * Reads, probes and corrects the store on behalf of people. Each call may take `storeTimeoutMs`.
+ * Forgets a settled callback, so that its next delivery runs the handler again. Never forgets a claim, or a record
+ * other than the one that was seen. Resolves with whether the callback was forgotten.
  */
-export class Operator<Tx> {
-  readonly #parts: OperatorParts<Tx>;
+export async function forgetCallback<Tx>(
+  id: string,
+  options: ForgetOptions,
+  access: StoreAccess<Tx>,
+): Promise<boolean> {
+  requireId(id);
+  onlyKnownOptions(options, ['settled', 'by', 'reason']);
+  const { settled, by, reason } = options;
+  for (const [name, text] of Object.entries({ settled, by, reason })) requireText(name, text);
+  const { store, logger } = access;
+  const forget = store.forget?.bind(store, id, settled);
+  if (forget === undefined) throw unsupported('forget');
+  const record = await readRecord(id, access);
+  if (record !== undefined && (record.state !== 'settled' || record.fingerprint !== settled)) return false;
+  const delivery = record?.delivery;
+  const facts = { id, settled: showFingerprint(settled), by, reason };
+  const details: ForgottenCallback = Object.freeze(delivery === undefined ? facts : { delivery, ...facts });
+  // Without this line, no log would explain why a handler ran twice. If it cannot be written, forget nothing.
+  await logger.warnOrReject(details, 'A settled transfer callback is about to be forgotten.');
+  const isForgotten = await forgetAndLog(forget, details, access);
+  if (isForgotten) forgottenChannel.publish(details);
+  return isForgotten;
+}
 
-  constructor(parts: OperatorParts<Tx>) {
-    this.#parts = parts;
-  }
-
-  async inspect(id: string): Promise<InspectedCallback> {
-    requireId(id);
-    const record = await this.#read(id);
-    if (record === undefined) throw unsupported('read');
-    const sinceMs = this.#parts.inFlight.handlerMs(id);
-    return sinceMs === undefined ? record : { ...record, here: { sinceMs } };
-  }
-
-  /** Claims a new key twice, as a client that resends does, and releases it. Never rejects. */
-  async check(): Promise<StoreProbe> {
-    const startedAt = performance.now();
-    try {
-      await this.#inTime(() => this.#claimAndRelease());
-      return { ok: true, storeMs: performance.now() - startedAt };
-    } catch (error) {
-      return { ok: false, error };
-    }
-  }
-
-  /**
-   * Forgets a settled callback, so that its next delivery runs the handler again. Never forgets a claim, or a record
-   * other than the one that was seen. Resolves with whether the callback was forgotten.
-   */
-  async forget(id: string, options: ForgetOptions): Promise<boolean> {
-    requireId(id);
-    onlyKnownOptions(options, ['settled', 'by', 'reason']);
-    const { settled, by, reason } = options;
-    for (const [name, text] of Object.entries({ settled, by, reason })) requireText(name, text);
-    const { store, logger } = this.#parts;
-    const forget = store.forget?.bind(store, id, settled);
-    if (forget === undefined) throw unsupported('forget');
-    const record = await this.#read(id);
-    if (record !== undefined && (record.state !== 'settled' || record.fingerprint !== settled)) return false;
-    const delivery = record?.delivery;
-    const facts = { id, settled: showFingerprint(settled), by, reason };
-    const details: ForgottenCallback = Object.freeze(delivery === undefined ? facts : { delivery, ...facts });
-    // Without this line, no log would explain why a handler ran twice. If it cannot be written, forget nothing.
-    await logger.warnOrReject(details, 'A settled transfer callback is about to be forgotten.');
-    const isForgotten = await this.#forgetAndLog(forget, details);
-    if (isForgotten) forgottenChannel.publish(details);
+async function forgetAndLog<Tx>(
+  forget: () => Promise<boolean>,
+  details: ForgottenCallback,
+  { logger, times }: StoreAccess<Tx>,
+): Promise<boolean> {
+  try {
+    // A store in JavaScript may resolve with any value.
+    const reply: unknown = await callStore(times.storeTimeoutMs, forget);
+    const isForgotten = reply === true;
+    logger.warn(
+      details,
+      isForgotten
+        ? 'A settled transfer callback was forgotten; its next delivery runs the handler.'
+        : 'A settled transfer callback was not forgotten: its record has changed.',
+    );
     return isForgotten;
-  }
-
-  async #forgetAndLog(forget: () => Promise<boolean>, details: ForgottenCallback): Promise<boolean> {
-    const { logger } = this.#parts;
-    try {
-      // A store in JavaScript may resolve with any value.
-      const reply: unknown = await this.#inTime(forget);
-      const isForgotten = reply === true;
-      logger.warn(
-        details,
-        isForgotten
-          ? 'A settled transfer callback was forgotten; its next delivery runs the handler.'
-          : 'A settled transfer callback was not forgotten: its record has changed.',
-      );
-      return isForgotten;
-    } catch (error) {
-      logger.error(
-        { ...details, err: error },
-        'A settled transfer callback may have been forgotten: the store failed.',
-      );
-      throw error;
-    }
-  }
-
-  /** Resolves with `undefined` if the store has no `read`. */
-  async #read(id: string): Promise<StoreRecord | undefined> {
-    const { store } = this.#parts;
-    const read = store.read?.bind(store, id);
-    return read && withDeliveryName(requireRecord(await this.#inTime(read)));
-  }
-
-  async #claimAndRelease(): Promise<void> {
-    const { timedStore, times, nameDelivery } = this.#parts;
-    const { leaseMs, retentionMs, storeTimeoutMs } = times;
-    const key = `check-${crypto.randomUUID()}`;
-    const request = {
-      token: nameDelivery(),
-      fingerprint: '[]',
-      leaseMs,
-      retentionMs,
-      timeoutMs: storeTimeoutMs,
-      queueMs: storeTimeoutMs,
-    };
-    const lease = requireGranted('a claim of a new key', await timedStore.claim(key, request));
-    try {
-      // A store writes a new key and reads a taken one, as it does for every copy. It may be able to write only.
-      requireGranted('the same claim, sent twice,', await timedStore.claim(key, request));
-    } catch (error) {
-      timedStore.release(lease).catch(() => undefined); // If this fails, the lease expires.
-      throw error;
-    }
-    await timedStore.release(lease);
-  }
-
-  #inTime<T>(call: () => Promise<T>): Promise<T> {
-    return callStore(this.#parts.times.storeTimeoutMs, call);
+  } catch (error) {
+    logger.error({ ...details, err: error }, 'A settled transfer callback may have been forgotten: the store failed.');
+    throw error;
   }
 }
 
-/** Returns the lease of a claim, and throws STORE_REPLY_UNEXPECTED if it was not granted. */
-function requireGranted<Tx>(what: string, reply: Claim<Tx>): Lease<Tx> {
-  const claim = requireClaim(reply);
-  if (claim.state === 'claimed') return claim.lease;
-  throw new TransferCallbackError('STORE_REPLY_UNEXPECTED', `Expected ${what} to be granted, got ${claim.state}.`);
+/** Resolves with `undefined` if the store has no `read`. */
+async function readRecord<Tx>(id: string, { store, times }: StoreAccess<Tx>): Promise<StoreRecord | undefined> {
+  const read = store.read?.bind(store, id);
+  return read && withDeliveryName(requireRecord(await callStore(times.storeTimeoutMs, read)));
+}
+
+/** Returns the claim, and throws STORE_REPLY_UNEXPECTED if it was not granted. */
+function requireGranted<Tx>(what: string, reply: ClaimReply<Tx>): Claim<Tx> {
+  if (reply.state === 'claimed') return reply.claim;
+  throw new TransferCallbackError('STORE_REPLY_UNEXPECTED', `Expected ${what} to be granted, got ${reply.state}.`);
 }
 
 function requireId(id: unknown): void {

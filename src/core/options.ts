@@ -131,7 +131,7 @@ export type ResolvedTimes = Readonly<typeof receiverDefaults>;
 export const renewalsPerLease = 3;
 
 /** For how many times `handlerTimeoutMs` a lease is renewed while its handler has not finished. */
-export const deadlinesHeld = 6;
+export const maxHandlerTimeouts = 6;
 
 /** A shorter retention would forget a callback before the service's last attempt, and run the handler again. */
 export const leastRetentionMs = lastAttemptMs + 1;
@@ -195,7 +195,7 @@ function resolveTimes(options: Partial<Record<keyof ResolvedTimes, number | unde
   check('storeTimeoutMs', 1, Math.floor(firstRetryMs / renewalsPerLease) - 1);
   check('inFlightWaitMs', 0, maxTimerMs - storeTimeoutMs);
   check('leaseMs', renewalsPerLease * storeTimeoutMs + 1, firstRetryMs - 1);
-  check('handlerTimeoutMs', 1, Math.floor(maxTimerMs / deadlinesHeld));
+  check('handlerTimeoutMs', 1, Math.floor(maxTimerMs / maxHandlerTimeouts));
   check('retentionMs', leastRetentionMs, Number.MAX_SAFE_INTEGER);
   return times;
 }

@@ -1,9 +1,9 @@
 import type { CallbackShape } from './callback.js';
-import type { Claims } from './claim.js';
+import type { ClaimQueue } from './claim.js';
 import { confirmCallback } from './confirm.js';
-import { Delivery, measure, type Arrival } from './delivery.js';
-import { handleCallback } from './handle.js';
-import { HeldLease, type LeaseParts } from './lease.js';
+import { Delivery, toCommonFields, type Arrival } from './delivery.js';
+import { runHandler } from './handle.js';
+import type { InFlight } from './in-flight.js';
 import type { ResolvedOptions } from './options.js';
 import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 import { report } from './report.js';
@@ -13,8 +13,8 @@ import { verifySender, type VerifySender } from './verify.js';
 /** What all deliveries of a receiver share. */
 export interface ReceiverParts<C extends CallbackShape, Tx> {
   readonly options: ResolvedOptions<C, Tx>;
-  readonly claims: Claims<Tx>;
-  readonly leases: LeaseParts<Tx>;
+  readonly claims: ClaimQueue<Tx>;
+  readonly inFlight: InFlight;
 }
 
 /** Runs the steps of a delivery: validate, verify, confirm, claim, handle, report. Never rejects. */
@@ -24,49 +24,49 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
   verify: VerifySender<C> | undefined,
   parts: ReceiverParts<C, Tx>,
 ): Promise<TransferCallbackOutcome> {
-  parts.leases.inFlight.begin();
+  parts.inFlight.begin();
   const validated = validateCallback(input, parts.options.schema);
   if (verify !== undefined) {
     const refusal = await verifySender(verify, input, validated, parts.options.verifyTimeoutMs);
-    if (refusal !== undefined) return end({ ...measure(arrival), ...refusal }, parts);
+    if (refusal !== undefined) return end({ ...toCommonFields(arrival), ...refusal }, parts);
   }
-  if ('issues' in validated) return end({ ...measure(arrival), ...validated, verified: verify !== undefined }, parts);
+  if ('issues' in validated)
+    return end({ ...toCommonFields(arrival), ...validated, verified: verify !== undefined }, parts);
   const delivery = new Delivery(arrival, validated.callback, validated.fields);
   return end(delivery.toOutcome(await processDelivery(delivery, parts)), parts);
 }
 
 async function processDelivery<C extends CallbackShape, Tx>(
   delivery: Delivery<C>,
-  { claims, leases, options }: ReceiverParts<C, Tx>,
+  { claims, inFlight, options }: ReceiverParts<C, Tx>,
 ): Promise<Ending> {
   if (claims.isClosed) return { outcome: 'closing' };
   let { callback } = delivery;
   if (options.confirm !== undefined) {
-    const confirmed = await confirmCallback(delivery, options.confirm, options.confirmTimeoutMs, leases.inFlight);
+    const confirmed = await confirmCallback(delivery, options.confirm, options.confirmTimeoutMs, inFlight);
     if ('outcome' in confirmed) return confirmed;
     ({ callback } = confirmed);
   }
-  const claim = await claims.claim(delivery);
-  delivery.waitedMs = claim.waitedMs;
-  switch (claim.state) {
+  const claimed = await claims.claim(delivery);
+  switch (claimed.state) {
     case 'claimed':
-      return handleCallback(callback, delivery, new HeldLease(claim, leases), claims.isClosed, options);
+      return runHandler(callback, delivery, claimed.claim, claims.isClosed, options);
     case 'settled':
-      return delivery.compareWith(claim.fingerprint);
+      return delivery.compareWith(claimed.fingerprint);
     case 'unavailable':
-      return { outcome: 'store_unavailable', error: claim.error };
+      return { outcome: 'store_unavailable', error: claimed.error };
     case 'in_progress':
     case 'closing':
-      return { outcome: claim.state };
+      return { outcome: claimed.state };
   }
 }
 
 /** Reports the outcome, and ends the delivery. */
 function end<C extends CallbackShape, Tx>(
   outcome: TransferCallbackOutcome,
-  { options, leases }: ReceiverParts<C, Tx>,
+  { options, inFlight }: ReceiverParts<C, Tx>,
 ): TransferCallbackOutcome {
   report(outcome, options);
-  leases.inFlight.end();
+  inFlight.end();
   return outcome;
 }

@@ -1,15 +1,21 @@
 import { wholeNumber } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import type { CallbackShape, TransferCallback } from './callback.js';
-import { Claims } from './claim.js';
-import { deliveryNames } from './delivery.js';
+import { ClaimQueue } from './claim.js';
+import { createDeliveryNamer } from './delivery.js';
 import { InFlight } from './in-flight.js';
-import { Operator, type ForgetOptions, type InspectedCallback, type StoreProbe } from './inspect.js';
+import {
+  checkStore,
+  forgetCallback,
+  inspectCallback,
+  type ForgetOptions,
+  type InspectedCallback,
+  type StoreProbe,
+} from './inspect.js';
 import { resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 import { receiveCallback, type ReceiverParts } from './receive.js';
-import { TimedStore } from './timed-store.js';
-import { receiveChannel, tracedStore } from './trace.js';
+import { traceReceive } from './trace.js';
 import type { VerifySender } from './verify.js';
 
 /** Options of `receive`. */
@@ -75,15 +81,10 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
 ): TransferCallbackReceiver<C, Tx> {
   const options = resolveReceiverOptions(given);
   const { store, logger } = options;
-  const timedStore = new TimedStore(tracedStore(store), options);
   const inFlight = new InFlight();
-  const nameDelivery = deliveryNames();
-  const operator = new Operator({ store, timedStore, times: options, logger, inFlight, nameDelivery });
-  const parts: ReceiverParts<C, Tx> = {
-    options,
-    claims: new Claims(timedStore, options),
-    leases: { store: timedStore, times: options, logger, inFlight },
-  };
+  const nameDelivery = createDeliveryNamer();
+  const access = { store, times: options, logger, inFlight };
+  const parts: ReceiverParts<C, Tx> = { options, claims: new ClaimQueue(access), inFlight };
   if (store.processLocal === true && process.env.NODE_ENV === 'production') {
     logger.warn({}, 'Transfer callbacks are deduplicated within this process only: use a shared store.');
   }
@@ -92,13 +93,11 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
     receive(callback, receiveOptions) {
       const { source = 'direct', verify } = receiveOptions ?? {};
       const arrival = { delivery: nameDelivery(), source, startedAt: performance.now() };
-      const receive = () => receiveCallback(arrival, callback, verify, parts);
-      if (!receiveChannel.start.hasSubscribers) return receive();
-      return receiveChannel.tracePromise(receive, { delivery: arrival.delivery, source });
+      return traceReceive(arrival, () => receiveCallback(arrival, callback, verify, parts));
     },
-    inspect: (id) => operator.inspect(id),
-    check: () => operator.check(),
-    forget: (id, forgetOptions) => operator.forget(id, forgetOptions),
+    inspect: (id) => inspectCallback(id, access),
+    check: () => checkStore(nameDelivery(), access),
+    forget: (id, forgetOptions) => forgetCallback(id, forgetOptions, access),
     async close({ timeoutMs = 10_000 } = {}) {
       wholeNumber('timeoutMs', timeoutMs, { min: 0 });
       return (closed ??= closeReceiver(parts, timeoutMs));
@@ -111,7 +110,7 @@ export function transferCallbackReceiver<C extends CallbackShape = TransferCallb
 }
 
 async function closeReceiver<C extends CallbackShape, Tx>(
-  { claims, leases: { inFlight }, options }: ReceiverParts<C, Tx>,
+  { claims, inFlight, options }: ReceiverParts<C, Tx>,
   timeoutMs: number,
 ): ReturnType<TransferCallbackReceiver['close']> {
   const { storeTimeoutMs, leaseMs, logger } = options;

@@ -1,3 +1,10 @@
+// The words of this package, one thing each:
+// - callback: the payload. Delivery: one arrival of a callback. Attempt: one POST of the service. Transfer: the payout.
+// - claim: a delivery's right to run the handler of a callback. Lease: the time for which a claim is held, unless renewed.
+// - settle: record that the handler has succeeded. Release: free a callback whose handler has failed.
+// - store: where claims and successes are kept. Outcome: how a delivery ended.
+// - verify: decide whether the sender is trusted. Confirm: ask the service whether the callback is true.
+
 /** A delivery's request to claim a callback. */
 export interface ClaimRequest {
   /**
@@ -26,26 +33,26 @@ export interface ClaimRequest {
 
 /**
  * The store's reply to a claim:
- * - `claimed`: only the caller may run the handler while it holds the lease;
- * - `in_progress`: another delivery holds the lease;
+ * - `claimed`: only the caller may run the handler, while it holds the claim;
+ * - `in_progress`: another delivery holds the claim;
  * - `settled`: the handler had succeeded, for a callback with this fingerprint.
  */
-export type Claim<Tx = undefined> =
-  { state: 'claimed'; lease: Lease<Tx> } | { state: 'in_progress' } | { state: 'settled'; fingerprint: string };
+export type ClaimReply<Tx = undefined> =
+  { state: 'claimed'; claim: Claim<Tx> } | { state: 'in_progress' } | { state: 'settled'; fingerprint: string };
 
-/** The right to run the handler of one callback, for `leaseMs` at a time. */
-export interface Lease<Tx = undefined> {
+/** The right to run the handler of one callback. It ends after `leaseMs` unless it is renewed. */
+export interface Claim<Tx = undefined> {
   /** The handler's `context.tx`, set by a transactional store; `undefined` for the others. */
   readonly tx: Tx;
-  /** Restarts the lease. Resolves with `false`, and changes nothing, if it has expired or another delivery holds it. */
+  /** Restarts the lease. Resolves with `false`, and changes nothing, if it has expired or another delivery holds the claim. */
   renew(): Promise<boolean>;
   /**
-   * Records that the handler has succeeded. May be called again after a failure. If the lease had already passed to
+   * Records that the handler has succeeded. May be called again after a failure. If the claim had already passed to
    * another delivery, the success is recorded anyway and reported as `overlapped`: the handler may have run twice. A
-   * transactional store rejects instead: its writes were rolled back with the lease.
+   * transactional store rejects instead: its writes were rolled back with the claim.
    */
   settle(): Promise<{ overlapped: boolean }>;
-  /** Frees the callback for the next delivery. Changes nothing when the lease is no longer this delivery's. */
+  /** Frees the callback for the next delivery. Changes nothing when the claim is no longer this delivery's. */
   release(): Promise<void>;
 }
 
@@ -70,8 +77,8 @@ export type StoreRecord =
  * Keeps the claims. `storeContract` of `transfer-callbacks/testing` tests an implementation. In short:
  * - of all concurrent claims on a key exactly one is `claimed`, and a repeated claim with its token is `claimed` too;
  * - success is permanent: a settled record stays until its retention ends, unless `forget` removes it;
- * - late holders are harmless: `release` and `renew` change nothing if the lease has expired or passed to another
- *   delivery;
+ * - late holders are harmless: `release` and `renew` change nothing if the lease has expired or the claim has passed to
+ *   another delivery;
  * - a released or lapsed claim is free.
  *
  * A call that fails must reject. The receiver sets its own deadline for each call.
@@ -85,8 +92,8 @@ export interface CallbackStore<Tx = undefined> {
   readonly transactional?: boolean;
   /** Whether the claims exist in this process only. The receiver logs a warning about this in production. */
   readonly processLocal?: boolean;
-  claim(key: string, request: ClaimRequest): Promise<Claim<Tx>>;
-  /** Reads the record without changing it or any lease. Without this method `receiver.inspect` rejects. */
+  claim(key: string, request: ClaimRequest): Promise<ClaimReply<Tx>>;
+  /** Reads the record without changing it or any claim. Without this method `receiver.inspect` rejects. */
   read?(key: string): Promise<StoreRecord>;
   /**
    * Forgets a settled record if its fingerprint is `fingerprint`. Resolves with whether it did. Never forgets a claim.

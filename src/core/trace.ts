@@ -1,13 +1,12 @@
 import { tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
 import { toPrintable } from '../lib/text.js';
 import type { CallbackShape } from './callback.js';
-import { toDeliveryName, type Delivery } from './delivery.js';
+import { toDeliveryName, type Arrival, type Delivery } from './delivery.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
-import type { CallbackStore, Claim, ClaimRequest } from './store.js';
-import { requireClaim } from './timed-store.js';
+import type { ClaimReply } from './store.js';
 
 // Contexts hold names only, never data of the transfer: what a handler, `confirm` or a claim resolves with is not published.
-// Check `start.hasSubscribers` first: that costs 3 ns, and `hasSubscribers` of a TracingChannel is missing before Node 20.13.
+// `start.hasSubscribers`, because `hasSubscribers` of a TracingChannel is missing before Node 20.13.
 
 /** The message of `tracing:transfer-callbacks:receive:*`. At the end `result` is the outcome. */
 export interface ReceiveTrace {
@@ -17,8 +16,8 @@ export interface ReceiveTrace {
 }
 
 /**
- * The message of `tracing:transfer-callbacks:store:*`. At the end `result` is the state of a claim, or the value that
- * the lease's method resolved with. If the call failed, `error` is set instead.
+ * The message of `tracing:transfer-callbacks:store:*`. At the end `result` is the state of the reply to a claim, or the value
+ * that the claim's method resolved with. If the call failed, `error` is set instead.
  */
 export interface StoreTrace {
   readonly delivery: string;
@@ -42,68 +41,64 @@ export interface HandleTrace extends ConfirmTrace {
   readonly event: CallbackShape['event'];
 }
 
+/** A call of the store. */
+export interface StoreCall {
+  readonly method: StoreTrace['call'];
+  readonly token: string;
+  readonly id: string;
+}
+
 /** A channel on which a promise is traced. */
 type Channel<Context extends object> = TracingChannel<unknown, Context>;
 
-/** The whole delivery. */
-export const receiveChannel: Channel<ReceiveTrace> = tracingChannel('transfer-callbacks:receive');
-/** Each call of the store. */
+const receiveChannel: Channel<ReceiveTrace> = tracingChannel('transfer-callbacks:receive');
 const storeChannel: Channel<StoreTrace> = tracingChannel('transfer-callbacks:store');
-/** `confirm`, until it finishes, even after its deadline. */
-export const confirmChannel: Channel<ConfirmTrace> = tracingChannel('transfer-callbacks:confirm');
-/** `onSuccess` or `onFailed`, until it finishes, even after its deadline. */
-export const handleChannel: Channel<HandleTrace> = tracingChannel('transfer-callbacks:handle');
+const confirmChannel: Channel<ConfirmTrace> = tracingChannel('transfer-callbacks:confirm');
+const handleChannel: Channel<HandleTrace> = tracingChannel('transfer-callbacks:handle');
 
-/** Calls `confirm`, and publishes when it begins and ends. */
-export function traceConfirm<T>({ name, id, externalId }: Delivery, work: () => T | PromiseLike<T>): Promise<T> {
+/** Publishes when a delivery begins and ends. */
+export function traceReceive(
+  { delivery, source }: Arrival,
+  work: () => Promise<TransferCallbackOutcome>,
+): Promise<TransferCallbackOutcome> {
+  return receiveChannel.start.hasSubscribers ? receiveChannel.tracePromise(work, { delivery, source }) : work();
+}
+
+/** Publishes when a call of the store begins and ends, even after its deadline. */
+export function traceStoreCall<T>({ method, token, id }: StoreCall, work: () => Promise<T>): Promise<T> {
+  if (!storeChannel.start.hasSubscribers) return work();
+  const context = { delivery: toDeliveryName(token), id, call: method };
+  return traceUnseen(storeChannel, context, work, (reply) =>
+    method === 'claim' ? (reply as ClaimReply<unknown>).state : reply,
+  );
+}
+
+/** Publishes when `confirm` begins and ends, even after its deadline. */
+export function traceConfirm<T>(
+  { name, id, externalId }: Delivery,
+  work: () => T | PromiseLike<T>,
+): T | PromiseLike<T> {
+  if (!confirmChannel.start.hasSubscribers) return work();
   return traceUnseen(confirmChannel, { delivery: name, id, externalId: toPrintable(externalId) }, work);
 }
 
-/** Calls the handler, and publishes when it begins and ends. */
-export function traceHandler({ name, id, externalId, event }: Delivery, work: () => unknown): Promise<unknown> {
+/** Publishes when the handler begins and ends, even after its deadline. */
+export function traceHandler({ name, id, externalId, event }: Delivery, work: () => unknown): unknown {
+  if (!handleChannel.start.hasSubscribers) return work();
   return traceUnseen(handleChannel, { delivery: name, id, externalId: toPrintable(externalId), event }, work);
 }
 
-/** Publishes when `work` begins and ends, without the value that it resolves with. */
+/** Publishes when `work` begins and ends, and in place of the value that it resolves with what `show` makes of it. */
 async function traceUnseen<T, Context extends object>(
   channel: Channel<Context>,
   context: Context,
   work: () => T | PromiseLike<T>,
+  show: (value: T) => unknown = () => undefined,
 ): Promise<T> {
-  const seen = {} as { result: T };
+  const seen = {} as { value: T };
   await channel.tracePromise(async () => {
-    seen.result = await work();
+    seen.value = await work();
+    return show(seen.value);
   }, context);
-  return seen.result;
-}
-
-/** Returns `store`, with its calls published while the channel has subscribers. */
-export function tracedStore<Tx>(store: CallbackStore<Tx>): CallbackStore<Tx> {
-  return {
-    transactional: store.transactional === true,
-    claim: (key, request) =>
-      storeChannel.start.hasSubscribers ? traceClaim(store, key, request) : store.claim(key, request),
-  };
-}
-
-async function traceClaim<Tx>(store: CallbackStore<Tx>, id: string, request: ClaimRequest): Promise<Claim<Tx>> {
-  const delivery = toDeliveryName(request.token);
-  const traceCall = <T>(call: StoreTrace['call'], work: () => Promise<T>): Promise<T> =>
-    storeChannel.tracePromise(async () => work(), { delivery, id, call });
-  const seen = {} as { claim: Claim<Tx> };
-  await traceCall('claim', async () => {
-    seen.claim = requireClaim(await store.claim(id, request));
-    return seen.claim.state;
-  });
-  if (seen.claim.state !== 'claimed') return seen.claim;
-  const { lease } = seen.claim;
-  return {
-    state: 'claimed',
-    lease: {
-      tx: lease.tx,
-      renew: () => traceCall('renew', () => lease.renew()),
-      settle: () => traceCall('settle', () => lease.settle()),
-      release: () => traceCall('release', () => lease.release()),
-    },
-  };
+  return seen.value;
 }

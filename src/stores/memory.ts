@@ -1,6 +1,6 @@
 import { onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { describeHolder } from '../core/delivery.js';
-import type { CallbackStore, Claim, ClaimRequest, Lease, StoreRecord } from '../core/store.js';
+import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../core/store.js';
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
@@ -60,7 +60,7 @@ class Table {
     this.#maxEntries = maxEntries;
   }
 
-  claim(key: string, { token, fingerprint, leaseMs, retentionMs }: ClaimRequest): Claim {
+  claim(key: string, { token, fingerprint, leaseMs, retentionMs }: ClaimRequest): ClaimReply {
     const at = now();
     const settled = this.#findSettled(key, at);
     if (settled !== undefined) return { state: 'settled', fingerprint: settled.fingerprint };
@@ -72,7 +72,7 @@ class Table {
       this.#claims.set(key, claim);
     }
     claim.expiresAt = at + leaseMs;
-    return { state: 'claimed', lease: toLease(this, claim, leaseMs, retentionMs) };
+    return { state: 'claimed', claim: toClaim(this, claim, leaseMs, retentionMs) };
   }
 
   /** Returns whether the lease is still held, and lengthens it if so. */
@@ -163,7 +163,7 @@ class Table {
 }
 
 /** A literal, not a class: a store that wraps this one may spread it. */
-function toLease(table: Table, claim: HeldClaim, leaseMs: number, retentionMs: number): Lease {
+function toClaim(table: Table, claim: HeldClaim, leaseMs: number, retentionMs: number): Claim {
   let overlapped: boolean | undefined;
   return {
     tx: undefined,

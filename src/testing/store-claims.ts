@@ -25,7 +25,7 @@ export const claimChecks: readonly WrittenCheck[] = [
   {
     title: 'a claim that is sent twice with one token is granted both times, and counts as one claim',
     async check(round) {
-      await round.lease('a');
+      await round.hold('a');
       const again = await round.claim('a');
       assert.ok(again.state === 'claimed', 'the holder was refused its own claim');
       for (const end of ['b', 'A']) {
@@ -33,14 +33,14 @@ export const claimChecks: readonly WrittenCheck[] = [
         const difference = `whose token differs in its last character only ("${end}" for "a")`;
         assert.equal(state, 'in_progress', `while a claim is held, a claim ${difference} is ${state}, not in progress`);
       }
-      assert.deepEqual(await again.lease.settle(), { overlapped: false });
+      assert.deepEqual(await again.claim.settle(), { overlapped: false });
     },
   },
   {
     title: 'a released callback is granted to exactly one of fifty concurrent claims',
     async check(round) {
-      await (await round.lease('a')).release();
-      const next = await round.tryLeaseOfFifty();
+      await (await round.hold('a')).release();
+      const next = await round.tryHoldOfFifty();
       assert.ok(next, 'a released callback was not free');
       assert.deepEqual(await next.settle(), { overlapped: false });
     },
@@ -48,10 +48,10 @@ export const claimChecks: readonly WrittenCheck[] = [
   {
     title: 'after a release a renewal is refused, and the next claim is granted, and settled with its own facts',
     async check(round) {
-      const held = await round.lease('a');
+      const held = await round.hold('a');
       await held.release();
       assert.equal(await held.renew(), false, 'a released lease was renewed');
-      const next = await round.tryLease('b');
+      const next = await round.tryHold('b');
       assert.ok(next, 'the renewal of a released lease took the callback');
       await next.settle();
       assert.deepEqual(
@@ -64,7 +64,7 @@ export const claimChecks: readonly WrittenCheck[] = [
   {
     title: 'the store replies to every claim of a settled callback with the fingerprint that it was settled with',
     async check(round) {
-      const held = await round.lease('a');
+      const held = await round.hold('a');
       assert.deepEqual(await held.settle(), { overlapped: false });
       for (const token of ['a', 'b']) {
         assert.deepEqual(await round.claim(token, { fingerprint: 'other facts' }), {
@@ -78,16 +78,16 @@ export const claimChecks: readonly WrittenCheck[] = [
     title:
       'an externalId of 1 500 characters of all kinds is accepted, and a fingerprint of 2 000 characters comes back unchanged',
     async check(round) {
-      await (await round.lease('a', { fingerprint, externalId })).settle();
-      const claim = await round.claim('b');
-      assert.ok(claim.state === 'settled', `a settled callback is ${claim.state}`);
-      assert.equal(claim.fingerprint, fingerprint);
+      await (await round.hold('a', { fingerprint, externalId })).settle();
+      const reply = await round.claim('b');
+      assert.ok(reply.state === 'settled', `a settled callback is ${reply.state}`);
+      assert.equal(reply.fingerprint, fingerprint);
     },
   },
   {
     title: 'a second settle changes nothing and reports no overlap',
     async check(round) {
-      const held = await round.lease('a');
+      const held = await round.hold('a');
       assert.deepEqual(await held.settle(), { overlapped: false });
       assert.deepEqual(await held.settle(), { overlapped: false });
       assert.deepEqual(await round.claim('b'), { state: 'settled', fingerprint: 'facts of a' });
@@ -96,7 +96,7 @@ export const claimChecks: readonly WrittenCheck[] = [
   {
     title: 'a release after settling changes nothing',
     async check(round) {
-      const held = await round.lease('a');
+      const held = await round.hold('a');
       await held.settle();
       await held.release();
       assert.equal((await round.claim('b')).state, 'settled', 'the release deleted the settled record');
@@ -111,12 +111,12 @@ export const claimChecks: readonly WrittenCheck[] = [
       const keys = [...keyEnds.map((end) => `${key} ${end}`), ` ${key} a`, long('1'), long('2')];
       const leases = await Promise.all(
         keys.map(async (each) => {
-          const claim = await round.claim(`caller-${keys.indexOf(each)}`, { key: each, fingerprint: each });
-          assert.ok(claim.state === 'claimed', `the key ${JSON.stringify(each)} shares a record with another key`);
-          return claim.lease;
+          const reply = await round.claim(`caller-${keys.indexOf(each)}`, { key: each, fingerprint: each });
+          assert.ok(reply.state === 'claimed', `the key ${JSON.stringify(each)} shares a record with another key`);
+          return reply.claim;
         }),
       );
-      await Promise.all(leases.map((lease) => lease.settle()));
+      await Promise.all(leases.map((claim) => claim.settle()));
       const claims = await Promise.all(keys.map((each) => round.claim('later', { key: each })));
       assert.deepEqual(
         claims,

@@ -9,7 +9,7 @@ export const forgetChecks: readonly WrittenCheck[] = [
     title: 'forget changes nothing if the callback is unknown, claimed, or settled with another fingerprint',
     async check(round) {
       assert.equal(await round.forget('a'), false, 'an unknown callback was forgotten');
-      const held = await round.lease('a');
+      const held = await round.hold('a');
       assert.equal(await round.forget('a'), false, 'a claim was forgotten');
       assert.equal((await round.claim('b')).state, 'in_progress', 'forgetting a claim ended it');
       assert.equal(await held.renew(), true, 'forgetting a claim took its lease');
@@ -29,11 +29,11 @@ export const forgetChecks: readonly WrittenCheck[] = [
     needs: 'forget',
     title: 'of fifty concurrent calls of forget exactly one deletes the record, and the callback can be settled again',
     async check(round) {
-      await (await round.lease('a')).settle();
+      await (await round.hold('a')).settle();
       const replies = await Promise.all(Array.from({ length: 50 }, () => round.forget('a')));
       const forgotten = replies.filter(Boolean).length;
       assert.equal(forgotten, 1, `${forgotten} of 50 concurrent calls of \`forget\` resolved with true`);
-      await (await round.lease('b')).settle();
+      await (await round.hold('b')).settle();
       assert.deepEqual(
         await round.claim('c'),
         { state: 'settled', fingerprint: 'facts of b' },

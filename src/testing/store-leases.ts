@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Lease } from '../core/store.js';
+import type { Claim } from '../core/store.js';
 import type { Round, WrittenCheck } from './store-round.js';
 
 /** Longer than a second, to catch a store that cuts leases at one second. In milliseconds. */
@@ -14,30 +14,30 @@ export const leaseChecks: readonly WrittenCheck[] = [
     leaseMs: measuredMs,
     async check(round) {
       const period = round.begin('a lease');
-      await round.lease('a', { leaseMs: round.leaseMs });
-      await round.leaseAfterWhole(period);
+      await round.hold('a', { leaseMs: round.leaseMs });
+      await round.holdAfterWhole(period);
     },
   },
   {
     title: 'a renewed lease lasts its length from the last renewal, and then lapses',
     leaseMs: measuredMs,
     async check(round) {
-      const held = await round.lease('a', { leaseMs: round.leaseMs });
+      const held = await round.hold('a', { leaseMs: round.leaseMs });
       let renewed = round.begin('a renewed lease');
       for (let renewal = 0; renewal < 2; renewal += 1) {
         await round.pause(round.leaseMs / 3); // As the receiver does.
         renewed = round.begin('a renewed lease');
         assert.equal(await held.renew(), true, 'the renewal of a lease was refused within its length');
       }
-      await round.leaseAfterWhole(renewed);
+      await round.holdAfterWhole(renewed);
     },
   },
   {
     title: 'a lapsed lease is taken over by exactly one of fifty concurrent claims',
     leaseMs: shortMs,
     async check(round) {
-      await round.lease('late', { leaseMs: round.leaseMs });
-      await round.leaseAfter(round.begin('a lease'), () => round.tryLeaseOfFifty());
+      await round.hold('late', { leaseMs: round.leaseMs });
+      await round.holdAfter(round.begin('a lease'), () => round.tryHoldOfFifty());
     },
   },
   {
@@ -60,7 +60,7 @@ export const leaseChecks: readonly WrittenCheck[] = [
       const { late, next } = await round.takeOver();
       await next.release();
       assert.equal(await late.renew(), false, 'a lease was renewed that had lapsed and been released by another');
-      assert.ok(await round.tryLease('third'), 'the renewal of a lease that was gone took the callback');
+      assert.ok(await round.tryHold('third'), 'the renewal of a lease that was gone took the callback');
     },
   },
   {
@@ -109,10 +109,10 @@ export const leaseChecks: readonly WrittenCheck[] = [
 ];
 
 /** Checks that a free callback gets the success of a late holder. A transactional store rejects it, and leaves the callback free. */
-export async function checkLateSuccess(round: Round, late: Lease<unknown>): Promise<void> {
+export async function checkLateSuccess(round: Round, late: Claim<unknown>): Promise<void> {
   if (round.transactional) {
     await assert.rejects(late.settle());
-    assert.ok(await round.tryLease('third'), 'a success that was rejected took the callback');
+    assert.ok(await round.tryHold('third'), 'a success that was rejected took the callback');
     return;
   }
   assert.deepEqual(await late.settle(), { overlapped: true });

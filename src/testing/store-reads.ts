@@ -12,13 +12,13 @@ export const readChecks: readonly WrittenCheck[] = [
     leaseMs: 200,
     async check(round) {
       await assertFree(round, 'an unknown callback');
-      await (await round.lease('a')).release();
+      await (await round.hold('a')).release();
       await assertFree(round, 'a released callback');
-      await round.lease('late', { leaseMs: round.leaseMs });
+      await round.hold('late', { leaseMs: round.leaseMs });
       await assertFreeAfter(round, 'a lease', round.leaseMs);
-      const next = await round.leaseAfter(round.begin('a lease'));
+      const next = await round.holdAfter(round.begin('a lease'));
       await next.release();
-      await (await round.lease('b', { retentionMs: round.leaseMs })).settle();
+      await (await round.hold('b', { retentionMs: round.leaseMs })).settle();
       await assertFreeAfter(round, 'a settled record', round.leaseMs);
     },
   },
@@ -28,7 +28,7 @@ export const readChecks: readonly WrittenCheck[] = [
     async check(round) {
       for (const token of [round.token('a'), 'another-form']) {
         const claimedAt = Date.now();
-        const held = await round.lease('a', { token });
+        const held = await round.hold('a', { token });
         assert.equal((await round.claim('another')).state, 'in_progress');
         const record = await round.read();
         const elapsedMs = Date.now() - claimedAt;
@@ -52,7 +52,7 @@ export const readChecks: readonly WrittenCheck[] = [
       const token = round.token('a');
       const fingerprint = '["SUCCESS",15000,"XAF","payout 1 付款 \\\\"\']';
       const claimedAt = Date.now();
-      const held = await round.lease('a', { fingerprint });
+      const held = await round.hold('a', { fingerprint });
       const settlingAt = Date.now();
       await held.settle();
       const record = await round.read();
@@ -72,16 +72,16 @@ export const readChecks: readonly WrittenCheck[] = [
       const [first] = await Promise.all([round.claim('first'), readHundred(round)]);
       assert.ok(first.state === 'claimed', `beside a hundred reads a claim of a free callback is ${first.state}`);
       await readHundred(round);
-      assert.equal(await first.lease.renew(), true, 'the renewal of a lease was refused after a hundred reads');
-      await first.lease.release();
+      assert.equal(await first.claim.renew(), true, 'the renewal of a lease was refused after a hundred reads');
+      await first.claim.release();
       const reads = readHundred(round);
       const late = await round.claim('late', { leaseMs: round.leaseMs });
       assert.ok(late.state === 'claimed', `during a hundred reads a claim of a free callback is ${late.state}`);
       const period = round.begin('a lease that is read');
       await reads;
-      await round.leaseAfter(period, async () => {
+      await round.holdAfter(period, async () => {
         await round.read();
-        return round.tryLease('next');
+        return round.tryHold('next');
       });
     },
   },

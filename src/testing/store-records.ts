@@ -8,7 +8,7 @@ export const recordChecks: readonly WrittenCheck[] = [
     // Longer than a second, to catch a store that cuts retentions at one second.
     leaseMs: 1_500,
     async check(round) {
-      const held = await round.lease('a', { leaseMs: round.leaseMs });
+      const held = await round.hold('a', { leaseMs: round.leaseMs });
       await held.settle();
       assert.equal(await held.renew(), false, 'a lease was renewed whose callback was settled');
       await round.claim('early', { leaseMs: round.leaseMs, retentionMs: round.leaseMs });
@@ -23,11 +23,11 @@ export const recordChecks: readonly WrittenCheck[] = [
   {
     title: 'a settled record is kept when 150 others are settled',
     async check(round) {
-      await (await round.lease('a', { retentionMs: 2 * longMs })).settle();
+      await (await round.hold('a', { retentionMs: 2 * longMs })).settle();
       const names = Array.from({ length: 15 }, (_, caller) => `caller-${caller}`);
       for (let batch = 0; batch < 10; batch += 1) {
         await Promise.all(
-          names.map(async (name) => (await round.lease(name, { key: `${round.key} ${batch} ${name}` })).settle()),
+          names.map(async (name) => (await round.hold(name, { key: `${round.key} ${batch} ${name}` })).settle()),
         );
       }
       assert.deepEqual(
@@ -42,11 +42,11 @@ export const recordChecks: readonly WrittenCheck[] = [
     leaseMs: 500,
     async check(round) {
       const retentionMs = round.leaseMs;
-      const held = await round.lease('a', { retentionMs });
+      const held = await round.hold('a', { retentionMs });
       await round.pause(retentionMs);
       const record = round.begin('a settled record', retentionMs);
       await held.settle();
-      assert.deepEqual(await (await round.leaseAfterWhole(record)).settle(), { overlapped: false });
+      assert.deepEqual(await (await round.holdAfterWhole(record)).settle(), { overlapped: false });
       assert.deepEqual(await round.claim('c'), { state: 'settled', fingerprint: 'facts of next' });
     },
   },
@@ -54,11 +54,11 @@ export const recordChecks: readonly WrittenCheck[] = [
     title: 'a callback whose retention has ended is granted to exactly one of fifty concurrent claims',
     leaseMs: 200,
     async check(round) {
-      const held = await round.lease('a', { retentionMs: round.leaseMs });
+      const held = await round.hold('a', { retentionMs: round.leaseMs });
       await held.settle();
       // The store of PostgreSQL keeps a record up to 1 s longer than asked, if it is settled soon after its claim.
       const record = round.begin('a settled record', round.leaseMs, 2_000);
-      await round.leaseAfter(record, () => round.tryLeaseOfFifty());
+      await round.holdAfter(record, () => round.tryHoldOfFifty());
     },
   },
 ];

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { CallbackStore, Claim, ClaimRequest, Lease, StoreRecord } from '../core/store.js';
+import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../core/store.js';
 import { pause } from '../lib/deadline.js';
 import type { StoreTransaction } from './store-transaction.js';
 
@@ -65,7 +65,7 @@ export class Round {
   readonly #transaction: StoreTransaction<unknown> | undefined;
   readonly #storesByName = new Map<string, CallbackStore<unknown>>();
   readonly #tokenPrefix = `${new Date().toISOString()}/${'host'.padEnd(255, '-x')}/4194304/`.padEnd(320, '0');
-  readonly #leases = new Set<Lease<unknown>>();
+  readonly #claims = new Set<Claim<unknown>>();
 
   constructor(
     store: CallbackStore<unknown>,
@@ -86,52 +86,52 @@ export class Round {
   }
 
   /** Claims the callback, by default for a long time. */
-  async claim(name: string, { key = this.key, ...changes }: Changes = {}): Promise<Claim<unknown>> {
+  async claim(name: string, { key = this.key, ...changes }: Changes = {}): Promise<ClaimReply<unknown>> {
     const store = this.#storeFor(name);
     const facts = { fingerprint: `facts of ${name}`, event: 'transfer.success', externalId };
     const request = { token: this.token(name), ...facts, leaseMs: longMs, retentionMs: longMs, ...changes };
-    const claim = await this.measure(() => store.claim(key, request)).catch((error: unknown) => {
+    const reply = await this.measure(() => store.claim(key, request)).catch((error: unknown) => {
       throw toRejection(key, request, error);
     });
-    if (claim.state !== 'claimed') return claim;
-    const { lease } = claim;
-    this.#leases.add(lease);
+    if (reply.state !== 'claimed') return reply;
+    const { claim } = reply;
+    this.#claims.add(claim);
     return {
       state: 'claimed',
-      lease: {
-        tx: lease.tx,
-        renew: () => this.measure(() => lease.renew()),
+      claim: {
+        tx: claim.tx,
+        renew: () => this.measure(() => claim.renew()),
         settle: async () => {
-          const settled = await this.measure(() => lease.settle());
-          this.#leases.delete(lease);
+          const settled = await this.measure(() => claim.settle());
+          this.#claims.delete(claim);
           return settled;
         },
-        release: () => this.measure(() => lease.release()),
+        release: () => this.measure(() => claim.release()),
       },
     };
   }
 
   /** Claims the callback, which must be granted. */
-  async lease(token: string, changes?: Changes): Promise<Lease<unknown>> {
-    const claim = await this.claim(token, changes);
-    assert.ok(claim.state === 'claimed', `a free callback was not granted: it is ${claim.state}`);
-    return claim.lease;
+  async hold(token: string, changes?: Changes): Promise<Claim<unknown>> {
+    const reply = await this.claim(token, changes);
+    assert.ok(reply.state === 'claimed', `a free callback was not granted: it is ${reply.state}`);
+    return reply.claim;
   }
 
   /** Claims the callback, which may be taken. */
-  async tryLease(token: string, changes?: Changes): Promise<Lease<unknown> | undefined> {
-    const claim = await this.claim(token, changes);
-    return claim.state === 'claimed' ? claim.lease : undefined;
+  async tryHold(token: string, changes?: Changes): Promise<Claim<unknown> | undefined> {
+    const reply = await this.claim(token, changes);
+    return reply.state === 'claimed' ? reply.claim : undefined;
   }
 
-  claimFifty(): Promise<Claim<unknown>[]> {
+  claimFifty(): Promise<ClaimReply<unknown>[]> {
     return Promise.all(Array.from({ length: 50 }, (_, caller) => this.claim(`caller-${caller}`)));
   }
 
   /** Claims the callback fifty times concurrently: at most one claim may be granted. */
-  async tryLeaseOfFifty(): Promise<Lease<unknown> | undefined> {
+  async tryHoldOfFifty(): Promise<Claim<unknown> | undefined> {
     const claims = await this.claimFifty();
-    const leases = claims.flatMap((claim) => (claim.state === 'claimed' ? [claim.lease] : []));
+    const leases = claims.flatMap((reply) => (reply.state === 'claimed' ? [reply.claim] : []));
     assert.ok(leases.length <= 1, `${leases.length} of 50 concurrent claims were granted`);
     return leases[0];
   }
@@ -142,33 +142,30 @@ export class Round {
   }
 
   /** Repeats a claim until it is granted, which must be soon after the period has ended. */
-  async leaseAfter(
-    { name, lengthMs, slackMs }: Period,
-    tryLease = () => this.tryLease('next'),
-  ): Promise<Lease<unknown>> {
+  async holdAfter({ name, lengthMs, slackMs }: Period, tryHold = () => this.tryHold('next')): Promise<Claim<unknown>> {
     const giveUpAt = performance.now() + lengthMs + slackMs;
     for (;;) {
       const askedAt = performance.now();
-      const lease = await tryLease();
+      const claim = await tryHold();
       // Also if the claim was granted: a process that stood still does not know when the period has ended.
       assert.ok(
         askedAt < giveUpAt,
         `${name} of ${lengthMs} ms never ended: no claim was granted until ${slackMs} ms later`,
       );
-      if (lease !== undefined) return lease;
+      if (claim !== undefined) return claim;
       await this.pause(Math.max(5, lengthMs / 50));
     }
   }
 
-  /** As `leaseAfter`, and asserts that the period has lasted its whole length. */
-  async leaseAfterWhole(period: Period): Promise<Lease<unknown>> {
+  /** As `holdAfter`, and asserts that the period has lasted its whole length. */
+  async holdAfterWhole(period: Period): Promise<Claim<unknown>> {
     const { name, lengthMs, beganAt } = period;
     let refusedAt = beganAt;
-    const next = await this.leaseAfter(period, async () => {
+    const next = await this.holdAfter(period, async () => {
       const askedAt = performance.now();
-      const lease = await this.tryLease('next');
-      if (lease === undefined) refusedAt = askedAt;
-      return lease;
+      const claim = await this.tryHold('next');
+      if (claim === undefined) refusedAt = askedAt;
+      return claim;
     });
     const lastedMs = Math.ceil(performance.now() - beganAt);
     // Stores round their clocks, and servers correct theirs.
@@ -179,9 +176,9 @@ export class Round {
   }
 
   /** Lets the lease of one holder lapse, and another take the callback over. */
-  async takeOver(): Promise<{ late: Lease<unknown>; next: Lease<unknown> }> {
-    const late = await this.lease('late', { leaseMs: this.leaseMs });
-    return { late, next: await this.leaseAfter(this.begin('a lease')) };
+  async takeOver(): Promise<{ late: Claim<unknown>; next: Claim<unknown> }> {
+    const late = await this.hold('late', { leaseMs: this.leaseMs });
+    return { late, next: await this.holdAfter(this.begin('a lease')) };
   }
 
   /** Reads the record of the callback. */
@@ -195,7 +192,7 @@ export class Round {
   }
 
   /** Writes one row for the callback, as its handler does. */
-  async write({ tx }: Lease<unknown>, key = this.key): Promise<void> {
+  async write({ tx }: Claim<unknown>, key = this.key): Promise<void> {
     await this.measure(async () => this.#transaction?.write(tx, key));
   }
 
@@ -205,11 +202,11 @@ export class Round {
   }
 
   /** Takes one of the steps that a handler may take beside its write. */
-  async step(step: 'fail' | 'rollback', { tx }: Lease<unknown>): Promise<void> {
+  async step(step: 'fail' | 'rollback', { tx }: Claim<unknown>): Promise<void> {
     await this.#transaction?.[step]?.(tx);
   }
 
-  async lock({ tx }: Lease<unknown>, row: string): Promise<void> {
+  async lock({ tx }: Claim<unknown>, row: string): Promise<void> {
     await this.#transaction?.lock?.(tx, row);
   }
 
@@ -219,7 +216,7 @@ export class Round {
 
   /** Frees what the check has left claimed. */
   async end(): Promise<void> {
-    await Promise.allSettled([...this.#leases].map(async (lease) => lease.release()));
+    await Promise.allSettled([...this.#claims].map(async (claim) => claim.release()));
   }
 
   /** Returns one of the two objects in turn, and for a name always the same: a token belongs to one process. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Lease } from '../core/store.js';
+import type { Claim } from '../core/store.js';
 import type { Round, WrittenCheck } from './store-round.js';
 
 /** How long a claim that could not be settled may block the next one after its release, in milliseconds. */
@@ -11,7 +11,7 @@ export const writeChecks: readonly WrittenCheck[] = [
     needs: 'write',
     title: 'a write through `tx` is kept once its claim is settled, and `tx` writes nothing after that',
     async check(round) {
-      const held = await round.lease('a');
+      const held = await round.hold('a');
       await round.write(held);
       await held.settle();
       assert.equal(await round.count(), 1, 'a claim was settled, and the write of its handler is not there');
@@ -23,7 +23,7 @@ export const writeChecks: readonly WrittenCheck[] = [
     needs: 'write',
     title: 'a write through `tx` is undone when its claim is released',
     async check(round) {
-      const held = await round.lease('a');
+      const held = await round.hold('a');
       await round.write(held);
       await held.release();
       assert.equal(await round.count(), 0, 'a claim was released, and the write of its handler is there');
@@ -33,7 +33,7 @@ export const writeChecks: readonly WrittenCheck[] = [
     needs: 'write',
     title: 'writes that a handler has left running write nothing once its claim is released',
     async check(round) {
-      const held = await round.lease('a');
+      const held = await round.hold('a');
       const left = writeThrice(round, held);
       await held.release();
       await left;
@@ -45,9 +45,9 @@ export const writeChecks: readonly WrittenCheck[] = [
     title: "a late holder's write is not kept beside that of the next holder",
     leaseMs: 200,
     async check(round) {
-      const late = await round.lease('late', { leaseMs: round.leaseMs });
+      const late = await round.hold('late', { leaseMs: round.leaseMs });
       await round.write(late);
-      const next = await round.leaseAfter(round.begin('a lease'));
+      const next = await round.holdAfter(round.begin('a lease'));
       await round.write(next);
       await late.settle().catch(() => undefined);
       await next.settle();
@@ -61,7 +61,7 @@ export const writeChecks: readonly WrittenCheck[] = [
     needs: 'fail',
     title: 'a handler that swallows a failed statement is not settled without its write',
     async check(round) {
-      const held = await round.lease('a');
+      const held = await round.hold('a');
       await round.write(held);
       await assert.rejects(round.step('fail', held), '`fail` was to reject');
       await settleOrRepeat(round, held);
@@ -71,7 +71,7 @@ export const writeChecks: readonly WrittenCheck[] = [
     needs: 'rollback',
     title: 'a handler that rolls its transaction back is not settled without its write',
     async check(round) {
-      const held = await round.lease('a');
+      const held = await round.hold('a');
       await round.write(held);
       await round.step('rollback', held).catch(() => undefined);
       await settleOrRepeat(round, held);
@@ -82,10 +82,7 @@ export const writeChecks: readonly WrittenCheck[] = [
     title: 'a handler that swallows a deadlock is not settled without its write',
     async check(round) {
       const keys = [`${round.key} 1`, `${round.key} 2`] as const;
-      const [one, two] = await Promise.all([
-        round.lease('one', { key: keys[0] }),
-        round.lease('two', { key: keys[1] }),
-      ]);
+      const [one, two] = await Promise.all([round.hold('one', { key: keys[0] }), round.hold('two', { key: keys[1] })]);
       await Promise.all([round.write(one, keys[0]), round.write(two, keys[1])]);
       await Promise.all([round.lock(one, keys[0]), round.lock(two, keys[1])]);
       const crossed = await Promise.allSettled([round.lock(one, keys[1]), round.lock(two, keys[0])]);
@@ -100,9 +97,9 @@ export const writeChecks: readonly WrittenCheck[] = [
 ];
 
 /** Writes three times, one after the other, until a write fails. */
-async function writeThrice(round: Round, lease: Lease<unknown>): Promise<void> {
+async function writeThrice(round: Round, claim: Claim<unknown>): Promise<void> {
   try {
-    for (let writes = 0; writes < 3; writes += 1) await round.write(lease);
+    for (let writes = 0; writes < 3; writes += 1) await round.write(claim);
   } catch {
     // The claim is over.
   }
@@ -112,7 +109,7 @@ async function writeThrice(round: Round, lease: Lease<unknown>): Promise<void> {
  * Settles the claim of a handler that has swallowed an error. If the store refuses, the next delivery runs the handler.
  * Either way the callback must be written once in the end.
  */
-async function settleOrRepeat(round: Round, held: Lease<unknown>, key = round.key): Promise<void> {
+async function settleOrRepeat(round: Round, held: Claim<unknown>, key = round.key): Promise<void> {
   const isSettled = await held.settle().then(
     () => true,
     () => false,
@@ -123,7 +120,7 @@ async function settleOrRepeat(round: Round, held: Lease<unknown>, key = round.ke
   }
   await held.release().catch(() => undefined);
   const refused = round.begin('a claim whose settling was refused', freedMs);
-  const next = await round.leaseAfter(refused, () => round.tryLease(`next of ${key}`, { key }));
+  const next = await round.holdAfter(refused, () => round.tryHold(`next of ${key}`, { key }));
   await round.write(next, key);
   await next.settle();
   const count = await round.count(key);

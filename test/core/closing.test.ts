@@ -81,7 +81,7 @@ describe('close', () => {
   test('close waits for a success that is being recorded, until its timeout', async () => {
     let down = true;
     const store = storeWith({
-      lease: (lease) => ({ settle: () => (down ? Promise.reject(new Error('down')) : lease.settle()) }),
+      granted: (claim) => ({ settle: () => (down ? Promise.reject(new Error('down')) : claim.settle()) }),
     });
     const receiver = receiverOf({ store });
     await receiver.receive(transferSucceeded());

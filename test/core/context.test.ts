@@ -26,14 +26,14 @@ test('what runs for a delivery runs in its own async context, although the timer
     ...quick,
     store: {
       async claim(key, request) {
-        const claim = await memory.claim(key, request);
-        if (claim.state !== 'claimed') return claim;
+        const reply = await memory.claim(key, request);
+        if (reply.state !== 'claimed') return reply;
         const whose = request.externalId ?? '';
         const renew = (): Promise<boolean> => {
           note('renewal', whose);
-          return claim.lease.renew();
+          return reply.claim.renew();
         };
-        return { ...claim, lease: { ...claim.lease, renew } };
+        return { ...reply, claim: { ...reply.claim, renew } };
       },
     },
     logger: {
@@ -87,14 +87,14 @@ test('a claim that is granted too late is released in the context of its deliver
     ...quick,
     store: {
       async claim(key, request) {
-        const claim = await memory.claim(key, request);
+        const reply = await memory.claim(key, request);
         await granted.promise;
-        if (claim.state !== 'claimed') return claim;
+        if (reply.state !== 'claimed') return reply;
         const release = (): Promise<void> => {
           seen.push(`${request.externalId ?? ''} in ${context()}`);
-          return claim.lease.release();
+          return reply.claim.release();
         };
-        return { ...claim, lease: { ...claim.lease, release } };
+        return { ...reply, claim: { ...reply.claim, release } };
       },
     },
   });

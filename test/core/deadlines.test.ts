@@ -72,9 +72,9 @@ describe('deadlines', () => {
     const onSuccess = vi.fn().mockReturnValueOnce(work.promise);
     const settle = vi.fn();
     const store = storeWith({
-      lease: (lease) => ({
+      granted: (claim) => ({
         settle: async () => {
-          const settled = await lease.settle();
+          const settled = await claim.settle();
           settle(settled);
           return settled;
         },
@@ -105,7 +105,7 @@ describe('deadlines', () => {
     const renewals = vi.fn().mockRejectedValueOnce(new Error('down')).mockImplementationOnce(never);
     const work = later();
     const store = storeWith({
-      lease: (lease) => ({ renew: () => (renewals() as Promise<boolean> | undefined) ?? lease.renew() }),
+      granted: (claim) => ({ renew: () => (renewals() as Promise<boolean> | undefined) ?? claim.renew() }),
     });
     const receiver = receiverOf({ store, onSuccess: () => work.promise });
     const delivery = receiver.receive(transferSucceeded());
@@ -117,7 +117,7 @@ describe('deadlines', () => {
   test('a lease is not renewed after a success or a failure', async () => {
     const renew = vi.fn();
     const onSuccess = vi.fn().mockRejectedValueOnce(new Error('first'));
-    const receiver = receiverOf({ store: storeWith({ lease: () => ({ renew }) }), onSuccess });
+    const receiver = receiverOf({ store: storeWith({ granted: () => ({ renew }) }), onSuccess });
     const callback = transferSucceeded();
     await receiver.receive(callback);
     await receiver.receive(callback);

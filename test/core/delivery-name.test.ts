@@ -4,7 +4,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { recordingLogger } from '../support/logger.js';
 import { later, receiverOf, storeWith } from './support.js';
-import { readDelivery } from '../../src/core/delivery.js';
+import { parseDeliveryName } from '../../src/core/delivery.js';
 
 /** A store that notes the tokens it is claimed with. */
 function notingStore(): { store: CallbackStore; tokens: string[] } {
@@ -47,7 +47,7 @@ test('one name of a delivery is in the store, the contexts, the log line and the
   const { delivery } = await receiver.receive(transferSucceeded());
   expect(names).toEqual(new Array(5).fill(delivery));
   expect(tokens).toEqual([delivery]);
-  expect(readDelivery(delivery)).toMatchObject({ pid: process.pid });
+  expect(parseDeliveryName(delivery)).toMatchObject({ pid: process.pid });
 });
 
 test('every delivery has its own name, whatever becomes of it', async () => {
@@ -78,10 +78,10 @@ test('a claim under a running handler is a second claim of the same delivery', a
         return memory.claim(key, request);
       },
       // The store loses its memory of the claim that the handler runs under.
-      lease: (lease) => ({
+      granted: (claim) => ({
         async renew() {
-          if (!hasBegun || tokens.size > 1) return lease.renew();
-          await lease.release();
+          if (!hasBegun || tokens.size > 1) return claim.renew();
+          await claim.release();
           return false;
         },
       }),
@@ -97,7 +97,7 @@ test('a claim under a running handler is a second claim of the same delivery', a
   const { outcome, delivery: name } = await delivery;
   expect(outcome).toBe('processed');
   expect([...tokens].slice(0, 2)).toEqual([name, `${name}.2`]);
-  expect(readDelivery(`${name}.2`)).toEqual(readDelivery(name));
+  expect(parseDeliveryName(`${name}.2`)).toEqual(parseDeliveryName(name));
   expect(logger.lines[0]?.details).toMatchObject({ delivery: name });
 });
 

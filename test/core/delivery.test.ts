@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
 import { expect, test } from 'vitest';
-import { deliveryNames, toDeliveryName, readDelivery } from '../../src/core/delivery.js';
+import { createDeliveryNamer, toDeliveryName, parseDeliveryName } from '../../src/core/delivery.js';
 
 test('a name tells when and where the delivery came in', () => {
   const before = Date.now();
-  const origin = readDelivery(deliveryNames()());
+  const origin = parseDeliveryName(createDeliveryNamer()());
   expect(origin).toMatchObject({ pid: process.pid, host: hostname().replace(/[^\w.-]/g, '_') });
   expect(origin?.at.getTime()).toBeGreaterThanOrEqual(before);
   expect(origin?.at.getTime()).toBeLessThanOrEqual(Date.now());
@@ -12,7 +12,7 @@ test('a name tells when and where the delivery came in', () => {
 
 test.each(['payouts-7f9c', 'web-1.2', 'x'])('a name from the host %s is parsed exactly', (host) => {
   const at = new Date('2026-10-05T02:58:12.113Z');
-  expect(readDelivery(`2026-10-05T02:58:12.113Z/${host}/41/k3x9q2h1-17`)).toEqual({ at, host, pid: 41 });
+  expect(parseDeliveryName(`2026-10-05T02:58:12.113Z/${host}/41/k3x9q2h1-17`)).toEqual({ at, host, pid: 41 });
 });
 
 test.each(['.2', '.12'])('the token %s of a second claim names the same delivery', (second) => {
@@ -24,14 +24,14 @@ test.each(['.2', '.12'])('the token %s of a second claim names the same delivery
 });
 
 test('no two names are the same, of one receiver or of two', () => {
-  const [first, second] = [deliveryNames(), deliveryNames()];
+  const [first, second] = [createDeliveryNamer(), createDeliveryNamer()];
   const names = Array.from({ length: 2_000 }, (_, index) => (index % 2 === 0 ? first() : second()));
   expect(new Set(names).size).toBe(names.length);
 });
 
 test('a name has no space, so that a store may separate its fields by spaces', () => {
-  expect(deliveryNames()()).toMatch(/^[\w:.-]+\/[\w.-]+\/\d+\/[\da-z]+-1$/);
-  expect(readDelivery(deliveryNames('Ada’s Mac/2.local')())?.host).toBe('Ada_s_Mac_2.local');
+  expect(createDeliveryNamer()()).toMatch(/^[\w:.-]+\/[\w.-]+\/\d+\/[\da-z]+-1$/);
+  expect(parseDeliveryName(createDeliveryNamer('Ada’s Mac/2.local')())?.host).toBe('Ada_s_Mac_2.local');
 });
 
 test.each([
@@ -47,5 +47,5 @@ test.each([
   '2026-10-05T02:58:12.113Z//41/y',
   '2026-10-05T02:58:12.113Z/host/41/',
 ])('reads nothing from %j', (text) => {
-  expect(readDelivery(text)).toBeUndefined();
+  expect(parseDeliveryName(text)).toBeUndefined();
 });

@@ -46,7 +46,7 @@ describe('inspect', () => {
     const ends = later();
     const confirmed = later<TransferCallback>();
     const store = storeWith({
-      lease: () => ({ settle: () => Promise.reject(new Error('down')), release: never }),
+      granted: () => ({ settle: () => Promise.reject(new Error('down')), release: never }),
     });
     const receiver = receiverOf({
       store: { ...store, read: () => Promise.resolve({ state: 'free' }) },
@@ -73,7 +73,7 @@ describe('inspect', () => {
     confirm.mockReturnValueOnce(confirmed.promise);
     const ends = later();
     let signal: AbortSignal | undefined;
-    const store = storeWith({ transactional: true, lease: () => ({ renew: () => Promise.resolve(false) }) });
+    const store = storeWith({ transactional: true, granted: () => ({ renew: () => Promise.resolve(false) }) });
     const receiver = receiverOf({
       store: { ...store, read: () => Promise.resolve({ state: 'free' }) },
       confirm,

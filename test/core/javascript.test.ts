@@ -23,12 +23,12 @@ describe('a store', () => {
     ['null', null],
     ['true', true],
     ['an unknown state', { state: 'done' }],
-    ['a claim without a lease', { state: 'claimed' }],
-    ['a claim with null for its lease', { state: 'claimed', lease: null }],
-    ['a claim with a text for its lease', { state: 'claimed', lease: 'a' }],
-    ['a lease without renew', { state: 'claimed', lease: { settle: call, release: call } }],
-    ['a lease without settle', { state: 'claimed', lease: { renew: call, release: call } }],
-    ['a lease without release', { state: 'claimed', lease: { renew: call, settle: call } }],
+    ['claimed without a claim', { state: 'claimed' }],
+    ['claimed with null for its claim', { state: 'claimed', claim: null }],
+    ['claimed with a text for its claim', { state: 'claimed', claim: 'a' }],
+    ['a claim without renew', { state: 'claimed', claim: { settle: call, release: call } }],
+    ['a claim without settle', { state: 'claimed', claim: { renew: call, release: call } }],
+    ['a claim without release', { state: 'claimed', claim: { renew: call, settle: call } }],
     ['settled without a fingerprint', { state: 'settled' }],
   ])('that replies with %s runs no handler', async (_name, reply) => {
     const onSuccess = vi.fn();
@@ -49,7 +49,7 @@ describe('a store', () => {
         if (found !== undefined) return { state: 'settled', fingerprint: found };
         claims.set(key, token);
         const settle = (): void => void claims.set(key, fingerprint);
-        return { state: 'claimed', lease: { renew: () => true, settle, release: () => claims.delete(key) } };
+        return { state: 'claimed', claim: { renew: () => true, settle, release: () => claims.delete(key) } };
       },
     } as unknown as CallbackStore;
     const receiver = receiverOf({ store });
@@ -62,7 +62,7 @@ describe('a store', () => {
 
   test('whose settling resolves with nothing has settled', async () => {
     const settle = vi.fn(() => Promise.resolve(undefined as never));
-    const receiver = receiverOf({ store: storeWith({ lease: () => ({ settle }) }) });
+    const receiver = receiverOf({ store: storeWith({ granted: () => ({ settle }) }) });
     expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed', overlapped: false });
     await vi.advanceTimersByTimeAsync(60_000);
     expect(settle).toHaveBeenCalledTimes(1);

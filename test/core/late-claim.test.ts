@@ -14,13 +14,13 @@ describe('a claim whose reply is read late', () => {
     let first = true;
     return {
       async claim(key, request) {
-        const claim = await records.claim(key, request);
-        if (!first) return claim;
+        const reply = await records.claim(key, request);
+        if (!first) return reply;
         first = false;
         // As when the process is stopped: none of its timers runs meanwhile.
         vi.setSystemTime(Date.now() + lateMs);
         moveClock(lateMs);
-        return claim;
+        return reply;
       },
     };
   }
@@ -36,7 +36,7 @@ describe('a claim whose reply is read late', () => {
 
   test('a claim whose reply is read late is renewed before the handler runs', async () => {
     const renew = vi.fn(() => Promise.resolve(true));
-    const store = heldUp(storeWith({ lease: () => ({ renew }) }), 5_001);
+    const store = heldUp(storeWith({ granted: () => ({ renew }) }), 5_001);
     const onSuccess = vi.fn(() => {
       expect(renew).toHaveBeenCalledTimes(1);
     });
@@ -55,7 +55,7 @@ describe('a claim whose reply is read late', () => {
 
   test('a claim whose reply is read in time is not renewed', async () => {
     const renew = vi.fn(() => Promise.resolve(true));
-    const store = heldUp(storeWith({ lease: () => ({ renew }) }), 5_000);
+    const store = heldUp(storeWith({ granted: () => ({ renew }) }), 5_000);
     expect(await receiverOf({ store }).receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
     expect(renew).not.toHaveBeenCalled();
   });
@@ -67,7 +67,7 @@ describe('a claim whose reply is read late', () => {
         moveClock(5_001);
         return Promise.resolve(true);
       });
-    const store = heldUp(storeWith({ lease: () => ({ renew }) }), 5_001);
+    const store = heldUp(storeWith({ granted: () => ({ renew }) }), 5_001);
     expect(await receiverOf({ store }).receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
     expect(renew).toHaveBeenCalledTimes(2);
   });
@@ -77,10 +77,10 @@ describe('a claim whose reply is read late', () => {
     const callback = transferSucceeded();
     const stolen: CallbackStore = {
       async claim(key, request) {
-        const claim = await records.claim(key, request);
-        if (claim.state !== 'claimed') return claim;
-        const { lease } = claim;
-        return { ...claim, lease: { ...lease, renew: async () => (await lease.settle(), false) } };
+        const reply = await records.claim(key, request);
+        if (reply.state !== 'claimed') return reply;
+        const { claim } = reply;
+        return { ...reply, claim: { ...claim, renew: async () => (await claim.settle(), false) } };
       },
     };
     const onSuccess = vi.fn();
@@ -92,7 +92,7 @@ describe('a claim whose reply is read late', () => {
   test('a claim whose reply is read late is released if it cannot be renewed, and the delivery is store_unavailable', async () => {
     const error = new Error('down');
     const release = vi.fn(() => Promise.resolve());
-    const store = heldUp(storeWith({ lease: () => ({ renew: () => Promise.reject(error), release }) }), 20_000);
+    const store = heldUp(storeWith({ granted: () => ({ renew: () => Promise.reject(error), release }) }), 20_000);
     expect(await receiverOf({ store }).receive(transferSucceeded())).toMatchObject({
       outcome: 'store_unavailable',
       error,

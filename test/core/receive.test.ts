@@ -60,8 +60,8 @@ describe('a delivery', () => {
     const memory = memoryStore();
     const store: CallbackStore<typeof tx> = {
       async claim(key, request) {
-        const claim = await memory.claim(key, request);
-        return claim.state === 'claimed' ? { ...claim, lease: { ...claim.lease, tx } } : claim;
+        const reply = await memory.claim(key, request);
+        return reply.state === 'claimed' ? { ...reply, claim: { ...reply.claim, tx } } : reply;
       },
     };
     const onSuccess = vi.fn();

@@ -77,7 +77,7 @@ describe('a store that fails', () => {
   });
 
   test('a recording without a reply is given up after storeTimeoutMs, which is logged', async () => {
-    const receiver = receiverOf({ store: storeWith({ lease: () => ({ settle: never }) }) });
+    const receiver = receiverOf({ store: storeWith({ granted: () => ({ settle: never }) }) });
     const delivery = receiver.receive(transferSucceeded());
     await vi.advanceTimersByTimeAsync(2_050);
     expect(await delivery).toMatchObject({ outcome: 'processed', error: { code: 'STORE_TIMEOUT' }, durationMs: 2_050 });
@@ -96,7 +96,7 @@ describe('a store that fails', () => {
     const error = new Error('the cause');
     const logger = recordingLogger();
     const receiver = receiverOf({
-      store: storeWith({ lease: () => ({ release: () => Promise.reject(new Error('release failed')) }) }),
+      store: storeWith({ granted: () => ({ release: () => Promise.reject(new Error('release failed')) }) }),
       logger,
       onSuccess: () => Promise.reject(error),
     });
@@ -117,7 +117,7 @@ describe('a store that fails', () => {
     const logger = recordingLogger();
     const onSuccess = vi.fn();
     const store = storeWith({
-      lease: (lease) => ({ settle: () => (failures-- > 0 ? Promise.reject(down) : lease.settle()) }),
+      granted: (claim) => ({ settle: () => (failures-- > 0 ? Promise.reject(down) : claim.settle()) }),
     });
     const receiver = receiverOf({ store, logger, onSuccess, inFlightWaitMs: 0 });
     const elsewhere = receiverOf({ store, onSuccess, inFlightWaitMs: 0 });
@@ -143,7 +143,7 @@ describe('a store that fails', () => {
 
   test('recording is given up when the record would have expired', async () => {
     const settle = vi.fn(() => Promise.reject(new Error('down')));
-    const store = storeWith({ lease: () => ({ settle }) });
+    const store = storeWith({ granted: () => ({ settle }) });
     const receiver = receiverOf({ store, retentionMs: 90_001 });
     expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
     await vi.advanceTimersByTimeAsync(100_000);
@@ -156,7 +156,7 @@ describe('a store that fails', () => {
     const settle = vi.fn().mockRejectedValueOnce(error);
     const store = storeWith({
       transactional: true,
-      lease: (lease) => ({ settle: () => (settle() as Promise<never> | undefined) ?? lease.settle() }),
+      granted: (claim) => ({ settle: () => (settle() as Promise<never> | undefined) ?? claim.settle() }),
     });
     const receiver = receiverOf({ store });
     const callback = transferSucceeded();
@@ -167,7 +167,7 @@ describe('a store that fails', () => {
   test('a success after the lease was lost is recorded and reported as overlapped', async () => {
     const logger = recordingLogger();
     const receiver = receiverOf({
-      store: storeWith({ lease: () => ({ settle: () => Promise.resolve({ overlapped: true }) }) }),
+      store: storeWith({ granted: () => ({ settle: () => Promise.resolve({ overlapped: true }) }) }),
       logger,
     });
     expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed', overlapped: true });

@@ -3,7 +3,7 @@ import {
   memoryStore,
   transferCallbackReceiver,
   type CallbackStore,
-  type Lease,
+  type Claim,
   type ReceiverOptions,
   type StoreRecord,
   type TransferCallbackReceiver,
@@ -22,15 +22,15 @@ export function receiverOf(options: Partial<ReceiverOptions> = {}): TransferCall
 
 /** `store` with some of its calls replaced. */
 export function storeWith(
-  changes: { claim?: CallbackStore['claim']; lease?: (lease: Lease) => Partial<Lease>; transactional?: boolean },
+  changes: { claim?: CallbackStore['claim']; granted?: (claim: Claim) => Partial<Claim>; transactional?: boolean },
   store: CallbackStore = memoryStore(),
 ): CallbackStore {
   return {
     ...(changes.transactional === undefined ? {} : { transactional: changes.transactional }),
     async claim(key, request) {
-      const claim = await (changes.claim ?? store.claim.bind(store))(key, request);
-      if (claim.state !== 'claimed') return claim;
-      return { ...claim, lease: { ...claim.lease, ...changes.lease?.(claim.lease) } };
+      const reply = await (changes.claim ?? store.claim.bind(store))(key, request);
+      if (reply.state !== 'claimed') return reply;
+      return { ...reply, claim: { ...reply.claim, ...changes.granted?.(reply.claim) } };
     },
   };
 }
@@ -41,22 +41,22 @@ export function knowingStore(): Required<Pick<CallbackStore, 'claim' | 'read' | 
   const records = new Map<string, StoreRecord>();
   return {
     async claim(key, request) {
-      const claim = await memory.claim(key, request);
-      if (claim.state !== 'claimed') return claim;
+      const reply = await memory.claim(key, request);
+      if (reply.state !== 'claimed') return reply;
       const { token, fingerprint } = request;
       records.set(key, { state: 'claimed', delivery: token });
-      const { lease } = claim;
+      const { claim } = reply;
       return {
-        ...claim,
-        lease: {
-          ...lease,
+        ...reply,
+        claim: {
+          ...claim,
           async settle() {
-            const settled = await lease.settle();
+            const settled = await claim.settle();
             records.set(key, { state: 'settled', fingerprint, delivery: token, settledAt: new Date() });
             return settled;
           },
           async release() {
-            await lease.release();
+            await claim.release();
             records.delete(key);
           },
         },

@@ -113,10 +113,10 @@ test('the calls of a lease are traced with the name of the delivery, after a sec
         tokens.add(request.token);
         return memory.claim(key, request);
       },
-      lease: (lease) => ({
+      granted: (claim) => ({
         async renew() {
-          if (!hasBegun || tokens.size > 1) return lease.renew();
-          await lease.release();
+          if (!hasBegun || tokens.size > 1) return claim.renew();
+          await claim.release();
           return false;
         },
       }),
@@ -139,7 +139,7 @@ test('the calls of a lease are traced with the name of the delivery, after a sec
 test('a reply that is no claim runs no handler while a channel has a listener, either', async () => {
   listen();
   const onSuccess = vi.fn();
-  const store = { claim: () => Promise.resolve({ state: 'claimed', lease: {} } as never) };
+  const store = { claim: () => Promise.resolve({ state: 'claimed', claim: {} } as never) };
   expect(await receiverOf({ store, onSuccess }).receive(transferSucceeded())).toMatchObject({
     outcome: 'store_unavailable',
     error: { code: 'STORE_REPLY_UNEXPECTED' },

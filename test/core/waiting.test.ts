@@ -111,9 +111,9 @@ describe('deliveries of one callback in one process', () => {
     const records = memoryStore();
     const lapsing: CallbackStore = {
       async claim(key, request) {
-        const claim = await records.claim(key, request);
-        if (claim.state !== 'claimed' || onSuccess.mock.calls.length > 0) return claim;
-        return { ...claim, lease: { ...claim.lease, renew } };
+        const reply = await records.claim(key, request);
+        if (reply.state !== 'claimed' || onSuccess.mock.calls.length > 0) return reply;
+        return { ...reply, claim: { ...reply.claim, renew } };
       },
     };
     const onSuccess = vi.fn().mockImplementationOnce(never);
@@ -137,10 +137,10 @@ describe('deliveries of one callback in one process', () => {
       async claim(key, request) {
         // Another process holds the claim from then on.
         if (isTaken) return { state: 'in_progress' };
-        const claim = await records.claim(key, request);
-        if (claim.state !== 'claimed') return claim;
+        const reply = await records.claim(key, request);
+        if (reply.state !== 'claimed') return reply;
         const renew = (): Promise<boolean> => Promise.resolve(!(isTaken = true));
-        return { ...claim, lease: { ...claim.lease, renew, settle } };
+        return { ...reply, claim: { ...reply.claim, renew, settle } };
       },
     });
     const work = later();
@@ -165,8 +165,8 @@ describe('deliveries of one callback in one process', () => {
   test('a success that could not be recorded yet is known to the copies that come meanwhile', async () => {
     let down = true;
     const store = storeWith({
-      lease: (lease) => ({
-        settle: () => (down ? Promise.reject(new Error('down')) : lease.settle()),
+      granted: (claim) => ({
+        settle: () => (down ? Promise.reject(new Error('down')) : claim.settle()),
         renew: () => Promise.resolve(false),
       }),
     });

@@ -114,13 +114,13 @@ describe('dynamodb-store.ts', () => {
     const currency = crypto.randomUUID();
     const claim = await store.claim(currency, request);
     if (claim.state !== 'claimed') throw new Error(`A new callback is ${claim.state}.`);
-    await pay(claim.lease.tx, currency);
+    await pay(claim.claim.tx, currency);
 
     proxy.loseReplyTo('TransactWriteItems');
-    expect(await claim.lease.settle()).toEqual({ overlapped: false });
+    expect(await claim.claim.settle()).toEqual({ overlapped: false });
 
     expect([proxy.lost(), await readPaid(currency)]).toEqual([1, 1]);
-    await expect(pay(claim.lease.tx, currency)).rejects.toThrow('The handler has ended');
+    await expect(pay(claim.claim.tx, currency)).rejects.toThrow('The handler has ended');
   });
 
   test('the example adds up a callback that comes twice once', async () => {

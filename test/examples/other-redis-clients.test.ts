@@ -72,8 +72,8 @@ describe.each(clients)('the Redis store on %s', (_name, connect) => {
   test('a settled record is still found while the server refuses writes', async () => {
     const store = redisStore(client);
     const key = crypto.randomUUID();
-    const lease = await claimFree(store, {}, key);
-    await lease.settle();
+    const claim = await claimFree(store, {}, key);
+    await claim.settle();
     await server.command('config', 'set', 'maxmemory', '1');
     try {
       expect(

@@ -86,9 +86,9 @@ describe('a delivery', () => {
 
   test('that overlaps is counted, and one that could not be recorded', async () => {
     const { series } = registerMetrics();
-    const overlapping = storeWith({ lease: () => ({ settle: () => Promise.resolve({ overlapped: true }) }) });
+    const overlapping = storeWith({ granted: () => ({ settle: () => Promise.resolve({ overlapped: true }) }) });
     await receiverOf({ store: overlapping }).receive(transferSucceeded(), http);
-    const forgetful = storeWith({ lease: () => ({ settle: () => Promise.reject(new Error('down')) }) });
+    const forgetful = storeWith({ granted: () => ({ settle: () => Promise.reject(new Error('down')) }) });
     const receiver = receiverOf({ store: forgetful, storeTimeoutMs: 50 });
     onTestFinished(async () => {
       await receiver.close({ timeoutMs: 0 });

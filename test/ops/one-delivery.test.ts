@@ -5,7 +5,7 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { post } from '../support/post.js';
 import { startMerchantApp, startRedisBackend, toInspect } from './support.js';
-import { readDelivery } from '../../src/core/delivery.js';
+import { parseDeliveryName } from '../../src/core/delivery.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 
@@ -51,7 +51,7 @@ test('one delivery is followed by its name from the record in Redis to the log l
   const { id, externalId } = callback.data;
   const [state, delivery = ''] = (await client.get(key(id)))?.split(' ') ?? [];
   expect(state).toBe('settled');
-  expect(readDelivery(delivery)).toMatchObject({ pid: process.pid });
+  expect(parseDeliveryName(delivery)).toMatchObject({ pid: process.pid });
   expect(claims).toEqual([expect.stringContaining(`claimed ${delivery}`)]);
   expect((await merchant.run(toInspect(id))).out.replaceAll(/\n {12}/g, '')).toContain(delivery);
 

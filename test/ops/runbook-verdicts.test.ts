@@ -16,7 +16,7 @@ import {
   toReconcile,
   type Printed,
 } from './support.js';
-import { readDelivery } from '../../src/core/delivery.js';
+import { parseDeliveryName } from '../../src/core/delivery.js';
 
 // Each command is a separate process, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
@@ -63,7 +63,7 @@ test('of a stuck handler on Redis `inspect` shows the process and the delivery t
   expect(readVerdict(stuck)).toEqual(['in_progress', 0]);
   expect(stuck.out).toMatch(/ lease left \d+ s\n/);
   const [delivery = expect.fail('The handler did not begin.')] = begun;
-  const host = readDelivery(delivery)?.host ?? expect.fail(delivery);
+  const host = parseDeliveryName(delivery)?.host ?? expect.fail(delivery);
   expect(stuck.out.replaceAll(/\n {12}/g, ' ')).toContain(` by ${host}, process ${process.pid} `);
   expect(stuck.out.replaceAll(/\n {12}/g, '')).toContain(`delivery ${delivery}`);
 

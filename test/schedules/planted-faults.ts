@@ -1,4 +1,4 @@
-import type { CallbackStore, Lease } from 'transfer-callbacks';
+import type { CallbackStore, Claim } from 'transfer-callbacks';
 import type { Connection } from './network.js';
 import type { Fault } from './process.js';
 import { times, type PromiseName } from './promises.js';
@@ -57,8 +57,8 @@ export const plantedFaults: readonly PlantedFault[] = [
     fault: {
       store: (store) => ({
         async claim(key, request) {
-          const claim = await store.claim(key, request);
-          return claim.state === 'in_progress' ? { state: 'claimed', lease: idleLease } : claim;
+          const reply = await store.claim(key, request);
+          return reply.state === 'in_progress' ? { state: 'claimed', claim: idleLease } : reply;
         },
       }),
     },
@@ -119,16 +119,16 @@ function isWord(word: string | number, expected: string): boolean {
 }
 
 /** `store` with leases whose methods are partly replaced. */
-function withLease(store: CallbackStore, change: (lease: Lease) => Partial<Lease>): CallbackStore {
+function withLease(store: CallbackStore, change: (claim: Claim) => Partial<Claim>): CallbackStore {
   return {
     async claim(key, request) {
-      const claim = await store.claim(key, request);
-      return claim.state === 'claimed' ? { ...claim, lease: { ...claim.lease, ...change(claim.lease) } } : claim;
+      const reply = await store.claim(key, request);
+      return reply.state === 'claimed' ? { ...reply, claim: { ...reply.claim, ...change(reply.claim) } } : reply;
     },
   };
 }
 
-const idleLease: Lease = {
+const idleLease: Claim = {
   tx: undefined,
   renew: () => Promise.resolve(true),
   settle: () => Promise.resolve({ overlapped: false }),

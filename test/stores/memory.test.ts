@@ -10,15 +10,15 @@ vi.setConfig({ testTimeout: 60_000 });
 const request = { token: 'a', fingerprint: 'f', leaseMs: 1_000, retentionMs: 10_000 };
 
 async function settle(store: CallbackStore, key: string, changes: Partial<typeof request> = {}): Promise<void> {
-  const claim = await store.claim(key, { ...request, ...changes });
-  if (claim.state !== 'claimed') throw new Error(`${key} is ${claim.state}`);
-  await claim.lease.settle();
+  const reply = await store.claim(key, { ...request, ...changes });
+  if (reply.state !== 'claimed') throw new Error(`${key} is ${reply.state}`);
+  await reply.claim.settle();
 }
 
 async function isSettled(store: CallbackStore, key: string): Promise<boolean> {
-  const claim = await store.claim(key, { ...request, token: 'probe' });
-  if (claim.state === 'claimed') await claim.lease.release();
-  return claim.state === 'settled';
+  const reply = await store.claim(key, { ...request, token: 'probe' });
+  if (reply.state === 'claimed') await reply.claim.release();
+  return reply.state === 'settled';
 }
 
 describe('the memory store', () => {
@@ -63,11 +63,11 @@ describe('the memory store', () => {
   test('a lease and a record end in the millisecond that is their last', async () => {
     fakeClock();
     const own = memoryStore();
-    const claim = await own.claim('k', request);
-    if (claim.state !== 'claimed') throw new Error(claim.state);
+    const reply = await own.claim('k', request);
+    if (reply.state !== 'claimed') throw new Error(reply.state);
     vi.advanceTimersByTime(request.leaseMs);
-    expect(await claim.lease.renew()).toBe(false);
-    expect(await claim.lease.settle()).toEqual({ overlapped: true });
+    expect(await reply.claim.renew()).toBe(false);
+    expect(await reply.claim.settle()).toEqual({ overlapped: true });
     vi.advanceTimersByTime(request.retentionMs);
     expect(await own.forget('k', request.fingerprint)).toBe(false);
   });
@@ -75,10 +75,10 @@ describe('the memory store', () => {
   test('a success that is recorded twice is one record of a full store', async () => {
     vi.spyOn(process, 'emitWarning').mockReturnValue();
     const small = memoryStore({ maxEntries: 2 });
-    const claim = await small.claim('twice', request);
-    if (claim.state !== 'claimed') throw new Error(claim.state);
-    await claim.lease.settle();
-    await claim.lease.settle();
+    const reply = await small.claim('twice', request);
+    if (reply.state !== 'claimed') throw new Error(reply.state);
+    await reply.claim.settle();
+    await reply.claim.settle();
     await settle(small, 'other');
     expect([await isSettled(small, 'twice'), await isSettled(small, 'other')]).toEqual([true, true]);
   });
@@ -129,7 +129,7 @@ describe('the memory store', () => {
     await settle(store, 'again');
     await settle(store, 'other');
     vi.advanceTimersByTime(6_000);
-    if (late.state === 'claimed') expect(await late.lease.settle()).toEqual({ overlapped: true });
+    if (late.state === 'claimed') expect(await late.claim.settle()).toEqual({ overlapped: true });
     vi.advanceTimersByTime(6_000);
     expect([await isSettled(store, 'again'), await isSettled(store, 'other')]).toEqual([true, false]);
   });
@@ -140,7 +140,7 @@ describe('the memory store', () => {
     const late = await store.claim('again', { ...request, leaseMs: 1 });
     await vi.waitFor(() => settle(store, 'again', { token: 'b' }));
     await settle(store, 'other');
-    if (late.state === 'claimed') await late.lease.settle();
+    if (late.state === 'claimed') await late.claim.settle();
     for (const key of ['three', 'four']) await settle(store, key);
     const keys = ['again', 'other', 'three', 'four'];
     expect(await Promise.all(keys.map((key) => isSettled(store, key)))).toEqual([false, false, true, true]);
@@ -164,10 +164,10 @@ describe('the memory store', () => {
     if (first.state !== 'claimed' || settled.state !== 'claimed') throw new Error('No claim was granted.');
     vi.advanceTimersByTime(1_000);
     for (const key of ['released', 'settled']) expect((await store.claim(key, request)).state).toBe('claimed');
-    expect(await first.lease.renew()).toBe(true);
-    await first.lease.release();
+    expect(await first.claim.renew()).toBe(true);
+    await first.claim.release();
     expect((await store.claim('released', { ...request, token: 'b' })).state).toBe('claimed');
-    expect(await settled.lease.settle()).toEqual({ overlapped: false });
+    expect(await settled.claim.settle()).toEqual({ overlapped: false });
   });
 
   test('shows who holds a claim and since when, and how long a settled callback is remembered', async () => {
@@ -175,7 +175,7 @@ describe('the memory store', () => {
     const store = memoryStore();
     const token = '2026-10-05T02:58:12.113Z/payouts-7f9c/41/k3x9q2-17';
     expect(await store.read('one')).toEqual({ state: 'free' });
-    const claim = await store.claim('one', { ...request, token });
+    const reply = await store.claim('one', { ...request, token });
     expect(await store.read('one')).toEqual({
       state: 'claimed',
       delivery: token,
@@ -183,7 +183,7 @@ describe('the memory store', () => {
       by: 'payouts-7f9c, process 41',
       leaseLeftMs: 1_000,
     });
-    if (claim.state === 'claimed') await claim.lease.settle();
+    if (reply.state === 'claimed') await reply.claim.settle();
     const clock = vi.spyOn(Date, 'now').mockReturnValue(1_000);
     const expiresAt = new Date(11_000);
     expect(await store.read('one')).toEqual({ state: 'settled', fingerprint: 'f', expiresAt });

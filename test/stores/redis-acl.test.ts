@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { redisStore, type CallbackStore, type Lease } from 'transfer-callbacks';
+import { redisStore, type CallbackStore, type Claim } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
 import {
   clientsOfACluster,
@@ -68,21 +68,21 @@ describe('with the rights that docs/stores.md grants for a Cluster', () => {
       const store = redisStore(client, { prefix });
       // Enough to reach each of the three nodes.
       for (let run = 0; run < 20; run += 1) {
-        const lease = await claim(store, crypto.randomUUID());
-        expect(await lease.renew()).toBe(true);
-        expect(await lease.settle()).toEqual({ overlapped: false });
+        const claim = await claimFree(store, crypto.randomUUID());
+        expect(await claim.renew()).toBe(true);
+        expect(await claim.settle()).toEqual({ overlapped: false });
       }
     },
   );
 });
 
 describe('each right that docs/stores.md grants is needed', () => {
-  test.each<[string, (store: CallbackStore, lease: Lease) => Promise<unknown>]>([
-    ['set', (_store, lease) => lease.settle()],
+  test.each<[string, (store: CallbackStore, claim: Claim) => Promise<unknown>]>([
+    ['set', (_store, claim) => claim.settle()],
     ['get', (store) => store.claim('held', { token: 'b', fingerprint: '', leaseMs: 10_000, retentionMs: 10_000 })],
-    ['eval', (_store, lease) => lease.renew()],
-    ['pexpire', (_store, lease) => lease.renew()],
-    ['del', (_store, lease) => lease.release()],
+    ['eval', (_store, claim) => claim.renew()],
+    ['pexpire', (_store, claim) => claim.renew()],
+    ['del', (_store, claim) => claim.release()],
   ])('the store rejects with the reason of the server if the user lacks +%s', async (right, call) => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
@@ -90,14 +90,14 @@ describe('each right that docs/stores.md grants is needed', () => {
     const { client, close } = await (clients['ioredis 6'] ?? expect.fail())(server.port);
     onTestFinished(() => void close());
     const store = redisStore(client, { prefix });
-    const lease = await claim(store, 'held');
+    const claim = await claimFree(store, 'held');
     await server.command('acl', 'setuser', username, `-${right}`);
-    await expect(call(store, lease)).rejects.toThrow(/no permissions to run|can't run this command/);
+    await expect(call(store, claim)).rejects.toThrow(/no permissions to run|can't run this command/);
     expect(await server.command('get', `${prefix}held`)).toBe('claimed a');
   });
 });
 
-async function claim(store: CallbackStore, id: string): Promise<Lease> {
+async function claimFree(store: CallbackStore, id: string): Promise<Claim> {
   const claimed = await store.claim(id, { token: 'a', fingerprint: 'f', leaseMs: 10_000, retentionMs: 10_000 });
-  return claimed.state === 'claimed' ? claimed.lease : expect.fail(claimed.state);
+  return claimed.state === 'claimed' ? claimed.claim : expect.fail(claimed.state);
 }

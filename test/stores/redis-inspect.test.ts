@@ -1,11 +1,11 @@
 import { Redis } from 'ioredis';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { redisStore, type IoredisClient, type Lease } from 'transfer-callbacks';
-import { deliveryNames } from '../../src/core/delivery.js';
+import { redisStore, type IoredisClient, type Claim } from 'transfer-callbacks';
+import { createDeliveryNamer } from '../../src/core/delivery.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { containing } from '../support/containing.js';
 
-const nameDelivery = deliveryNames();
+const nameDelivery = createDeliveryNamer();
 const fingerprint = '["SUCCESS",15000,"XAF","payout 1"]';
 
 let server: RedisServer;
@@ -19,9 +19,9 @@ beforeAll(async () => {
   };
 });
 
-async function hold(id: string, token: string): Promise<Lease> {
-  const claim = await redisStore(redis).claim(id, { token, fingerprint, leaseMs: 10_000, retentionMs: 60_000 });
-  return claim.state === 'claimed' ? claim.lease : expect.fail(claim.state);
+async function hold(id: string, token: string): Promise<Claim> {
+  const reply = await redisStore(redis).claim(id, { token, fingerprint, leaseMs: 10_000, retentionMs: 60_000 });
+  return reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
 }
 
 const keyFor = (id: string): string => `transfer-callbacks:${id}`;
@@ -59,13 +59,13 @@ test('a settled callback is read with its delivery, when that came in, and when 
 
 test('a token that does not name a delivery is read as it is, without a holder and a time', async () => {
   const id = crypto.randomUUID();
-  const lease = await hold(id, 'any/thing');
+  const claim = await hold(id, 'any/thing');
   expect(await redisStore(redis).read(id)).toEqual({
     state: 'claimed',
     delivery: 'any/thing',
     leaseLeftMs: expect.any(Number) as number,
   });
-  await lease.settle();
+  await claim.settle();
   expect(await redisStore(redis).read(id)).toEqual({
     state: 'settled',
     fingerprint,

@@ -25,11 +25,11 @@ describe('the Redis store', () => {
 
   test('the Redis store keeps one readable key per callback, which Redis expires', async () => {
     const id = crypto.randomUUID();
-    const lease = await claimFree(redisStore(redis), {}, id);
+    const claim = await claimFree(redisStore(redis), {}, id);
     const key = `transfer-callbacks:${id}`;
     expect(await redis.get(key)).toBe('claimed the-token');
     expect(await redis.pttl(key)).toSatisfy((ms: number) => ms > 5_000 && ms <= 10_000);
-    await lease.settle();
+    await claim.settle();
     expect(await redis.get(key)).toBe(`settled the-token ${fingerprint}`);
     expect(await redis.pttl(key)).toSatisfy((ms: number) => ms > 50_000 && ms <= 60_000);
     expect(await redis.keys(`*${id}*`)).toEqual([key]);
@@ -61,13 +61,13 @@ describe('the Redis store', () => {
       const store = redisStore(client);
       const id = crypto.randomUUID();
       const key = `merchant:transfer-callbacks:${id}`;
-      const lease = await claimFree(store, {}, id);
+      const claim = await claimFree(store, {}, id);
       expect(await redis.keys(`*${id}*`)).toEqual([key]);
       await redis.pexpire(key, 1_000_000);
-      expect(await lease.renew()).toBe(true);
+      expect(await claim.renew()).toBe(true);
       expect(await redis.pttl(key)).toBeLessThanOrEqual(request.leaseMs);
       expect((await store.claim(id, { ...request, token: 'another' })).state).toBe('in_progress');
-      await lease.release();
+      await claim.release();
       expect(await redis.keys(`*${id}*`)).toEqual([]);
       await (await claimFree(store, {}, id)).settle();
       expect(await redis.keys(`*${id}*`)).toEqual([key]);

@@ -30,11 +30,11 @@ function testStoreOn(connect: () => Connected | Promise<Connected>): void {
   test('a lease is renewed and released although the servers have forgotten all scripts', async () => {
     const forgetScripts = () =>
       Promise.all([server, ...cluster.servers].map((each) => each.command('script', 'flush')));
-    const lease = await claimFree(store);
+    const claim = await claimFree(store);
     await forgetScripts();
-    expect(await lease.renew()).toBe(true);
+    expect(await claim.renew()).toBe(true);
     await forgetScripts();
-    await expect(lease.release()).resolves.toBeUndefined();
+    await expect(claim.release()).resolves.toBeUndefined();
   });
 
   test('the same token claims again after its lease has expired', async () => {
@@ -77,9 +77,9 @@ describe.each(Object.entries(clientsOfACluster))('redisStore on a cluster with %
     const store = redisStore(client);
     const readMoved = () => Promise.all(cluster.servers.map((each) => each.errors('MOVED')));
     const before = await readMoved();
-    const leases = await Promise.all(Array.from({ length: 100 }, () => claimFree(store)));
-    for (const lease of leases) expect(await lease.renew()).toBe(true);
-    await Promise.all(leases.map((lease, index) => (index % 2 === 0 ? lease.settle() : lease.release())));
+    const claims = await Promise.all(Array.from({ length: 100 }, () => claimFree(store)));
+    for (const claim of claims) expect(await claim.renew()).toBe(true);
+    await Promise.all(claims.map((claim, index) => (index % 2 === 0 ? claim.settle() : claim.release())));
     for (let run = 0; run < 20; run += 1) {
       const id = crypto.randomUUID();
       await (await claimFree(store, {}, id)).settle();

@@ -285,7 +285,7 @@ describe('connections', () => {
     blockEventLoop(2_000);
     const claim = await claiming;
     expect(claim.state).toBe('claimed');
-    if (claim.state === 'claimed') expect(await claim.lease.settle()).toEqual({ overlapped: false });
+    if (claim.state === 'claimed') expect(await claim.claim.settle()).toEqual({ overlapped: false });
   });
 
   test('through a PgBouncer that pools by transaction, the stores of two pools keep the contract', async () => {

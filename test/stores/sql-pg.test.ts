@@ -199,10 +199,10 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
 
   test('a lease that has lapsed is not renewed before the reply to its rollback has come', async () => {
     const { own, proxy } = await poolBehindProxy(server);
-    const lease = await claimFree(pgStore(own) as never, { leaseMs: 200 }, crypto.randomUUID());
+    const claim = await claimFree(pgStore(own) as never, { leaseMs: 200 }, crypto.randomUUID());
     proxy.fallSilent();
     await pause(300);
-    expect(await lease.renew()).toBe(false);
+    expect(await claim.renew()).toBe(false);
   });
 
   test('a handler that runs beyond the longest lease can write nothing later', async () => {
@@ -316,8 +316,8 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     const listeners = client.listenerCount('error');
     client.release();
     const id = crypto.randomUUID();
-    const lease = await claimFree(store as never, {}, id);
-    await lease.settle();
+    const claim = await claimFree(store as never, {}, id);
+    await claim.settle();
     expect(query).toHaveBeenCalledTimes(2);
     expect((await store.claim(id, requestOf('b'))).state).toBe('settled');
     expect(query).toHaveBeenCalledTimes(4);

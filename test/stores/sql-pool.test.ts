@@ -68,9 +68,9 @@ test('a client that is released twice does not turn a commit into a failure', as
 test('a pool whose connect only returns a promise works', async () => {
   const store = pgStore({ connect: () => pool.connect() });
   const id = randomUUID();
-  const claim = await store.claim(id, requestOf('a'));
-  if (claim.state !== 'claimed') throw new Error(claim.state);
-  await claim.lease.settle();
+  const reply = await store.claim(id, requestOf('a'));
+  if (reply.state !== 'claimed') throw new Error(reply.state);
+  await reply.claim.settle();
   expect((await store.claim(id, requestOf('b'))).state).toBe('settled');
   const failing = { connect: () => Promise.reject(new Error('no client today')) };
   await expect(pgStore(failing).claim(id, requestOf('a'))).rejects.toThrow('no client today');
@@ -150,9 +150,9 @@ test('a claim queues for a client up to queueMs and then rejects, and a client t
   }
   const queued = store.claim(randomUUID(), { ...requestOf('a'), timeoutMs: 5_000, queueMs: 20_000 });
   holder.release();
-  const claim = await queued;
-  expect(claim.state).toBe('claimed');
-  if (claim.state === 'claimed') await claim.lease.release();
+  const reply = await queued;
+  expect(reply.state).toBe('claimed');
+  if (reply.state === 'claimed') await reply.claim.release();
   await vi.waitFor(() => {
     expect([own.waitingCount, own.idleCount]).toEqual([0, 1]);
   });

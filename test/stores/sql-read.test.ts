@@ -18,9 +18,9 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     const own = server.pool({ max: 1 });
     const id = randomUUID();
     const before = Date.now();
-    const claim = await pgStore(own).claim(id, requestOf('a'));
-    if (claim.state !== 'claimed') throw new Error(claim.state);
-    const { rows } = await claim.lease.tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    const reply = await pgStore(own).claim(id, requestOf('a'));
+    if (reply.state !== 'claimed') throw new Error(reply.state);
+    const { rows } = await reply.claim.tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     const expected = { state: 'claimed', by: `backend ${rows[0]?.pid}` };
     const record = await pgStore(pool).read(id);
     expect(record).toEqual({ ...expected, since: expect.any(Date) as Date });
@@ -28,7 +28,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     expect(Math.abs((record.since?.getTime() ?? 0) - before)).toBeLessThan(30_000);
     // A role without a right to see other sessions.
     expect(await pgStore(await poolOfRole(server, 'SELECT')).read(id)).toEqual(expected);
-    await claim.lease.release();
+    await reply.claim.release();
     expect(await pgStore(pool).read(id)).toEqual({ state: 'free' });
   });
 
@@ -56,11 +56,11 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     const states = new Set<string>();
     for (let round = 0; round < 50; round += 1) {
       const id = randomUUID();
-      const lease = await claimFree(store as never, {}, id);
+      const claim = await claimFree(store as never, {}, id);
       const readUntilSettled = async (): Promise<void> => {
         for (let state = ''; state !== 'settled'; states.add(state)) ({ state } = await store.read(id));
       };
-      await Promise.all([readUntilSettled(), readUntilSettled(), lease.settle()]);
+      await Promise.all([readUntilSettled(), readUntilSettled(), claim.settle()]);
     }
     expect(states).not.toContain('free');
   });

@@ -112,9 +112,9 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
       };
       const [scans, lookUps] = await countScans();
       // A row that has ended is in the way of the claim.
-      const lease = await claimFree(store as never, {}, '5');
-      await lease.renew();
-      await lease.settle();
+      const claim = await claimFree(store as never, {}, '5');
+      await claim.renew();
+      await claim.settle();
       await store.read('5');
       await store.forget('5', request.fingerprint);
       const [scansAfter, lookUpsAfter] = await countScans();
@@ -209,14 +209,14 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
       await stores[0]?.migrate();
       await pool.query(`INSERT INTO ${table} SELECT n, '', '', '', '', 0, 0, 0 FROM generate_series(1, 3000) AS n`);
       // A claim that meets a row which is being deleted is in progress: its caller claims again.
-      const claims = Array.from({ length: 20 }, (_, n) =>
+      const pending = Array.from({ length: 20 }, (_, n) =>
         vi.waitFor(() => claimFree(stores[0] as never, {}, String(n + 1))),
       );
-      const [leases] = await Promise.all([
-        Promise.all(claims),
+      const [claims] = await Promise.all([
+        Promise.all(pending),
         ...stores.map((store) => store.prune({ olderThanMs: 90_001 })),
       ]);
-      for (const lease of leases) expect(await lease.settle()).toEqual({ overlapped: false });
+      for (const claim of claims) expect(await claim.settle()).toEqual({ overlapped: false });
       expect((await pool.query(`SELECT FROM ${table}`)).rowCount).toBe(20);
     });
   });
@@ -227,9 +227,9 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
       const id = randomUUID();
       await pool.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', 'facts', 0, ${settledAt}, 1)`);
       const claims = await Promise.all(stores.map((store, index) => store.claim(id, requestOf(String(index)))));
-      const [claimed, ...more] = claims.filter((claim) => claim.state === 'claimed');
+      const [claimed, ...more] = claims.filter((reply) => reply.state === 'claimed');
       expect([more.length, claims.filter(({ state }) => state === 'in_progress').length]).toEqual([0, 19]);
-      await claimed?.lease.settle();
+      await claimed?.claim.settle();
       expect((await pgStore(pool).claim(id, requestOf('next'))).state).toBe('settled');
     }
   });

@@ -1,4 +1,4 @@
-import type { CallbackStore, Lease } from 'transfer-callbacks';
+import type { CallbackStore, Claim } from 'transfer-callbacks';
 import { expect } from 'vitest';
 
 /** What a claim of the PostgreSQL store asks for. */
@@ -16,7 +16,7 @@ export async function claimFree(
   store: CallbackStore,
   changes: Partial<typeof request> = {},
   id: string = crypto.randomUUID(),
-): Promise<Lease> {
-  const claim = await store.claim(id, { ...request, ...changes });
-  return claim.state === 'claimed' ? claim.lease : expect.fail(claim.state);
+): Promise<Claim> {
+  const reply = await store.claim(id, { ...request, ...changes });
+  return reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
 }

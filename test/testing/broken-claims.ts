@@ -1,4 +1,4 @@
-import type { Claim, Lease } from 'transfer-callbacks';
+import type { Claim, ClaimReply } from 'transfer-callbacks';
 import { memory, onHolder, type BrokenStore, type Changes } from './changed-stores.js';
 import {
   keysApart,
@@ -14,20 +14,20 @@ import {
 /** Grants one more claim on a callback whose last holder has ended like this. */
 function grantsTwo(after: 'claimed' | 'released' | 'settled'): Changes {
   const last = new Map<string, string>();
-  const spare = new Map<string, Claim>();
+  const spare = new Map<string, ClaimReply>();
   return {
-    lease: (lease, key) => ({
-      release: () => lease.release().finally(() => last.set(key, 'released')),
-      settle: () => lease.settle().finally(() => last.set(key, 'settled')),
+    granted: (claim, key) => ({
+      release: () => claim.release().finally(() => last.set(key, 'released')),
+      settle: () => claim.settle().finally(() => last.set(key, 'settled')),
     }),
-    claim(claim, key) {
-      const second = claim.state === 'in_progress' ? spare.get(key) : undefined;
+    claim(reply, key) {
+      const second = reply.state === 'in_progress' ? spare.get(key) : undefined;
       spare.delete(key);
-      if (claim.state === 'claimed') {
-        if (last.get(key) === after) spare.set(key, claim);
+      if (reply.state === 'claimed') {
+        if (last.get(key) === after) spare.set(key, reply);
         last.set(key, 'claimed');
       }
-      return second ?? claim;
+      return second ?? reply;
     },
   };
 }
@@ -61,14 +61,14 @@ export const brokenClaims: readonly BrokenStore[] = [
   {
     fault: 'grants a settled callback to the token that has settled it',
     make: memory(() => {
-      const settled = new Map<string, Lease>();
+      const settled = new Map<string, Claim>();
       return {
-        lease: (lease, key, { token }) => ({
-          settle: () => lease.settle().finally(() => settled.set(key + token, lease)),
+        granted: (claim, key, { token }) => ({
+          settle: () => claim.settle().finally(() => settled.set(key + token, claim)),
         }),
-        claim(claim, key, { token }) {
-          const lease = settled.get(key + token);
-          return lease ? { state: 'claimed', lease } : claim;
+        claim(reply, key, { token }) {
+          const claim = settled.get(key + token);
+          return claim ? { state: 'claimed', claim } : reply;
         },
       };
     }),
@@ -78,14 +78,14 @@ export const brokenClaims: readonly BrokenStore[] = [
   {
     fault: 'calls a callback settled that is in progress',
     make: memory(() => ({
-      claim: (claim) => (claim.state === 'in_progress' ? { state: 'settled', fingerprint: '' } : claim),
+      claim: (reply) => (reply.state === 'in_progress' ? { state: 'settled', fingerprint: '' } : reply),
     })),
     caughtBy: [fiftyFree, ownToken],
     says: /in progress/,
   },
   {
     fault: 'keeps a released callback until its lease lapses',
-    make: memory(() => ({ lease: () => ({ release: () => Promise.resolve() }) })),
+    make: memory(() => ({ granted: () => ({ release: () => Promise.resolve() }) })),
     caughtBy: [fiftyReleased],
     says: /a released callback was not free/,
   },
@@ -129,7 +129,7 @@ export const brokenClaims: readonly BrokenStore[] = [
   {
     fault: 'releases the claim of another',
     make: memory(() =>
-      onHolder((holder) => ({ lease: (_lease, key) => ({ release: async () => holder(key)?.release() }) })),
+      onHolder((holder) => ({ granted: (_lease, key) => ({ release: async () => holder(key)?.release() }) })),
     ),
     caughtBy: [lateRelease],
     says: /the late release ended the next holder's claim/,

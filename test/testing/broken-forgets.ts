@@ -104,8 +104,8 @@ export const brokenForgets: readonly BrokenStore[] = [
       return {
         ...store,
         ...changedStore(store, {
-          lease: (lease, key) => ({
-            settle: () => (gone.has(key) ? Promise.resolve({ overlapped: true }) : lease.settle()),
+          granted: (claim, key) => ({
+            settle: () => (gone.has(key) ? Promise.resolve({ overlapped: true }) : claim.settle()),
           }),
         }),
         async forget(key, fingerprint) {

@@ -32,9 +32,9 @@ export const brokenLeases: readonly BrokenStore[] = [
     fault: 'prolongs a lease with each claim that it refuses',
     make: memory(() =>
       onHolder((holder) => ({
-        async claim(claim, key) {
-          if (claim.state === 'in_progress') await holder(key)?.renew();
-          return claim;
+        async claim(reply, key) {
+          if (reply.state === 'in_progress') await holder(key)?.renew();
+          return reply;
         },
       })),
     ),
@@ -46,9 +46,9 @@ export const brokenLeases: readonly BrokenStore[] = [
     make: () => {
       const store = memoryStore();
       return changedStore(store, {
-        lease: (lease, key, request) => ({
+        granted: (claim, key, request) => ({
           async renew() {
-            const renewed = await lease.renew();
+            const renewed = await claim.renew();
             if (renewed) await store.claim(key, { ...request, leaseMs: 1e9 });
             return renewed;
           },
@@ -60,16 +60,16 @@ export const brokenLeases: readonly BrokenStore[] = [
   },
   {
     fault: 'reports that it has renewed a lease, and does nothing',
-    make: memory(() => ({ lease: () => ({ renew: () => Promise.resolve(true) }) })),
+    make: memory(() => ({ granted: () => ({ renew: () => Promise.resolve(true) }) })),
     caughtBy: [renewedLasts],
     says: /a renewed lease of \d+ ms lasted only/,
   },
   {
     fault: 'renews a lease once only',
     make: memory(() => ({
-      lease(lease) {
+      granted(claim) {
         let renewed: Promise<boolean> | undefined;
-        return { renew: () => (renewed ??= lease.renew()) };
+        return { renew: () => (renewed ??= claim.renew()) };
       },
     })),
     caughtBy: [renewedLasts],
@@ -80,8 +80,8 @@ export const brokenLeases: readonly BrokenStore[] = [
     make: () => {
       const store = memoryStore();
       return changedStore(store, {
-        lease: (lease, key, request) => ({
-          renew: async () => (await lease.renew()) || (await store.claim(key, request)).state === 'claimed',
+        granted: (claim, key, request) => ({
+          renew: async () => (await claim.renew()) || (await store.claim(key, request)).state === 'claimed',
         }),
       });
     },
@@ -93,9 +93,9 @@ export const brokenLeases: readonly BrokenStore[] = [
     make: () => {
       const store = memoryStore();
       return changedStore(store, {
-        lease: (lease, key, request) => ({
+        granted: (claim, key, request) => ({
           async renew() {
-            if (await lease.renew()) return true;
+            if (await claim.renew()) return true;
             await store.claim(key, request);
             return false;
           },

@@ -1,4 +1,4 @@
-import { memoryStore, type CallbackStore, type Lease } from 'transfer-callbacks';
+import { memoryStore, type CallbackStore, type Claim } from 'transfer-callbacks';
 import { changedStore, type BrokenStore } from './changed-stores.js';
 import {
   everyToken,
@@ -16,18 +16,18 @@ interface BrokenPair extends Omit<BrokenStore, 'make'> {
 }
 
 /** Two objects on the same data, each with leases that trust what their own object knows. */
-function trusting(change: (lease: Lease, isNewest: () => boolean, holder: () => Lease) => Partial<Lease>) {
+function trusting(change: (claim: Claim, isNewest: () => boolean, holder: () => Claim) => Partial<Claim>) {
   return (): [CallbackStore, CallbackStore] => {
     const data = memoryStore();
-    const holders = new Map<string, Lease>();
+    const holders = new Map<string, Claim>();
     const makeObject = (): CallbackStore => {
-      const newest = new Map<string, Lease>();
+      const newest = new Map<string, Claim>();
       return changedStore(data, {
-        lease(lease, key) {
-          newest.set(key, lease);
-          holders.set(key, lease);
-          const isNewest = (): boolean => newest.get(key) === lease;
-          const changed = { ...lease, ...change(lease, isNewest, () => holders.get(key) ?? lease) };
+        granted(claim, key) {
+          newest.set(key, claim);
+          holders.set(key, claim);
+          const isNewest = (): boolean => newest.get(key) === claim;
+          const changed = { ...claim, ...change(claim, isNewest, () => holders.get(key) ?? claim) };
           return { ...changed, settle: () => changed.settle().finally(() => newest.delete(key)) };
         },
       });
@@ -39,22 +39,22 @@ function trusting(change: (lease: Lease, isNewest: () => boolean, holder: () => 
 /** An object that keeps claims in one memory store, and successes in another. */
 function makeObject(claims: CallbackStore, successes: Required<CallbackStore>): CallbackStore {
   return changedStore(claims, {
-    lease(lease, key, request) {
+    granted(claim, key, request) {
       let overlapped: boolean | undefined;
       return {
         async settle() {
-          overlapped ??= !(await lease.renew());
-          await lease.release();
+          overlapped ??= !(await claim.renew());
+          await claim.release();
           const record = await successes.claim(key, request);
-          if (record.state === 'claimed') await record.lease.settle();
+          if (record.state === 'claimed') await record.claim.settle();
           return { overlapped };
         },
       };
     },
-    async claim(claim, key) {
+    async claim(reply, key) {
       const record = await successes.read(key);
-      if (record.state !== 'settled') return claim;
-      if (claim.state === 'claimed') await claim.lease.release();
+      if (record.state !== 'settled') return reply;
+      if (reply.state === 'claimed') await reply.claim.release();
       return { state: 'settled', fingerprint: record.fingerprint };
     },
   });
@@ -81,20 +81,20 @@ export const brokenPairs: readonly BrokenPair[] = [
   },
   {
     fault: 'releases what its own process has claimed last, no matter who holds it',
-    make: trusting((lease, isNewest, holder) => ({ release: () => (isNewest() ? holder() : lease).release() })),
+    make: trusting((claim, isNewest, holder) => ({ release: () => (isNewest() ? holder() : claim).release() })),
     caughtBy: [lateRelease],
     says: /the late release ended the next holder's claim/,
   },
   {
     fault: 'renews what its own process has claimed last, no matter who holds it',
-    make: trusting((lease, isNewest, holder) => ({ renew: () => (isNewest() ? holder() : lease).renew() })),
+    make: trusting((claim, isNewest, holder) => ({ renew: () => (isNewest() ? holder() : claim).renew() })),
     caughtBy: [lateRenewal],
     says: /a lease was renewed that another delivery had taken over/,
   },
   {
     fault: 'reports no overlap with the claims of another process',
-    make: trusting((lease, isNewest) => ({
-      settle: async () => ({ overlapped: (await lease.settle()).overlapped && !isNewest() }),
+    make: trusting((claim, isNewest) => ({
+      settle: async () => ({ overlapped: (await claim.settle()).overlapped && !isNewest() }),
     })),
     caughtBy: [lostSuccess],
     says: /overlapped: true/,

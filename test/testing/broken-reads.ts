@@ -63,9 +63,9 @@ export const brokenReads: readonly BrokenStore[] = [
       return {
         ...store,
         async claim(key, request) {
-          const claim = await store.claim(key, request);
-          if (claim.state === 'in_progress') refusedTokens.set(key, request.token);
-          return claim;
+          const reply = await store.claim(key, request);
+          if (reply.state === 'in_progress') refusedTokens.set(key, request.token);
+          return reply;
         },
       };
     },
@@ -149,9 +149,9 @@ export const brokenReads: readonly BrokenStore[] = [
     make: changed((store) => ({
       async read(key) {
         const request = { token: crypto.randomUUID(), fingerprint: '', leaseMs: 2_000, retentionMs: 2_000 };
-        const claim = await store.claim(key, request);
+        const reply = await store.claim(key, request);
         const record = await store.read(key);
-        if (claim.state === 'claimed') await claim.lease.release();
+        if (reply.state === 'claimed') await reply.claim.release();
         return record;
       },
     })),

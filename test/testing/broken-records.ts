@@ -1,4 +1,4 @@
-import { memoryStore, type ClaimRequest, type Lease } from 'transfer-callbacks';
+import { memoryStore, type ClaimRequest, type Claim } from 'transfer-callbacks';
 import { memory, type BrokenStore } from './changed-stores.js';
 import { facts, lateRenewal, manyRecords, ownRenewal, retention } from './check-titles.js';
 
@@ -19,9 +19,9 @@ export const brokenRecords: readonly BrokenStore[] = [
       const released = new Map<string, string>();
       return {
         request: (request, key) => ({ ...request, fingerprint: released.get(key) ?? request.fingerprint }),
-        lease(lease, key, { fingerprint }) {
+        granted(claim, key, { fingerprint }) {
           released.delete(key);
-          return { release: () => lease.release().finally(() => released.set(key, fingerprint)) };
+          return { release: () => claim.release().finally(() => released.set(key, fingerprint)) };
         },
       };
     }),
@@ -80,12 +80,12 @@ export const brokenRecords: readonly BrokenStore[] = [
   {
     fault: 'restarts the retention of a settled record with each claim',
     make: memory(() => {
-      const settled = new Map<string, Lease>();
+      const settled = new Map<string, Claim>();
       return {
-        lease: (lease, key) => ({ settle: () => lease.settle().finally(() => settled.set(key, lease)) }),
-        async claim(claim, key) {
-          if (claim.state === 'settled') await settled.get(key)?.settle();
-          return claim;
+        granted: (claim, key) => ({ settle: () => claim.settle().finally(() => settled.set(key, claim)) }),
+        async claim(reply, key) {
+          if (reply.state === 'settled') await settled.get(key)?.settle();
+          return reply;
         },
       };
     }),

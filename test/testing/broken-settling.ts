@@ -6,8 +6,8 @@ export const brokenSettling: readonly BrokenStore[] = [
   {
     fault: 'replies with the fingerprint of the claim',
     make: memory(() => ({
-      claim: (claim, _key, request) =>
-        claim.state === 'settled' ? { ...claim, fingerprint: request.fingerprint } : claim,
+      claim: (reply, _key, request) =>
+        reply.state === 'settled' ? { ...reply, fingerprint: request.fingerprint } : reply,
     })),
     caughtBy: [everyToken],
     says: /other facts/,
@@ -21,8 +21,8 @@ export const brokenSettling: readonly BrokenStore[] = [
   {
     fault: 'drops a success that comes late',
     make: memory(() => ({
-      lease: (lease) => ({
-        settle: async () => ((await lease.renew()) ? lease.settle() : { overlapped: true }),
+      granted: (claim) => ({
+        settle: async () => ((await claim.renew()) ? claim.settle() : { overlapped: true }),
       }),
     })),
     caughtBy: [lateSuccess, lostSuccess],
@@ -31,10 +31,10 @@ export const brokenSettling: readonly BrokenStore[] = [
   {
     fault: 'rejects a success that comes late',
     make: memory(() => ({
-      lease: (lease) => ({
+      granted: (claim) => ({
         async settle() {
-          if (!(await lease.renew())) throw new Error('The lease has lapsed.');
-          return lease.settle();
+          if (!(await claim.renew())) throw new Error('The lease has lapsed.');
+          return claim.settle();
         },
       }),
     })),
@@ -44,7 +44,7 @@ export const brokenSettling: readonly BrokenStore[] = [
   {
     fault: 'reports no overlap',
     make: memory(() => ({
-      lease: (lease) => ({ settle: async () => ({ ...(await lease.settle()), overlapped: false }) }),
+      granted: (claim) => ({ settle: async () => ({ ...(await claim.settle()), overlapped: false }) }),
     })),
     caughtBy: [lateSuccess, lostSuccess],
     says: /overlapped: true/,
@@ -52,7 +52,7 @@ export const brokenSettling: readonly BrokenStore[] = [
   {
     fault: 'reports an overlap always',
     make: memory(() => ({
-      lease: (lease) => ({ settle: async () => ({ ...(await lease.settle()), overlapped: true }) }),
+      granted: (claim) => ({ settle: async () => ({ ...(await claim.settle()), overlapped: true }) }),
     })),
     caughtBy: [everyToken, settledTwice, ownToken],
     says: /overlapped: false/,
@@ -60,13 +60,13 @@ export const brokenSettling: readonly BrokenStore[] = [
   {
     fault: 'reports an overlap when it settles again',
     make: memory(() => ({
-      lease(lease) {
+      granted(claim) {
         let settled = false;
         return {
           async settle() {
             const again = settled;
             settled = true;
-            return { overlapped: (await lease.settle()).overlapped || again };
+            return { overlapped: (await claim.settle()).overlapped || again };
           },
         };
       },

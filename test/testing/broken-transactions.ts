@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { memoryStore, type CallbackStore, type Lease } from 'transfer-callbacks';
+import { memoryStore, type CallbackStore, type Claim } from 'transfer-callbacks';
 import {
   deadlockSwallowed,
   failureSwallowed,
@@ -24,7 +24,7 @@ export interface BrokenTransaction {
 
 /** What a lease is made of: a claim of a memory store, and a client of which a transaction is open. */
 interface Parts {
-  readonly claim: Lease;
+  readonly claim: Claim;
   readonly client: PoolClient;
   /** Ends the transaction unless it has ended. Resolves with the command that the server has executed. */
   readonly end: (sql: 'COMMIT' | 'ROLLBACK') => Promise<string | undefined>;
@@ -32,7 +32,7 @@ interface Parts {
   readonly requireTransaction: () => Promise<void>;
 }
 
-type Change = (parts: Parts) => Partial<Lease<Tx>>;
+type Change = (parts: Parts) => Partial<Claim<Tx>>;
 
 /**
  * A store whose handlers write in a transaction on PostgreSQL, and which is right but for a crash: it settles its claims
@@ -51,7 +51,7 @@ export function transactionStore(pool: Pool, change: Change = () => ({})): Callb
       await client.query("SELECT set_config('contract.token', $1, true)", [request.token]);
       let isOpen = true;
       const parts: Parts = {
-        claim: claimed.lease,
+        claim: claimed.claim,
         client,
         async end(sql) {
           if (!isOpen) return undefined;
@@ -69,12 +69,12 @@ export function transactionStore(pool: Pool, change: Change = () => ({})): Callb
       };
       const query = (text: string, values: unknown[]): Promise<unknown> =>
         isOpen ? client.query(text, values) : Promise.reject(new Error('The claim is over.'));
-      return { state: 'claimed', lease: { ...toLease({ query } as Tx, parts), ...change(parts) } };
+      return { state: 'claimed', claim: { ...toLease({ query } as Tx, parts), ...change(parts) } };
     },
   };
 }
 
-function toLease(tx: Tx, { claim, end, requireTransaction }: Parts): Lease<Tx> {
+function toLease(tx: Tx, { claim, end, requireTransaction }: Parts): Claim<Tx> {
   let isSettled = false;
   return {
     tx,

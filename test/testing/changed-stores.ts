@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { memoryStore, type CallbackStore, type Claim, type ClaimRequest, type Lease } from 'transfer-callbacks';
+import { memoryStore, type CallbackStore, type ClaimReply, type ClaimRequest, type Claim } from 'transfer-callbacks';
 
 /** A store with one fault, and the checks of `storeContract` that must catch it. */
 export interface BrokenStore {
@@ -14,8 +14,8 @@ export interface BrokenStore {
 export interface Changes {
   readonly key?: (key: string) => string;
   readonly request?: (request: ClaimRequest, key: string) => ClaimRequest;
-  readonly claim?: (claim: Claim, key: string, request: ClaimRequest) => Claim | Promise<Claim>;
-  readonly lease?: (lease: Lease, key: string, request: ClaimRequest) => Partial<Lease>;
+  readonly claim?: (reply: ClaimReply, key: string, request: ClaimRequest) => ClaimReply | Promise<ClaimReply>;
+  readonly granted?: (claim: Claim, key: string, request: ClaimRequest) => Partial<Claim>;
 }
 
 /** A right store behind changes. */
@@ -25,11 +25,11 @@ export function changedStore(store: CallbackStore, changes: Changes): CallbackSt
       const key = changes.key?.(givenKey) ?? givenKey;
       const request = changes.request?.(givenRequest, key) ?? givenRequest;
       const granted = await store.claim(key, request);
-      const claim: Claim =
+      const reply: ClaimReply =
         granted.state === 'claimed'
-          ? { state: 'claimed', lease: { ...granted.lease, ...changes.lease?.(granted.lease, key, request) } }
+          ? { state: 'claimed', claim: { ...granted.claim, ...changes.granted?.(granted.claim, key, request) } }
           : granted;
-      return changes.claim?.(claim, key, request) ?? claim;
+      return changes.claim?.(reply, key, request) ?? reply;
     },
   };
 }
@@ -38,13 +38,13 @@ export function changedStore(store: CallbackStore, changes: Changes): CallbackSt
 export const memory = (changes: () => Changes) => (): CallbackStore => changedStore(memoryStore(), changes());
 
 /** Calls something on the lease of the delivery that holds the callback now. */
-export function onHolder(changes: (holder: (key: string) => Lease | undefined) => Changes): Changes {
-  const holders = new Map<string, Lease>();
+export function onHolder(changes: (holder: (key: string) => Claim | undefined) => Changes): Changes {
+  const holders = new Map<string, Claim>();
   return {
     ...changes((key) => holders.get(key)),
-    lease(lease, key, request) {
-      holders.set(key, lease);
-      return changes((holder) => holders.get(holder)).lease?.(lease, key, request) ?? {};
+    granted(claim, key, request) {
+      holders.set(key, claim);
+      return changes((holder) => holders.get(holder)).granted?.(claim, key, request) ?? {};
     },
   };
 }

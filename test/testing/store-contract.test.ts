@@ -65,16 +65,16 @@ function slow(store: CallbackStore, fromMs = 50, toMs = 150): CallbackStore {
   return {
     claim: (key, request) =>
       late(async () => {
-        const claim = await store.claim(key, request);
-        if (claim.state !== 'claimed') return claim;
-        const { lease } = claim;
+        const reply = await store.claim(key, request);
+        if (reply.state !== 'claimed') return reply;
+        const { claim } = reply;
         return {
           state: 'claimed',
-          lease: {
+          claim: {
             tx: undefined,
-            renew: () => late(() => lease.renew()),
-            settle: () => late(() => lease.settle()),
-            release: () => late(() => lease.release()),
+            renew: () => late(() => claim.renew()),
+            settle: () => late(() => claim.settle()),
+            release: () => late(() => claim.release()),
           },
         };
       }),

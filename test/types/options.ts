@@ -89,7 +89,7 @@ transferCallbackReceiver({ store: new Map(), onSuccess, onFailed });
 transferCallbackReceiver({ store: memoryStore, onSuccess, onFailed });
 const forgetful = {
   claim: () =>
-    Promise.resolve({ state: 'claimed' as const, lease: { tx: undefined, renew: () => Promise.resolve(true) } }),
+    Promise.resolve({ state: 'claimed' as const, claim: { tx: undefined, renew: () => Promise.resolve(true) } }),
 };
 // @ts-expect-error -- a lease that cannot be settled or released.
 transferCallbackReceiver({ store: forgetful, onSuccess, onFailed });

@@ -1,6 +1,6 @@
 import { describeGiven, invalidArgument, onlyKnownOptions } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import type { CallbackStore, Claim, ClaimRequest, Lease } from '../../core/store.js';
+import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../../core/store.js';
 import { toCommands, toText, type Commands, type IoredisClient, type NodeRedisClient } from './commands.js';
 import { parseRecord, renderClaimed, renderSettled, toStoreRecord } from './record.js';
 import { forgetScript, readScript, releaseScript, renewScript } from './scripts.js';
@@ -45,7 +45,7 @@ export function redisStore(
   };
 }
 
-async function claim(redis: Commands, key: string, request: ClaimRequest): Promise<Claim> {
+async function claim(redis: Commands, key: string, request: ClaimRequest): Promise<ClaimReply> {
   const claimed = renderClaimed(request.token);
   let found: unknown;
   try {
@@ -54,19 +54,19 @@ async function claim(redis: Commands, key: string, request: ClaimRequest): Promi
     void releaseRejected(redis, key, claimed);
     throw error;
   }
-  if (found === claimed) return { state: 'claimed', lease: toLease(redis, key, claimed, request) };
+  if (found === claimed) return { state: 'claimed', claim: toClaim(redis, key, claimed, request) };
   // The blocking claim has just ended: the caller claims again.
   if (found === null) return { state: 'in_progress' };
   const record = parseRecord(key, found);
   return record.state === 'claimed' ? { state: 'in_progress' } : { state: 'settled', fingerprint: record.fingerprint };
 }
 
-function toLease(
+function toClaim(
   redis: Commands,
   key: string,
   claimed: string,
   { token, fingerprint, leaseMs, retentionMs }: ClaimRequest,
-): Lease {
+): Claim {
   const settled = renderSettled(token, fingerprint);
   let overlapped = false;
   return {

@@ -1,14 +1,14 @@
 import { TransferCallbackError } from '../../lib/errors.js';
-import type { Claim, ClaimRequest, Lease } from '../../core/store.js';
+import type { Claim, ClaimReply, ClaimRequest } from '../../core/store.js';
 import { isLive, type Row, type Statements } from './statements.js';
 import type { OpenTransaction, SqlEngine } from './transaction.js';
 
 type Query = SqlEngine<never>['query'];
-type Claimer<Tx> = (id: string, request: ClaimRequest) => Promise<Claim<Tx>>;
+type Claimer<Tx> = (id: string, request: ClaimRequest) => Promise<ClaimReply<Tx>>;
 
 /** A claim that the database has granted. */
 interface Granted<Tx> {
-  readonly lease: Lease<Tx>;
+  readonly claim: Claim<Tx>;
   /** Resolves when the transaction of the claim has ended, if it has one. */
   readonly ended?: Promise<unknown>;
 }
@@ -59,7 +59,7 @@ export function plainClaims(query: Query, sql: Statements): Claimer<undefined> {
     const [inserted] = await query(sql.claim(id, request));
     const row = inserted === undefined ? await readRow(query, sql, id) : undefined;
     if (inserted === undefined && !isHeldBy(row, request.token)) return row;
-    return { lease: plainLease(id, request, query, sql) };
+    return { claim: plainClaim(id, request, query, sql) };
   });
 }
 
@@ -81,11 +81,11 @@ function toClaimer<Tx>(
   sql: Statements,
   attempt: (id: string, request: ClaimRequest) => Promise<Granted<Tx> | Row | undefined>,
 ): Claimer<Tx> {
-  const held = new Map<string, { token: string; lease: Lease<Tx> }>();
+  const held = new Map<string, { token: string; claim: Claim<Tx> }>();
   return async (id, request) => {
     const { token } = request;
     const own = held.get(id);
-    if (own?.token === token) return { state: 'claimed', lease: own.lease };
+    if (own?.token === token) return { state: 'claimed', claim: own.claim };
     let failure: unknown;
     for (let tried = 0; tried < tries; tried += 1) {
       failure = undefined;
@@ -96,15 +96,15 @@ function toClaimer<Tx>(
           throw error;
         });
       });
-      if (found !== undefined && 'lease' in found) {
-        const { lease, ended } = found;
+      if (found !== undefined && 'claim' in found) {
+        const { claim, ended } = found;
         if (ended !== undefined) {
-          held.set(id, { token, lease });
+          held.set(id, { token, claim });
           void ended.then(() => {
-            if (held.get(id)?.lease === lease) held.delete(id);
+            if (held.get(id)?.claim === claim) held.delete(id);
           });
         }
-        return { state: 'claimed', lease };
+        return { state: 'claimed', claim };
       }
       // Another delivery holds the lock, or has just released its claim: the caller claims again.
       if (found === undefined && (failure === undefined || sql.dialect === 'postgres')) break;
@@ -118,7 +118,7 @@ function toClaimer<Tx>(
   };
 }
 
-function toReply({ fingerprint }: Row): Exclude<Claim, { state: 'claimed' }> {
+function toReply({ fingerprint }: Row): Exclude<ClaimReply, { state: 'claimed' }> {
   return fingerprint === null ? { state: 'in_progress' } : { state: 'settled', fingerprint };
 }
 
@@ -136,8 +136,8 @@ interface OpenClaim<Tx> {
   readonly sql: Statements;
 }
 
-function holdTransaction<Tx>(claim: OpenClaim<Tx>): Granted<Tx> {
-  const { id, request, open, query, sql } = claim;
+function holdTransaction<Tx>(opened: OpenClaim<Tx>): Granted<Tx> {
+  const { id, request, open, query, sql } = opened;
   const isRow = sql.dialect === 'mysql';
   const claimedAt = performance.now();
   let state: 'open' | 'settled' | 'ended' = 'open';
@@ -156,7 +156,7 @@ function holdTransaction<Tx>(claim: OpenClaim<Tx>): Granted<Tx> {
     clearTimeout(lapse);
     end();
   });
-  const lease: Lease<Tx> = {
+  const claim: Claim<Tx> = {
     tx: open.tx,
     async renew() {
       if (state !== 'open') return false;
@@ -171,7 +171,7 @@ function holdTransaction<Tx>(claim: OpenClaim<Tx>): Granted<Tx> {
       return false;
     },
     async settle() {
-      if (state !== 'settled') await commit(claim, performance.now() - claimedAt, state === 'ended');
+      if (state !== 'settled') await commit(opened, performance.now() - claimedAt, state === 'ended');
       state = 'settled';
       return { overlapped: false };
     },
@@ -180,7 +180,7 @@ function holdTransaction<Tx>(claim: OpenClaim<Tx>): Granted<Tx> {
       if (isRow && state !== 'settled') await query(sql.release(id, request));
     },
   };
-  return { lease, ended };
+  return { claim, ended };
 }
 
 /** Commits the handler's writes with the record. If that fails, rejects with what has kept it from being recorded. */
@@ -206,7 +206,7 @@ async function commit<Tx>(
   if (sql.dialect === 'mysql') query(sql.unmark(mark)).catch(() => undefined);
 }
 
-function plainLease(id: string, request: ClaimRequest, query: Query, sql: Statements): Lease {
+function plainClaim(id: string, request: ClaimRequest, query: Query, sql: Statements): Claim {
   let result: { overlapped: boolean } | undefined;
   return {
     tx: undefined,

@@ -19,11 +19,11 @@ function forgetful(): CallbackStore & { loseRecords(): void } {
     },
     async claim(key, request) {
       const own = records;
-      const claim = await own.claim(key, request);
-      if (claim.state !== 'claimed') return claim;
-      const { lease } = claim;
-      const renew = (): Promise<boolean> => (own === records ? lease.renew() : leases.renew());
-      return { ...claim, lease: { ...lease, renew } };
+      const reply = await own.claim(key, request);
+      if (reply.state !== 'claimed') return reply;
+      const { claim } = reply;
+      const renew = (): Promise<boolean> => (own === records ? claim.renew() : leases.renew());
+      return { ...reply, claim: { ...claim, renew } };
     },
   };
 }
@@ -57,7 +57,7 @@ describe('a lease', () => {
     const noPermission = new Error("NOPERM this user has no permissions to run the 'pexpire' command");
     const renew = vi.fn(() => Promise.resolve(false)).mockRejectedValueOnce(noPermission);
     const records = memoryStore();
-    const store = storeWith({ lease: () => ({ renew }) }, records);
+    const store = storeWith({ granted: () => ({ renew }) }, records);
     const logger = recordingLogger();
     const work = later();
     let signal: AbortSignal | undefined;
@@ -93,11 +93,11 @@ describe('a lease', () => {
   test('a renewal that is refused after the success was recorded reports no lost lease', async () => {
     const logger = recordingLogger();
     const store = storeWith({
-      lease: (lease) => ({
+      granted: (claim) => ({
         settle: vi
-          .fn(() => lease.settle())
+          .fn(() => claim.settle())
           .mockImplementationOnce(async () => {
-            await lease.settle();
+            await claim.settle();
             throw new Error('the reply was lost');
           })
           .mockRejectedValueOnce(new Error('down'))
@@ -143,7 +143,7 @@ describe('a lease', () => {
   test('a lease of a transactional store is not claimed again: it is lost with its transaction', async () => {
     const records = memoryStore();
     const claim = vi.fn<CallbackStore['claim']>((key, request) => records.claim(key, request));
-    const store = storeWith({ transactional: true, claim, lease: () => ({ renew: () => Promise.resolve(false) }) });
+    const store = storeWith({ transactional: true, claim, granted: () => ({ renew: () => Promise.resolve(false) }) });
     const work = later();
     const logger = recordingLogger();
     let signal: AbortSignal | undefined;
@@ -168,7 +168,7 @@ describe('a lease', () => {
     const logger = recordingLogger();
     const work = later();
     const down = (): Promise<never> => Promise.reject(new Error('down'));
-    const store = storeWith({ lease: () => ({ renew: down, settle: down }) });
+    const store = storeWith({ granted: () => ({ renew: down, settle: down }) });
     const receiver = receiverOf({ store, logger, onSuccess: () => work.promise });
     void receiver.receive(transferSucceeded());
     await vi.advanceTimersByTimeAsync(15_000);
@@ -188,7 +188,7 @@ describe('a lease', () => {
     const claim = vi.fn<CallbackStore['claim']>((key, request) => records.claim(key, request));
     const store = storeWith({
       claim,
-      lease: (lease) => ({ settle: () => (isDown ? Promise.reject(new Error('down')) : lease.settle()) }),
+      granted: (claim) => ({ settle: () => (isDown ? Promise.reject(new Error('down')) : claim.settle()) }),
     });
     const callback = transferSucceeded();
     const logger = recordingLogger();
@@ -204,7 +204,7 @@ describe('a lease', () => {
 
     const lapsed = storeWith({
       claim,
-      lease: () => ({ renew: () => Promise.resolve(false), settle: () => Promise.reject(new Error('down')) }),
+      granted: () => ({ renew: () => Promise.resolve(false), settle: () => Promise.reject(new Error('down')) }),
     });
     const other = transferSucceeded();
     await receiverOf({ store: lapsed }).receive(other);
@@ -216,7 +216,7 @@ describe('a lease', () => {
     const settle = vi.fn(() => Promise.resolve({ overlapped: true })).mockRejectedValueOnce(new Error('down'));
     const logger = recordingLogger();
     const { id } = transferSucceeded().data;
-    await receiverOf({ store: storeWith({ lease: () => ({ settle }) }), logger }).receive(transferSucceeded({ id }));
+    await receiverOf({ store: storeWith({ granted: () => ({ settle }) }), logger }).receive(transferSucceeded({ id }));
     await vi.advanceTimersByTimeAsync(100);
     expect(logger.lines.slice(1)).toMatchObject([
       { level: 'error', message: expect.stringContaining('handled twice') as string, details: { id } },
@@ -237,7 +237,7 @@ describe('a lease', () => {
         records.claim(...(request as Parameters<CallbackStore['claim']>)),
       );
     const work = later();
-    const store = storeWith({ claim, lease: () => ({ renew }) });
+    const store = storeWith({ claim, granted: () => ({ renew }) });
     // The next renewal is due after 3 s, while the first one still claims again.
     const logger = recordingLogger();
     const receiver = receiverOf({ store, logger, leaseMs: 9_000, onSuccess: () => work.promise });
@@ -256,7 +256,7 @@ test('a handler that succeeds after it was abandoned is recorded once, and distu
   const settle = vi.fn(() => Promise.reject(new Error('down')));
   const work = later();
   const onSuccess = vi.fn(() => new Promise(() => undefined)).mockReturnValueOnce(work.promise);
-  const receiver = receiverOf({ store: storeWith({ lease: () => ({ settle }) }), onSuccess });
+  const receiver = receiverOf({ store: storeWith({ granted: () => ({ settle }) }), onSuccess });
   const outcomes = [receiver.receive(transferSucceeded()), receiver.receive(transferSucceeded())];
   await vi.advanceTimersByTimeAsync(0);
   const closed = receiver.close({ timeoutMs: 100 });
@@ -271,7 +271,7 @@ test('a handler that succeeds after it was abandoned is recorded once, and distu
 test('recording in the background does not keep the process alive', async () => {
   vi.useRealTimers();
   const keepAlive = noteTimers();
-  const store = storeWith({ lease: () => ({ settle: () => Promise.reject(new Error('down')) }) });
+  const store = storeWith({ granted: () => ({ settle: () => Promise.reject(new Error('down')) }) });
   const receiver = receiverOf({ store, storeTimeoutMs: 20 });
   expect(await receiver.receive(transferSucceeded())).toMatchObject({
     outcome: 'processed',

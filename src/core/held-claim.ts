@@ -2,17 +2,18 @@ import { AsyncResource } from 'node:async_hooks';
 import { pause } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import type { Logger } from '../lib/logger.js';
-import type { Granted } from './claim.js';
+import { claimCallback } from './call-store.js';
 import type { Abortable, InFlight } from './in-flight.js';
-import { deadlinesHeld, renewalsPerLease, type ResolvedTimes } from './options.js';
+import { maxHandlerTimeouts, renewalsPerLease, type ResolvedTimes } from './options.js';
 import type { Ending } from './outcomes.js';
-import type { TimedStore } from './timed-store.js';
+import type { CallbackStore, Claim, ClaimRequest } from './store.js';
+import type { WaitingLine } from './waiting-line.js';
 
 const firstRetryPauseMs = 100;
 
-/** What all leases of a receiver share. */
-export interface LeaseParts<Tx> {
-  readonly store: TimedStore<Tx>;
+/** What all claims of a receiver share. */
+export interface ClaimParts<Tx> {
+  readonly store: CallbackStore<Tx>;
   readonly times: ResolvedTimes;
   readonly logger: Logger;
   readonly inFlight: InFlight;
@@ -25,26 +26,26 @@ export interface LeaseParts<Tx> {
  * - `releasing`: the handler has failed, and the claim is being released.
  * - `finished`: nothing is left to do.
  */
-type LeaseState = 'running' | 'lapsing' | 'recording' | 'releasing' | 'finished';
+type ClaimState = 'running' | 'lapsing' | 'recording' | 'releasing' | 'finished';
 
-/** A lease that is renewed automatically until it is settled, released or abandoned. */
-export class HeldLease<Tx> implements Abortable {
-  readonly #parts: LeaseParts<Tx>;
-  readonly #request: Granted<Tx>['request'];
-  readonly #line: Granted<Tx>['line'];
+/** A claim that was granted. Its lease is renewed until the claim is settled, released or given up by `finish`. */
+export class HeldClaim<Tx> implements Abortable {
+  readonly #parts: ClaimParts<Tx>;
+  readonly #request: ClaimRequest;
+  readonly #line: WaitingLine;
   readonly #controller = new AbortController();
   /** Abort listeners run in the async context of this delivery, although `close` aborts all deliveries. */
-  readonly #context = new AsyncResource('transfer-callbacks:lease');
+  readonly #context = new AsyncResource('transfer-callbacks:claim');
   readonly #startedAt = performance.now();
-  #lease: Granted<Tx>['lease'];
-  #state: LeaseState = 'running';
-  #claims = 1;
+  #claim: Claim<Tx>;
+  #state: ClaimState = 'running';
+  #claimCount = 1;
   #heartbeat: NodeJS.Timeout;
   #renewal: Promise<void> | undefined;
   #renewalError: unknown;
 
-  constructor({ lease, request, line }: Granted<Tx>, parts: LeaseParts<Tx>) {
-    this.#lease = lease;
+  constructor(claim: Claim<Tx>, request: ClaimRequest, line: WaitingLine, parts: ClaimParts<Tx>) {
+    this.#claim = claim;
     this.#request = request;
     this.#line = line;
     this.#parts = parts;
@@ -57,7 +58,7 @@ export class HeldLease<Tx> implements Abortable {
   }
 
   get tx(): Tx {
-    return this.#lease.tx;
+    return this.#claim.tx;
   }
 
   get handlerMs(): number | undefined {
@@ -77,15 +78,14 @@ export class HeldLease<Tx> implements Abortable {
 
   /** Records the handler's success, and retries in the background if that fails. Never rejects. */
   async settle(): Promise<Ending> {
-    const { store } = this.#parts;
     this.#enter('recording');
     try {
-      const overlapped = hasOverlapped(await store.settle(this.#lease));
+      const overlapped = hasOverlapped(await this.#claim.settle());
       this.#succeed();
       this.finish();
       return { outcome: 'processed', overlapped };
     } catch (error) {
-      if (store.transactional) {
+      if (this.#parts.store.transactional === true) {
         await this.release();
         return { outcome: 'store_unavailable', error };
       }
@@ -98,12 +98,12 @@ export class HeldLease<Tx> implements Abortable {
 
   /** Releases the claim. If that fails, the lease expires. Never rejects. */
   async release(): Promise<void> {
-    const { store, logger, times } = this.#parts;
+    const { logger, times } = this.#parts;
     // A renewal that is running must not claim again after the release.
     this.#enter('releasing');
     clearTimeout(this.#heartbeat);
     try {
-      await store.release(this.#lease);
+      await this.#claim.release();
     } catch (error) {
       logger.warn(
         { ...this.#names, err: error },
@@ -113,7 +113,7 @@ export class HeldLease<Tx> implements Abortable {
     this.finish();
   }
 
-  /** Stops all work on the lease, and lets the next delivery ask the store. */
+  /** Stops all work on the claim, and lets the next delivery ask the store. */
   finish(): void {
     clearTimeout(this.#heartbeat);
     if (this.#state === 'finished') return;
@@ -139,8 +139,8 @@ export class HeldLease<Tx> implements Abortable {
     this.#line.passOn(this.#request.token);
   }
 
-  /** An abandoned lease stays finished: `close` has stopped waiting for it. */
-  #enter(state: LeaseState): void {
+  /** A claim that was given up stays finished: `close` has stopped waiting for it. */
+  #enter(state: ClaimState): void {
     if (this.#state !== 'finished') this.#state = state;
   }
 
@@ -160,8 +160,8 @@ export class HeldLease<Tx> implements Abortable {
   }
 
   async #renewLease(): Promise<void> {
-    const { store, logger, times } = this.#parts;
-    if (this.#state === 'running' && this.#runningMs > deadlinesHeld * times.handlerTimeoutMs) {
+    const { logger, times } = this.#parts;
+    if (this.#state === 'running' && this.#runningMs > maxHandlerTimeouts * times.handlerTimeoutMs) {
       this.#state = 'lapsing';
       clearTimeout(this.#heartbeat);
       logger.error(this.#names, 'A handler has exceeded its timeout sixfold; its lease is no longer renewed.');
@@ -169,7 +169,7 @@ export class HeldLease<Tx> implements Abortable {
       return;
     }
     try {
-      const isHeld = (await store.renew(this.#lease)) || this.#state !== 'running' || (await this.#claimAgain());
+      const isHeld = (await this.#claim.renew()) || this.#state !== 'running' || (await this.#claimAgain());
       if (!isHeld && this.#state === 'running') this.#lose();
     } catch (error) {
       // The next renewal runs before the lease expires, unless the event loop is blocked.
@@ -189,21 +189,22 @@ export class HeldLease<Tx> implements Abortable {
    * new token: if it is granted too late and released, that release must not free the claim the handler runs under.
    */
   async #claimAgain(): Promise<boolean> {
-    const { store, logger } = this.#parts;
-    if (store.transactional) return false;
-    const claim = await store.claim(this.id, { ...this.#request, token: this.#nextToken(), queueMs: 0 });
-    if (claim.state !== 'claimed') return false;
+    const { store, times, logger } = this.#parts;
+    if (store.transactional === true) return false;
+    const request = { ...this.#request, token: this.#nextToken() };
+    const reply = await claimCallback(store, this.id, request, times.storeTimeoutMs);
+    if (reply.state !== 'claimed') return false;
     if (this.#state === 'running') {
-      this.#lease = claim.lease;
+      this.#claim = reply.claim;
       logger.warn(this.#names, 'The lease of a transfer callback had lapsed under its handler; it was claimed again.');
-    } else await store.release(claim.lease);
+    } else await reply.claim.release();
     return true;
   }
 
   /** The name of the delivery, and the number of the claim: `…/k3x9q2h1-17.2` is the second one of `…/k3x9q2h1-17`. */
   #nextToken(): string {
-    this.#claims += 1;
-    return `${this.#request.token}.${this.#claims}`;
+    this.#claimCount += 1;
+    return `${this.#request.token}.${this.#claimCount}`;
   }
 
   #lose(): void {
@@ -220,14 +221,14 @@ export class HeldLease<Tx> implements Abortable {
   }
 
   async #recordInBackground(): Promise<void> {
-    const { store, logger, times } = this.#parts;
+    const { logger, times } = this.#parts;
     const giveUpAt = performance.now() + times.retentionMs;
     let pauseMs = firstRetryPauseMs;
     while (this.#state === 'recording' && performance.now() < giveUpAt) {
       await pause(pauseMs, { keepAlive: false });
       pauseMs = Math.min(2 * pauseMs, times.leaseMs / renewalsPerLease);
       try {
-        const overlapped = hasOverlapped(await store.settle(this.#lease));
+        const overlapped = hasOverlapped(await this.#claim.settle());
         const message = 'A handled transfer callback was recorded on retry';
         if (overlapped) logger.error(this.#names, `${message}; it may have been handled twice.`);
         else logger.warn(this.#names, `${message}.`);

@@ -1,0 +1,76 @@
+import { hasMethods } from '../lib/checks.js';
+import { callWithin, graceMs } from '../lib/deadline.js';
+import { TransferCallbackError } from '../lib/errors.js';
+import type { CallbackStore, ClaimReply, ClaimRequest } from './store.js';
+import { traceStoreCall, type StoreCall } from './trace.js';
+
+/**
+ * Calls the store. Settles as `call` does, or rejects with STORE_TIMEOUT after `timeoutMs`. `onLateReply` gets what the call
+ * resolves with after that. A call with a name is published.
+ */
+export function callStore<T>(
+  timeoutMs: number,
+  call: () => Promise<T>,
+  name?: StoreCall,
+  onLateReply?: (reply: T) => void,
+): Promise<T> {
+  const named = name === undefined ? call : () => traceStoreCall(name, call);
+  return callWithin(timeoutMs, named, storeTimeout, graceMs, onLateReply);
+}
+
+/**
+ * Claims a callback. Each method of the claim that it resolves with has a deadline of `timeoutMs` too. A claim that is
+ * granted too late is released. Rejects with STORE_TIMEOUT, STORE_REPLY_UNEXPECTED, or as the store does.
+ */
+export async function claimCallback<Tx>(
+  store: CallbackStore<Tx>,
+  id: string,
+  request: ClaimRequest,
+  timeoutMs: number,
+): Promise<ClaimReply<Tx>> {
+  const { token, queueMs = 0 } = request;
+  const reply = await callStore(
+    timeoutMs + (store.transactional === true ? queueMs : 0),
+    async () => requireReply(await store.claim(id, request)),
+    { method: 'claim', token, id },
+    (late) => {
+      void releaseLate(late);
+    },
+  );
+  if (reply.state !== 'claimed') return reply;
+  const { claim } = reply;
+  return {
+    state: 'claimed',
+    claim: {
+      tx: claim.tx,
+      renew: () => callStore(timeoutMs, () => claim.renew(), { method: 'renew', token, id }),
+      settle: () => callStore(timeoutMs, () => claim.settle(), { method: 'settle', token, id }),
+      release: () => callStore(timeoutMs, () => claim.release(), { method: 'release', token, id }),
+    },
+  };
+}
+
+function storeTimeout(ms: number): TransferCallbackError {
+  return new TransferCallbackError('STORE_TIMEOUT', `The store did not reply within ${ms} ms.`);
+}
+
+/** Throws STORE_REPLY_UNEXPECTED unless `reply` is one. A JavaScript store may resolve with any value. */
+function requireReply<Tx>(reply: ClaimReply<Tx>): ClaimReply<Tx> {
+  const given = reply as unknown as Record<string, unknown> | null | undefined;
+  if (given?.state === 'in_progress') return reply;
+  if (given?.state === 'settled' && typeof given.fingerprint === 'string') return reply;
+  if (given?.state === 'claimed' && hasMethods(given.claim, 'renew', 'settle', 'release')) return reply;
+  throw new TransferCallbackError(
+    'STORE_REPLY_UNEXPECTED',
+    'Expected `store.claim` to resolve with `claimed` and its claim, with `in_progress`, or with `settled` and its fingerprint.',
+  );
+}
+
+/** Frees the callback, so that a claim that nobody waits for does not block the next attempt. Never rejects. */
+async function releaseLate(reply: ClaimReply<unknown>): Promise<void> {
+  try {
+    if (reply.state === 'claimed') await reply.claim.release();
+  } catch {
+    // If this fails, the lease expires.
+  }
+}
