@@ -13,7 +13,7 @@ export type Lookup =
   /** The transfer could not be read. This does not mean that it failed. */
   | { result: 'failed'; error: TransferClientError }
   /** The pass ended first. */
-  | { result: 'unread' };
+  | { result: 'skipped' };
 
 /** Reads a transfer. Never rejects. */
 export async function lookUpTransfer(
@@ -30,7 +30,7 @@ export async function lookUpTransfer(
     if (callback === undefined) return { result: 'open', transaction };
     return { result: 'final', event: callback.event, transaction };
   } catch (thrown) {
-    if (signal.aborted) return { result: 'unread' };
+    if (signal.aborted) return { result: 'skipped' };
     const error = toClientError(thrown);
     return { result: error.status === 404 ? 'unknown' : 'failed', error };
   }

@@ -8,7 +8,7 @@ import { refuseReader, refuseWriter } from './origin-guard.js';
 import type { ResolvedSandboxOptions } from './options.js';
 import { transferScenarios } from './scenarios.js';
 import type { ConsoleStream } from './stream.js';
-import type { Wanted } from './view.js';
+import type { PageQuery } from './view.js';
 import { bodyLimitBytes, readText, sendError } from './http-messages.js';
 
 /** What the console needs of the sandbox. */
@@ -24,11 +24,11 @@ interface ConsoleParts {
   readonly advance: (ms: number | undefined) => Promise<void>;
 }
 
-/** What a request leads to: a response, an error, or the stream of events for what is wanted. */
+/** What a request leads to: a response, an error, or the stream of events for what the page asks for. */
 type Reply =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly content?: Buffer }
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly message: string }
-  | { readonly wanted: Wanted };
+  | { readonly query: PageQuery };
 
 const contentTypes = {
   html: 'text/html; charset=utf-8',
@@ -55,9 +55,9 @@ export function consoleListener(parts: ConsoleParts) {
     for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
     // The browser has hung up while it was sending, and reads no response.
     const reply = await findReply(parts, request).catch((error: unknown) => ({ status: 500, message: String(error) }));
-    if ('wanted' in reply) {
+    if ('query' in reply) {
       response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
-      parts.stream.add(response, reply.wanted, toSettings(parts.options));
+      parts.stream.add(response, reply.query, toSettings(parts.options));
     } else if ('message' in reply) {
       sendError(response, reply);
     } else {
@@ -84,8 +84,8 @@ async function findReply(parts: ConsoleParts, request: IncomingMessage): Promise
 function beginStream({ stream }: ConsoleParts, query: string): Reply {
   if (stream.isFull) return { status: 503, message: 'Too many pages of the console are open.' };
   const fields = new URLSearchParams(query);
-  const read = (name: keyof Wanted): string => fields.get(name) ?? '';
-  return { wanted: { find: read('find'), outcome: read('outcome'), id: read('id') } };
+  const read = (name: keyof PageQuery): string => fields.get(name) ?? '';
+  return { query: { find: read('find'), outcome: read('outcome'), id: read('id') } };
 }
 
 /** Built, this module lies in `dist`, and the files of the page in `dist/console`. */

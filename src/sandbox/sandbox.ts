@@ -64,7 +64,7 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
   // Each attempt under way adds a listener: more than ten are no leak.
   setMaxListeners(0, ending.signal);
   const attempts: SandboxAttempt[] = [];
-  const stream = new ConsoleStream(clock, (wanted) => transfers.view(wanted));
+  const stream = new ConsoleStream(clock, (query) => transfers.view(query));
   const parts: AnnouncerParts = {
     clock,
     timeoutMs: resolved.attemptTimeoutMs,

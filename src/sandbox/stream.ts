@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { SandboxAttempt } from './announcements.js';
 import type { SandboxClock } from './clock.js';
-import { tellAttempts, toStanding, type Standing } from './standing.js';
+import { tellAttempts, toCallbackState, type CallbackState } from './callback-state.js';
 import type { SandboxEvent, SandboxTransfer, Transfer } from './transfer.js';
-import { toShownEvent, type Row, type ShownEvent, type View, type Wanted } from './view.js';
+import { toShownEvent, type Row, type ShownEvent, type View, type PageQuery } from './view.js';
 
 /** What the messages of the stream show of sandbox time. */
 export interface ClockState {
@@ -37,7 +37,7 @@ export interface Message<Settings = unknown> {
 /** What the page shows of one transfer. */
 type Head = Omit<SandboxTransfer, 'events'>;
 type Shown = Head & {
-  readonly standing: Standing;
+  readonly callbackState: CallbackState;
   readonly from: number;
   readonly events: readonly ShownEvent[];
 };
@@ -54,7 +54,7 @@ const commentMs = 15_000;
 /** Sends every change of the transfers to the readers of the console, as server-sent events. */
 export class ConsoleStream {
   readonly #clock: SandboxClock;
-  readonly #look: (wanted: Wanted) => View;
+  readonly #look: (query: PageQuery) => View;
   readonly #commentMs: number;
   readonly #readers = new Set<Reader>();
   #untold: SandboxAttempt[] = [];
@@ -62,7 +62,7 @@ export class ConsoleStream {
   #flushing: NodeJS.Timeout | undefined;
   #comments: NodeJS.Timeout | undefined;
 
-  constructor(clock: SandboxClock, look: (wanted: Wanted) => View, options: { commentMs?: number } = {}) {
+  constructor(clock: SandboxClock, look: (query: PageQuery) => View, options: { commentMs?: number } = {}) {
     this.#clock = clock;
     this.#look = look;
     this.#commentMs = options.commentMs ?? commentMs;
@@ -72,9 +72,9 @@ export class ConsoleStream {
     return this.#readers.size >= maxReaders;
   }
 
-  /** Begins a stream with all that is wanted. A page that reconnects gets it again, so it needs no Last-Event-ID. */
-  add(response: ServerResponse, wanted: Wanted, settings: object): void {
-    const reader = new Reader(response, wanted);
+  /** Begins a stream with all that the page asks for. A page that reconnects gets it again, so it needs no Last-Event-ID. */
+  add(response: ServerResponse, query: PageQuery, settings: object): void {
+    const reader = new Reader(response, query);
     this.#readers.add(reader);
     response.on('close', () => {
       this.#remove(reader);
@@ -84,7 +84,7 @@ export class ConsoleStream {
       this.publish();
     });
     response.write('retry: 1000\n');
-    reader.send({ settings, ...this.#parts() }, this.#look(wanted));
+    reader.send({ settings, ...this.#parts() }, this.#look(query));
     this.#comments ??= setInterval(() => {
       for (const { response: each } of this.#readers) each.write(':\n\n');
     }, this.#commentMs).unref();
@@ -103,7 +103,7 @@ export class ConsoleStream {
   #flush(): void {
     this.#flushing = undefined;
     const parts = { ...this.#parts(), said: this.#takeSentence() };
-    for (const reader of this.#readers) if (!reader.isBehind) reader.send(parts, this.#look(reader.wanted));
+    for (const reader of this.#readers) if (!reader.isBehind) reader.send(parts, this.#look(reader.query));
     if (this.#untold.length > 0) this.publish();
   }
 
@@ -130,16 +130,16 @@ export class ConsoleStream {
 /** A page, and what it has been sent. */
 class Reader {
   readonly response: ServerResponse;
-  readonly wanted: Wanted;
+  readonly query: PageQuery;
   /** The JSON of each row, by id. */
   #rows: ReadonlyMap<string, string> = new Map();
   #shownText: string | undefined;
   #shownId = '';
   #events: readonly SandboxEvent[] = [];
 
-  constructor(response: ServerResponse, wanted: Wanted) {
+  constructor(response: ServerResponse, query: PageQuery) {
     this.response = response;
-    this.wanted = wanted;
+    this.query = query;
   }
 
   /** What is written for a reader that reads slowly or no more would fill the memory. */
@@ -171,8 +171,8 @@ class Reader {
     this.#shownId = transfer?.facts.id ?? '';
     this.#events = events;
     if (transfer === undefined) return { shown: null };
-    const standing = toStanding(transfer);
+    const callbackState = toCallbackState(transfer);
     const changedEvents = events.slice(from).map((event) => toShownEvent(event, transfer));
-    return { shown: { ...(head as Head), standing, from, events: changedEvents } };
+    return { shown: { ...(head as Head), callbackState, from, events: changedEvents } };
   }
 }

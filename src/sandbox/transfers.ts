@@ -13,7 +13,7 @@ import { callbackUrlFault, requireScenario, type ResolvedSandboxOptions } from '
 import { scenarioOf, type AnnouncementBehaviour, type TransferScenario } from './scenarios.js';
 import { pendingTransaction, seededFacts } from './transactions.js';
 import { Transfer, type FinalOutcome, type SandboxTransfer } from './transfer.js';
-import { viewTransfers, type View, type Wanted } from './view.js';
+import { viewTransfers, type View, type PageQuery } from './view.js';
 
 /** A response of the service: data, or the content of an error body. */
 export type Result = { status: 200 | 201; data: object } | { status: 400 | 404 | 409 | 500; message: string };
@@ -130,8 +130,8 @@ export class SandboxTransfers {
     return [...this.#byId.values()].map((transfer) => transfer.toPublic());
   }
 
-  view(wanted: Wanted): View {
-    return viewTransfers(this.#byId, wanted);
+  view(query: PageQuery): View {
+    return viewTransfers(this.#byId, query);
   }
 
   #find(name: string): Transfer | undefined {

@@ -1,10 +1,10 @@
 import type { SandboxAttempt } from './announcements.js';
 import { findContradicted, judgeAttempt, toResult, type Judgement } from './judgement.js';
-import { hasOutcome, toStanding, type Standing } from './standing.js';
+import { hasOutcome, toCallbackState, type CallbackState } from './callback-state.js';
 import type { SandboxEvent, SandboxTransfer, Transfer } from './transfer.js';
 
 /** What a page of the console asks for. */
-export interface Wanted {
+export interface PageQuery {
   /** Only transfers with this text; empty for all. */
   readonly find: string;
   /** Only transfers of this outcome; empty for all. */
@@ -14,7 +14,7 @@ export interface Wanted {
 }
 
 /** A row of the list. */
-export interface Row extends Standing {
+export interface Row extends CallbackState {
   readonly id: string;
   readonly externalId: string;
   readonly state: SandboxTransfer['state'];
@@ -46,7 +46,7 @@ interface ShownAttempt {
 const listedTransfers = 200;
 
 /** Returns what a page shows of the transfers, which are in the order of creation. */
-export function viewTransfers(byId: ReadonlyMap<string, Transfer>, { find, outcome, id }: Wanted): View {
+export function viewTransfers(byId: ReadonlyMap<string, Transfer>, { find, outcome, id }: PageQuery): View {
   const text = find.trim().toLowerCase();
   const all = [...byId.values()];
   const matches = all.filter((transfer) => hasOutcome(outcome, transfer) && includes(transfer, text));
@@ -70,11 +70,11 @@ export function toShownEvent(event: SandboxEvent, transfer: Transfer): ShownEven
 
 function toRow(transfer: Transfer): Row {
   const { id, externalId } = transfer.facts;
-  return { id, externalId, place: transfer.place, state: transfer.state, ...toStanding(transfer) };
+  return { id, externalId, place: transfer.place, state: transfer.state, ...toCallbackState(transfer) };
 }
 
 function includes(transfer: Transfer, text: string): boolean {
   if (text === '' || transfer.searchText.includes(text)) return true;
   const { state, lastAttempt } = transfer;
-  return `${state} ${toStanding(transfer).text} ${lastAttempt?.reason ?? ''}`.toLowerCase().includes(text);
+  return `${state} ${toCallbackState(transfer).text} ${lastAttempt?.reason ?? ''}`.toLowerCase().includes(text);
 }

@@ -151,7 +151,7 @@ test('docs/reconciliation.md lists each result of a transfer, and each reason to
   const type = result === undefined ? undefined : checker.getTypeOfSymbol(result);
   const results = type?.isUnion() ? type.types.map((each) => (each.isStringLiteral() ? each.value : '')) : [];
   expect(firstNames(findTable(reconciliation, 'result')).sort()).toEqual(results.sort());
-  const reasons = findTexts('client/reconcile/options', 'Stopped');
+  const reasons = findTexts('client/reconcile/report', 'Stopped');
   expect(firstNames(findTable(reconciliation, 'stopped')).sort()).toEqual(reasons.sort());
 });
 

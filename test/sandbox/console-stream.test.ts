@@ -222,10 +222,10 @@ describe('the stream', () => {
   });
 
   test('the stream sends comments while nothing happens, until the last reader has left', async () => {
-    const wanted = { find: '', outcome: '', id: '' };
+    const query = { find: '', outcome: '', id: '' };
     const stream = new ConsoleStream(manualClock(), (what) => viewTransfers(new Map(), what), { commentMs: 5 });
     const { url, close } = await serve((_request, response) => {
-      stream.add(response.writeHead(200), wanted, {});
+      stream.add(response.writeHead(200), query, {});
     });
     onTestFinished(close);
     const response = await fetch(url);

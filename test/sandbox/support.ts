@@ -112,14 +112,14 @@ export async function get(url: string, headers: Record<string, string> = {}, met
   return { status: Number(response.statusCode), headers: response.headers, body: content.join('') };
 }
 
-/** Reads the stream as the page does, message by message. `wanted` is the query of the page. */
-export async function readStream(sandbox: TransferSandbox, wanted = '') {
+/** Reads the stream as the page does, message by message. `query` is that of the page. */
+export async function readStream(sandbox: TransferSandbox, query = '') {
   const leaving = new AbortController();
   const leave = (): void => {
     leaving.abort();
   };
   onTestFinished(leave);
-  const response = await fetch(`${String(sandbox.consoleUrl)}events?${wanted}`, { signal: leaving.signal });
+  const response = await fetch(`${String(sandbox.consoleUrl)}events?${query}`, { signal: leaving.signal });
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
   const messages: Message[] = [];
   const received = { text: '', length: 0 };

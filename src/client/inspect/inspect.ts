@@ -106,7 +106,7 @@ async function readService({ client, id, signal }: Sources): Promise<ServiceRead
       return { state: 'unknown', error: found.error };
     case 'failed':
       return { state: 'unread', error: found.error };
-    case 'unread':
+    case 'skipped':
       throw signal?.reason as Error;
   }
 }

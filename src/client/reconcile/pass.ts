@@ -1,46 +1,52 @@
 import { pause } from '../../lib/deadline.js';
 import { lookUpTransfer, type Lookup } from '../look-up.js';
-import { Items } from './pending.js';
-import { Pace } from './rate.js';
-import { ReconciliationError, type PassOptions, type PassReport, type Stopped } from './options.js';
+import { PendingSource } from './pending.js';
+import { Throttle } from './throttle.js';
+import type { PassOptions } from './options.js';
+import type { PendingTransfer, ReconciliationReport, Stopped } from './report.js';
+import { ReconciliationError } from './errors.js';
 
 const itemsPerMacrotask = 1_000;
 
-interface Taken<Item> {
-  readonly value: Item;
+interface Taken {
+  readonly value: PendingTransfer;
   readonly index: number;
-  readonly previous: Item | undefined;
+  readonly previous: PendingTransfer | undefined;
 }
 
-/** Goes through items with `concurrency` workers, as fast as the service allows. */
-export class Pass<Item> {
+/** Goes through the pending transfers with `concurrency` workers, as fast as the service allows. */
+export class Pass {
   readonly #options: PassOptions;
-  readonly #report: PassReport<Item>;
-  readonly #pace: Pace;
+  readonly #report: ReconciliationReport;
+  readonly #throttle: Throttle;
   readonly #startedAt = performance.now();
   readonly #ending = new AbortController();
-  readonly #items: Items<Item>;
+  readonly #pending: PendingSource;
   /** One per query, not `#ending` for all: an AbortSignal removes a listener in linear time. */
   readonly #reading = new Set<AbortController>();
-  #turn: Promise<Taken<Item> | undefined> = Promise.resolve(undefined);
+  #turn: Promise<Taken | undefined> = Promise.resolve(undefined);
   #count = 0;
-  #last: Item | undefined;
-  #firstUnread: Taken<Item> | undefined;
+  #last: PendingTransfer | undefined;
+  #firstSkipped: Taken | undefined;
   #stopped: Stopped | undefined;
   #fault: ReconciliationError | undefined;
 
-  constructor(source: AsyncIterable<Item> | Iterable<Item>, options: PassOptions, report: PassReport<Item>) {
+  constructor(
+    source: AsyncIterable<PendingTransfer> | Iterable<PendingTransfer>,
+    options: PassOptions,
+    report: ReconciliationReport,
+  ) {
     this.#options = options;
     this.#report = report;
-    this.#pace = new Pace(options.queriesPerSecond ?? Infinity);
-    this.#items = new Items(source, this.#ending.signal);
+    this.#throttle = new Throttle(options.queriesPerSecond ?? Infinity);
+    this.#pending = new PendingSource(source, this.#ending.signal);
   }
 
   /**
    * Resolves when everything that was begun has ended. `handle` resolves with whether the transfer was read; what it
    * throws ends the pass. Rejects with a `ReconciliationError`.
    */
-  async run(handle: (item: Item) => Promise<boolean>): Promise<void> {
+  async run(handle: (item: PendingTransfer) => Promise<boolean>): Promise<void> {
     const { signal, concurrency = 4 } = this.#options;
     const abort = (): void => {
       this.stop('aborted');
@@ -48,15 +54,15 @@ export class Pass<Item> {
     signal?.addEventListener('abort', abort);
     if (signal?.aborted) abort();
     await Promise.all(Array.from({ length: concurrency }, () => this.#work(handle)));
-    await this.#items.close().catch((error: unknown) => {
+    await this.#pending.close().catch((error: unknown) => {
       this.#fail('PENDING_FAILED', error);
     });
     signal?.removeEventListener('abort', abort);
 
-    const isComplete = this.#items.isDone && this.#firstUnread === undefined && this.#fault === undefined;
+    const isComplete = this.#pending.isDone && this.#firstSkipped === undefined && this.#fault === undefined;
     // Without another reason the workers have stopped at the limit.
     this.#report.stopped = isComplete ? undefined : (this.#stopped ?? 'limit');
-    this.#report.cursor = this.#firstUnread === undefined ? this.#last : this.#firstUnread.previous;
+    this.#report.cursor = this.#firstSkipped === undefined ? this.#last : this.#firstSkipped.previous;
     this.#report.durationMs = performance.now() - this.#startedAt;
     if (this.#fault !== undefined) throw this.#fault;
   }
@@ -69,31 +75,31 @@ export class Pass<Item> {
 
   /** Queries a transfer, and takes note of how the service is doing. */
   async lookUp(id: string): Promise<Lookup> {
-    if (this.#ending.signal.aborted) return { result: 'unread' };
+    if (this.#ending.signal.aborted) return { result: 'skipped' };
     this.#report.queries += 1;
-    this.#pace.noteQueryStart();
+    this.#throttle.noteQueryStart();
     const controller = new AbortController();
     this.#reading.add(controller);
     const found = await lookUpTransfer(this.#options.client, id, controller.signal);
     this.#reading.delete(controller);
 
-    const trouble = this.#pace.noteQueryEnd('error' in found ? found.error : undefined);
+    const trouble = this.#throttle.noteQueryEnd('error' in found ? found.error : undefined);
     if (trouble !== undefined) this.stop(trouble);
     return found;
   }
 
   /** Takes note of how the receiver's store is doing. */
   noteStore(isAvailable: boolean): void {
-    const trouble = this.#pace.noteStore(isAvailable);
+    const trouble = this.#throttle.noteStore(isAvailable);
     if (trouble !== undefined) this.stop(trouble);
   }
 
   /** Handles one item after another. Never rejects. */
-  async #work(handle: (item: Item) => Promise<boolean>): Promise<void> {
+  async #work(handle: (item: PendingTransfer) => Promise<boolean>): Promise<void> {
     for (let next = await this.#take(); next !== undefined; next = await this.#take()) {
       try {
         const wasRead = await handle(next.value);
-        if (!wasRead && next.index < (this.#firstUnread?.index ?? Infinity)) this.#firstUnread = next;
+        if (!wasRead && next.index < (this.#firstSkipped?.index ?? Infinity)) this.#firstSkipped = next;
       } catch (error) {
         this.#fail('ON_PROGRESS_FAILED', error);
       }
@@ -104,22 +110,22 @@ export class Pass<Item> {
    * Takes the next item, and waits until the service may be queried for it. One worker after another: the iterator is
    * asked for one item at a time, and only one item waits.
    */
-  #take(): Promise<Taken<Item> | undefined> {
+  #take(): Promise<Taken | undefined> {
     this.#turn = this.#turn.then(() => this.#takeNext());
     return this.#turn;
   }
 
-  async #takeNext(): Promise<Taken<Item> | undefined> {
+  async #takeNext(): Promise<Taken | undefined> {
     const { limit = Infinity } = this.#options;
     try {
       // Items without I/O are promises only: timers and signals would wait for the last of them.
       if (this.#count % itemsPerMacrotask === itemsPerMacrotask - 1) await new Promise(setImmediate);
-      const next = this.#count < limit ? await this.#items.next() : undefined;
+      const next = this.#count < limit ? await this.#pending.next() : undefined;
       if (next === undefined) return undefined;
       const taken = { value: next.value, index: this.#count, previous: this.#last };
       this.#count += 1;
       this.#last = next.value;
-      await this.#waitForPace();
+      await this.#waitForTurn();
       return taken;
     } catch (error) {
       this.#fail('PENDING_FAILED', error);
@@ -127,10 +133,10 @@ export class Pass<Item> {
     }
   }
 
-  async #waitForPace(): Promise<void> {
+  async #waitForTurn(): Promise<void> {
     const { signal } = this.#ending;
     // A loop, because a query under way may fail meanwhile and ask for a longer pause.
-    for (let ms = this.#pace.waitMs; ms > 0 && !signal.aborted; ms = this.#pace.waitMs) {
+    for (let ms = this.#throttle.waitMs; ms > 0 && !signal.aborted; ms = this.#throttle.waitMs) {
       await pause(ms, { signal });
     }
   }

@@ -1,13 +1,18 @@
-/** The items of an iterable, taken one at a time until the signal aborts. */
-export class Items<T> {
-  readonly #source: AsyncIterable<T> | Iterable<T>;
+import type { PendingTransfer } from './report.js';
+
+/** What `reconcileTransfers` takes as `pending`. */
+export type Pending = AsyncIterable<PendingTransfer> | Iterable<PendingTransfer>;
+
+/** The pending transfers of an app, taken one at a time until the signal aborts. */
+export class PendingSource {
+  readonly #source: Pending;
   readonly #signal: AbortSignal;
-  #iterator: AsyncIterator<T> | Iterator<T> | undefined;
+  #iterator: AsyncIterator<PendingTransfer> | Iterator<PendingTransfer> | undefined;
   /** `undefined` before the first item, while a `next` of the iterator is pending, and after it threw. */
   #state: 'open' | 'done' | undefined;
   #stopWaiting = (): void => undefined;
 
-  constructor(source: AsyncIterable<T> | Iterable<T>, signal: AbortSignal) {
+  constructor(source: Pending, signal: AbortSignal) {
     this.#source = source;
     this.#signal = signal;
     // One listener for all items: adding and removing one takes longer than everything else here.
@@ -21,10 +26,10 @@ export class Items<T> {
   }
 
   /** Resolves with `undefined` at the end, or when the signal aborts: a pending `next` is not waited for then. */
-  async next(): Promise<{ value: T } | undefined> {
+  async next(): Promise<{ value: PendingTransfer } | undefined> {
     if (this.#state === 'done' || this.#signal.aborted) return undefined;
     this.#state = undefined;
-    const next = await new Promise<IteratorResult<T> | undefined>((resolve, reject) => {
+    const next = await new Promise<IteratorResult<PendingTransfer> | undefined>((resolve, reject) => {
       this.#stopWaiting = () => {
         resolve(undefined);
       };
@@ -45,6 +50,6 @@ export class Items<T> {
   }
 }
 
-function openIterator<T>(items: AsyncIterable<T> | Iterable<T>): AsyncIterator<T> | Iterator<T> {
-  return Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
+function openIterator(pending: Pending): AsyncIterator<PendingTransfer> | Iterator<PendingTransfer> {
+  return Symbol.asyncIterator in pending ? pending[Symbol.asyncIterator]() : pending[Symbol.iterator]();
 }

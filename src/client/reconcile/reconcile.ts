@@ -5,15 +5,16 @@ import type { TransferCallbackReceiver } from '../../core/receiver.js';
 import { requireIterable, requireReceiver } from '../checks.js';
 import { checkPassOptions, passOptionNames, type PassOptions } from './options.js';
 import { Pass } from './pass.js';
+import type { Pending } from './pending.js';
 import { findCreationMs, reconcileTransfer } from './transfer.js';
-import { Tally, type PendingTransfer, type Reconciled, type ReconciliationReport } from './report.js';
+import { ReportBuilder, type Reconciled, type ReconciliationReport } from './report.js';
 
 /** Options of `reconcileTransfers`. */
 export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptions {
   /** The receiver of the callbacks, or one on the same store, which knows what was handled before. */
   receiver: Pick<TransferCallbackReceiver<C, Tx>, 'receive'>;
   /** The open transfers, oldest first, for example rows of a cursor. Taken one at a time, when needed. */
-  pending: AsyncIterable<PendingTransfer> | Iterable<PendingTransfer>;
+  pending: Pending;
   /**
    * Younger transfers are left to their callbacks, in milliseconds.
    * @default 600_000
@@ -53,23 +54,23 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
   requireIterable('pending', pending);
   if (onProgress !== undefined) requireFunction('onProgress', onProgress, '(transfer) => {}');
 
-  const tally = new Tally();
-  const { report } = tally;
+  const builder = new ReportBuilder();
+  const { report } = builder;
   const pass = new Pass(pending, options, report);
   try {
     await pass.run(async (transfer) => {
       const reconciled = await reconcileTransfer(transfer, minAgeMs, pass, receiver);
-      tally.add(reconciled, findCreationMs(transfer));
+      builder.add(reconciled, findCreationMs(transfer));
       await onProgress?.(reconciled, report);
       return reconciled.result !== 'pending' || reconciled.reason !== 'not_read';
     });
   } finally {
-    publish(tally);
+    publish(builder);
   }
   return report;
 }
 
-function publish({ report, oldestOpenAt }: Tally): void {
+function publish({ report, oldestOpenAt }: ReportBuilder): void {
   const message: ReconciledMessage = { report, durationMs: report.durationMs, oldestOpenAt };
   passes.publish(Object.freeze(message));
 }

@@ -1,8 +1,7 @@
 import type { Issue } from '../../lib/standard-schema.js';
 import type { OutcomeName, TransferCallbackOutcome } from '../../core/outcomes.js';
-import { messageOf } from '../../lib/text.js';
-import { TransferClientError } from '../errors.js';
-import { emptyPassReport, type PassReport } from './options.js';
+import type { TransferClientError } from '../errors.js';
+import type { Trouble } from './throttle.js';
 
 /** A transfer that is still open in your own books. */
 export interface PendingTransfer {
@@ -40,18 +39,41 @@ export interface NotHandled {
   received: Conflict['received'];
 }
 
+/** Why a pass ended before its last transfer. */
+export type Stopped =
+  /** 10 failures of one kind in a row; `unavailable` also when the service asks for a pause of over 60 s. */
+  | Trouble
+  /** The receiver was closing. */
+  | 'closing'
+  /** `signal` aborted. */
+  | 'aborted'
+  /** `limit` was reached. */
+  | 'limit'
+  /** `pending` or `onProgress` threw. */
+  | 'error';
+
 /** The number of transfers with each result, and what is known of the pass. Safe as JSON, if your items are: `cursor` is one. */
-export interface ReconciliationReport extends Record<Reconciled['result'], number>, PassReport<PendingTransfer> {
+export interface ReconciliationReport extends Record<Reconciled['result'], number> {
   /** The first 100 transfers that are `failed` or `unknown`. `onProgress` gets all. */
   problems: Extract<Reconciled, { error: unknown }>[];
   /** The age of the oldest transfer that is neither `processed` nor `duplicate`; `undefined` if there is none. */
   oldestOpenMs: number | undefined;
+  /** Why the pass ended before its last transfer; `undefined` if it did not. */
+  stopped: Stopped | undefined;
+  /**
+   * The last transfer up to which all were read. Let your query for the next pass begin after it, and at the start
+   * once a pass ends without `stopped`. Set when the pass has ended; `undefined` if there is none.
+   */
+  cursor: PendingTransfer | undefined;
+  /** How many transfers were queried. */
+  queries: number;
+  durationMs: number;
 }
 
 const problemsKept = 100;
 
-/** Counts what a pass finds out about its transfers. */
-export class Tally {
+/** The report of a pass while it runs. */
+export class ReportBuilder {
   readonly report: ReconciliationReport = {
     processed: 0,
     duplicate: 0,
@@ -60,7 +82,10 @@ export class Tally {
     failed: 0,
     problems: [],
     oldestOpenMs: undefined,
-    ...emptyPassReport(),
+    stopped: undefined,
+    cursor: undefined,
+    queries: 0,
+    durationMs: 0,
   };
   #oldestOpenMs = Infinity;
 
@@ -81,25 +106,4 @@ export class Tally {
     const ageMs = Date.now() - createdMs;
     report.oldestOpenMs = Math.max(report.oldestOpenMs ?? ageMs, ageMs);
   }
-}
-
-type Unhandled = Exclude<TransferCallbackOutcome, { outcome: 'processed' | 'duplicate' | 'closing' }>;
-
-/** Describes why the receiver did not handle a final transfer. */
-export function describeUnhandled(ended: Unhandled): { error: TransferClientError } & Partial<NotHandled> {
-  const { outcome } = ended;
-  const cause = 'error' in ended ? ended.error : undefined;
-  const notHandled = (why: string): TransferClientError =>
-    new TransferClientError('NOT_HANDLED', `The receiver ended with ${outcome}${why}.`, { cause });
-  if (outcome === 'invalid') {
-    const { issues } = ended;
-    const why = issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`).join('; ');
-    return { outcome, issues, error: notHandled(`: ${why}`) };
-  }
-  if (outcome === 'conflict') {
-    const { settled, received } = ended;
-    const why = `: handled before with ${JSON.stringify(settled)}, now ${JSON.stringify(received)}`;
-    return { outcome, settled, received, error: notHandled(why) };
-  }
-  return { outcome, error: notHandled(cause === undefined ? '' : `: ${messageOf(cause)}`) };
 }

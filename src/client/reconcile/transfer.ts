@@ -5,7 +5,8 @@ import type { TransferCallbackReceiver } from '../../core/receiver.js';
 import { reconciliation, type AnnouncedTransaction } from '../callback.js';
 import { TransferClientError } from '../errors.js';
 import type { Pass } from './pass.js';
-import { describeUnhandled, type PendingTransfer, type Reconciled } from './report.js';
+import { describeUnhandled } from './errors.js';
+import type { PendingTransfer, Reconciled } from './report.js';
 
 const dayMs = 86_400_000;
 
@@ -13,7 +14,7 @@ const dayMs = 86_400_000;
 export async function reconcileTransfer<C extends CallbackShape, Tx>(
   transfer: PendingTransfer,
   minAgeMs: number,
-  pass: Pick<Pass<PendingTransfer>, 'lookUp' | 'noteStore' | 'stop'>,
+  pass: Pick<Pass, 'lookUp' | 'noteStore' | 'stop'>,
   receiver: Pick<TransferCallbackReceiver<C, Tx>, 'receive'>,
 ): Promise<Reconciled> {
   const id = findId(transfer);
@@ -23,7 +24,7 @@ export async function reconcileTransfer<C extends CallbackShape, Tx>(
   if (ageMs < minAgeMs) return { id, result: 'pending', reason: 'too_young' };
 
   const found = await pass.lookUp(id);
-  if (found.result === 'unread') return { id, result: 'pending', reason: 'not_read' };
+  if (found.result === 'skipped') return { id, result: 'pending', reason: 'not_read' };
   if (found.result === 'open') return { id, result: 'pending', reason: 'not_final' };
   if (found.result !== 'final') return { id, result: found.result, error: found.error };
 

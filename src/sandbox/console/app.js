@@ -1,7 +1,7 @@
 import { setUpForm, showForm } from './create.js';
 import { resend, showTransfer } from './detail.js';
 import { $, clockTime, duration, el, press, sandbox, say, tick, write } from './dom.js';
-import { markRow, showRows, wanted } from './list.js';
+import { markRow, showRows, pageQuery } from './list.js';
 
 /** @type {EventSource | undefined} */ let stream;
 /** @type {Transfer | null} */ let shown = null;
@@ -20,7 +20,7 @@ function connect() {
   stream?.close();
   const [kind = '', id = kind] = place();
   document.body.dataset.view = kind ? 'detail' : 'list';
-  stream = new EventSource(`events?${new URLSearchParams({ ...wanted(), id })}`);
+  stream = new EventSource(`events?${new URLSearchParams({ ...pageQuery(), id })}`);
   stream.addEventListener('message', ({ data }) => take(JSON.parse(data)));
   stream.addEventListener('error', () => {
     write($('live'), '◌ reconnecting');

@@ -10,7 +10,7 @@ const rows = new Map();
 /** @type {HTMLSelectElement} */ const outcome = $('outcome');
 
 /** What the list is narrowed to. */
-export const wanted = () => ({ find: find.value, outcome: outcome.value });
+export const pageQuery = () => ({ find: find.value, outcome: outcome.value });
 
 /** Shows rows that have changed, or all of them. @param {List} list @param {boolean} isWhole */
 export function showRows({ rows: changed, gone, total, matching }, isWhole) {

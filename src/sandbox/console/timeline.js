@@ -108,7 +108,7 @@ function bothSides({ body: announced, contradictedBody: handled }) {
 
 /** What is under way or due, or that nothing more follows. @type {ForTransfer<Item | undefined>} */
 function describeAhead(transfer) {
-  const { finalDueMs, next, underWay, delivered, standing } = transfer;
+  const { finalDueMs, next, underWay, delivered, callbackState } = transfer;
   if (finalDueMs !== undefined) return { tone: 'open', atMs: finalDueMs, what: 'final', result: [due(finalDueMs)] };
   if (underWay) return { tone: 'open', what: 'under way', result: [String(underWay)] };
   if (next) {
@@ -116,7 +116,7 @@ function describeAhead(transfer) {
     return { tone: 'open', atMs, what: nameOf(next, transfer), result: [due(atMs)] };
   }
   if (delivered) return undefined;
-  const { tone, text } = standing;
+  const { tone, text } = callbackState;
   if (tone === 'good') return { tone, what: text };
   return { tone, what: text, more: [hint('A query still shows the outcome: reconcile such transfers.')] };
 }

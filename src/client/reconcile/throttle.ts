@@ -18,7 +18,7 @@ const longestPauseMs = 60_000;
  * the service asks for a pause of over 60 s. Pauses after a failure as long as the service asks, and at least 1 s, then
  * 2 s, 4 s and so on. A refusal needs no pause.
  */
-export class Pace {
+export class Throttle {
   readonly #intervalMs: number;
   readonly #inARow: Record<Trouble, number> = { unavailable: 0, refused: 0, store_unavailable: 0 };
   #pausedUntil = 0;

@@ -4,7 +4,7 @@ import { isRefused, judgeAttempt, toResult, type Judgement } from './judgement.j
 import type { Transfer } from './transfer.js';
 
 /** The state of the callback of a transfer, and when something is due that changes it. */
-export interface Standing extends Judgement {
+export interface CallbackState extends Judgement {
   readonly dueMs?: number;
 }
 
@@ -21,7 +21,7 @@ export function hasOutcome(outcome: string, transfer: Transfer): boolean {
   return !Object.hasOwn(outcomes, outcome) || outcomes[outcome as keyof typeof outcomes](transfer);
 }
 
-export function toStanding(transfer: Transfer): Standing {
+export function toCallbackState(transfer: Transfer): CallbackState {
   const { next, underWay, delivered, callbackUrl, final, finalDueMs, lastAttempt: last } = transfer;
   if (final === undefined) return { tone: 'open', text: 'final', dueMs: finalDueMs };
   const { tone, text }: Judgement = last === undefined ? { tone: 'open', text: '' } : judgeAttempt(last, transfer);

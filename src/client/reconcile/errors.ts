@@ -1,0 +1,47 @@
+import { withSection } from '../../lib/errors.js';
+import { messageOf } from '../../lib/text.js';
+import type { TransferCallbackOutcome } from '../../core/outcomes.js';
+import { TransferClientError } from '../errors.js';
+import type { NotHandled, ReconciliationReport } from './report.js';
+
+/** Rejects a pass that could not go on because your own code threw. The original error is the `cause`. */
+export class ReconciliationError extends Error {
+  readonly code: 'PENDING_FAILED' | 'ON_PROGRESS_FAILED';
+  /** What the pass did before. */
+  readonly report: ReconciliationReport;
+
+  constructor(code: ReconciliationError['code'], report: ReconciliationReport, cause: unknown) {
+    const option = code === 'PENDING_FAILED' ? 'pending' : 'onProgress';
+    super(withSection(code, `\`${option}\` threw: ${messageOf(cause)}`), { cause });
+    this.name = 'ReconciliationError';
+    this.code = code;
+    this.report = report;
+  }
+
+  /** For logs. Leaves out `cause`, which may be an error of a driver, with the parameters of a query in it. */
+  toJSON(): object {
+    const { name, code, message, report } = this;
+    return { name, code, message, report };
+  }
+}
+
+type Unhandled = Exclude<TransferCallbackOutcome, { outcome: 'processed' | 'duplicate' | 'closing' }>;
+
+/** Describes why the receiver did not handle a final transfer. */
+export function describeUnhandled(ended: Unhandled): { error: TransferClientError } & Partial<NotHandled> {
+  const { outcome } = ended;
+  const cause = 'error' in ended ? ended.error : undefined;
+  const notHandled = (why: string): TransferClientError =>
+    new TransferClientError('NOT_HANDLED', `The receiver ended with ${outcome}${why}.`, { cause });
+  if (outcome === 'invalid') {
+    const { issues } = ended;
+    const why = issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`).join('; ');
+    return { outcome, issues, error: notHandled(`: ${why}`) };
+  }
+  if (outcome === 'conflict') {
+    const { settled, received } = ended;
+    const why = `: handled before with ${JSON.stringify(settled)}, now ${JSON.stringify(received)}`;
+    return { outcome, settled, received, error: notHandled(why) };
+  }
+  return { outcome, error: notHandled(cause === undefined ? '' : `: ${messageOf(cause)}`) };
+}
