@@ -5,7 +5,7 @@ import { createConnection } from 'mysql2/promise';
 import { removeTemporary } from '../support/child.js';
 import { startMariaDb, startMySql, type MySqlServer } from '../support/mysql.js';
 import { startPostgres, type PostgresServer } from '../support/postgres.js';
-import { makeFolder } from '../support/server.js';
+import { makeFolder, type Server } from '../support/server.js';
 
 export type Dialect = 'postgres' | 'mysql' | 'sqlite';
 
@@ -13,7 +13,11 @@ export interface Database {
   readonly name: string;
   readonly dialect: Dialect;
   /** Starts it, with the tables that handlers write to. */
-  readonly start: () => Promise<{ readonly url: string; stop(): Promise<void> }>;
+  readonly start: () => Promise<Started>;
+}
+
+export interface Started extends Pick<Server, 'stop'>, Partial<Pick<Server, 'kill' | 'restart'>> {
+  readonly url: string;
 }
 
 /** Handlers insert into `written`. Two that insert the same two rows into `locked` in opposite order meet a deadlock. */
@@ -45,7 +49,7 @@ async function addMySqlTables(server: MySqlServer): Promise<MySqlServer> {
   return server;
 }
 
-async function makeFile(): ReturnType<Database['start']> {
+async function makeFile(): Promise<Started> {
   const folder = await makeFolder();
   const url = pathToFileURL(join(folder, 'callbacks.db')).href;
   const file = openFile(url);

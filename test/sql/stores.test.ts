@@ -1,38 +1,14 @@
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import * as stores from 'transfer-callbacks';
-import type { SqlStore } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { databases, type Dialect } from './databases.js';
 import { root } from '../docs/pages.js';
+import { claimFree } from '../stores/support.js';
+import { databases } from './databases.js';
+import { makeStore } from './factories.js';
 import { libraries } from './libraries.js';
-
-type Make = (client: never, options: { dialect: Dialect }) => unknown;
-
-/** The factory of each library, and how SQLite's own drivers are passed to `sqlStore`. */
-const factories: Readonly<Record<string, Make>> = {
-  pg: (client) => stores.pgStore(client),
-  '@neondatabase/serverless': (client) => stores.pgStore(client),
-  'postgres.js': (client) => stores.postgresJsStore(client),
-  mysql2: (client) => stores.mysqlStore(client),
-  'better-sqlite3': (file: { prepare: (sql: string) => { reader: boolean; all: () => unknown; run: () => unknown } }) =>
-    stores.sqlStore({
-      dialect: 'sqlite',
-      query(sql) {
-        const statement = file.prepare(sql);
-        return statement.reader ? statement.all() : statement.run();
-      },
-    }),
-  'Prisma 7': stores.prismaStore,
-  'Prisma 6': stores.prismaStore,
-  Drizzle: stores.drizzleStore,
-  Kysely: stores.kyselyStore,
-  Knex: stores.knexStore,
-  TypeORM: stores.typeormStore,
-  Sequelize: stores.sequelizeStore,
-};
 
 for (const { name, dialect, start } of databases) {
   describe(name, () => {
@@ -53,9 +29,8 @@ for (const { name, dialect, start } of databases) {
           onTestFinished(async () => {
             await Promise.all([one.close(), two.close()]);
           });
-          const [store, other] = [one, two].map(({ client }) =>
-            factories[library.name]?.(client as never, { dialect }),
-          ) as [SqlStore<unknown>, SqlStore<unknown>];
+          const [store, other] = [one, two].map(({ client }) => makeStore(library, client, dialect));
+          if (store === undefined || other === undefined) throw new Error('no stores');
           await store.migrate();
           const failures: string[] = [];
           for (const { title, check } of storeContract) {
@@ -66,6 +41,33 @@ for (const { name, dialect, start } of databases) {
           expect(failures).toEqual([]);
         },
         120_000,
+      );
+      if (dialect === 'sqlite') continue;
+      test.concurrent(
+        `of what a handler of ${library.name} leaves running nothing is written later, and no failure of it is acknowledged`,
+        async ({ expect, onTestFinished }) => {
+          const { client, transaction, close } = await open(server.url, 2);
+          onTestFinished(() => void close());
+          const store = makeStore(library, client, dialect);
+          await store.migrate();
+          const [failing, late] = [randomUUID(), randomUUID()];
+
+          const first = await claimFree(store, {}, failing);
+          await transaction?.write(first.tx, failing);
+          transaction?.fail?.(first.tx).catch(() => undefined);
+          const isSettled = await first.settle().then(
+            () => true,
+            () => false,
+          );
+          expect(await transaction?.count(failing)).toBe(isSettled ? 1 : 0);
+
+          const second = await claimFree(store, {}, late);
+          await transaction?.write(second.tx, late);
+          const settled = second.settle();
+          await expect(transaction?.write(second.tx, late)).rejects.toMatchObject({ code: 'TRANSACTION_CONTROL' });
+          await settled;
+          expect(await transaction?.count(late)).toBe(1);
+        },
       );
     }
   });

@@ -199,7 +199,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
 
   test('a lease that has lapsed is not renewed before the reply to its rollback has come', async () => {
     const { own, proxy } = await poolBehindProxy(server);
-    const claim = await claimFree(pgStore(own) as never, { leaseMs: 200 }, crypto.randomUUID());
+    const claim = await claimFree(pgStore(own), { leaseMs: 200 }, crypto.randomUUID());
     proxy.fallSilent();
     await pause(300);
     expect(await claim.renew()).toBe(false);
@@ -316,7 +316,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     const listeners = client.listenerCount('error');
     client.release();
     const id = crypto.randomUUID();
-    const claim = await claimFree(store as never, {}, id);
+    const claim = await claimFree(store, {}, id);
     await claim.settle();
     expect(query).toHaveBeenCalledTimes(2);
     expect((await store.claim(id, requestOf('b'))).state).toBe('settled');

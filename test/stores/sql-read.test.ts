@@ -35,7 +35,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
   test('a settled callback is read with the times of its row, and an expired one as free', async () => {
     const id = randomUUID();
     const store = pgStore(pool);
-    await (await claimFree(store as never, {}, id)).settle();
+    await (await claimFree(store, {}, id)).settle();
     const record = await store.read(id);
     expect(record).toEqual({
       state: 'settled',
@@ -56,7 +56,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     const states = new Set<string>();
     for (let round = 0; round < 50; round += 1) {
       const id = randomUUID();
-      const claim = await claimFree(store as never, {}, id);
+      const claim = await claimFree(store, {}, id);
       const readUntilSettled = async (): Promise<void> => {
         for (let state = ''; state !== 'settled'; states.add(state)) ({ state } = await store.read(id));
       };
@@ -68,7 +68,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
   test('a row that another session has locked is read, and forgotten once when it is free', async () => {
     const id = randomUUID();
     const store = pgStore(pool);
-    await (await claimFree(store as never, {}, id)).settle();
+    await (await claimFree(store, {}, id)).settle();
     const session = await pool.connect();
     await session.query('BEGIN');
     await session.query('SELECT FROM transfer_callbacks WHERE id = $1 FOR UPDATE', [id]);

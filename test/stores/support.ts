@@ -12,11 +12,11 @@ export const fingerprint = '["SUCCESS",15000,"XAF","payout 1"]';
 export const request = { token: 'the-token', fingerprint, leaseMs: 10_000, retentionMs: 60_000 };
 
 /** Claims an id that is free. */
-export async function claimFree(
-  store: CallbackStore,
+export async function claimFree<Tx>(
+  store: CallbackStore<Tx>,
   changes: Partial<typeof request> = {},
   id: string = crypto.randomUUID(),
-): Promise<Claim> {
+): Promise<Claim<Tx>> {
   const reply = await store.claim(id, { ...request, ...changes });
   return reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
 }

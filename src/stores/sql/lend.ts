@@ -30,8 +30,11 @@ export function lend<Tx extends object>(target: Tx, methods?: ConnectionMethods)
   const own: Record<PropertyKey, unknown> = methods === undefined ? {} : ownMethods(target, methods, call);
   const tx = new Proxy(target, {
     get(_, name) {
-      const value: unknown = Object.hasOwn(own, name) ? own[name] : Reflect.get(target, name);
-      if (typeof value !== 'function' || Object.hasOwn(own, name)) return value;
+      if (Object.hasOwn(own, name)) return own[name];
+      // Prisma's queries start at a property, and Sequelize reads those of its transaction. Promises and consoles ask for these.
+      if (!isOpen && typeof name === 'string' && name !== 'then') throw refusal('the handler has finished');
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
       // On the object itself: a method may use its private fields.
       return (...args: unknown[]) => call(value as () => unknown, target, args);
     },

@@ -1,0 +1,34 @@
+import * as stores from 'transfer-callbacks';
+import type { SqlStore } from 'transfer-callbacks';
+import type { Dialect } from './databases.js';
+import type { Library } from './opened.js';
+
+type Make = (client: never, options: { dialect: Dialect }) => unknown;
+
+/** The factory of each library, and how SQLite's own drivers are passed to `sqlStore`. */
+const factories: Readonly<Record<string, Make>> = {
+  pg: (client) => stores.pgStore(client),
+  '@neondatabase/serverless': (client) => stores.pgStore(client),
+  'postgres.js': (client) => stores.postgresJsStore(client),
+  mysql2: (client) => stores.mysqlStore(client),
+  'better-sqlite3': (file: { prepare: (sql: string) => { reader: boolean; all: () => unknown; run: () => unknown } }) =>
+    stores.sqlStore({
+      dialect: 'sqlite',
+      query(sql) {
+        const statement = file.prepare(sql);
+        return statement.reader ? statement.all() : statement.run();
+      },
+    }),
+  'Prisma 7': stores.prismaStore,
+  'Prisma 6': stores.prismaStore,
+  Drizzle: stores.drizzleStore,
+  Kysely: stores.kyselyStore,
+  Knex: stores.knexStore,
+  TypeORM: stores.typeormStore,
+  Sequelize: stores.sequelizeStore,
+};
+
+/** Makes the store of a library, whose `tx` is that of the library's `transaction`. */
+export function makeStore({ name }: Library, client: unknown, dialect: Dialect): SqlStore<unknown> {
+  return factories[name]?.(client as never, { dialect }) as SqlStore<unknown>;
+}
