@@ -1,8 +1,8 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync, symlinkSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
 
@@ -58,8 +58,8 @@ function tidy(): void {
 }
 
 /**
- * Starts an app of this folder in a separate process, with its options in the environment as JSON. It is built first: a
- * process that compiles what it imports takes three times as long to start.
+ * Starts an app in a separate process, with its options in the environment as JSON. Its `file` is relative to this folder.
+ * It is built first: a process that compiles what it imports takes three times as long to start.
  */
 export function forkApp(file: string, variable: string, options: object, output: 'inherit' | 'pipe' = 'inherit') {
   return tied(
@@ -74,8 +74,12 @@ function buildApp(file: string): string {
   const built = builds.get(file);
   if (built !== undefined) return built;
   const source = fileURLToPath(new URL(file, import.meta.url));
-  const outfile = join(buildFolder, `${basename(file, '.ts')}.mjs`);
+  const folder = join(buildFolder, basename(file, '.ts'));
+  const outfile = join(folder, 'app.mjs');
   buildSync({ entryPoints: [source], outfile, bundle: true, format: 'esm', platform: 'node', packages: 'external' });
+  // The app imports the packages of its folder, if that has some.
+  const packages = join(dirname(source), 'node_modules');
+  if (existsSync(packages)) symlinkSync(packages, join(folder, 'node_modules'));
   builds.set(file, outfile);
   return outfile;
 }

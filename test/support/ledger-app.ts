@@ -1,7 +1,4 @@
 /** A merchant's app as a separate process, whose handlers book each transfer in Postgres. See ledger.test.ts. */
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:http';
 import { Redis } from 'ioredis';
 import { Pool, type PoolClient } from 'pg';
 import {
@@ -12,6 +9,7 @@ import {
   type ReceiverOptions,
   type TransferCallback,
 } from 'transfer-callbacks';
+import { serveAsApp } from './serve.js';
 
 export interface LedgerOptions {
   readonly store: 'postgres' | 'redis';
@@ -107,8 +105,7 @@ const onRedis = (): ReceiverOptions => ({
   onFailed: (callback) => book(callback, pool),
 });
 
-const listener = store === 'postgres' ? transferCallbackListener(onPostgres) : transferCallbackListener(onRedis());
-const server = createServer(listener).listen(port, '127.0.0.1');
-await once(server, 'listening');
-process.on('disconnect', () => process.exit());
-process.send?.((server.address() as AddressInfo).port);
+await serveAsApp(
+  store === 'postgres' ? transferCallbackListener(onPostgres) : transferCallbackListener(onRedis()),
+  port,
+);

@@ -1,0 +1,9 @@
+/** A merchant's app as a separate process, whose handlers book each transfer through mysql2. See ledger.test.ts. */
+import { createPool } from 'mysql2/promise';
+import { mysqlStore } from 'transfer-callbacks';
+import { serveLedger } from './ledger-handlers.js';
+import { mysqlTransaction } from './mysql-transaction.js';
+
+const { url, port } = JSON.parse(process.env.LEDGER ?? '{}') as { url: string; port: number };
+const pool = createPool({ uri: url, connectionLimit: 16 });
+await serveLedger({ store: mysqlStore(pool), transaction: mysqlTransaction(pool), port, undoesLaterWrites: true });
