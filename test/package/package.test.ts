@@ -144,31 +144,34 @@ describe('a project without Express', () => {
   const program = `
     const received = [];
     const note = ({ data }) => received.push(data.externalId);
-    const listener = transferCallbackListener({ store: memoryStore(), onSuccess: note, onFailed: note, logger: false });
-    const server = createServer(listener).listen(0, '127.0.0.1', async () => {
-      const body = process.env.BODY;
-      const headers = { 'content-type': 'application/json', connection: 'close' };
-      const url = 'http://127.0.0.1:' + server.address().port;
-      const response = await fetch(url, { method: 'POST', body, headers });
-      console.log(JSON.stringify([response.status, received]));
+    const options = { onSuccess: note, onFailed: note, logger: false };
+    const init = { method: 'POST', body: process.env.BODY, headers: { 'content-type': 'application/json', connection: 'close' } };
+    const server = createServer(transferCallbackListener({ ...options, store: memoryStore() }));
+    server.listen(0, '127.0.0.1', async () => {
+      const listened = await fetch('http://127.0.0.1:' + server.address().port, init);
       server.close();
+      const handle = transferCallbackHandler({ ...options, store: memoryStore() });
+      const handled = await handle(new Request('http://localhost/', init));
+      console.log(JSON.stringify([listened.status, handled.status, received]));
     });`;
-  test.each([
-    [
-      'ES modules',
-      'module',
-      `import { createServer } from 'node:http'; import { memoryStore, transferCallbackListener } from '${subpath}';`,
-    ],
-    [
-      'CommonJS',
-      'commonjs',
-      `const { createServer } = require('node:http'); const { memoryStore, transferCallbackListener } = require('${subpath}');`,
-    ],
-  ])('the listener receives callbacks in %s', async (_, type, imports) => {
-    const BODY = JSON.stringify(transferSucceeded({ externalId: 'payout-1' }));
-    const printed = await run(process.execPath, [`--input-type=${type}`, '--eval', imports + program], at(), { BODY });
-    expect(JSON.parse(printed)).toEqual([200, ['payout-1']]);
-  });
+  const imports = {
+    module: (names: string, from: string) => `import { ${names} } from '${from}';`,
+    commonjs: (names: string, from: string) => `const { ${names} } = require('${from}');`,
+  };
+  test.each(['module', 'commonjs'] as const)(
+    'the listener and the handler receive callbacks without Express, in %s',
+    async (type) => {
+      const load = [
+        imports[type]('createServer', 'node:http'),
+        imports[type]('memoryStore, transferCallbackListener', subpath),
+        imports[type]('transferCallbackHandler', `${packageName}/web`),
+      ];
+      const BODY = JSON.stringify(transferSucceeded({ externalId: 'payout-1' }));
+      const args = [`--input-type=${type}`, '--eval', load.join('') + program];
+      const printed = await run(process.execPath, args, at(), { BODY });
+      expect(JSON.parse(printed)).toEqual([200, 200, ['payout-1', 'payout-1']]);
+    },
+  );
 
   test.each([
     ['node', 'transferCallbackHandler'],
@@ -178,23 +181,6 @@ describe('a project without Express', () => {
     const here = JSON.parse(await run(process.execPath, ['--input-type=module', '--eval', names], at())) as string[];
     const whole = Object.keys(await import('transfer-callbacks'));
     expect([...here, 'transferCallbackRouter', other].sort()).toEqual(whole.sort());
-  });
-
-  test.each(['commonjs', 'module'])('the handler responds to a web request without Express, as %s', async (type) => {
-    const imports =
-      type === 'module'
-        ? "import { memoryStore, transferCallbackHandler } from 'transfer-callbacks/web';"
-        : "const { memoryStore, transferCallbackHandler } = require('transfer-callbacks/web');";
-    const program = `
-      const paid = [];
-      const onSuccess = ({ data }) => paid.push(data.externalId);
-      const handle = transferCallbackHandler({ store: memoryStore(), onSuccess, onFailed: onSuccess });
-      const headers = { 'Content-Type': 'application/json' };
-      const request = new Request('http://localhost/', { method: 'POST', headers, body: process.env.BODY });
-      handle(request).then(({ status }) => console.log(JSON.stringify([status, paid])));`;
-    const BODY = JSON.stringify(transferSucceeded({ externalId: 'payout-1' }));
-    const printed = await run(process.execPath, [`--input-type=${type}`, '--eval', imports + program], at(), { BODY });
-    expect(JSON.parse(printed)).toEqual([200, ['payout-1']]);
   });
 
   test('compiles strictly in TypeScript, declarations included', async () => {

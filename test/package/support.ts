@@ -32,13 +32,7 @@ export const installed = async (name: string): Promise<string> =>
 export const roots = [
   { title: 'the oldest peers', ...oldest },
   {
-    title: 'Express 4',
-    express: await installed('express4'),
-    types: await installed('@types/express4'),
-    zod: await installed('zod'),
-  },
-  {
-    title: 'Express 5',
+    title: 'the newest peers',
     express: await installed('express'),
     types: await installed('@types/express'),
     zod: await installed('zod'),
