@@ -45,40 +45,11 @@ async function pay(tx: DynamoTx, currency: string): Promise<void> {
 
 const transaction: StoreTransaction<DynamoTx> = { write: pay, count: readPaid };
 
-describe('the store contract', () => {
-  test.concurrent.each(storeContract)('$title', ({ check }) => check(makeStore(), { transaction }));
-});
-
 describe('the store contract, through two clients', () => {
   test.concurrent.each(storeContract)('$title', ({ check }) => check(makeStore(), { transaction, other: makeStore() }));
 });
 
 describe('dynamodb-store.ts', () => {
-  test('a handler that writes and then throws leaves nothing, and the next delivery writes once', async () => {
-    let failures = 1;
-    const receiver = transferCallbackReceiver({
-      store: makeStore(),
-      logger: false,
-      onFailed: addUp,
-      onSuccess(callback, context) {
-        addUp(callback, context);
-        if (failures-- > 0) throw new Error('after writing');
-      },
-    });
-    const currency = crypto.randomUUID();
-    const callback = transferSucceeded({ amount: 700, currency });
-    const ends: [string, number][] = [];
-    for (let deliveries = 0; deliveries < 3; deliveries += 1) {
-      const { outcome } = await receiver.receive(callback);
-      ends.push([outcome, await readPaid(currency)]);
-    }
-    expect(ends).toEqual([
-      ['handler_failed', 0],
-      ['processed', 700],
-      ['duplicate', 700],
-    ]);
-  });
-
   test('of two writes of a handler none is kept if the condition of one is not met', async () => {
     const currency = crypto.randomUUID();
     const receiver = transferCallbackReceiver({

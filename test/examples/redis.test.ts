@@ -9,10 +9,10 @@ import { duplicate, processed, run, serve, urlOf } from './support.js';
 
 const redisUrl = (): Promise<string> => urlOf(startRedis);
 
-describe('redis.ts', () => {
+describe.each(['redis.ts', 'node-redis.ts'])('%s', (example) => {
   it('recognises in one process what another one has handled', async () => {
     const REDIS_URL = await redisUrl();
-    const [one, other] = await Promise.all([serve('redis.ts', { REDIS_URL }), serve('redis.ts', { REDIS_URL })]);
+    const [one, other] = await Promise.all([serve(example, { REDIS_URL }), serve(example, { REDIS_URL })]);
     const callback = transferSucceeded();
 
     expect(await post(one.url, callback)).toMatchObject(processed);
@@ -20,38 +20,17 @@ describe('redis.ts', () => {
     expect(other.output()).not.toContain('Paid');
   });
 
-  it('recovers after Redis has vanished without closing the connection', async () => {
+  it('processes a callback within four attempts after Redis has vanished without closing the connection', async () => {
     const network = await startNetwork(new URL(await redisUrl()));
-    const { url } = await serve('redis.ts', { REDIS_URL: network.url });
+    const { url } = await serve(example, { REDIS_URL: network.url });
     expect(await post(url, transferSucceeded())).toMatchObject(processed);
 
     network.freeze();
     const callback = transferSucceeded();
     const statuses = [(await post(url, callback)).status];
     expect(statuses).toEqual([503]);
-    while (statuses.at(-1) === 503) statuses.push((await post(url, callback)).status);
-
+    while (statuses.at(-1) === 503 && statuses.length < 4) statuses.push((await post(url, callback)).status);
     expect(statuses.at(-1)).toBe(200);
-  });
-});
-
-describe('node-redis.ts', () => {
-  it('recognises after a restart what it has handled', async () => {
-    const REDIS_URL = await redisUrl();
-    const callback = transferSucceeded();
-
-    expect(await post((await serve('node-redis.ts', { REDIS_URL })).url, callback)).toMatchObject(processed);
-    expect(await post((await serve('node-redis.ts', { REDIS_URL })).url, callback)).toMatchObject(duplicate);
-  });
-
-  it('processes a callback at its third attempt after Redis has vanished without closing the connection', async () => {
-    const network = await startNetwork(new URL(await redisUrl()));
-    const { url } = await serve('node-redis.ts', { REDIS_URL: network.url });
-    expect(await post(url, transferSucceeded())).toMatchObject(processed);
-
-    network.freeze();
-    const callback = transferSucceeded();
-    for (const status of [503, 503, 200]) expect(await post(url, callback)).toMatchObject({ status });
   });
 });
 
@@ -80,25 +59,7 @@ async function startNetwork({ port: redisPort, hostname }: URL): Promise<{ url: 
 }
 
 describe('graceful-shutdown.ts', () => {
-  it('exits with 0 on SIGTERM, after the running handler was acknowledged', async () => {
-    const REDIS_URL = await redisUrl();
-    const { url, said, send, exitCode } = await serve('graceful-shutdown.ts', { REDIS_URL });
-    const callback = transferSucceeded({ externalId: 'payout-1' });
-
-    const response = post(url, callback);
-    await said(/Booking payout-1/);
-    send('SIGTERM');
-
-    expect(await response).toMatchObject(processed);
-    expect(await exitCode).toBe(0);
-    await said(/Booked payout-1/);
-    await expect(post(url, callback)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-
-    const next = await serve('graceful-shutdown.ts', { REDIS_URL });
-    expect(await post(next.url, callback)).toMatchObject(duplicate);
-  });
-
-  it('exits with 0 on SIGTERM although a client never finishes its request', async () => {
+  it('exits with 0 on SIGTERM after the running handler was acknowledged, although a client never finishes its request', async () => {
     const REDIS_URL = await redisUrl();
     const { url, said, send, exitCode } = await serve('graceful-shutdown.ts', { REDIS_URL });
     const stranger = connect(Number(new URL(url).port), '127.0.0.1');
@@ -117,6 +78,9 @@ describe('graceful-shutdown.ts', () => {
     expect(await response).toMatchObject(processed);
     expect(await exitCode).toBe(0);
     await cut;
+    await said(/Booked payout-1/);
+    const next = await serve('graceful-shutdown.ts', { REDIS_URL });
+    expect(await post(next.url, callback)).toMatchObject(duplicate);
   });
 });
 

@@ -1,15 +1,11 @@
-import { spawn } from 'node:child_process';
 import { trace, context } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { kill, tied } from '../support/child.js';
-import { freePort } from '../support/port.js';
-import { root } from '../docs/pages.js';
-
-const patience = { timeout: 25_000, interval: 20 };
+import { post } from '../support/post.js';
+import { serve } from './support.js';
 
 interface Printed {
   readonly name: string | undefined;
@@ -17,24 +13,6 @@ interface Printed {
   readonly traceId: string | undefined;
   readonly parentId: string | undefined;
   readonly text: string;
-}
-
-/** Runs the example. Returns the address that it serves, and what it has printed until now. */
-async function serve(): Promise<{ url: string; output: () => string }> {
-  const child = tied(
-    spawn(process.execPath, ['--import', 'tsx', 'examples/tracing.ts'], {
-      cwd: root,
-      env: { ...process.env, PORT: String(await freePort()) },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    }),
-  );
-  onTestFinished(() => kill(child));
-  let printed = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
-  }
-  const url = await vi.waitUntil(() => /http:\/\/localhost:\S+/.exec(printed)?.[0], patience);
-  return { url: url.replace('localhost', '127.0.0.1'), output: () => printed };
 }
 
 /** Reads what the console exporter of OpenTelemetry has printed. */
@@ -53,17 +31,12 @@ test.each([
   ['transferSucceeded', transferSucceeded(), 'mark payout paid'],
   ['transferFailed', transferFailed(), 'refund payout'],
 ])('%s is one trace from the HTTP request to the span of the handler', async (_name, callback, handlerSpan) => {
-  const { url, output } = await serve();
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', Connection: 'close' },
-    body: JSON.stringify(callback),
-  });
-  expect(response.status).toBe(200);
+  const { url, output } = await serve('tracing.ts');
+  expect(await post(url, callback)).toMatchObject({ status: 200 });
   const spans = await vi.waitUntil(() => {
     const read = readSpans(output());
     return read.some(({ name }) => name === 'HTTP POST') && read;
-  }, patience);
+  });
   const named = (name: string): Printed => spans.find((span) => span.name === name) ?? expect.fail(`no span ${name}`);
 
   const chain = ['HTTP POST', 'transfer-callbacks:receive', 'transfer-callbacks:handle', handlerSpan].map(named);
