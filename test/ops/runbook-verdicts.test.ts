@@ -117,6 +117,15 @@ test('a conflict is `conflict` where the service gives other facts now, and its 
   expect(readVerdict(conflict)).toEqual(['conflict', 1]);
   expect(conflict.out).toMatch(/\n {2}service {3}SUCCESS since /);
   expect(conflict.out).toMatch(/\["FAILED",.*"flip-1"\]/);
+  expect(await merchant.deliveries('conflict')).toBeGreaterThanOrEqual(1);
+  const sides = { settled: { status: 'FAILED' }, received: { status: 'SUCCESS' } };
+  expect(merchant.lines.find(({ level }) => level === 'error')?.details).toMatchObject({
+    ...{ outcome: 'conflict', externalId: 'flip-1', ...sides },
+  });
+  expect(await merchant.reconcile('flip-1')).toMatchObject({
+    failed: 1,
+    problems: [{ outcome: 'conflict', ...sides }],
+  });
   expect(await reconciled(merchant.run(toReconcile('flip-1')))).toEqual(['failed', 1]);
   expect(merchant.booked).toEqual(['flip-1 FAILED']);
 });
@@ -175,18 +184,23 @@ test('a callback that is forgotten is `missed`, and its handler runs again when 
 test('while the store is down `inspect` is `undecided`, and afterwards it finds what was lost', async () => {
   const backend = await startRedisBackend();
   const merchant = await startMerchantApp(backend, { receiver: { storeTimeoutMs: 500 } });
+  await merchant.pay('success-0');
   await backend.server.kill();
   await merchant.pay('success-1');
+  expect(merchant.statuses()).toEqual([200, 503, 503, 503, 503]);
+  expect(await merchant.deliveries('store_unavailable')).toBe(4);
   const during = await merchant.run(toInspect('success-1'));
   expect(readVerdict(during)).toEqual(['undecided', 3]);
   expect(during.out).toMatch(/\n {2}service {3}SUCCESS since .*\n {2}record {4}not read: The store did not reply /);
 
   await backend.server.restart();
+  await vi.waitUntil(() => backend.client.status === 'ready');
+  expect(await merchant.reconcile('success-0')).toMatchObject({ duplicate: 1 });
   // A claim that was sent while the store was down may be granted afterwards, until its release follows it.
   const id = merchant.findId('success-1');
   await vi.waitUntil(async () => (await merchant.reconcile(id)).processed === 1);
   expect(readVerdict(await merchant.run(toInspect('success-1')))).toEqual(['handled', 0]);
-  expect(merchant.booked).toEqual(['success-1 SUCCESS']);
+  expect(merchant.booked).toEqual(['success-0 SUCCESS', 'success-1 SUCCESS']);
 });
 
 test('after a rotation in one place only a payout is `missed`, and a POST of `{}` tells which secret the app accepts', async () => {
