@@ -113,14 +113,6 @@ describe('a delivery', () => {
 describe('the age of an outcome', () => {
   const age = (end: string): string => `transfer_callbacks_outcome_age_seconds_${end}`;
 
-  test('is counted from the final status to the success of the handler', async () => {
-    const { series } = registerMetrics();
-    publishProcessed(new Date(Date.now() - 31_000).toISOString());
-    const now = await series();
-    expect(now.get(age('bucket{le="15",source="http"}'))).toBe(0);
-    expect(now.get(age('bucket{le="45",source="http"}'))).toBe(1);
-  });
-
   test('is 0 where the clock of the service is ahead', async () => {
     const { series } = registerMetrics();
     publishProcessed(new Date(Date.now() + 60_000).toISOString());
