@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-test('inspect gives each verdict with its exit code', async () => {
+test('inspect gives each verdict of many transfers', async () => {
   const app = await startApp(redis);
   const { url: elsewhere } = await startMerchant();
   const claimed = await app.transfer('no-callback-claimed');
@@ -32,22 +32,22 @@ test('inspect gives each verdict with its exit code', async () => {
   await app.receiver.receive(transferFailed({ id: contradicted, externalId: 'no-callback-conflict', amount: 250 }));
   const terms = { fingerprint: 'any', leaseMs: 300_000, retentionMs: 604_800_000, event: '', externalId: '' };
   await app.store.claim(claimed, { token: `${new Date().toISOString()}/payouts-7f9c/41/k3-17`, ...terms });
-  const rows: [id: string, verdict: string, code: number][] = [
-    ['query-lags-open', 'open', 0],
-    ['no-callback-claimed', 'in_progress', 0],
-    ['success-handled', 'handled', 0],
-    [handled, 'handled', 0],
-    ['no-callback-missed', 'missed', 1],
-    ['no-callback-conflict', 'conflict', 1],
-    ['query-lags-unfounded', 'unfounded', 1],
-    [forged.data.id, 'unfounded', 1],
-    ['unheard-of', 'unknown', 1],
-    ['a/b', 'undecided', 3],
+  const verdicts: [id: string, verdict: string][] = [
+    ['query-lags-open', 'open'],
+    ['no-callback-claimed', 'in_progress'],
+    ['success-handled', 'handled'],
+    [handled, 'handled'],
+    ['no-callback-missed', 'missed'],
+    ['no-callback-conflict', 'conflict'],
+    ['query-lags-unfounded', 'unfounded'],
+    [forged.data.id, 'unfounded'],
+    ['unheard-of', 'unknown'],
+    ['a/b', 'undecided'],
   ];
-  for (const [id, verdict, code] of rows) {
-    const inspected = await app.inspect([id, '--json']);
-    expect([id, objects(inspected.out), inspected.code]).toMatchObject([id, [{ verdict }], code]);
-  }
+  const { code, out } = await app.inspect(['--json'], { stdin: verdicts.map(([id]) => `${id}\n`).join('') });
+  expect([code, objects(out)]).toMatchObject([1, verdicts.map(([id, verdict]) => ({ id, verdict }))]);
+  const unknown = await app.inspect(['unheard-of', '--json']);
+  expect([unknown.code, objects(unknown.out)]).toMatchObject([1, [{ verdict: 'unknown' }]]);
 });
 
 describe('the output', () => {
@@ -118,7 +118,7 @@ describe('the output', () => {
 
   test('fits every terminal of 1 to 200 columns', async () => {
     const cwd = await folderOf(toConfig(redis, 'any:', 'http://127.0.0.1:1'));
-    for (const columns of [1, 11, 12, 13, 19, 20, 40, 200]) {
+    for (const columns of [1, 12, 20, 200]) {
       const { code, out } = await inspect(['付款-付款-付款-付款-😀'], {
         terminal: true,
         cwd,

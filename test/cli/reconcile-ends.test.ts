@@ -55,15 +55,6 @@ test('the documented line fails if its query fails', async () => {
   expect([status, String(stdout)]).toEqual([3, '{"type":"summary","notRead":0}\n']);
 });
 
-test('a reader that has gone, as after `| head -1`, leaves no transfer unhandled', async () => {
-  const { reconcile, states } = await startOpen(5);
-  const { child, said, ended } = reconcile();
-  child.stdout.once('data', () => child.stdout.destroy());
-  expect((await ended).code).toBe(0);
-  expect(said.err.match(/^Handled no-callback-\d$/gm)).toHaveLength(5);
-  expect(await states()).toEqual(Array(5).fill('settled'));
-});
-
 test('readers of both outputs that have gone leave no transfer unhandled', async () => {
   const { reconcile, states } = await startOpen(5);
   const { child, ended } = reconcile();

@@ -1,4 +1,7 @@
-import { expect, test, vi } from 'vitest';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { startMerchant } from '../sandbox/support.js';
 import { folderOf } from './app-support.js';
 import { longestLine, objects, run, start, type Surroundings } from './support.js';
@@ -67,12 +70,6 @@ test.each<[string, string[], Record<string, string>]>([
   }
 });
 
-test('--host chooses the address to listen at', async () => {
-  const { baseUrl, create } = await greeted(['--host', 'localhost']);
-  expect(new URL(baseUrl).hostname).toBe('localhost');
-  expect((await create({})).status).toBe(201);
-});
-
 test('the callbacks of a sandbox carry the token and the headers of a configuration, and the first 401 is explained', async () => {
   const secret = 'the-secret-of-the-endpoint';
   const { url, received } = await startMerchant([401, 401]);
@@ -103,6 +100,7 @@ test('sandbox --json prints one object per line, and ends with 0 on SIGTERM', as
   expect(objects(out)).toMatchObject([
     {
       ...{ type: 'started', apiKey: 'sandbox-key', apiSecret: 'sandbox-secret' },
+      consoleUrl: expect.stringMatching(/\/console\/$/) as string,
       keys: { revoked: { apiKey: 'sandbox-key-revoked', apiSecret: 'sandbox-secret-revoked' } },
     },
   ]);
@@ -113,4 +111,40 @@ test('sandbox shows in one line why it cannot start, with exit code 1', async ()
   const { code, err } = await run('sandbox', '--port', new URL(url).port);
   expect(code).toBe(1);
   expect(err).toMatch(/^transfer-callbacks: listen EADDRINUSE[^\n]+\n$/);
+});
+
+/** A folder with a program in place of `xdg-open`, and the addresses that it was given. */
+async function fakeOpener() {
+  const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-opener-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const opened = join(folder, 'opened');
+  for (const name of ['xdg-open', 'open']) {
+    await writeFile(join(folder, name), `#!/bin/sh\necho "$@" >> '${opened}'\n`, { mode: 0o755 });
+  }
+  return { env: { PATH: `${folder}:${String(process.env.PATH)}` }, opened: () => readFile(opened, 'utf8') };
+}
+
+test('sandbox --open opens the console that it prints', async () => {
+  const { env, opened } = await fakeOpener();
+  const { said, child, ended } = start(['sandbox', '--open'], { env });
+  await vi.waitFor(async () => {
+    expect((await opened()).trim()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/console\/$/);
+  });
+  const address = (await opened()).trim();
+  expect(said.out).toContain(`Console     ${address}\n`);
+  expect((await fetch(address)).status).toBe(200);
+  child.kill('SIGINT');
+  expect((await ended).code).toBe(0);
+});
+
+test('sandbox --no-console has none', async () => {
+  const { said, child, ended } = start(['sandbox', '--no-console', '--json']);
+  await vi.waitFor(() => {
+    expect(said.out).toContain('\n');
+  });
+  const [{ baseUrl, consoleUrl }] = objects(said.out) as [{ baseUrl: string; consoleUrl?: string }];
+  expect(consoleUrl).toBeUndefined();
+  expect((await fetch(`${baseUrl}/console/`)).status).toBe(404);
+  child.kill('SIGINT');
+  expect((await ended).code).toBe(0);
 });
