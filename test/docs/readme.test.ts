@@ -60,7 +60,7 @@ describe('the quick start', () => {
       spawn(process.execPath, ['--import', 'tsx', ...program], {
         cwd: root,
         env: { ...process.env, PORT: String(port), ...env },
-        stdio: ['ignore', 'pipe', 'inherit'],
+        stdio: ['ignore', 'pipe', 'ignore'],
       }),
     );
     onTestFinished(() => kill(server));

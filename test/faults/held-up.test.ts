@@ -64,7 +64,7 @@ test('a command that the client could not send while the event loop was blocked 
   expect(outcomes.filter(({ outcome }) => outcome === 'processed')).toHaveLength(100);
 });
 
-test.each([470, 485, 500, 520, 545, 600, 900])(
+test.each([470, 500, 545, 900])(
   'a store that needs 30 ms has them although the event loop was blocked for %d of its 500 ms',
   async (blockedMs) => {
     const memory = memoryStore();

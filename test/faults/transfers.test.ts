@@ -44,7 +44,6 @@ async function start(app: string, name: string, options: object): Promise<{ chil
   children.push(child);
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (text: string) => {
-      process.stdout.write(text);
       printed += text;
     });
   }

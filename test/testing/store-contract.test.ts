@@ -107,8 +107,6 @@ function requiring(store: CallbackStore): CallbackStore {
 
 describe('the store contract accepts', () => {
   test.concurrent.each<[string, () => CallbackStore]>([
-    ['the memory store', () => memoryStore()],
-    ['the Redis store', () => redisStore(redis)],
     ['a store that has `claim` only', () => ({ claim: memoryStore().claim })],
     ['a store that shows no more than it must', () => laconic(redisStore(redis))],
     ['the memory store, behind changes that change nothing', () => changedStore(memoryStore(), {})],
