@@ -1,51 +1,27 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { pgStore, redisStore, type CallbackStore } from 'transfer-callbacks';
+import { redisStore, type CallbackStore } from 'transfer-callbacks';
 import { transferClient, type TransferInspection } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { later } from '../../core/support.js';
 import { freePort } from '../../support/port.js';
-import { startPostgres, type PostgresServer } from '../../support/postgres.js';
 import { startRedis, type RedisServer } from '../../support/redis.js';
 import { startMerchant } from './support.js';
 
 let redis: RedisServer;
-let postgres: PostgresServer;
-
 beforeAll(async () => {
-  [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
-  await pgStore(postgres.pool()).migrate();
+  redis = await startRedis();
 });
+afterAll(() => redis.stop());
 
-afterAll(async () => {
-  await Promise.all([redis.stop(), postgres.stop()]);
-});
-
-function connectRedis(port: number): Redis {
+function connect(port = redis.port): CallbackStore {
   const client = new Redis(port, '127.0.0.1');
   client.on('error', () => undefined);
   onTestFinished(() => {
     client.disconnect();
   });
-  return client;
+  return redisStore(client);
 }
-
-const stores: Record<
-  string,
-  () => {
-    store: CallbackStore<unknown>;
-    unreachable: () => Promise<CallbackStore<unknown>>;
-  }
-> = {
-  Redis: () => ({
-    store: redisStore(connectRedis(redis.port)),
-    unreachable: async () => redisStore(connectRedis(await freePort())),
-  }),
-  PostgreSQL: () => ({
-    store: pgStore(postgres.pool()),
-    unreachable: async () => pgStore(postgres.pool({ connectionString: undefined, port: await freePort() })),
-  }),
-};
 
 /** Asks for both ids, and expects the same result for both. */
 async function inspectBoth(ids: readonly [string, string], inspect: (id: string) => Promise<TransferInspection>) {
@@ -55,9 +31,9 @@ async function inspectBoth(ids: readonly [string, string], inspect: (id: string)
   return one;
 }
 
-describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
+describe('a transfer', () => {
   test('that the service has not finished is open', async () => {
-    const { transfer, inspect } = await startMerchant(open().store, undefined, 3_600_000);
+    const { transfer, inspect } = await startMerchant(connect(), undefined, 3_600_000);
     const id = await transfer('success-1');
     expect(await inspectBoth([id, 'success-1'], inspect)).toMatchObject({
       verdict: 'open',
@@ -70,7 +46,7 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
 
   test('whose handler runs is in progress', async () => {
     const [started, gate] = [later(), later()];
-    const { transfer, inspect } = await startMerchant(open().store, async () => {
+    const { transfer, inspect } = await startMerchant(connect(), async () => {
       started.resolve();
       await gate.promise;
     });
@@ -86,7 +62,7 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   });
 
   test('whose callback was handled is handled', async () => {
-    const { transfer, inspect } = await startMerchant(open().store);
+    const { transfer, inspect } = await startMerchant(connect());
     for (const externalId of ['success-1', 'failed-2']) {
       const id = await transfer(externalId);
       expect(await inspectBoth([id, externalId], inspect)).toMatchObject({
@@ -99,7 +75,7 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   });
 
   test('whose callback never came is missed, until it is reconciled', async () => {
-    const { transfer, inspect, receiver } = await startMerchant(open().store);
+    const { transfer, inspect, receiver } = await startMerchant(connect());
     const id = await transfer('no-callback-1');
     const found = await inspectBoth([id, 'no-callback-1'], inspect);
     expect(found).toMatchObject({
@@ -116,7 +92,7 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   });
 
   test('that was handled with other facts than the service gives is in conflict', async () => {
-    const { transfer, inspect, receiver } = await startMerchant(open().store);
+    const { transfer, inspect, receiver } = await startMerchant(connect());
     const id = await transfer('no-callback-1');
     const forged = transferFailed({ id, externalId: 'no-callback-1', amount: 250 });
     expect((await receiver.receive(forged)).outcome).toBe('processed');
@@ -128,7 +104,7 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   });
 
   test('that was handled although the service calls it open is unfounded', async () => {
-    const { transfer, inspect } = await startMerchant(open().store);
+    const { transfer, inspect } = await startMerchant(connect());
     const id = await transfer('query-lags-1');
     expect(await inspect(id)).toMatchObject({
       verdict: 'unfounded',
@@ -139,7 +115,7 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   });
 
   test('that was handled although the service does not know it is unfounded', async () => {
-    const { inspect, receiver } = await startMerchant(open().store);
+    const { inspect, receiver } = await startMerchant(connect());
     const forged = transferSucceeded();
     await receiver.receive(forged);
     expect(await inspect(forged.data.id)).toMatchObject({
@@ -151,7 +127,7 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   });
 
   test('that neither the service nor the store knows is unknown, which does not mean failed', async () => {
-    const { inspect } = await startMerchant(open().store);
+    const { inspect } = await startMerchant(connect());
     expect(await inspect('unheard-of')).toMatchObject({
       verdict: 'unknown',
       service: { state: 'unknown' },
@@ -161,7 +137,7 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   });
 
   test('that the service cannot be asked about is undecided, and its record is shown', async () => {
-    const { transfer, inspect } = await startMerchant(open().store);
+    const { transfer, inspect } = await startMerchant(connect());
     const id = await transfer('success-1');
     const client = transferClient({ baseUrl: `http://127.0.0.1:${await freePort()}`, apiKey: 'k', apiSecret: 's' });
     expect(await inspect(id, { client })).toMatchObject({
@@ -174,10 +150,9 @@ describe.each(Object.entries(stores))('with %s, a transfer', (_name, open) => {
   });
 
   test('whose record cannot be read is undecided, and what the service responds is shown', async () => {
-    const { store, unreachable } = open();
-    const { transfer, inspect } = await startMerchant(store);
+    const { transfer, inspect } = await startMerchant(connect());
     const id = await transfer('success-1');
-    expect(await inspect(id, { store: await unreachable(), storeTimeoutMs: 500 })).toMatchObject({
+    expect(await inspect(id, { store: connect(await freePort()), storeTimeoutMs: 500 })).toMatchObject({
       verdict: 'undecided',
       service: { state: 'final' },
       record: { state: 'unread', error: expect.any(Error) as Error },

@@ -174,8 +174,7 @@ test('an inspection leaves no timer and no listener behind', async () => {
 });
 
 test('a receiver is asked through its inspect', async () => {
-  const kept = { since: new Date(0), retentionMs: 100_000 };
-  const inspect = vi.fn(() => Promise.resolve({ state: 'free' as const, kept, here: { sinceMs: 5 } }));
+  const inspect = vi.fn(() => Promise.resolve({ state: 'free' as const, here: { sinceMs: 5 } }));
   const inspection = await inspectWith({}, { state: 'free' }, { store: undefined, receiver: { inspect } });
   expect(inspection).toMatchObject({ verdict: 'missed', record: { here: { sinceMs: 5 } } });
   expect(inspect).toHaveBeenCalledWith('tr-1');

@@ -37,16 +37,6 @@ describe('reconcileTransfers', () => {
     ]);
   });
 
-  test('finds a transfer by the id of the service, too', async () => {
-    const success = transferSucceeded();
-    const { client } = await startKnowing({ ...success.data });
-    const pending = [old(success.data.id)];
-    expect(await reconcileTransfers({ client, receiver: receiverOf(), pending })).toMatchObject({
-      ...emptyReport,
-      processed: 1,
-    });
-  });
-
   test('a transfer whose callback has come is a duplicate, and its handler does not run again', async () => {
     const success = transferSucceeded();
     const { client } = await startKnowing({ ...success.data });
