@@ -2,9 +2,6 @@ import type { Redis } from 'ioredis';
 import { redisStore, type CallbackStore } from 'transfer-callbacks';
 import type { BrokenStore } from './changed-stores.js';
 import {
-  lasts,
-  renewedLasts,
-  keysApart,
   outlasts,
   fiftyFree,
   fiftyReleased,
@@ -16,7 +13,6 @@ import {
   goneRenewal,
   lateRelease,
   lateSuccess,
-  lostSuccess,
   retention,
 } from './check-titles.js';
 
@@ -29,7 +25,7 @@ interface Command {
 
 type RedisChanges = Partial<
   Record<'claim' | 'settle' | 'renew' | 'release', (redis: Redis, command: Command) => Promise<unknown>>
-> & { readonly key?: (key: string) => string };
+>;
 
 /** `redisStore` on a real Redis, with other commands in place of some of its own. */
 export function changedRedisStore(redis: Redis, changes: RedisChanges): CallbackStore {
@@ -37,7 +33,6 @@ export function changedRedisStore(redis: Redis, changes: RedisChanges): Callback
     call(name, ...args) {
       const script = /^eval/i.test(name);
       const [key = '', value = ''] = (script ? args.slice(2) : args).map(String);
-      args[args.indexOf(key)] = changes.key?.(key) ?? key;
       const has = (word: string): boolean => args.some((argument) => String(argument).toUpperCase() === word);
       const kind = /^get$/i.test(name)
         ? undefined
@@ -56,32 +51,6 @@ export function changedRedisStore(redis: Redis, changes: RedisChanges): Callback
 const onRedis = (changes: () => RedisChanges) => (redis: Redis) => changedRedisStore(redis, changes());
 
 export const brokenRedisStores: readonly BrokenStore[] = [
-  {
-    fault: 'holds a lease for 700 ms at most',
-    make: onRedis(() => ({
-      claim: (redis, { key, value, ms }) => redis.call('SET', key, value, 'PX', Math.min(ms, 700), 'NX'),
-    })),
-    caughtBy: [lasts],
-    says: /a lease of \d+ ms lasted only/,
-  },
-  {
-    fault: 'renews a lease for 300 ms only',
-    make: onRedis(() => ({ renew: (redis, { key }) => redis.call('PEXPIRE', key, 300) })),
-    caughtBy: [renewedLasts],
-    says: /the renewal of a lease was refused within its length/,
-  },
-  {
-    fault: 'removes the expiry with a renewal',
-    make: onRedis(() => ({ renew: (redis, { key }) => redis.call('PERSIST', key).then(() => 1) })),
-    caughtBy: [renewedLasts],
-    says: /a renewed lease of \d+ ms never ended/,
-  },
-  {
-    fault: 'claims without PX',
-    make: onRedis(() => ({ claim: (redis, { key, value }) => redis.call('SET', key, value, 'NX') })),
-    caughtBy: [lasts],
-    says: /a lease of \d+ ms never ended/,
-  },
   {
     fault: 'claims without NX',
     make: onRedis(() => ({ claim: (redis, { key, value, ms }) => redis.call('SET', key, value, 'PX', ms) })),
@@ -103,12 +72,6 @@ export const brokenRedisStores: readonly BrokenStore[] = [
     })),
     caughtBy: [fiftyFree, fiftyReleased, fiftyLapsed, fiftyForgotten],
     says: /50 concurrent claims/,
-  },
-  {
-    fault: 'cuts keys at 128 characters',
-    make: onRedis(() => ({ key: (key) => key.slice(0, 128) })),
-    caughtBy: [keysApart],
-    says: /shares a record with another key/,
   },
   {
     fault: 'settles with KEEPTTL, so that the record ends with the lease',
@@ -194,13 +157,5 @@ export const brokenRedisStores: readonly BrokenStore[] = [
     })),
     caughtBy: [lateRelease, ownRelease, lateSuccess],
     says: /settle/,
-  },
-  {
-    fault: 'settles with XX, so that a success is lost whose claim is gone',
-    make: onRedis(() => ({
-      settle: (redis, { key, value, ms }) => redis.call('SET', key, value, 'XX', 'PX', ms, 'GET'),
-    })),
-    caughtBy: [lostSuccess],
-    says: /the late success was not recorded/,
   },
 ];
