@@ -1,9 +1,10 @@
 import { setDeadline } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
+import { AfterCommit } from './after-commit.js';
 import type { CallbackFor, CallbackShape } from './callback.js';
 import type { Delivery } from './delivery.js';
 import type { HeldClaim } from './held-claim.js';
-import type { ResolvedOptions } from './options.js';
+import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
 import { report } from './report.js';
 import { isRetryLater } from './retry-later.js';
@@ -38,10 +39,12 @@ export async function runHandler<C extends CallbackShape, Tx>(
       claim.abort(error);
     });
     void (async () => {
-      const failure = await callHandler(callback, delivery, claim, options);
+      const afterCommit = new AfterCommit();
+      const failure = await callHandler(callback, delivery, claim, afterCommit, options);
+      afterCommit.close();
       cancelDeadline();
       if (failure !== undefined) await claim.release();
-      const ending = failure ?? (await claim.settle());
+      const ending = failure ?? (await claim.settle(afterCommit));
       if (isLate) report({ ...delivery.toOutcome(ending), late: true }, options);
       else resolve(ending);
     })();
@@ -53,9 +56,18 @@ async function callHandler<C extends CallbackShape, Tx>(
   callback: C,
   delivery: Delivery<C>,
   { signal, tx }: HeldClaim<Tx>,
+  afterCommit: AfterCommit,
   { onSuccess, onFailed }: ResolvedOptions<C, Tx>,
 ): Promise<Failure | undefined> {
-  const context = { delivery: delivery.name, source: delivery.source, signal, tx };
+  const context: HandlerContext<Tx> = {
+    delivery: delivery.name,
+    source: delivery.source,
+    signal,
+    tx,
+    afterCommit: (call) => {
+      afterCommit.add(call);
+    },
+  };
   try {
     await traceHandler(delivery, () =>
       callback.event === 'transfer.success'

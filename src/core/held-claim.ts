@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { pause } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import type { Logger } from '../lib/logger.js';
+import type { AfterCommit } from './after-commit.js';
 import { claimCallback } from './call-store.js';
 import type { Abortable, InFlight } from './in-flight.js';
 import { maxHandlerTimeouts, renewalsPerLease, type ResolvedTimes } from './options.js';
@@ -76,11 +77,14 @@ export class HeldClaim<Tx> implements Abortable {
     });
   }
 
-  /** Records the handler's success, and retries in the background if that fails. Never rejects. */
-  async settle(): Promise<Ending> {
+  /**
+   * Records the handler's success, and retries in the background if that fails. Then starts `afterCommit`, unless another
+   * delivery had taken the claim. Never rejects.
+   */
+  async settle(afterCommit: AfterCommit): Promise<Ending> {
     this.#enter('recording');
     try {
-      const overlapped = hasOverlapped(await this.#claim.settle());
+      const overlapped = await this.#record(afterCommit);
       this.#succeed();
       this.finish();
       return { outcome: 'processed', overlapped };
@@ -91,7 +95,7 @@ export class HeldClaim<Tx> implements Abortable {
       }
       // The handler succeeded. Reporting a failure would make the service retry and the handler run again.
       this.#succeed();
-      void this.#recordInBackground();
+      void this.#recordInBackground(afterCommit);
       return { outcome: 'processed', overlapped: false, error };
     }
   }
@@ -220,7 +224,16 @@ export class HeldClaim<Tx> implements Abortable {
     this.#passOn();
   }
 
-  async #recordInBackground(): Promise<void> {
+  /** Resolves with whether another delivery had taken the claim. */
+  async #record(afterCommit: AfterCommit): Promise<boolean> {
+    const { logger, inFlight } = this.#parts;
+    const overlapped = hasOverlapped(await this.#claim.settle());
+    // Both deliveries may have run their handlers: what follows a success must not run twice.
+    if (!overlapped) afterCommit.start(this.#names, logger, inFlight);
+    return overlapped;
+  }
+
+  async #recordInBackground(afterCommit: AfterCommit): Promise<void> {
     const { logger, times } = this.#parts;
     const giveUpAt = performance.now() + times.retentionMs;
     let pauseMs = firstRetryPauseMs;
@@ -228,7 +241,7 @@ export class HeldClaim<Tx> implements Abortable {
       await pause(pauseMs, { keepAlive: false });
       pauseMs = Math.min(2 * pauseMs, times.leaseMs / renewalsPerLease);
       try {
-        const overlapped = hasOverlapped(await this.#claim.settle());
+        const overlapped = await this.#record(afterCommit);
         const message = 'A handled transfer callback was recorded on retry';
         if (overlapped) logger.error(this.#names, `${message}; it may have been handled twice.`);
         else logger.warn(this.#names, `${message}.`);
@@ -241,7 +254,7 @@ export class HeldClaim<Tx> implements Abortable {
   }
 }
 
-/** Returns whether another delivery had taken the lease. A JavaScript store may resolve with any value: all others are successes. */
+/** Returns whether another delivery had taken the claim. A JavaScript store may resolve with any value: all others are successes. */
 function hasOverlapped(reply: { overlapped: boolean } | undefined): boolean {
   return reply?.overlapped === true;
 }

@@ -26,6 +26,13 @@ export interface HandlerContext<Tx = undefined> {
   source: string;
   /** The open transaction of a transactional store; `undefined` for the others. */
   tx: Tx;
+  /**
+   * Calls `call` once the success is recorded, after the response: for a mail or a push that must not go out before the
+   * commit. At most once for each recorded success: not for a duplicate, after a failure, or if another delivery had taken
+   * the claim. A crash in between loses it. What it throws is logged and changes nothing. `close` waits for it. Throws
+   * INVALID_ARGUMENT once the handler has finished.
+   */
+  afterCommit: (call: () => unknown) => void;
 }
 
 /** The second argument of `confirm`. */

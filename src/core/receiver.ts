@@ -61,8 +61,8 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
   forget(id: string, options: ForgetOptions): Promise<boolean>;
   /**
    * Stops accepting deliveries. Waits up to `timeoutMs` (default 10 000) for running ones, then aborts their signals and
-   * waits up to `storeTimeoutMs` more. Logs and resolves with how many handlers and recordings still run, and with the
-   * ids of their callbacks. Their leases expire within `leaseMs`.
+   * waits up to `storeTimeoutMs` more. Logs and resolves with how many handlers, recordings and functions of `afterCommit`
+   * still run, and with the ids of their callbacks. Their leases expire within `leaseMs`.
    */
   close(options?: { timeoutMs?: number }): Promise<{ unfinished: number; ids: readonly string[] }>;
   /** Whether `close` has begun. */
@@ -120,8 +120,8 @@ async function closeReceiver<C extends CallbackShape, Tx>(
   await inFlight.waitUntilIdle(storeTimeoutMs);
   const ids = inFlight.finishAll();
   if (ids.length > 0) {
-    const message = `The receiver has closed, and ${ids.length} of its handlers or recordings still run`;
-    logger.warn({ ids }, `${message}; their leases expire within ${leaseMs} ms.`);
+    const message = `The receiver has closed, and ${ids.length} handlers, recordings or functions of \`afterCommit\` still run`;
+    logger.warn({ ids }, `${message}; every lease expires within ${leaseMs} ms.`);
   }
   return { unfinished: ids.length, ids };
 }

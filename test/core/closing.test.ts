@@ -150,7 +150,7 @@ describe('what close leaves', () => {
       {
         level: 'warn',
         message:
-          'The receiver has closed, and 2 of its handlers or recordings still run; their leases expire within 15000 ms.',
+          'The receiver has closed, and 2 handlers, recordings or functions of `afterCommit` still run; every lease expires within 15000 ms.',
         details: { ids },
       },
     ]);

@@ -1,0 +1,47 @@
+import { requireFunction } from '../lib/checks.js';
+import { TransferCallbackError } from '../lib/errors.js';
+import type { InFlight } from './in-flight.js';
+import type { Logger } from '../lib/logger.js';
+
+/** What a handler wants to be called once its success is recorded. */
+export class AfterCommit {
+  readonly #functions: (() => unknown)[] = [];
+  #isOpen = true;
+
+  /** Adds a function. Throws INVALID_ARGUMENT if it is none, or if the handler has finished. */
+  add(call: () => unknown): void {
+    requireFunction('afterCommit', call, '() => sendMail(data.externalId)');
+    if (!this.#isOpen) {
+      throw new TransferCallbackError(
+        'INVALID_ARGUMENT',
+        'Expected `afterCommit` to be called before the handler finishes.',
+      );
+    }
+    this.#functions.push(call);
+  }
+
+  /** Accepts no more functions: one that is added later might never be called. */
+  close(): void {
+    this.#isOpen = false;
+  }
+
+  /** Calls the functions after the response. `close` of the receiver waits for them. What they throw is logged. */
+  start(names: { readonly delivery: string; readonly id: string }, logger: Logger, inFlight: InFlight): void {
+    for (const call of this.#functions) {
+      const running = { id: names.id, abort: () => undefined, finish: () => undefined };
+      inFlight.add(running);
+      setImmediate(() => {
+        // A promise, because the function may throw as well as reject.
+        new Promise((resolve) => {
+          resolve(call());
+        })
+          .catch((error: unknown) => {
+            logger.error({ ...names, err: error }, 'A function of `afterCommit` threw; the callback stays handled.');
+          })
+          .finally(() => {
+            inFlight.remove(running);
+          });
+      });
+    }
+  }
+}

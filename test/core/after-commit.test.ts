@@ -1,0 +1,187 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore, type HandlerContext, type TransferCallbackOutcome } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { recordingLogger } from '../support/logger.js';
+import { fakeClock, later, receiverOf, storeWith } from './support.js';
+
+beforeEach(fakeClock);
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Lets the event loop call what was due before. */
+async function turn(): Promise<void> {
+  await vi.advanceTimersByTimeAsync(0);
+  await new Promise(setImmediate);
+}
+
+/** A handler that wants `mail` to be called after the commit. */
+const mailing = (mail: () => unknown) => ({
+  onSuccess: (_callback: unknown, { afterCommit }: HandlerContext) => {
+    afterCommit(mail);
+  },
+});
+
+describe('a function of afterCommit', () => {
+  test('is called once the success is recorded, once for all deliveries of the callback', async () => {
+    const steps: string[] = [];
+    const store = storeWith({
+      granted: (claim) => ({
+        async settle() {
+          const settled = await claim.settle();
+          steps.push('recorded');
+          return settled;
+        },
+      }),
+    });
+    const receiver = receiverOf({ store, ...mailing(() => steps.push('mailed')) });
+    const callback = transferSucceeded();
+    const outcomes = await Promise.all([receiver.receive(callback), receiver.receive(callback)]);
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['processed', 'duplicate']);
+    expect(steps, 'a response must not wait for it').toEqual(['recorded']);
+    await receiver.receive(callback);
+    await turn();
+    expect(steps).toEqual(['recorded', 'mailed']);
+  });
+
+  test('is not called if the handler fails, and is that of the next attempt only', async () => {
+    const mailed: number[] = [];
+    let attempts = 0;
+    const receiver = receiverOf({
+      onSuccess(_callback, { afterCommit }) {
+        const attempt = (attempts += 1);
+        afterCommit(() => mailed.push(attempt));
+        if (attempt === 1) throw new Error('no balance');
+      },
+    });
+    const callback = transferSucceeded();
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'handler_failed' });
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+    await turn();
+    expect(mailed).toEqual([2]);
+  });
+
+  test('is not called if the writes of the handler could not be committed', async () => {
+    const mail = vi.fn();
+    const store = storeWith({
+      transactional: true,
+      granted: () => ({ settle: () => Promise.reject(new Error('down')) }),
+    });
+    const receiver = receiverOf({ store, ...mailing(mail) });
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'store_unavailable' });
+    await vi.advanceTimersByTimeAsync(60_000);
+    await turn();
+    expect(mail).not.toHaveBeenCalled();
+  });
+
+  test('is not called if another delivery had taken the claim', async () => {
+    const mail = vi.fn();
+    const store = storeWith({ granted: () => ({ settle: () => Promise.resolve({ overlapped: true }) }) });
+    const receiver = receiverOf({ store, ...mailing(mail) });
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed', overlapped: true });
+    await turn();
+    expect(mail).not.toHaveBeenCalled();
+  });
+
+  test('is called when the success of a late handler is recorded', async () => {
+    const mail = vi.fn();
+    const work = later();
+    const outcomes: TransferCallbackOutcome[] = [];
+    const receiver = receiverOf({
+      onOutcome: (outcome) => outcomes.push(outcome),
+      async onSuccess(_callback, { afterCommit }) {
+        await work.promise;
+        afterCommit(mail);
+      },
+    });
+    const received = receiver.receive(transferSucceeded());
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(await received).toMatchObject({ outcome: 'timed_out' });
+    work.resolve();
+    await turn();
+    expect(outcomes[1]).toMatchObject({ outcome: 'processed', late: true });
+    expect(mail).toHaveBeenCalledOnce();
+  });
+
+  test('is called when the success is recorded in the background', async () => {
+    const mail = vi.fn();
+    let isDown = true;
+    const store = storeWith({
+      granted: (claim) => ({ settle: () => (isDown ? Promise.reject(new Error('down')) : claim.settle()) }),
+    });
+    const receiver = receiverOf({ store, ...mailing(mail) });
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
+    await vi.advanceTimersByTimeAsync(10_000);
+    await turn();
+    expect(mail).not.toHaveBeenCalled();
+    isDown = false;
+    await vi.advanceTimersByTimeAsync(10_000);
+    await turn();
+    expect(mail).toHaveBeenCalledOnce();
+  });
+
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('SMTP is down');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('SMTP is down'))],
+  ])('that %s is logged, changes nothing, and keeps no other from being called', async (_how, fails) => {
+    const logger = recordingLogger();
+    const mail = vi.fn();
+    const receiver = receiverOf({
+      logger,
+      onSuccess(_callback, { afterCommit }) {
+        afterCommit(fails);
+        afterCommit(mail);
+      },
+    });
+    const callback = transferSucceeded();
+    const { delivery } = await receiver.receive(callback);
+    await turn();
+    expect(mail).toHaveBeenCalledOnce();
+    expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([
+      {
+        level: 'error',
+        details: expect.objectContaining({ delivery, id: callback.data.id }) as object,
+        message: 'A function of `afterCommit` threw; the callback stays handled.',
+      },
+    ]);
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
+  });
+
+  test('what is to follow the commit is waited for by close, which names what still runs', async () => {
+    const sent = later();
+    const callback = transferSucceeded();
+    const receiver = receiverOf(mailing(() => sent.promise));
+    await receiver.receive(callback);
+    const closed = receiver.close({ timeoutMs: 5_000 });
+    await vi.advanceTimersByTimeAsync(4_000);
+    sent.resolve();
+    expect(await closed).toEqual({ unfinished: 0, ids: [] });
+
+    const endless = receiverOf(mailing(() => later().promise));
+    await endless.receive(callback);
+    const given = endless.close({ timeoutMs: 5_000 });
+    await vi.advanceTimersByTimeAsync(7_000);
+    expect(await given).toEqual({ unfinished: 1, ids: [callback.data.id] });
+  });
+
+  test('that is no function, or is added after the handler has finished, is refused', async () => {
+    let kept: HandlerContext['afterCommit'] | undefined;
+    const receiver = receiverOf({
+      store: memoryStore(),
+      onSuccess(_callback, { afterCommit }) {
+        kept = afterCommit;
+        afterCommit('mail' as never);
+      },
+    });
+    expect(await receiver.receive(transferSucceeded())).toMatchObject({
+      outcome: 'handler_failed',
+      error: { code: 'INVALID_ARGUMENT', option: 'afterCommit' },
+    });
+    expect(() => kept?.(() => undefined)).toThrow('Expected `afterCommit` to be called before the handler finishes.');
+  });
+});
