@@ -1,5 +1,5 @@
-// Starts every host of examples/hosts and writes docs/hosts-matrix.md from what they respond.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+// Starts every host of examples/hosts and writes a part of docs/hosts.md from what they respond.
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Reply } from '../test/hosts/cases.js';
@@ -21,7 +21,8 @@ try {
     rows.push(renderHost(host, replies, listener));
     console.log(`${host.name} responds as expected.`);
   }
-  await writeFile(join(root, pagePath), renderPage(rows, listener ?? []));
+  const path = join(root, pagePath);
+  await writeFile(path, renderPage(await readFile(path, 'utf8'), rows, listener ?? []));
 } catch (error) {
   console.error((error as Error).message);
   process.exitCode = 1;

@@ -46,11 +46,11 @@ export const deno = (): string =>
     'linux-x64': 'node_modules/@deno/linux-x64-glibc/deno',
   });
 
-const parsedBefore = 'The framework parses JSON before it calls the function, and refuses the rest itself.';
+const parsedBefore = 'the framework parses JSON before it calls the function, and refuses the rest itself';
 const readBefore =
-  'The framework reads the body before it calls the function: its own limit applies, and every type is accepted.';
+  'the framework reads the body before it calls the function, with a limit of its own, and accepts every type';
 
-const notRouted = 'The framework itself refuses the methods for which it has no route.';
+const notRouted = 'the framework itself refuses the methods for which it has no route';
 
 /** The first one is the listener, to which the others are compared. */
 export const hosts: readonly Host[] = [
