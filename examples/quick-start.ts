@@ -1,6 +1,7 @@
 import express from 'express';
 import { memoryStore, transferCallbackRouter } from 'transfer-callbacks';
 
+const app = express();
 const router = transferCallbackRouter({
   store: memoryStore(), // forgets at a restart
   // in production: verify: urlToken(process.env.CALLBACK_SECRET),
@@ -11,8 +12,6 @@ const router = transferCallbackRouter({
     console.log(`Refunded ${data.externalId}:`, data.failureReason);
   },
 });
-
-const app = express();
 app.post('/callbacks/transfers', router); // in production: app.post('/callbacks/transfers/:token', router);
 
 const port = Number(process.env.PORT ?? 3000);
