@@ -3,14 +3,20 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
-import { inject, onTestFinished } from 'vitest';
+import { afterAll, inject, onTestFinished } from 'vitest';
 import { redisStore, transferCallbackListener } from 'transfer-callbacks';
 import { transferClient } from 'transfer-callbacks/client';
 import { receiverOf } from '../core/support.js';
 import { startSandbox } from '../sandbox/support.js';
-import type { RedisServer } from '../support/redis.js';
+import { startRedis, type RedisServer } from '../support/redis.js';
 import { serve } from '../support/serve.js';
 import { root, start, type Surroundings } from './support.js';
+
+let server: Promise<RedisServer> | undefined;
+afterAll(async () => (await server)?.stop());
+
+/** The Redis of the test file, which starts when the first test needs it. */
+export const findRedis = (): Promise<RedisServer> => (server ??= startRedis());
 
 /** The handlers of a configuration unless a test has others: they print what they handle. */
 const handlers = `
@@ -18,9 +24,9 @@ const handlers = `
   onFailed({ data }) { console.log('Handled ' + data.externalId); },`;
 
 /** Starts the sandbox's service, and an app that receives its callbacks. `own` replaces the handlers in its configuration. */
-export async function startApp(redis: RedisServer, own = handlers) {
+export async function startApp(own = handlers) {
   const prefix = `${crypto.randomUUID()}:`;
-  const connection = new Redis(redis.url);
+  const connection = new Redis((await findRedis()).url);
   onTestFinished(() => {
     connection.disconnect();
   });
@@ -30,7 +36,7 @@ export async function startApp(redis: RedisServer, own = handlers) {
   onTestFinished(close);
   const sandbox = await startSandbox({ finalAfterMs: 0 });
   const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
-  const config = toConfig(redis, prefix, sandbox.baseUrl, own);
+  const config = await toConfig(prefix, sandbox.baseUrl, own);
   const cwd = await folderOf(config);
   return {
     config,
@@ -60,14 +66,14 @@ export function reconcile(ids: readonly string[], { env, ...surroundings }: Surr
 }
 
 /** The configuration of an app on Redis. */
-export const toConfig = (redis: RedisServer, prefix: string, baseUrl: string, own = handlers): string => `
+export const toConfig = async (prefix: string, baseUrl: string, own = handlers): Promise<string> => `
   import { Redis } from 'ioredis';
   import { redisStore, transferCallbackReceiver } from 'transfer-callbacks';
   import { transferClient } from 'transfer-callbacks/client';
   const { SECRET: apiSecret = 'sandbox-secret' } = process.env;
   export const client = transferClient({ baseUrl: '${baseUrl}', apiKey: 'sandbox-key', apiSecret });
   export const receiver = transferCallbackReceiver({
-    store: redisStore(new Redis('${redis.url}'), { prefix: '${prefix}' }),
+    store: redisStore(new Redis('${(await findRedis()).url}'), { prefix: '${prefix}' }),
     logger: false,
     ${own}
   });`;

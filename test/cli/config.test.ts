@@ -1,19 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { startRedis, type RedisServer } from '../support/redis.js';
+import { describe, expect, test } from 'vitest';
 import { folderOf, inspect, reconcile, startApp } from './app-support.js';
 import { objects } from './support.js';
 
-// Each command is a separate process, which takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 180_000 });
-
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-
 test('the file may be a module or CommonJS, with its exports in `default`', async () => {
-  const app = await startApp(redis);
+  const app = await startApp();
   await app.transfer('success-1');
   const common = app.config
     .replaceAll(/import (\{.*\}) from (.*);/g, 'const $1 = require($2);')
@@ -32,7 +22,7 @@ test('the file may be a module or CommonJS, with its exports in `default`', asyn
 });
 
 test('another file is given with --config, and is in the command that is printed', async () => {
-  const app = await startApp(redis);
+  const app = await startApp();
   await app.transfer('no-callback-1');
   const cwd = await folderOf(app.config, 'ops.mjs');
   const { code, out } = await inspect(['no-callback-1', '--config', 'ops.mjs'], { cwd });
@@ -44,7 +34,7 @@ test('the schema of the receiver is applied to what the service responds', async
   // The app's schema cuts amounts to thousands.
   const schema = `onSuccess() {}, onFailed() {}, schema: { '~standard': { validate: ({ event, data }) => ({ value: { event,
     data: { ...data, amount: Math.floor(data.amount / 1000) } } }) } },`;
-  const app = await startApp(redis, schema);
+  const app = await startApp(schema);
   const id = await app.transfer('success-1');
   expect(objects((await app.inspect([id, '--json'])).out)).toMatchObject([{ verdict: 'conflict' }]);
 });
@@ -93,7 +83,7 @@ describe('a file that has not what a command needs', () => {
   });
 
   test('has no store in memory: another process would find it empty, and handle all transfers again', async () => {
-    const app = await startApp(redis);
+    const app = await startApp();
     await app.transfer('no-callback-1');
     const inMemory = app.config.replace('{ redisStore,', '{ memoryStore,').replace(/redisStore\(.*\)/, 'memoryStore()');
     const cwd = await folderOf(inMemory);

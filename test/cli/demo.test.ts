@@ -5,9 +5,6 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { longestLine, root, run, start } from './support.js';
 
-// Each command is a separate process, which takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
-
 const rows = [
   '✓ A success            200            paid 15,000      processed',
   '✓ A failure            200            refunded 900     processed',

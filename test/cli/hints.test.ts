@@ -1,24 +1,17 @@
 // What the command line prints about responses that acknowledge nothing.
 import express from 'express';
-import {
-  memoryStore,
-  transferCallbackListener,
-  transferCallbackRouter,
-  type ReceiverOptions,
-} from 'transfer-callbacks';
+import { memoryStore, transferCallbackRouter, type ReceiverOptions } from 'transfer-callbacks';
 import { expect, onTestFinished, test } from 'vitest';
-import { startMerchant } from '../sandbox/support.js';
+import { startMerchant, startReceiver } from '../sandbox/support.js';
 import { freePort } from '../support/port.js';
 import { serve } from '../support/serve.js';
 import { run } from './support.js';
 
-function options(): ReceiverOptions {
-  const done = (): void => undefined;
-  return { store: memoryStore(), onSuccess: done, onFailed: done, logger: false };
-}
+const done = (): void => undefined;
+const options: ReceiverOptions = { store: memoryStore(), onSuccess: done, onFailed: done, logger: false };
 
 async function startAtAnotherPath(): Promise<string> {
-  const router = transferCallbackRouter(options());
+  const router = transferCallbackRouter(options);
   const { url, close } = await serve(express().post('/callbacks/transfers', router));
   onTestFinished(close);
   return `${url}/callbacks`;
@@ -30,7 +23,7 @@ async function startBehindReader(): Promise<string> {
     request.body = undefined;
     next();
   });
-  const { url, close } = await serve(app.use(transferCallbackRouter(options())));
+  const { url, close } = await serve(app.use(transferCallbackRouter(options)));
   onTestFinished(close);
   return url;
 }
@@ -62,8 +55,7 @@ test.each<[string, () => Promise<string>, string]>([
 });
 
 test('trigger gives no hint if the responses are those that the scenario wants', async () => {
-  const { url, close } = await serve(transferCallbackListener(options()));
-  onTestFinished(close);
+  const url = await startReceiver();
   const { out } = await run('trigger', 'flip', '--to', url, '--speed', '10000');
   expect(out).toContain('← 422');
   expect(out).not.toContain('Hint: ');

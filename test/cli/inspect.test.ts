@@ -1,24 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startMerchant } from '../sandbox/support.js';
 import { freePort } from '../support/port.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
 import { serve } from '../support/serve.js';
-import { folderOf, inspect, startApp, toConfig } from './app-support.js';
+import { findRedis, folderOf, inspect, startApp, toConfig } from './app-support.js';
 import { longestLine, objects, start } from './support.js';
 
-// Each command is a separate process, which takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 180_000 });
-
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-
 test('inspect gives each verdict of many transfers', async () => {
-  const app = await startApp(redis);
+  const app = await startApp();
   const { url: elsewhere } = await startMerchant();
   const claimed = await app.transfer('no-callback-claimed');
   await app.transfer('query-lags-open', elsewhere);
@@ -58,7 +48,7 @@ describe('the output', () => {
       .split('\n');
 
   test('of a missed callback shows what to do in 80 columns, with the command to copy', async () => {
-    const app = await startApp(redis);
+    const app = await startApp();
     await app.transfer('no-callback-1');
     const { code, out, err } = await app.inspect(['no-callback-1'], { terminal: true });
     expect([code, err]).toEqual([1, '']);
@@ -81,7 +71,7 @@ describe('the output', () => {
   });
 
   test('has a command for any id: a shell prints the id as it is', async () => {
-    const app = await startApp(redis);
+    const app = await startApp();
     const { url: elsewhere } = await startMerchant();
     for (const externalId of ["it's $HOME", '-n']) {
       await app.transfer(externalId, elsewhere);
@@ -92,7 +82,7 @@ describe('the output', () => {
   });
 
   test('of a record shows its facts and its times, and no personal field of the transfer', async () => {
-    const app = await startApp(redis);
+    const app = await startApp();
     await app.transfer('success-1');
     for (const format of [[], ['--json']]) {
       const { code, out } = await app.inspect(['success-1', ...format]);
@@ -104,7 +94,7 @@ describe('the output', () => {
   });
 
   test('of a claim shows who holds it and for how long', async () => {
-    const app = await startApp(redis);
+    const app = await startApp();
     const id = await app.transfer('no-callback-1');
     const token = `${new Date().toISOString()}/payouts-7f9c/41/k3x9q2h1-17`;
     await app.store.claim(id, { token, fingerprint: 'any', leaseMs: 60_000, retentionMs: 300_000 });
@@ -117,7 +107,7 @@ describe('the output', () => {
   });
 
   test('fits every terminal of 1 to 200 columns', async () => {
-    const cwd = await folderOf(toConfig(redis, 'any:', 'http://127.0.0.1:1'));
+    const cwd = await folderOf(await toConfig('any:', 'http://127.0.0.1:1'));
     for (const columns of [1, 12, 20, 200]) {
       const { code, out } = await inspect(['付款-付款-付款-付款-😀'], {
         terminal: true,
@@ -131,7 +121,7 @@ describe('the output', () => {
   });
 
   test('of many transfers is a line each, with the exit code of the worst', async () => {
-    const app = await startApp(redis);
+    const app = await startApp();
     for (const externalId of ['success-1', 'no-callback-2']) await app.transfer(externalId);
     const { code, out, err } = await app.inspect([], { stdin: 'success-1\n\n  no-callback-2 \n-dash\n' });
     expect([code, err]).toEqual([1, '']);
@@ -147,7 +137,7 @@ describe('the output', () => {
   });
 
   test('of many transfers ends after five in a row of which nothing can be concluded', async () => {
-    const cwd = await folderOf(toConfig(redis, 'any:', `http://127.0.0.1:${await freePort()}`));
+    const cwd = await folderOf(await toConfig('any:', `http://127.0.0.1:${await freePort()}`));
     const { code, out, err } = await inspect([], { cwd, stdin: ['a', 'b', 'c', 'd', 'e', 'f'].join('\n') });
     expect(code).toBe(3);
     expect(out.trim().split('\n')).toHaveLength(5);
@@ -159,14 +149,14 @@ describe('the output', () => {
   test('tells after three seconds that the service is waited for', async () => {
     const { url, close } = await serve(() => undefined);
     onTestFinished(close);
-    const { said, child } = start(['inspect', 'a'], { cwd: await folderOf(toConfig(redis, 'any:', url)) });
+    const { said, child } = start(['inspect', 'a'], { cwd: await folderOf(await toConfig('any:', url)) });
     await vi.waitUntil(() => said.err !== '', { timeout: 60_000 });
     expect(said.err).toBe('Still waiting for the service, which is asked up to 3 times.\n');
     child.kill();
   });
 
   test('of an id from elsewhere rewrites no terminal', async () => {
-    const app = await startApp(redis);
+    const app = await startApp();
     const { out } = await app.inspect(['odd\u001b[2J']);
     expect(out.split('\n')[0]).toBe(String.raw`odd\u{1b}[2J`);
   });
@@ -174,9 +164,9 @@ describe('the output', () => {
 
 describe('one half alone', () => {
   test('the service is shown when the store cannot be reached, and no password', async () => {
-    const app = await startApp(redis);
+    const app = await startApp();
     await app.transfer('no-callback-1');
-    const config = app.config.replace(redis.url, `redis://:hidden@127.0.0.1:${await freePort()}`);
+    const config = app.config.replace((await findRedis()).url, `redis://:hidden@127.0.0.1:${await freePort()}`);
     const { code, out, err } = await inspect(['no-callback-1'], { cwd: await folderOf(config) });
     expect([code, err]).toEqual([3, expect.not.stringContaining('hidden')]);
     expect(out).toMatch(/\n {2}service {3}SUCCESS since .*\n {2}record {4}not read: [^]*\n {2}verdict {3}undecided: /);
@@ -187,7 +177,7 @@ describe('one half alone', () => {
   });
 
   test('the record is shown when the service refuses the key', async () => {
-    const app = await startApp(redis);
+    const app = await startApp();
     const id = await app.transfer('success-1');
     const { code, out } = await app.inspect([id], { env: { SECRET: 'another-secret' } });
     expect(code).toBe(3);

@@ -1,12 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { freePort } from '../support/port.js';
 import { folderOf, inspect, reconcile } from './app-support.js';
 import { objects } from './support.js';
-
-// Each command is a separate process, which takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 180_000 });
 
 /** An app that waits for its Redis, which is down, and lets `onError` decide what becomes of that. */
 const toWaiting = (port: number, onError: string): string => `

@@ -2,24 +2,14 @@
 import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
+import { expect, inject, test, vi } from 'vitest';
 import { readText } from '../docs/pages.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
 import { startApp } from './app-support.js';
 import { objects } from './support.js';
 
-// Each command is a separate process, which takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 180_000 });
-
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-
 /** An app with some transfers whose callback never came, and how to reconcile them. */
 async function startOpen(count: number, handlers?: string) {
-  const app = await startApp(redis, handlers);
+  const app = await startApp(handlers);
   const externalIds = Array.from({ length: count }, (_, index) => `no-callback-${index + 1}`);
   const ids: string[] = [];
   for (const externalId of externalIds) ids.push(await app.transfer(externalId));
@@ -38,7 +28,7 @@ const untilDone = `
   onFailed() {},`;
 
 test('no open transfer is a good night: a summary, and exit code 0', async () => {
-  const { reconcile } = await startApp(redis);
+  const { reconcile } = await startApp();
   const piped = await reconcile(['', '  ']).ended;
   expect(piped).toEqual({ code: 0, out: '{"type":"summary","notRead":0}\n', err: '' });
   const shown = await reconcile([], { terminal: true }).ended;
@@ -46,7 +36,7 @@ test('no open transfer is a good night: a summary, and exit code 0', async () =>
 });
 
 test('the documented line fails if its query fails', async () => {
-  const { cwd } = await startApp(redis);
+  const { cwd } = await startApp();
   const [, lines = ''] = /^(set -o pipefail.*?)^```$/ms.exec(readText('docs/reconciliation.md')) ?? [];
   const script = `psql() { return 3; }
     npx() { shift 2; "${process.execPath}" "${inject('cli')}" "$@"; }

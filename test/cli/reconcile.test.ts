@@ -1,19 +1,9 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { startMerchant } from '../sandbox/support.js';
 import { freePort } from '../support/port.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
 import { serve } from '../support/serve.js';
 import { folderOf, reconcile, startApp, toConfig } from './app-support.js';
 import { longestLine, objects } from './support.js';
-
-// Each command is a separate process, which takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 180_000 });
-
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
 
 /** The folder of an app whose service responds to every query with `respond`, and how often it was asked. */
 async function startBroken(status: number, headers: Record<string, string> = {}) {
@@ -23,11 +13,11 @@ async function startBroken(status: number, headers: Record<string, string> = {})
     response.writeHead(status, headers).end('{"error":true,"statusCode":0,"message":"Key revoked","data":null}');
   });
   onTestFinished(close);
-  return { cwd: await folderOf(toConfig(redis, 'any:', url)), asked };
+  return { cwd: await folderOf(await toConfig('any:', url)), asked };
 }
 
 test('reconcile runs the handler of the app for what was not handled, once, and prints an object for each', async () => {
-  const app = await startApp(redis);
+  const app = await startApp();
   const { url: elsewhere } = await startMerchant();
   await app.transfer('success-1');
   const missed = await app.transfer('no-callback-2');
@@ -50,7 +40,7 @@ test('reconcile runs the handler of the app for what was not handled, once, and 
 });
 
 test('unknown transfers, ids that cannot be asked for and handlers that throw are exit code 1', async () => {
-  const app = await startApp(redis, "onSuccess() { throw new Error('The books are closed'); }, onFailed() {},");
+  const app = await startApp("onSuccess() { throw new Error('The books are closed'); }, onFailed() {},");
   await app.transfer('no-callback-1');
   // More ids that cannot be asked for than failures that end a pass.
   const ids = [...Array.from({ length: 11 }, (_, index) => `a/${index}`), 'nobody', 'no-callback-1'];
@@ -64,7 +54,7 @@ test('unknown transfers, ids that cannot be asked for and handlers that throw ar
 });
 
 test('on a terminal reconcile prints a row for each in 80 columns, and a progress line', async () => {
-  const app = await startApp(redis);
+  const app = await startApp();
   await app.transfer('success-1');
   const ids = ['success-1', 'nobody\u001b[2J', 'x'.repeat(200)];
   const { code, out, err } = await app.reconcile(ids, { terminal: true }).ended;
@@ -108,7 +98,7 @@ describe('a service that does not serve is left alone:', () => {
 
   test('reconcile names the address where nobody listens, and prints no secret', async () => {
     const address = `http://127.0.0.1:${await freePort()}`;
-    const cwd = await folderOf(toConfig(redis, 'any:', address));
+    const cwd = await folderOf(await toConfig('any:', address));
     const { code, out, err } = await reconcile(['payout-1'], { cwd, env: { SECRET: 'the-hidden-secret' } }).ended;
     expect(code).toBe(1);
     expect(objects(out)[0]).toMatchObject({ message: expect.stringContaining(`from ${address}: `) as string });

@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { inject, onTestFinished } from 'vitest';
+import { inject, onTestFinished, vi } from 'vitest';
+
+// Each command is a separate process, which takes seconds on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 

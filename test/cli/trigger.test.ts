@@ -2,33 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import {
-  headerToken,
-  memoryStore,
-  transferCallbackListener,
-  transferToken,
-  urlToken,
-  type TransferCallback,
-} from 'transfer-callbacks';
+import { headerToken, transferToken, urlToken, type TransferCallback, type Verifier } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { startMerchant } from '../sandbox/support.js';
-import { serve } from '../support/serve.js';
+import { startMerchant, startReceiver } from '../sandbox/support.js';
 import { folderOf } from './app-support.js';
 import { longestLine, objects, run, start } from './support.js';
 import type { TransferScenario } from '../../src/sandbox/scenarios.js';
-
-type Verify = NonNullable<Parameters<typeof transferCallbackListener>[0] & { verify?: unknown }>['verify'];
-
-/** This package's own listener, which responds as it should in every scenario. */
-async function startListener(verify?: Verify): Promise<string> {
-  const done = (): void => undefined;
-  const options = { store: memoryStore(), onSuccess: done, onFailed: done, logger: false as const };
-  const { url, close } = await serve(
-    transferCallbackListener(verify === undefined ? options : { ...options, verify: verify }),
-  );
-  onTestFinished(close);
-  return url;
-}
 
 describe('the verdict', () => {
   test.each<[TransferScenario, number, readonly number[], string]>([
@@ -111,7 +90,7 @@ describe('a secured endpoint', () => {
       [urlToken(secret), `/${secret}`, []],
       [headerToken('X-Token', secret), '', ['--header', 'Accept: a/b', '--header', `X-Token: ${secret}`]],
     ] as const) {
-      const url = await startListener(verify);
+      const url = await startReceiver({ verify: verify });
       const { code, out, err } = await run('trigger', 'success', '--to', url + path, ...headers);
       expect([code, err]).toEqual([0, '']);
       expect(out).toContain('processed');
@@ -122,10 +101,11 @@ describe('a secured endpoint', () => {
   test('is that of the configuration without --to: its callbackUrl and its callbackHeaders, and --header beside', async () => {
     const tokens = transferToken(secret);
     const seen: unknown[] = [];
-    const url = await startListener((request, callback) => {
+    const verify: Verifier = (request, callback) => {
       seen.push([request.headers['x-token'], request.headers['x-other']]);
       return tokens(request, callback);
-    });
+    };
+    const url = await startReceiver({ verify });
     const cwd = await folderOf(toConfig(url));
     await writeFile(join(cwd, 'callback.json'), JSON.stringify(transferSucceeded()));
     for (const what of [['success'], ['--data', 'callback.json'], ['success', '--json', '--header', 'x-other: b']]) {
@@ -160,7 +140,7 @@ describe('a secured endpoint', () => {
   });
 
   test('that responds 401 is explained once', async () => {
-    const url = await startListener(transferToken(secret));
+    const url = await startReceiver({ verify: transferToken(secret) });
     const { code, out } = await run('trigger', 'success', '--to', url, '--speed', '10000');
     expect(code).toBe(1);
     expect(out.match(/← 401/g)).toHaveLength(4);
@@ -192,7 +172,7 @@ test('a transfer has another id each time, unless the seed is the same', async (
 });
 
 test('--data sends the bytes of a file once, and reports whether they were acknowledged', async () => {
-  const url = await startListener();
+  const url = await startReceiver();
   const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-data-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const send = async (name: string, content: string, ...rest: string[]) => {

@@ -1,12 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { describe, expect, inject, test, vi } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { transferScenarios } from 'transfer-callbacks/sandbox';
 import { longestLine, root, run, start } from './support.js';
-
-// Each command is a separate process, which takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 test.each(['--version', '-v'])('%s prints the version of the package', async (option) => {
   const { version } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8')) as { version: string };

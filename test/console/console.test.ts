@@ -1,31 +1,21 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { transferSandbox, transferScenarios } from 'transfer-callbacks/sandbox';
 import { create, soon, startMerchant, startSandbox } from '../sandbox/support.js';
-import { startBrowser } from '../support/browser.js';
 import {
   functionRuns,
   openConsole,
   rows,
   shows,
   skip,
-  startReceiver,
+  startCallbacks,
   startReceiverWithToken,
   token,
 } from './support.js';
 
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await startBrowser();
-});
-afterAll(() => browser.close());
-
 describe('a transfer', () => {
   test('is created with the form, and is seen to become acknowledged', async () => {
-    const sandbox = await startSandbox({ callbackUrl: await startReceiver(), finalAfterMs: 0 });
-    const page = await openConsole(browser, sandbox);
+    const sandbox = await startSandbox({ callbackUrl: await startCallbacks(), finalAfterMs: 0 });
+    const page = await openConsole(sandbox);
     await page.getByRole('heading', { name: 'No transfers yet' }).waitFor();
     await page.getByRole('radio', { name: /^failed/ }).check();
     expect(await page.getByLabel('externalId').inputValue()).toBe('failed-1');
@@ -37,10 +27,10 @@ describe('a transfer', () => {
   });
 
   test('is resent and contradicted, with both sides of the conflict', async () => {
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver() });
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startCallbacks() });
     await create(sandbox, { externalId: 'success-1' });
     await sandbox.advance(1_000);
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     await page.getByRole('button', { name: 'Resend' }).click();
     await shows(page, 'Handled before: your handler did not run again.');
     const questions: string[] = [];
@@ -65,7 +55,7 @@ describe('a transfer', () => {
     const sandbox = await startSandbox({ clock: 'manual' });
     await create(sandbox, { externalId: 'query-fails-1' });
     await sandbox.advance(1_000);
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     const response = page.locator('#response');
     for (const expected of ['500', '500', '200']) {
       await page.getByRole('button', { name: 'Query' }).click();
@@ -87,7 +77,7 @@ describe('a payload', () => {
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiverWithToken() });
     await create(sandbox, { externalId: 'success-1' });
     await sandbox.advance(1_000);
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     await page.getByText('Payload').click();
     const payload = page.getByLabel('Payload');
     const address = page.getByLabel('Send to');
@@ -126,7 +116,7 @@ describe('text of strangers', () => {
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     await create(sandbox, { externalId: 'pay-\u202e1-hcus', provider: 'M\u2066TN' });
     await sandbox.advance(1_000);
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     await shows(page, '500');
     expect(await page.locator('#name').innerText()).toBe('pay-\\u{202e}1-hcus');
     expect(await rows(page)).toEqual([expect.stringMatching(/^pay-\\u\{202e\}1-hcus\s/)]);
@@ -143,7 +133,7 @@ describe('text of strangers', () => {
 describe('the form', () => {
   test('keeps a name that was typed, which chooses the scenario, and shows why a creation is refused', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     await page.getByLabel('externalId').fill('flip-9');
     expect(await page.getByRole('radio', { name: 'flip' }).isChecked()).toBe(true);
     await page.getByLabel('externalId').fill('order-9');
@@ -159,8 +149,8 @@ describe('the form', () => {
 
 describe('many transfers', () => {
   test('are created in a click, one of each scenario or 50 of one, and cleared', async () => {
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver() });
-    const page = await openConsole(browser, sandbox);
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startCallbacks() });
+    const page = await openConsole(sandbox);
     await page.getByRole('button', { name: 'One of each' }).click();
     await page.getByRole('heading', { name: 'Transfers (15)' }).waitFor();
     expect(sandbox.transfers().map(({ scenario, externalId }) => [scenario, externalId])).toEqual(
@@ -188,7 +178,7 @@ describe('many transfers', () => {
 describe('the clock', () => {
   test('is moved on by 30 s and by 10 minutes', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     await page.getByRole('timer').getByText('10:30:00').waitFor();
     await page.getByRole('button', { name: '+30 s' }).click();
     await page.getByRole('timer').getByText('10:30:30').waitFor();
@@ -200,7 +190,7 @@ describe('the clock', () => {
   test('is paused in two pages, and runs faster', async () => {
     const { url, received } = await startMerchant();
     const sandbox = await startSandbox({ speed: 5, callbackUrl: url, finalAfterMs: 3_600_000 });
-    const [page, other] = [await openConsole(browser, sandbox), await openConsole(browser, sandbox)];
+    const [page, other] = [await openConsole(sandbox), await openConsole(sandbox)];
     const speeds = () => Promise.all([page, other].map((each) => each.getByLabel('Speed of the clock').inputValue()));
     expect(await speeds()).toEqual(['5', '5']);
     await page.getByLabel('Speed of the clock').selectOption('Paused');
@@ -222,7 +212,7 @@ describe('by keyboard', () => {
     const { url } = await startMerchant([500]);
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     for (const externalId of ['one', 'two', 'three']) await create(sandbox, { externalId });
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     const focused = () => page.evaluate<string>('document.activeElement.textContent || document.activeElement.id');
     const press = (key: string) => page.keyboard.press(key);
     // Outside the list and the details a letter does nothing.
@@ -265,7 +255,7 @@ describe('the stream', () => {
   test('comes back after the sandbox has restarted on its port, with the transfers of the new one', async () => {
     const first = await transferSandbox({ clock: 'manual' });
     await create(first, { externalId: 'of-the-first' });
-    const page = await openConsole(browser, first);
+    const page = await openConsole(first);
     await page.locator('#name').getByText('of-the-first').waitFor();
     await first.close();
     await page.getByText('◌ reconnecting').waitFor();
@@ -283,7 +273,7 @@ describe('the stream', () => {
 
   test('is closed while the page is hidden, and opened again when it is shown', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     const setHidden = (isHidden: boolean) =>
       page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
         document.dispatchEvent(new Event('visibilitychange'))`);

@@ -1,25 +1,15 @@
 import { createRequire } from 'node:module';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { create, soon, startMerchant, startSandbox } from '../sandbox/support.js';
-import { startBrowser } from '../support/browser.js';
-import { failingHandler, openConsole, rows, shows, skip, startReceiver } from './support.js';
+import { failingHandler, openConsole, rows, shows, skip, startCallbacks } from './support.js';
 
 // What the page shows of all kinds of transfers, for many of them, and at every width.
 
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await startBrowser();
-});
-afterAll(() => browser.close());
-
 describe('a transfer', () => {
   test('of a merchant that fails has a hint, the response and the next attempt, until it is given up', async () => {
-    const callbackUrl = await startReceiver({ onSuccess: failingHandler });
+    const callbackUrl = await startCallbacks({ onSuccess: failingHandler });
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl });
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     await create(sandbox, { externalId: 'success-1' });
     await shows(page, 'in 1 s');
     await skip(page);
@@ -41,11 +31,11 @@ describe('a transfer', () => {
   });
 
   test('shows the request and the response of each attempt side by side, with headers, and what the merchant did', async () => {
-    const callbackUrl = `${await startReceiver()}/a?b=c`;
+    const callbackUrl = `${await startCallbacks()}/a?b=c`;
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl, callbackHeaders: { 'X-Token': 'a' } });
     await create(sandbox, { externalId: 'duplicate-1', provider: 'Société' });
     await sandbox.advance(60_000);
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     const attempts = page.locator('#timeline li:has(details)');
     expect(await attempts.locator('.what').allInnerTexts()).toEqual([
       expect.stringMatching(/^attempt 1 of 4\s+200\s+processed, \d+ ms$/),
@@ -77,7 +67,7 @@ describe('a transfer', () => {
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     await create(sandbox, { externalId: 'one' });
     await sandbox.advance(40_000);
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     await shows(page, 'as before');
     await page.getByText('x-count: 1').waitFor();
     expect(await page.getByText('x-count: 2').count()).toBe(0);
@@ -86,7 +76,7 @@ describe('a transfer', () => {
   test('in each scenario is in the list as it should be', async () => {
     const { url } = await startMerchant();
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     for (const name of ['no-callback', 'late-callback', 'duplicate', 'burst', 'lost-attempts', 'malformed']) {
       await create(sandbox, { externalId: `${name}-1` });
     }
@@ -119,7 +109,7 @@ describe('a transfer', () => {
     await create(sandbox, { externalId: ' ' });
     await sandbox.advance(1_000);
     await create(sandbox, { externalId: 'last' });
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     await page.getByRole('link', { name: '" "' }).click();
     await page.locator('#name').getByText('" "').waitFor();
     await page.getByRole('link', { name: 'long-' }).click();
@@ -141,7 +131,7 @@ describe('a transfer', () => {
   test('of ten attempts is described in one sentence', async () => {
     const { url } = await startMerchant([500]);
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     await create(sandbox, { externalId: 'burst-1' });
     await sandbox.advance(1_000);
     await page
@@ -152,7 +142,7 @@ describe('a transfer', () => {
 
   test('that the sandbox does not have is said to be missing', async () => {
     const sandbox = await startSandbox();
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     await page.goto(`${String(sandbox.consoleUrl)}#/transfer/unknown`);
     await page.getByText('No such transfer').waitFor();
   });
@@ -165,7 +155,7 @@ describe('the list', () => {
     for (let made = 1; made <= 20; made += 1) await create(sandbox, { externalId: `old-${made}` });
     await sandbox.advance(500);
     for (let made = 1; made <= 199; made += 1) await create(sandbox, { externalId: `t-${made}` });
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     await create(sandbox, { externalId: 't-200' });
     await page.getByRole('heading', { name: 'Transfers (220)' }).waitFor();
     await sandbox.advance(500);
@@ -186,7 +176,7 @@ describe('the list', () => {
     const { url } = await startMerchant([500]);
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     for (const externalId of ['first', 'lost-attempts-2', 'third']) await create(sandbox, { externalId });
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     const names = async () => (await rows(page)).map((row) => row.split(/\s/)[0]);
     await page.getByLabel('Outcome', { exact: true }).selectOption('waiting');
     await sandbox.advance(1_000);
@@ -212,7 +202,7 @@ describe('by keyboard', () => {
     const { url } = await startMerchant();
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     for (const externalId of ['nrs-1', 'other-2']) await create(sandbox, { externalId });
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     await page.locator('#find').pressSequentially('nrs');
     expect(await page.locator('#find').inputValue()).toBe('nrs');
     await page.getByRole('heading', { name: 'Transfers (1 of 2)' }).waitFor();
@@ -227,7 +217,7 @@ describe('by keyboard', () => {
     const { url } = await startMerchant();
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     for (const externalId of ['one', 'lost-attempts-2']) await create(sandbox, { externalId });
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     await page.getByLabel('Outcome', { exact: true }).selectOption('waiting');
     await page.getByRole('link', { name: 'one' }).focus();
     await page.keyboard.press('s');
@@ -244,11 +234,11 @@ describe('for everyone', () => {
     ['light', 1280],
     ['dark', 320],
   ] as const)('axe-core finds nothing: %s, %d px wide', async (colorScheme, width) => {
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver() });
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startCallbacks() });
     for (const externalId of ['flip-1', 'lost-attempts-2']) await create(sandbox, { externalId });
     await sandbox.advance(12_000);
     // The policy would bar the injection of axe-core itself.
-    const page = await openConsole(browser, sandbox, {
+    const page = await openConsole(sandbox, {
       bypassCSP: true,
       colorScheme,
       viewport: { width, height: 800 },
@@ -275,11 +265,11 @@ describe('for everyone', () => {
   test('the header leaves the page to the transfers: under 100 px at 320 px, and one line at 768 px', async () => {
     const sandbox = await startSandbox({
       clock: 'manual',
-      callbackUrl: await startReceiver({ onSuccess: failingHandler }),
+      callbackUrl: await startCallbacks({ onSuccess: failingHandler }),
     });
     await create(sandbox, { externalId: 'lost-attempts-2' });
     await sandbox.advance(101_000);
-    const page = await openConsole(browser, sandbox, { viewport: { width: 320, height: 640 } });
+    const page = await openConsole(sandbox, { viewport: { width: 320, height: 640 } });
     await page.getByText('· 1 min 50 s').waitFor();
     await page.evaluate("document.getElementById('status').textContent = 'lost-attempts-2: attempt 3 got 500'");
     const height = async () => (await page.locator('header').boundingBox())?.height ?? Infinity;
@@ -293,7 +283,7 @@ describe('for everyone', () => {
 
   test('the time between two events is the one that was counted down', async () => {
     const sandbox = await startSandbox({ speed: 1, callbackUrl: (await startMerchant([500])).url });
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     await create(sandbox, { externalId: 'one' });
     await shows(page, 'in 30 s');
     await page.locator('#timeline li').last().getByText('+30 s').waitFor();
@@ -302,7 +292,7 @@ describe('for everyone', () => {
   test('a narrow page shows the list or one transfer, with a way back', async () => {
     const sandbox = await startSandbox({ clock: 'manual' });
     await create(sandbox, { externalId: 'one' });
-    const page = await openConsole(browser, sandbox, { viewport: { width: 400, height: 700 } });
+    const page = await openConsole(sandbox, { viewport: { width: 400, height: 700 } });
     expect(await page.locator('#detail').isVisible()).toBe(false);
     await page.getByRole('link', { name: 'one' }).click();
     await page.locator('#name').getByText('one').waitFor();

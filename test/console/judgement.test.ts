@@ -1,26 +1,16 @@
-import type { Browser } from 'playwright-core';
 import { headerToken } from 'transfer-callbacks';
 import { confirmWith, transferClient } from 'transfer-callbacks/client';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { create, soon, startMerchant, startSandbox } from '../sandbox/support.js';
-import { startBrowser } from '../support/browser.js';
-import { openConsole, shows, startReceiver } from './support.js';
+import { openConsole, shows, startCallbacks } from './support.js';
 
 // What the page says of the app: whether it did right, and whether it believes strangers.
 
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await startBrowser();
-});
-afterAll(() => browser.close());
-
 test('an app that refuses a contradiction, a body cut short and another type has done right', async () => {
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver() });
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startCallbacks() });
   for (const name of ['flip', 'malformed', 'wrong-content-type']) await create(sandbox, { externalId: `${name}-1` });
   await sandbox.advance(1_000);
-  const page = await openConsole(browser, sandbox);
+  const page = await openConsole(sandbox);
   const refused = page.locator('#rows tr').filter({ hasText: /✓\s+refused rightly, attempt 2/ });
   expect(await refused.locator('a').allInnerTexts()).toEqual(['wrong-content-type-1', 'malformed-1']);
   await sandbox.advance(300_000);
@@ -38,7 +28,7 @@ test('an app that refuses a contradiction, a body cut short and another type has
 test('an app that acknowledges a contradiction has done wrong, and a response of a stranger tells nothing of a handler', async () => {
   const { url } = await startMerchant([200, 500]);
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-  const page = await openConsole(browser, sandbox);
+  const page = await openConsole(sandbox);
   await create(sandbox, { externalId: 'flip-1' });
   await sandbox.advance(1_000);
   await shows(page, 'although transfer-callbacks did not send this response');
@@ -50,10 +40,10 @@ test('an app that acknowledges a contradiction has done wrong, and a response of
 });
 
 test('a forgery that the app acknowledges is called one, until another payload is shown', async () => {
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startReceiver() });
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startCallbacks() });
   await create(sandbox, { externalId: 'success-1' });
   await sandbox.advance(1_000);
-  const page = await openConsole(browser, sandbox);
+  const page = await openConsole(sandbox);
   await page.getByText('Payload').click();
   const id = sandbox.transfers()[0]?.id ?? expect.fail('no transfer');
   const payload = page.getByLabel('Payload');
@@ -74,11 +64,11 @@ test('a forgery that the app acknowledges is called one, until another payload i
 
 test('a forgery has the headers of the sandbox only if they are asked for, and then proves nothing', async () => {
   const callbackHeaders = { 'X-Token': 'sixteen-letters-' };
-  const callbackUrl = await startReceiver({ verify: headerToken('X-Token', callbackHeaders['X-Token']) });
+  const callbackUrl = await startCallbacks({ verify: headerToken('X-Token', callbackHeaders['X-Token']) });
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl, callbackHeaders });
   await create(sandbox, { externalId: 'success-1' });
   await sandbox.advance(1_000);
-  const page = await openConsole(browser, sandbox);
+  const page = await openConsole(sandbox);
   await page.getByText('Payload').click();
   await page.getByRole('button', { name: 'Send', exact: true }).click();
   await page.locator('#verdict').getByText('✓ Your app did not believe it.').waitFor();
@@ -91,10 +81,10 @@ test('a forgery has the headers of the sandbox only if they are asked for, and t
 test('what the app believes because the service confirms it is not called a forgery', async () => {
   const sandbox = await startSandbox({ clock: 'manual' });
   const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
-  const callbackUrl = await startReceiver({ confirm: confirmWith(client) });
+  const callbackUrl = await startCallbacks({ confirm: confirmWith(client) });
   await create(sandbox, { externalId: 'success-1', callbackUrl });
   await sandbox.advance(1_000);
-  const page = await openConsole(browser, sandbox);
+  const page = await openConsole(sandbox);
   await page.getByText('Payload').click();
   const payload = page.getByLabel('Payload');
   const send = () => page.getByRole('button', { name: 'Send', exact: true }).click();

@@ -1,23 +1,13 @@
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import type { Browser } from 'playwright-core';
 import { deliver } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { create, startMerchant, startSandbox } from '../sandbox/support.js';
-import { startBrowser } from '../support/browser.js';
 import { serve } from '../support/serve.js';
-import { openConsole, shows } from './support.js';
+import { browser, openConsole, shows } from './support.js';
 
 // The page does no harm: with text of strangers, for pages of strangers, with secrets, and in a shell.
-
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await startBrowser();
-});
-afterAll(() => browser.close());
 
 test('text of strangers is text: an externalId, a response, a reason', async () => {
   const hostile = '<img src=x onerror="document.title=1"><script>alert(1)</script>';
@@ -27,7 +17,7 @@ test('text of strangers is text: an externalId, a response, a reason', async () 
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
   await create(sandbox, { externalId: hostile, currency: hostile, provider: hostile });
   await sandbox.advance(1_000);
-  const page = await openConsole(browser, sandbox);
+  const page = await openConsole(sandbox);
   await shows(page, '500');
   expect(await page.locator('#name').innerText()).toBe(hostile);
   expect(await page.locator('img, #rows script, article script').count()).toBe(0);
@@ -59,13 +49,13 @@ test('a page of another origin can neither read the console nor write to it', as
 
 describe('the form', () => {
   test('hides a secret that was given, and on other machines asks for it', async () => {
-    const own = await openConsole(browser, await startSandbox({ apiSecret: 'given-secret' }));
+    const own = await openConsole(await startSandbox({ apiSecret: 'given-secret' }));
     expect(await own.getByText('given-secret').first().isVisible()).toBe(false);
     await own.getByText('Show', { exact: true }).click();
     await own.locator('#secret').getByText('given-secret').waitFor();
 
     const sandbox = await startSandbox({ host: '0.0.0.0', apiSecret: 'given-secret', clock: 'manual' });
-    const page = await openConsole(browser, sandbox);
+    const page = await openConsole(sandbox);
     expect(await page.content()).not.toContain('given-secret');
     await page.getByLabel('API secret').fill('given-secret');
     await page.getByLabel('Callbacks go to').fill('');
@@ -82,7 +72,7 @@ describe('a transfer', () => {
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: `${url}?a='b'`, callbackHeaders });
     await create(sandbox, { externalId: "success-'; touch /tmp/x; '" });
     await sandbox.advance(1_000);
-    const page = await openConsole(browser, sandbox, { permissions: ['clipboard-read', 'clipboard-write'] });
+    const page = await openConsole(sandbox, { permissions: ['clipboard-read', 'clipboard-write'] });
     const copy = async (name: string): Promise<string> => {
       await page.evaluate("document.getElementById('status').textContent = ''");
       await page.getByRole('button', { name }).click();
@@ -114,7 +104,7 @@ describe('a transfer', () => {
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url + path, callbackHeaders });
     await create(sandbox, { externalId: "success-'); globalThis.isHacked=true; ('" });
     await sandbox.advance(1_000);
-    const page = await openConsole(browser, sandbox, { permissions: ['clipboard-read', 'clipboard-write'] });
+    const page = await openConsole(sandbox, { permissions: ['clipboard-read', 'clipboard-write'] });
     await page.getByRole('button', { name: 'Copy test' }).click();
     await page.getByRole('status').getByText('Copied.').waitFor();
     const code: string = await page.evaluate('navigator.clipboard.readText()');

@@ -1,15 +1,19 @@
 import { basename } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { expect, onTestFinished } from 'vitest';
-import {
-  memoryStore,
-  transferCallbackListener,
-  urlToken,
-  type ReceiverOptions,
-  type Verifier,
-} from 'transfer-callbacks';
+import { afterAll, beforeAll, expect, onTestFinished, vi } from 'vitest';
+import { urlToken } from 'transfer-callbacks';
 import type { TransferSandbox } from 'transfer-callbacks/sandbox';
-import { serve } from '../support/serve.js';
+import { startReceiver, type MerchantOptions } from '../sandbox/support.js';
+import { startBrowser } from '../support/browser.js';
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
+
+/** The browser of the test file. */
+export let browser: Browser;
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
 
 type Covered = Awaited<ReturnType<Page['coverage']['stopJSCoverage']>>;
 
@@ -17,7 +21,7 @@ type Covered = Awaited<ReturnType<Page['coverage']['stopJSCoverage']>>;
 export const functionRuns = new Map<string, number>();
 
 /** Opens the console of a sandbox. When the test ends, nothing may have gone wrong in the page. */
-export async function openConsole(browser: Browser, { consoleUrl }: TransferSandbox, options?: BrowserContextOptions) {
+export async function openConsole({ consoleUrl }: TransferSandbox, options?: BrowserContextOptions) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
@@ -60,16 +64,9 @@ function count(covered: Covered): void {
   }
 }
 
-type StartOptions = Partial<Pick<ReceiverOptions, 'confirm' | 'onSuccess'>> & { verify?: Verifier };
-
 /** A merchant with the real receiver, whose handlers do nothing. Resolves with the address of its callbacks. */
-export async function startReceiver(options: StartOptions = {}): Promise<string> {
-  const handle = (): void => undefined;
-  const usual = { store: memoryStore(), onSuccess: handle, onFailed: handle, logger: false } as const;
-  const { url, close } = await serve(transferCallbackListener({ ...usual, ...options }));
-  onTestFinished(close);
-  return `${url}/callbacks`;
-}
+export const startCallbacks = async (options?: MerchantOptions): Promise<string> =>
+  `${await startReceiver(options)}/callbacks`;
 
 export function failingHandler(): never {
   throw new Error('The database is down');
@@ -78,7 +75,7 @@ export function failingHandler(): never {
 /** The least that `urlToken` accepts. */
 export const token = 'sixteen-letters-';
 
-export const startReceiverWithToken = async () => `${await startReceiver({ verify: urlToken(token) })}/${token}`;
+export const startReceiverWithToken = async () => `${await startCallbacks({ verify: urlToken(token) })}/${token}`;
 
 /** The rows of the list, each as its text. */
 export const rows = (page: Page) => page.locator('#rows tr').allInnerTexts();

@@ -18,9 +18,6 @@ import {
 } from './support.js';
 import { parseDeliveryName } from '../../src/core/delivery.js';
 
-// Each command is a separate process, which takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 180_000 });
-
 /** Resolves with the result of the one transfer that `reconcile` printed, and its exit code. */
 async function reconciled(printed: Promise<Printed>): Promise<[result: string, code: unknown]> {
   const { code, out } = await printed;

@@ -1,8 +1,6 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { TransferSandbox } from 'transfer-callbacks/sandbox';
-import { memoryStore, transferCallbackListener } from 'transfer-callbacks';
-import { serve } from '../support/serve.js';
-import { create, query, startMerchant, startSandbox } from './support.js';
+import { create, query, startMerchant, startReceiver, startSandbox } from './support.js';
 
 const start = Date.parse('2026-01-15T10:30:00.000Z');
 
@@ -123,9 +121,7 @@ describe('contradict', () => {
   test('contradict announces the other outcome under the same id, which a correct endpoint refuses', async () => {
     const handled: string[] = [];
     const note = ({ event }: { event: string }): void => void handled.push(event);
-    const options = { store: memoryStore(), onSuccess: note, onFailed: note, logger: false } as const;
-    const { url, close } = await serve(transferCallbackListener(options));
-    onTestFinished(close);
+    const url = await startReceiver({ onSuccess: note, onFailed: note });
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
     await create(sandbox, { externalId: 'one' });
     await sandbox.advance(1_000);

@@ -1,8 +1,7 @@
-import { expect, test, vi } from 'vitest';
-import { memoryStore, transferCallbackListener, type TransferCallback } from 'transfer-callbacks';
+import { expect, test } from 'vitest';
+import type { TransferCallback } from 'transfer-callbacks';
 import { transferScenarios } from 'transfer-callbacks/sandbox';
-import { serve } from '../support/serve.js';
-import { create, startSandbox } from './support.js';
+import { create, startReceiver, startSandbox } from './support.js';
 
 // How a transfer gets its scenario, and what holds for every scenario. scenarios.test.ts tests what each of them does.
 
@@ -25,8 +24,7 @@ test('every scenario has a unique name and a description of one line', () => {
 test('against the receiver of this package, every scenario runs one handler once and ends acknowledged', async () => {
   const handled: string[] = [];
   const note = ({ data }: TransferCallback) => void handled.push(data.externalId);
-  const listener = transferCallbackListener({ store: memoryStore(), onSuccess: note, onFailed: note, logger: false });
-  const { url, close } = await serve(listener);
+  const url = await startReceiver({ onSuccess: note, onFailed: note });
   const sandbox = await startSandbox({ speed: 1_000, callbackUrl: url });
   // Silence has nothing to acknowledge, and a flip is a conflict, which the receiver refuses by design.
   const names = transferScenarios.map(({ name }) => name).filter((name) => name !== 'no-callback' && name !== 'flip');
@@ -40,5 +38,4 @@ test('against the receiver of this package, every scenario runs one handler once
   expect(handled.filter((name) => name === 'flip')).toHaveLength(1);
   const responses = sandbox.attempts.filter(({ externalId }) => externalId === 'flip').map(({ response }) => response);
   expect(responses).toMatchObject([200, 422, 422, 422, 422].map((status) => ({ status })));
-  await vi.waitFor(close);
 });

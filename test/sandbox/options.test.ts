@@ -1,9 +1,8 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { memoryStore, transferCallbackListener, transferToken } from 'transfer-callbacks';
+import { describe, expect, test } from 'vitest';
+import { transferToken } from 'transfer-callbacks';
 import { transferSandbox } from 'transfer-callbacks/sandbox';
 import { baseUrlAt } from '../../src/attempt/address.js';
-import { serve } from '../support/serve.js';
-import { create, startMerchant, startSandbox } from './support.js';
+import { create, startMerchant, startReceiver, startSandbox } from './support.js';
 
 describe('options', () => {
   test('a wrong option is refused with what was expected', async () => {
@@ -88,11 +87,7 @@ describe('secured endpoints', () => {
 
   test('callbackUrl may be a function of the externalId, such as urlFor of transferToken', async () => {
     const tokens = transferToken('the-secret-of-the-transfers');
-    const store = memoryStore();
-    const done = (): void => undefined;
-    const options = { store, verify: tokens, onSuccess: done, onFailed: done, logger: false } as const;
-    const { url, close } = await serve(transferCallbackListener(options));
-    onTestFinished(close);
+    const url = await startReceiver({ verify: tokens });
     const callbackUrl = (externalId: string) => tokens.urlFor(url, externalId);
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl });
     for (const externalId of ['one', 'two']) await create(sandbox, { externalId });

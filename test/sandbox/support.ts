@@ -1,7 +1,13 @@
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { expect, onTestFinished, vi } from 'vitest';
-import type { TransferCallback } from 'transfer-callbacks';
+import {
+  memoryStore,
+  transferCallbackListener,
+  type ReceiverOptions,
+  type TransferCallback,
+  type Verifier,
+} from 'transfer-callbacks';
 import { transferSandbox, type TransferSandbox } from 'transfer-callbacks/sandbox';
 import type { ConsoleSettings } from '../../src/sandbox/console-listener.js';
 import type { Message as StreamMessage } from '../../src/sandbox/stream.js';
@@ -46,6 +52,19 @@ export async function startMerchant(responding: Responding | readonly number[] =
   });
   onTestFinished(served.close);
   return { url: `${served.url}/callbacks`, received, bodies: () => received.map(({ body }) => body) };
+}
+
+export type MerchantOptions = Partial<Pick<ReceiverOptions, 'confirm' | 'onSuccess' | 'onFailed'>> & {
+  readonly verify?: Verifier | readonly Verifier[];
+};
+
+/** A merchant with this package's own receiver, whose handlers do nothing unless others are given. Resolves with its address. */
+export async function startReceiver(options: MerchantOptions = {}): Promise<string> {
+  const handle = (): void => undefined;
+  const usual = { store: memoryStore(), onSuccess: handle, onFailed: handle, logger: false } as const;
+  const { url, close } = await serve(transferCallbackListener({ ...usual, ...options }));
+  onTestFinished(close);
+  return url;
 }
 
 interface Envelope {

@@ -35,7 +35,7 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
   if (need('pgbouncer')) await demand(findPgBouncer);
   if (needSql) await demand(findMySql, installSqlPackages);
   await removeAbandonedFolders();
-  if (need('browser')) await unpackBrowser();
+  if (paths.some((path) => path.includes('/test/console/'))) await unpackBrowser();
   const usesCli = paths.some((path) => /\/test\/(cli|ops)\//.test(path));
   if (usesCli || files.some((file) => file.includes('/cli/support.js'))) {
     await buildCli();
