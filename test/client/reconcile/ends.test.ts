@@ -1,11 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
-import {
-  ReconciliationError,
-  reconcileTransfers,
-  type PendingTransfer,
-} from 'transfer-callbacks/client';
+import { ReconciliationError, reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../../core/support.js';
 import { containing } from '../../support/containing.js';
