@@ -22,21 +22,15 @@ export function readCompilerOptions(): ts.CompilerOptions {
   return ts.parseJsonConfigFileContent(config, ts.sys, root).options;
 }
 
-/** Returns the entry points in the order of package.json, with their sources from the `paths` of tsconfig.json. */
+/** Returns the entry points in the order of package.json. */
 export function listEntries(): Entry[] {
   const { name, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     name: string;
     exports: Record<string, unknown>;
   };
-  const paths = readCompilerOptions().paths ?? {};
   return Object.keys(exports)
     .filter((path) => path !== './package.json')
-    .map((path) => {
-      const entry = join(name, path);
-      const [source] = paths[entry] ?? [];
-      if (source === undefined) throw new Error(`Expected \`paths\` of tsconfig.json to have ${entry}.`);
-      return { name: entry, source: join(root, source) };
-    });
+    .map((path) => ({ name: join(name, path), source: join(root, 'src', `${path === '.' ? 'index' : path}.ts`) }));
 }
 
 /** Returns what a module exports, with aliases resolved, by the name that users import. */

@@ -26,14 +26,5 @@ export { memoryStore } from './stores/memory.js';
 export { sqlStore, type SqlDatabase } from './stores/sql/sql-store.js';
 export type { SqlStore } from './stores/sql/store.js';
 export { pgStore } from './stores/sql/pg.js';
-export {
-  drizzleStore,
-  knexStore,
-  kyselyStore,
-  mysqlStore,
-  postgresJsStore,
-  prismaStore,
-  sequelizeStore,
-  typeormStore,
-} from './stores/sql/libraries.js';
+export * from './stores/sql/libraries.js';
 export { redisStore, type IoredisClient } from './stores/redis/store.js';
