@@ -37,7 +37,7 @@ export const longTests = {
     'test/docs/snippets.test.ts',
     'test/examples/**/*.test.ts',
     'test/faults/{held-up,ledger,redis-readme,soak,transfers}.test.ts',
-    'test/ops/runbook*.test.ts',
+    'test/ops/runbook-verdicts.test.ts',
   ],
 };
 

@@ -128,18 +128,6 @@ describe('a transfer', () => {
     }, soon);
   });
 
-  test('of ten attempts is described in one sentence', async () => {
-    const { url } = await startMerchant([500]);
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-    const page = await openConsole(sandbox);
-    await create(sandbox, { externalId: 'burst-1' });
-    await sandbox.advance(1_000);
-    await page
-      .getByRole('status')
-      .getByText(/^burst-1: 10 attempts, (1 got 500, )?9 got 200(, 1 got 500)?$/)
-      .waitFor();
-  });
-
   test('that the sandbox does not have is said to be missing', async () => {
     const sandbox = await startSandbox();
     const page = await openConsole(sandbox);
@@ -170,30 +158,6 @@ describe('the list', () => {
     await page.getByRole('heading', { name: 'Transfers (11 of 221)' }).waitFor();
     await page.getByRole('link', { name: 'old-13' }).click();
     await page.locator('#name').getByText('old-13').waitFor();
-  });
-
-  test('is narrowed to an outcome, and follows the transfers that come to it', async () => {
-    const { url } = await startMerchant([500]);
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-    for (const externalId of ['first', 'lost-attempts-2', 'third']) await create(sandbox, { externalId });
-    const page = await openConsole(sandbox);
-    const names = async () => (await rows(page)).map((row) => row.split(/\s/)[0]);
-    await page.getByLabel('Outcome', { exact: true }).selectOption('waiting');
-    await sandbox.advance(1_000);
-    await vi.waitFor(async () => {
-      expect(await names()).toEqual(['lost-attempts-2']);
-    }, soon);
-    await page.getByLabel('Outcome', { exact: true }).selectOption('refused');
-    await vi.waitFor(async () => {
-      expect(await names()).toHaveLength(1);
-    }, soon);
-    await page.getByLabel('Outcome', { exact: true }).selectOption('acknowledged');
-    await sandbox.advance(600_000);
-    await vi.waitFor(async () => {
-      expect(await names()).toEqual(['third', 'lost-attempts-2', 'first']);
-    }, soon);
-    await page.getByLabel('Outcome', { exact: true }).selectOption('contradicted');
-    await page.getByText('None to show.').waitFor();
   });
 });
 

@@ -1,12 +1,16 @@
 import { runMigrations } from 'graphile-worker';
-import type { Pool } from 'pg';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { Pool, PoolClient } from 'pg';
 import PgBoss from 'pg-boss';
-import { pgStore, type TransferCallback } from 'transfer-callbacks';
+import { pgStore, type HandlerContext, type TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { handOff } from '../../examples/postgres-queue.js';
-import { startPostgres, type PostgresServer } from '../support/postgres.js';
-import { handlingWith, runOn, type Handler } from './postgres-support.js';
+import { receiverOn, startPostgres, type PostgresServer } from '../support/postgres.js';
+import { root } from '../docs/pages.js';
+
+type Handler = (callback: TransferCallback, context: HandlerContext<PoolClient>) => Promise<void>;
 
 let server: PostgresServer;
 let pool: Pool;
@@ -17,8 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const run = (example: string) => runOn(server, example);
-const receiverWith = (handler: Handler) => handlingWith(pool, handler);
+const receiverWith = (handler: Handler) => receiverOn(pool, { onSuccess: handler, onFailed: handler });
 
 describe('postgres-queue.ts', () => {
   beforeAll(async () => {
@@ -36,7 +39,9 @@ describe('postgres-queue.ts', () => {
   }
 
   test('runs the job of a callback that comes twice once', async () => {
-    const { stdout } = await run('postgres-queue.ts');
+    const env = { ...process.env, DATABASE_URL: server.url };
+    const example = ['--import', 'tsx', 'examples/postgres-queue.ts'];
+    const { stdout } = await promisify(execFile)(process.execPath, example, { cwd: root, env });
     expect(stdout).toMatch(/^The first delivery: processed\nThe second delivery: duplicate\nThe job of \S+ runs\.\n/);
     expect(stdout.match(/The job of/g)).toHaveLength(1);
   });

@@ -1,4 +1,5 @@
-// The runbook's own commands, as processes, find the right verdict in each situation.
+// The sandbox makes each situation of docs/operations.md: the metrics and log lines that the runbook tells to look at are there,
+// and its own commands, as processes, find the right verdict.
 import type { PoolClient } from 'pg';
 import type { TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
@@ -198,11 +199,19 @@ test('while the store is down `inspect` is `undecided`, and afterwards it finds 
   await vi.waitUntil(async () => (await merchant.reconcile(id)).processed === 1);
   expect(readVerdict(await merchant.run(toInspect('success-1')))).toEqual(['handled', 0]);
   expect(merchant.booked).toEqual(['success-0 SUCCESS', 'success-1 SUCCESS']);
+  expect(await merchant.deliveries('processed', 'reconciliation')).toBe(1);
+  expect(await merchant.deliveries('processed')).toBe(1);
 });
 
 test('after a rotation in one place only a payout is `missed`, and a POST of `{}` tells which secret the app accepts', async () => {
   const merchant = await startMerchantApp(await startRedisBackend(), { callsWith: 'the-old-secret-of-the-url' });
   await merchant.pay('success-1');
+  expect(merchant.statuses()).toEqual([401, 401, 401, 401]);
+  expect(await merchant.deliveries('unauthorized')).toBe(4);
+  const issues = [{ message: 'The sender was refused before the body was read.' }];
+  expect(merchant.lines.map(({ details }) => details)).toMatchObject(
+    Array(4).fill({ outcome: 'unauthorized', issues }),
+  );
   expect(readVerdict(await merchant.run(toInspect('success-1')))).toEqual(['missed', 1]);
   expect(await post(merchant.callbackUrl, '{}')).toMatchObject({ status: 401 });
   expect(await post(`${merchant.url}/${secret}`, '{}')).toMatchObject({ status: 400 });

@@ -63,8 +63,7 @@ export async function startPostgresBackend(): Promise<Backend<PoolClient> & { po
 }
 
 export interface MerchantAppOptions<Tx> {
-  /** The secrets that the app's URL accepts, and the one that the service calls it with. */
-  readonly accepts?: readonly string[];
+  /** The secret that the service calls the app with. Default: the one that its URL accepts. */
   readonly callsWith?: string;
   /** Default: a thousand times as fast as in real life. */
   readonly service?: TransferSandboxOptions;
@@ -77,7 +76,7 @@ const bookingHandler = "({ data }) => console.log(data.externalId + ' ' + data.s
 
 /** Starts a merchant's app on the store of `backend`, and the service that calls it. */
 export async function startMerchantApp<Tx>({ store, config }: Backend<Tx>, options: MerchantAppOptions<Tx> = {}) {
-  const { accepts = [secret], callsWith = secret, service = { speed: 1_000 } } = options;
+  const { callsWith = secret, service = { speed: 1_000 } } = options;
   const { series } = registerMetrics();
   const logger = recordingLogger();
   const booked: string[] = [];
@@ -95,7 +94,7 @@ export async function startMerchantApp<Tx>({ store, config }: Backend<Tx>, optio
   onTestFinished(async () => {
     await receiver.close({ timeoutMs: 0 });
   });
-  const { url, close } = await serve(transferCallbackListener({ receiver, verify: urlToken([...accepts]) }));
+  const { url, close } = await serve(transferCallbackListener({ receiver, verify: urlToken(secret) }));
   onTestFinished(close);
   const sandbox = await startSandbox(service);
   const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
