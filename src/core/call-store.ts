@@ -1,7 +1,7 @@
 import { hasMethods } from '../lib/checks.js';
 import { callWithin, graceMs } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
-import type { CallbackStore, ClaimReply, ClaimRequest } from './store.js';
+import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from './store.js';
 import { traceStoreCall, type StoreCall } from './trace.js';
 
 /**
@@ -22,32 +22,53 @@ export function callStore<T>(
  * Claims a callback. Each method of the claim that it resolves with has a deadline of `timeoutMs` too. A claim that is
  * granted too late is released. Rejects with STORE_TIMEOUT, STORE_REPLY_UNEXPECTED, or as the store does.
  */
-export async function claimCallback<Tx>(
+export function claimCallback<Tx>(
   store: CallbackStore<Tx>,
   id: string,
   request: ClaimRequest,
   timeoutMs: number,
 ): Promise<ClaimReply<Tx>> {
   const { token, queueMs = 0 } = request;
-  const reply = await callStore(
-    timeoutMs + (store.transactional === true ? queueMs : 0),
-    async () => requireReply(await store.claim(id, request)),
-    { method: 'claim', token, id },
-    (late) => {
-      void releaseLate(late);
-    },
-  );
-  if (reply.state !== 'claimed') return reply;
-  const { claim } = reply;
-  return {
-    state: 'claimed',
-    claim: {
-      tx: claim.tx,
-      renew: () => callStore(timeoutMs, () => claim.renew(), { method: 'renew', token, id }),
-      settle: () => callStore(timeoutMs, () => claim.settle(), { method: 'settle', token, id }),
-      release: () => callStore(timeoutMs, () => claim.release(), { method: 'release', token, id }),
-    },
+  const claimMs = timeoutMs + (store.transactional === true ? queueMs : 0);
+  const claim = async (): Promise<ClaimReply<Tx>> => {
+    const reply = requireReply(await store.claim(id, request));
+    if (reply.state !== 'claimed') return reply;
+    return { state: 'claimed', claim: new TimedClaim(reply.claim, id, token, timeoutMs) };
   };
+  return callStore(claimMs, claim, { method: 'claim', token, id }, releaseLate);
+}
+
+/** A claim whose calls have a deadline. */
+class TimedClaim<Tx> implements Claim<Tx> {
+  readonly tx: Tx;
+  readonly #claim: Claim<Tx>;
+  readonly #id: string;
+  readonly #token: string;
+  readonly #timeoutMs: number;
+
+  constructor(claim: Claim<Tx>, id: string, token: string, timeoutMs: number) {
+    this.tx = claim.tx;
+    this.#claim = claim;
+    this.#id = id;
+    this.#token = token;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  renew(): Promise<boolean> {
+    return this.#call('renew', () => this.#claim.renew());
+  }
+
+  settle(): Promise<{ overlapped: boolean }> {
+    return this.#call('settle', () => this.#claim.settle());
+  }
+
+  release(): Promise<void> {
+    return this.#call('release', () => this.#claim.release());
+  }
+
+  #call<T>(method: StoreCall['method'], call: () => Promise<T>): Promise<T> {
+    return callStore(this.#timeoutMs, call, { method, token: this.#token, id: this.#id });
+  }
 }
 
 function storeTimeout(ms: number): TransferCallbackError {
@@ -66,11 +87,7 @@ function requireReply<Tx>(reply: ClaimReply<Tx>): ClaimReply<Tx> {
   );
 }
 
-/** Frees the callback, so that a claim that nobody waits for does not block the next attempt. Never rejects. */
-async function releaseLate(reply: ClaimReply<unknown>): Promise<void> {
-  try {
-    if (reply.state === 'claimed') await reply.claim.release();
-  } catch {
-    // If this fails, the lease expires.
-  }
+/** Frees the callback, so that a claim that nobody waits for does not block the next attempt. */
+function releaseLate(reply: ClaimReply<unknown>): void {
+  if (reply.state === 'claimed') reply.claim.release().catch(() => undefined); // If this fails, the lease expires.
 }

@@ -8,12 +8,6 @@ import { WaitingLine, type SharedResult } from './waiting-line.js';
 /** The result of a delivery's claim. */
 type ClaimResult<Tx> = SharedResult | { readonly state: 'claimed'; readonly claim: HeldClaim<Tx> };
 
-/** How long a delivery waits for another one that holds the claim. */
-interface Wait {
-  readonly until: number;
-  since: number | undefined;
-}
-
 /**
  * Claims callbacks. A delivery waits up to `inFlightWaitMs` while another one holds the claim. If that one succeeds,
  * the result is `settled`; if it fails, the waiting delivery claims. Deliveries of one callback in one process share a
@@ -33,19 +27,17 @@ export class ClaimQueue<Tx> {
   }
 
   /**
-   * Claims the callback of a delivery, and waits while another delivery holds the claim. Sets how long the delivery has
-   * waited. Never rejects.
+   * Claims the callback of a delivery, and waits while another delivery holds the claim. Notes when the delivery begins to
+   * wait. Never rejects.
    */
-  async claim(delivery: Delivery): Promise<ClaimResult<Tx>> {
-    if (this.#isClosed) return { state: 'closing' };
+  claim(delivery: Delivery): Promise<ClaimResult<Tx>> {
+    if (this.#isClosed) return Promise.resolve({ state: 'closing' });
     const now = performance.now();
+    const waitUntil = now + this.#parts.times.inFlightWaitMs;
     const line = this.#lines.get(delivery.id);
-    const wait: Wait = { until: now + this.#parts.times.inFlightWaitMs, since: line === undefined ? undefined : now };
-    const result = await (line === undefined
-      ? this.#ask(delivery, this.#beginLine(delivery.id), wait)
-      : this.#waitAndAsk(delivery, line, wait));
-    if (wait.since !== undefined) delivery.waitedMs = performance.now() - wait.since;
-    return result;
+    if (line === undefined) return this.#ask(delivery, this.#beginLine(delivery.id), waitUntil);
+    delivery.waitsSince = now;
+    return this.#waitAndAsk(delivery, line, waitUntil);
   }
 
   /** Ends every wait with `closing`, and every later claim too. */
@@ -62,18 +54,18 @@ export class ClaimQueue<Tx> {
     return line;
   }
 
-  async #waitAndAsk(delivery: Delivery, line: WaitingLine, wait: Wait): Promise<ClaimResult<Tx>> {
+  async #waitAndAsk(delivery: Delivery, line: WaitingLine, waitUntil: number): Promise<ClaimResult<Tx>> {
     const result = await line.wait();
     if (result !== undefined) return result;
-    return (await line.pause(wait.until)) ? this.#ask(delivery, line, wait) : leave(line);
+    return (await line.pause(waitUntil)) ? this.#ask(delivery, line, waitUntil) : leave(line);
   }
 
   /** Asks the store, and again while another process holds the claim. */
-  async #ask(delivery: Delivery, line: WaitingLine, wait: Wait): Promise<ClaimResult<Tx>> {
+  async #ask(delivery: Delivery, line: WaitingLine, waitUntil: number): Promise<ClaimResult<Tx>> {
     for (;;) {
       if (this.#isClosed) return line.share({ state: 'closing' });
       const now = performance.now();
-      const request = this.#toRequest(delivery, wait.until - now);
+      const request = this.#toRequest(delivery, waitUntil - now);
       let reply: ClaimReply<Tx>;
       line.beginAsking(now);
       try {
@@ -87,9 +79,9 @@ export class ClaimQueue<Tx> {
         line.grant(delivery.name);
         return { state: 'claimed', claim: new HeldClaim(reply.claim, request, line, this.#parts) };
       }
-      wait.since ??= performance.now();
+      delivery.waitsSince ??= performance.now();
       line.postpone();
-      if (performance.now() >= wait.until || !(await line.pause(wait.until))) return leave(line);
+      if (performance.now() >= waitUntil || !(await line.pause(waitUntil))) return leave(line);
     }
   }
 

@@ -37,6 +37,8 @@ export class Delivery<C extends CallbackShape = CallbackShape> {
   readonly status: CallbackShape['data']['status'];
   readonly timestamp: string | undefined;
   readonly fingerprint: string;
+  /** Since when it waits for another delivery that holds the claim. */
+  waitsSince: number | undefined;
   waitedMs = 0;
 
   constructor({ delivery, source, startedAt }: Arrival, callback: C, fields: CallbackFields) {
@@ -51,6 +53,11 @@ export class Delivery<C extends CallbackShape = CallbackShape> {
     this.status = status;
     this.timestamp = timestamp === undefined ? undefined : toPrintable(timestamp);
     this.fingerprint = toFingerprint(fields);
+  }
+
+  /** Ends the wait, if there was one. */
+  endWait(): void {
+    if (this.waitsSince !== undefined) this.waitedMs = performance.now() - this.waitsSince;
   }
 
   /** Returns how the delivery ends if its id was settled with these facts. */

@@ -48,6 +48,7 @@ async function processDelivery<C extends CallbackShape, Tx>(
     ({ callback } = confirmed);
   }
   const claimed = await claims.claim(delivery);
+  delivery.endWait();
   switch (claimed.state) {
     case 'claimed':
       return runHandler(callback, delivery, claimed.claim, claims.isClosed, options);
