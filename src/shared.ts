@@ -6,6 +6,7 @@ export {
   urlToken,
   type TransferTokenVerifier,
 } from './http/verifiers/tokens.js';
+export { hmacSignature } from './http/verifiers/hmac-signature.js';
 export { ipAllowList } from './http/verifiers/ip-allow-list.js';
 export type { SenderVerifier } from './http/request.js';
 export type { Verifier } from './http/verify.js';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { consumed, findHeaderFault, parseBytes, parseText, ReceivedBytes, tooLarge } from './content.js';
+import { consumed, findHeaderFault, parseBytes, parseText, ReceivedBytes, tooLarge, type ReadBody } from './content.js';
 
 /** The properties that an app's middleware may have added to a request. */
 interface Parsed {
@@ -12,26 +12,37 @@ const bodyIsGone =
   'mount the router before that middleware.';
 
 /**
- * Reads the body, which the app may have left as a parsed value, bytes, text or an unread stream. Resolves with the
- * receiver's input, or with `undefined` if the client has disconnected before the stream was read.
+ * Reads the body, which the app may have left as a parsed value, bytes, text or an unread stream. Resolves with
+ * `undefined` if the client has disconnected before the stream was read.
  */
-export function readBody(request: IncomingMessage & Parsed, limitBytes: number): unknown {
+export function readBody(
+  request: IncomingMessage & Parsed,
+  limitBytes: number,
+): ReadBody | Promise<ReadBody | undefined> {
   const { body, rawBody } = request;
   const wasRead = request.readableDidRead || request.readableEnded;
   // Express 4's parsers set `body` to an empty object if they have not parsed anything.
-  if (body !== undefined && body !== null && !isEmptyObject(body)) return toInput(body);
-  if (!wasRead) return findHeaderFault(request, limitBytes) ?? readStream(request, limitBytes);
-  if (typeof rawBody === 'string' || ArrayBuffer.isView(rawBody)) return toInput(rawBody);
-  return isEmptyObject(body) ? body : consumed(bodyIsGone);
+  if (body !== undefined && body !== null && !isEmptyObject(body)) return toRead(body, rawBody);
+  if (!wasRead) {
+    const fault = findHeaderFault(request, limitBytes);
+    return fault === undefined ? readStream(request, limitBytes) : { input: fault };
+  }
+  if (typeof rawBody === 'string' || ArrayBuffer.isView(rawBody)) return toRead(rawBody, undefined);
+  return isEmptyObject(body) ? { input: body, bytes: 'gone' } : { input: consumed(bodyIsGone) };
 }
 
-function toInput(given: unknown): unknown {
-  if (typeof given === 'string') return parseText(given);
-  if (ArrayBuffer.isView(given)) return parseBytes(Buffer.from(given.buffer, given.byteOffset, given.byteLength));
-  return given;
+function toRead(given: unknown, rawBody: unknown): ReadBody {
+  if (ArrayBuffer.isView(given)) return parseBytes(toBuffer(given));
+  // A text is not what was received: its decoder may have changed bytes.
+  const bytes = ArrayBuffer.isView(rawBody) ? toBuffer(rawBody) : 'gone';
+  return { input: typeof given === 'string' ? parseText(given) : given, bytes };
 }
 
-function readStream(request: IncomingMessage, limitBytes: number): Promise<unknown> {
+function toBuffer({ buffer, byteOffset, byteLength }: ArrayBufferView): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+function readStream(request: IncomingMessage, limitBytes: number): Promise<ReadBody | undefined> {
   return new Promise((resolve) => {
     const received = new ReceivedBytes(limitBytes);
     function keepChunk(chunk: Buffer | string): void {
@@ -39,7 +50,7 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<unkno
       if (received.add(bytes)) return;
       // `respond` drains part of the rest, so that the sender sees the response.
       request.off('data', keepChunk).off('end', parseBody).pause();
-      resolve(tooLarge(limitBytes));
+      resolve({ input: tooLarge(limitBytes) });
     }
     function parseBody(): void {
       resolve(parseBytes(received.bytes()));

@@ -16,6 +16,14 @@ export class RefusedRequest extends UnreadableCallback implements Fault {
   }
 }
 
+/** What was read of a request. */
+export interface ReadBody {
+  /** The input of the receiver. */
+  readonly input: unknown;
+  /** The body as it was received: `gone` if the app has parsed it and left no bytes, `undefined` if it was not read. */
+  readonly bytes?: Uint8Array | 'gone' | undefined;
+}
+
 /** Returns what the headers say against the body, before it is read. */
 export function findHeaderFault(request: SenderRequest, limitBytes: number): RefusedRequest | undefined {
   const fault = findTypeFault(readHeader(request, 'content-type') ?? '');
@@ -37,9 +45,12 @@ function findTypeFault(contentType: string): RefusedRequest | undefined {
   return isUtf8Charset ? undefined : new RefusedRequest(415, 'The charset must be UTF-8.');
 }
 
-/** Returns the value of the JSON in these bytes. */
-export function parseBytes(bytes: Buffer): unknown {
-  return isUtf8(bytes) ? parseText(bytes.toString()) : new RefusedRequest(400, 'The body is not UTF-8.');
+/** Returns the bytes, and the value of the JSON in them. */
+export function parseBytes(bytes: Buffer): ReadBody {
+  return {
+    input: isUtf8(bytes) ? parseText(bytes.toString()) : new RefusedRequest(400, 'The body is not UTF-8.'),
+    bytes,
+  };
 }
 
 /** Returns the value of this JSON. */

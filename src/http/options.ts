@@ -8,8 +8,8 @@ import type { Verifier } from './verify.js';
 /** Options of the router, the listener and the handler beside those of the receiver. */
 export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage> {
   /**
-   * Decides whether the sender is trusted: `urlToken`, `transferToken`, `headerToken`, `basicAuth`, `ipAllowList` or
-   * your own function. In a list, all must accept. Callbacks carry no documented signature (service §6.7).
+   * Decides whether the sender is trusted: `urlToken`, `transferToken`, `headerToken`, `basicAuth`, `ipAllowList`,
+   * `hmacSignature` or your own function. In a list, all must accept. Callbacks carry no documented signature (service §6.7).
    */
   verify?: NoInfer<Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[]> | undefined;
   /**

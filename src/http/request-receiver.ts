@@ -1,5 +1,5 @@
-import { UnreadableCallback, type CallbackShape } from '../core/callback.js';
-import { consumed, RefusedRequest } from './content.js';
+import { isUnreadable, UnreadableCallback, type CallbackShape } from '../core/callback.js';
+import { consumed, RefusedRequest, type ReadBody } from './content.js';
 import type { ResolvedHttpOptions } from './options.js';
 import type { SenderRequest } from './request.js';
 import { toResponse, type CallbackResponse } from './responses.js';
@@ -25,29 +25,35 @@ export function requestReceiver<
   HostRequest extends SenderRequest & { readonly method?: string | undefined },
 >(
   { receiver, verifiers, bodyLimitBytes }: ResolvedHttpOptions<C, Tx, HostRequest>,
-  readBody: (request: HostRequest, limitBytes: number) => unknown,
+  readBody: (request: HostRequest, limitBytes: number) => ReadBody | Promise<ReadBody | undefined>,
 ): (request: HostRequest) => Promise<ReceivedRequest | undefined> {
   const early = verifiers.filter(({ readsCallback }) => readsCallback === false);
   const late = verifiers.filter(({ readsCallback }) => readsCallback !== false);
 
-  async function readInput(request: HostRequest): Promise<unknown> {
+  async function read(request: HostRequest): Promise<ReadBody | undefined> {
+    const refusal = findRefusal(early, request);
+    if (refusal !== undefined) return { input: new UnreadableCallback(refused, undefined, refusal) };
+    if (request.method !== 'POST') return { input: wrongMethod };
     try {
-      return await readBody(request, bodyLimitBytes);
+      const body = await readBody(request, bodyLimitBytes);
+      // What the app has left may throw when it is read.
+      isUnreadable(body?.input);
+      return body;
     } catch (error) {
-      return consumed(bodyThrows, { cause: error });
+      return { input: consumed(bodyThrows, { cause: error }) };
     }
   }
 
   return async function receiveRequest(request) {
-    const refusal = findRefusal(early, request);
-    let input: unknown = wrongMethod;
-    if (refusal !== undefined) input = new UnreadableCallback(refused, undefined, refusal);
-    else if (request.method === 'POST') input = await readInput(request);
-    if (input === undefined) return undefined;
+    const body = await read(request);
+    if (body === undefined) return undefined;
+    const { input } = body;
     const outcome = await receiver.receive(input, {
       source: 'http',
       verify:
-        verifiers.length === 0 ? undefined : (callback) => late.length === 0 || acceptsAll(late, request, callback),
+        verifiers.length === 0
+          ? undefined
+          : (callback) => late.length === 0 || acceptsAll(late, request, callback, body.bytes),
     });
     const fault = input instanceof RefusedRequest ? input : undefined;
     return { delivery: outcome.delivery, response: toResponse(outcome, fault) };

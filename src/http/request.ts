@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { invalidSecret } from '../lib/checks.js';
 
 /** What the ready-made verifiers read of a request. Those of `node:http`, of Express and of the web all have it. */
 export interface SenderRequest {
@@ -22,6 +23,20 @@ export interface SenderVerifier {
 export function readHeader({ headers }: SenderRequest, name: string): string | undefined {
   const value = isWebHeaders(headers) ? headers.get(name) : headers[name];
   return typeof value === 'string' ? value : undefined;
+}
+
+/** Headers of one connection, which a proxy drops, and those that Node and hosts of web requests join differently. */
+const changedByHosts = /^(?:connection|cookie|host|keep-alive|set-cookie|te|trailer|transfer-encoding|upgrade)$/i;
+
+/** Returns the name in lower case if every host passes on such a header. Throws INVALID_ARGUMENT. */
+export function toHeaderName(option: string, name: unknown, example: string): string {
+  if (typeof name !== 'string' || !/^[\w!#$%&'*+.^`|~-]+$/.test(name)) {
+    throw invalidSecret(option, 'a header name', name, example);
+  }
+  if (changedByHosts.test(name)) {
+    throw invalidSecret(option, 'a header that every host passes on unchanged', name, example);
+  }
+  return name.toLowerCase();
 }
 
 /** No header can be mistaken for the method: those of Node are strings and lists. */

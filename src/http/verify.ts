@@ -1,14 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 import type { Refusal, TransferCallback } from '../core/callback.js';
 import { notSynchronous } from '../lib/checks.js';
+import { TransferCallbackError } from '../lib/errors.js';
+import type { ReadBody } from './content.js';
 
 /**
  * Decides whether a request comes from the service. Only `true` accepts; a throw rejects. Also called for invalid
- * callbacks, with `undefined`. Set the properties of your own function with `Object.assign(verify, { … })`. A function
+ * callbacks, with `undefined`. `body` has the bytes as they were received, of any body, and is `undefined` if none was
+ * read. Where the app has parsed the body and left no bytes, a function that declares `body` is not called: the sender is
+ * refused, with BODY_CONSUMED. Set the properties of your own function with `Object.assign(verify, { … })`. A function
  * that wraps a verifier needs the properties of that verifier.
  */
 export interface Verifier<C = TransferCallback, HostRequest = IncomingMessage> {
-  (request: HostRequest, callback: C | undefined): boolean | Promise<boolean>;
+  (request: HostRequest, callback: C | undefined, body: Uint8Array | undefined): boolean | Promise<boolean>;
   /**
    * `true` if it reads the last segment of the URL's path. Under `app.use` the router then also handles POST one segment
    * below its mount path; otherwise it leaves such requests to the app.
@@ -23,14 +27,21 @@ export interface Verifier<C = TransferCallback, HostRequest = IncomingMessage> {
   readonly readsCallback?: boolean | undefined;
 }
 
+const bytesAreGone =
+  'A verifier needs the bytes of the body, and your app has parsed it without leaving them as a Buffer in ' +
+  'request.rawBody: mount the router before that middleware.';
+
 /** Calls the verifiers in order, and resolves with whether all of them accept. */
 export async function acceptsAll<C, HostRequest>(
   verifiers: readonly Verifier<C, HostRequest>[],
   request: HostRequest,
   callback: C | undefined,
+  bytes: ReadBody['bytes'],
 ): Promise<boolean> {
   for (const verify of verifiers) {
-    const verdict: unknown = await verify(request, callback);
+    // It is known by the number of its parameters, as Express knows an error handler.
+    if (bytes === 'gone' && verify.length > 2) throw new TransferCallbackError('BODY_CONSUMED', bytesAreGone);
+    const verdict: unknown = await verify(request, callback, bytes === 'gone' ? undefined : bytes);
     // Only `true` counts: a verifier that forgets to return, or returns an object, has not approved.
     if (verdict !== true) return false;
   }
@@ -46,7 +57,7 @@ export function findRefusal<C, HostRequest>(
 ): Refusal | undefined {
   for (const verify of verifiers) {
     try {
-      const verdict: unknown = verify(request, undefined);
+      const verdict: unknown = verify(request, undefined, undefined);
       if (verdict instanceof Promise) throw notSynchronous(verdict, promiseInPlaceOfBoolean);
       if (verdict !== true) return {};
     } catch (error) {

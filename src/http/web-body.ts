@@ -1,19 +1,18 @@
 import { isUint8Array } from 'node:util/types';
-import { consumed, findHeaderFault, parseBytes, ReceivedBytes, tooLarge } from './content.js';
+import { consumed, findHeaderFault, parseBytes, ReceivedBytes, tooLarge, type ReadBody } from './content.js';
 
 const bodyIsGone =
   'The body of the request has been read before, or is no stream of bytes: ' +
   'give the handler the web request that your host made, before anything reads it.';
 
 /**
- * Reads the body of a web request. Resolves with the receiver's input, or with `undefined` if the client has
- * disconnected before the stream was read.
+ * Reads the body of a web request. Resolves with `undefined` if the client has disconnected before the stream was read.
  */
-export function readWebBody(request: Request, limitBytes: number): unknown {
+export function readWebBody(request: Request, limitBytes: number): ReadBody | Promise<ReadBody | undefined> {
   const { body } = request;
-  if (request.bodyUsed || !isUnread(body)) return consumed(bodyIsGone);
+  if (request.bodyUsed || !isUnread(body)) return { input: consumed(bodyIsGone) };
   const fault = findHeaderFault(request, limitBytes);
-  if (fault !== undefined) return fault;
+  if (fault !== undefined) return { input: fault };
   return body === null ? parseBytes(Buffer.alloc(0)) : readChunks(body.getReader(), limitBytes);
 }
 
@@ -22,7 +21,10 @@ function isUnread(body: Partial<ReadableStream> | null | undefined): boolean {
   return body === null || (typeof body?.getReader === 'function' && body.locked === false);
 }
 
-async function readChunks(reader: ReadableStreamDefaultReader<unknown>, limitBytes: number): Promise<unknown> {
+async function readChunks(
+  reader: ReadableStreamDefaultReader<unknown>,
+  limitBytes: number,
+): Promise<ReadBody | undefined> {
   const received = new ReceivedBytes(limitBytes);
   try {
     for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
@@ -37,8 +39,8 @@ async function readChunks(reader: ReadableStreamDefaultReader<unknown>, limitByt
 }
 
 /** Tells the host that the rest is not wanted. */
-function stop(reader: ReadableStreamDefaultReader<unknown>, input: unknown): unknown {
+function stop(reader: ReadableStreamDefaultReader<unknown>, input: unknown): ReadBody {
   // Not awaited: a source may never finish cancelling. An unhandled rejection would end the process.
   reader.cancel().catch(() => undefined);
-  return input;
+  return { input };
 }

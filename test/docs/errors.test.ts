@@ -8,6 +8,7 @@ import { describe, expect, test } from 'vitest';
 import {
   basicAuth,
   headerToken,
+  hmacSignature,
   ipAllowList,
   knexStore,
   memoryStore,
@@ -70,7 +71,7 @@ function ignoreAbort(error: Error): void {
 
 /** What the app has where it would write the code. */
 const scope = {
-  ...{ basicAuth, headerToken, ipAllowList, memoryStore, pgStore, redisStore, transferCallbackReceiver },
+  ...{ basicAuth, headerToken, hmacSignature, ipAllowList, memoryStore, pgStore, redisStore, transferCallbackReceiver },
   ...{ transferCallbackSchema, confirmWith, inspectTransfer, transferClient, openTelemetryMetrics, prometheusMetrics },
   ...{
     Redis: class extends Redis {
@@ -120,6 +121,7 @@ const makers: [name: string, make: (options: object) => unknown][] = [
       await sandbox.close();
     },
   ],
+  ['hmacSignature', (options) => hmacSignature({ header: 'x-signature', secrets: secret, ...options })],
   ['deliver', (options) => deliver((_request, response) => response.end(), '{}', options)],
 ];
 

@@ -6,6 +6,7 @@ import { expectTypeOf } from 'vitest';
 import {
   basicAuth,
   headerToken,
+  hmacSignature,
   ipAllowList,
   memoryStore,
   transferCallbackHandler,
@@ -58,6 +59,7 @@ const ready = [
   headerToken('x-token', secret),
   basicAuth({ username: 'service', password: secret }),
   ipAllowList(['203.0.113.0/24']),
+  hmacSignature({ header: 'x-signature', secrets: [secret, undefined] }),
 ];
 transferCallbackHandler({ ...options, verify: ready });
 for (const verify of ready) transferCallbackHandler({ ...options, verify });
@@ -72,9 +74,10 @@ for (const verify of all) {
 // Without annotation, a verifier sees the request of its server and the callback, if there is one.
 transferCallbackRouter({
   ...options,
-  verify(request, callback) {
+  verify(request, callback, body) {
     expectTypeOf(request).toEqualTypeOf<Request>();
     expectTypeOf(callback).toEqualTypeOf<TransferCallback | undefined>();
+    expectTypeOf(body).toEqualTypeOf<Uint8Array | undefined>();
     return request.get('x-gateway') === 'payouts';
   },
 });
@@ -127,7 +130,10 @@ export const fromEnvironment = () => [
   transferToken([CALLBACK_SECRET, CALLBACK_SECRET_PREVIOUS]),
   headerToken('x-token', CALLBACK_SECRET),
   basicAuth({ username: 'service', password: CALLBACK_PASSWORD }),
+  hmacSignature({ header: 'x-signature', secrets: CALLBACK_SECRET }),
 ];
+// @ts-expect-error -- no service may use it any more.
+export const weak = () => hmacSignature({ header: 'x-signature', secrets: CALLBACK_SECRET, algorithm: 'md5' });
 // @ts-expect-error -- null is no secret, and none that is missing.
 export const nothing = () => urlToken(null);
 

@@ -19,12 +19,16 @@ export function isSecret(value: unknown): value is string {
 }
 
 /** Returns the secrets as a list, the newest first. Throws INVALID_ARGUMENT. */
-export function toSecretList(option: string, secret: Secret): readonly [string, ...string[]] {
+export function toSecretList(
+  option: string,
+  secret: Secret,
+  example = 'process.env.CALLBACK_SECRET',
+): readonly [string, ...string[]] {
   const [newest, ...older] = (Array.isArray(secret) ? secret : [secret]) as readonly unknown[];
   const list = [newest, ...older.filter((each) => each !== undefined)];
   for (const each of list) {
     if (isSecret(each)) continue;
-    throw invalidSecret(option, `${secretDescription}, or several`, each, 'process.env.CALLBACK_SECRET');
+    throw invalidSecret(option, `${secretDescription}, or several`, each, example);
   }
   return list as [string, ...string[]];
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { basicAuth, headerToken, ipAllowList, transferToken, urlToken } from 'transfer-callbacks';
+import { basicAuth, headerToken, hmacSignature, ipAllowList, transferToken, urlToken } from 'transfer-callbacks';
 import { containing } from '../../support/containing.js';
 
 const secret = 'first-secret-0123456789';
@@ -114,6 +114,50 @@ describe('a verifier that cannot be made', () => {
       'basicAuth with one word more',
       () => basicAuth({ username: 'service', password: spaced, realm: 'x' } as never),
       'Unknown option `realm`; known are username, password.',
+    ],
+    [
+      'hmacSignature of nothing',
+      () => hmacSignature(undefined as never),
+      'Expected `options` to be an object, got undefined.',
+    ],
+    ...(
+      [
+        [{ header: undefined }, "`header` to be a header name, got undefined. Write `header: 'x-signature'`"],
+        [{ header: 'cookie' }, '`header` to be a header that every host passes on unchanged, got a string of 6'],
+        [{ secrets: undefined }, `\`secrets\` to be ${long}, got undefined.`],
+        [{ secrets: [secret, short] }, `\`secrets\` to be ${long}, got a string of 15 characters.`],
+        [{ secretEncoding: 'hex', secrets: spaced }, '`secrets` to be written in hex, got a string of 23 characters.'],
+        [{ secretEncoding: 'hex', secrets: '0'.repeat(17) }, '`secrets` to be written in hex, got a string of 17'],
+        [{ secretEncoding: 'base64', secrets: spaced }, '`secrets` to be written in base64, got a string of 23'],
+        [{ secretEncoding: 'latin1' }, "`secretEncoding` to be 'utf8' or 'base64' or 'hex', got \"latin1\"."],
+        [{ algorithm: 'sha1' }, "`algorithm` to be 'sha256' or 'sha384' or 'sha512', got \"sha1\"."],
+        [{ encoding: 'base32' }, "`encoding` to be 'hex' or 'base64', got \"base32\"."],
+        [
+          { signed: 7 },
+          "`signed` to be a text with {body}, and without {timestamp}, got a number. Write `signed: '{body}'`",
+        ],
+        [
+          { signed: '{timestamp}.{body}' },
+          '`signed` to be a text with {body}, and without {timestamp}, got a string of 18',
+        ],
+        [{ signed: '{x-id}' }, '`signed` to be a text with {body}, and without {timestamp}, got a string of 6'],
+        [{ signed: '{body}{a b}' }, '`signed` to be a header name, got a string of 3 characters.'],
+        [
+          { timestamp: 't=', signed: '{body}' },
+          '`signed` to be a text with {body}, and with {timestamp}, got a string of 6',
+        ],
+        [{ timestamp: 't =', signed: '{timestamp}{body}' }, '`timestamp` to be a header name, got a string of 3'],
+        [{ toleranceMs: 0 }, '`toleranceMs` to be a whole number from 1 to 2147483647, got 0.'],
+      ] as const
+    ).map(([wrong, message]): [string, () => unknown, string] => [
+      `hmacSignature of ${JSON.stringify(wrong)}`,
+      () => hmacSignature({ header: 'x-signature', secrets: secret, ...wrong } as never),
+      `Expected ${message}`,
+    ]),
+    [
+      'hmacSignature with one word more',
+      () => hmacSignature({ header: 'x-signature', secret } as never),
+      'Unknown option `secret`; known are header, secrets, secretEncoding, algorithm, encoding, signed, timestamp, toleranceMs.',
     ],
     [
       'ipAllowList of nothing',

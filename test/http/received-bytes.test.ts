@@ -1,0 +1,151 @@
+// The bytes that a verifier gets as its third argument.
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { connect, createServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { hmacSignature, transferCallbackListener, transferToken, type Verifier } from 'transfer-callbacks';
+import { httpServers, nodeServers, type Middleware, type NodeServer } from '../support/http-servers.js';
+import { post } from '../support/post.js';
+import { recordingOptions } from '../support/recording-options.js';
+import { chunk, head, overSocket } from '../support/sockets.js';
+import { json, manyScripts, start, unauthorized } from './support.js';
+
+/** A verifier that keeps what it gets, and accepts. */
+function keeper() {
+  const given: { callback: unknown; body: string | undefined }[] = [];
+  const verify: Verifier = (_request, callback, body) => {
+    given.push({ callback, body: body === undefined ? undefined : Buffer.from(body).toString('latin1') });
+    return true;
+  };
+  return { given, verify };
+}
+
+const callback = manyScripts();
+// As `JSON.stringify` would never write it.
+const bytes = Buffer.from(`\ufeff ${JSON.stringify(callback, undefined, 2).replaceAll('/', '\\/')}\r\n`);
+const received = bytes.toString('latin1');
+
+describe.each(httpServers)('on $name', (server) => {
+  test('a verifier gets the bytes as they were received, also of a body that is no callback', async () => {
+    const { given, verify } = keeper();
+    const { options } = recordingOptions();
+    const { url } = await start(server, { ...options, verify });
+    expect((await post(url, bytes)).status).toBe(200);
+    const response = await overSocket(url, (socket) => {
+      socket.write(head(url, { ...json, 'Transfer-Encoding': 'chunked' }));
+      for (const byte of bytes) socket.write(chunk(Uint8Array.of(byte)));
+      socket.write(chunk(''));
+    });
+    expect(response).toContain('duplicate');
+    expect(given).toEqual([
+      { callback, body: received },
+      { callback, body: received },
+    ]);
+    for (const odd of [Buffer.of(0xff, 0x00), Buffer.from('{'), Buffer.from('')]) {
+      expect((await post(url, odd)).status).toBe(400);
+      expect(given.at(-1)).toEqual({ callback: undefined, body: odd.toString('latin1') });
+    }
+  });
+
+  test('a verifier gets no bytes of a body that was not read', async () => {
+    const { given, verify } = keeper();
+    const { url } = await start(server, { ...recordingOptions().options, verify, bodyLimitBytes: 1_000 });
+    expect((await post(url, bytes, { method: 'PUT' })).status).toBe(405);
+    expect((await post(url, ' '.repeat(1_001))).status).toBe(413);
+    expect((await post(url, bytes, { headers: { 'Content-Type': 'text/plain' } })).status).toBe(415);
+    expect(given).toEqual([1, 2, 3].map(() => ({ callback: undefined, body: undefined })));
+  });
+
+  test('a verifier that runs before the body is read gets no bytes', async () => {
+    const { given, verify } = keeper();
+    const early = Object.assign(verify, { readsCallback: false });
+    const { url } = await start(server, { ...recordingOptions().options, verify: early });
+    expect((await post(url, bytes)).status).toBe(200);
+    expect(given).toEqual([{ callback: undefined, body: undefined }]);
+  });
+});
+
+/** Express's parser as its documentation shows it, which leaves the bytes in `rawBody`. */
+const keepsBytes = (parsers: NodeServer['parsers']): Middleware =>
+  parsers.json({
+    verify: (request, _response, given) => {
+      (request as IncomingMessage & { rawBody?: unknown }).rawBody = given;
+    },
+  }) as Middleware;
+
+const leaves =
+  (make: (given: Buffer) => object): Middleware =>
+  async (request, _response, next) => {
+    Object.assign(request, make(Buffer.concat((await request.toArray()) as Buffer[])));
+    next();
+  };
+const secret = 'a-secret-long-enough';
+
+describe.each(nodeServers)('on $name', (server) => {
+  const kept: [string, Middleware][] = [
+    ['parses the body and keeps its bytes in rawBody', keepsBytes(server.parsers)],
+    ['leaves the bytes in request.body', server.parsers.raw({ type: '*/*' }) as Middleware],
+    ['leaves the bytes in rawBody, and nothing in request.body', leaves((rawBody) => ({ rawBody }))],
+    [
+      'leaves a part of a longer buffer in rawBody',
+      leaves((given) => {
+        const longer = Buffer.concat([Buffer.from('before'), given, Buffer.from('after')]);
+        const rawBody = new Uint8Array(longer.buffer, longer.byteOffset + 6, given.length);
+        return { rawBody, body: JSON.parse(given.subarray(3).toString()) as unknown };
+      }),
+    ],
+  ];
+  test.each(kept)('a verifier gets the bytes behind middleware that %s', async (_what, before) => {
+    const { given, verify } = keeper();
+    const { options, handled } = recordingOptions();
+    const { url } = await start(server, { ...options, verify }, { before: [before] });
+    expect((await post(url, bytes)).status).toBe(200);
+    expect(given).toEqual([{ callback, body: received }]);
+    expect(handled).toEqual([callback]);
+  });
+
+  const gone: [string, Middleware][] = [
+    ['parses the body', server.parsers.json() as Middleware],
+    ['leaves a text', server.parsers.text({ type: '*/*' }) as Middleware],
+    [
+      'leaves a text in rawBody',
+      leaves((given) => ({ rawBody: given.toString(), body: JSON.parse(given.toString()) as unknown })),
+    ],
+    ['leaves an empty object of a body that it has read', leaves(() => ({ body: {} }))],
+  ];
+  test.each(gone)('a verifier that needs the bytes refuses behind middleware that %s', async (_what, before) => {
+    const { options, handled, logged } = recordingOptions();
+    const verify = hmacSignature({ header: 'x-signature', secrets: secret });
+    const { url } = await start(server, { ...options, verify }, { before: [before] });
+    const response = await post(url, callback);
+    expect([response.status, response.body]).toEqual([401, unauthorized]);
+    expect(handled).toEqual([]);
+    const message = expect.stringMatching(/^A verifier needs the bytes.*mount the router before/) as string;
+    expect(logged).toMatchObject([{ details: { outcome: 'unauthorized', err: { code: 'BODY_CONSUMED', message } } }]);
+  });
+
+  test('a verifier that needs no bytes accepts behind middleware that parses the body', async () => {
+    const verify = transferToken(secret);
+    const { url } = await start(server, { ...recordingOptions().options, verify }, { before: [server.parsers.json()] });
+    const at = verify.urlFor(url, callback.data.externalId);
+    expect((await post(at, callback)).status).toBe(200);
+  });
+});
+
+test('a verifier gets the bytes of a request over HTTP/2', async () => {
+  const { given, verify } = keeper();
+  const listen = transferCallbackListener({ ...recordingOptions().options, verify });
+  const server = createServer(listen).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  onTestFinished(async () => {
+    session.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const stream = session.request({ ':method': 'POST', 'content-type': 'application/json' });
+  stream.end(bytes);
+  const [headers] = (await once(stream, 'response')) as [Record<string, unknown>];
+  expect(headers[':status']).toBe(200);
+  expect(given).toEqual([{ callback, body: received }]);
+});
