@@ -57,8 +57,9 @@ export interface CallbackShape {
     id: string;
     externalId: string;
     status: 'SUCCESS' | 'FAILED';
-    amount: number | string;
-    currency: string;
+    /** Another service may leave it out, of a failure for example. */
+    amount?: number | string | undefined;
+    currency?: string | undefined;
   };
 }
 

@@ -3,24 +3,25 @@ import { toPrintable } from '../lib/text.js';
 /** The facts that callbacks with the same id must share. A callback with other facts is a conflict. */
 export interface TransferCallbackFacts {
   readonly status: 'SUCCESS' | 'FAILED';
-  readonly amount: number | string;
-  readonly currency: string;
+  /** Missing if the callback of another service has none. */
+  readonly amount?: number | string | undefined;
+  readonly currency?: string | undefined;
   readonly externalId: string;
 }
 
-/** Returns the facts as text for the store. It is plain JSON, so that people can read it there. */
+/** Returns the facts as text for the store. It is plain JSON, so that people can read it there. `null` is a missing one. */
 export function toFingerprint({ status, amount, currency, externalId }: TransferCallbackFacts): string {
   return JSON.stringify([status, amount, currency, externalId]);
 }
 
 /** Parses a fingerprint. Returns `undefined` for a text that is no JSON list. */
 export function parseFingerprint(fingerprint: string): TransferCallbackFacts | undefined {
-  return parseFacts(fingerprint, (fact) => fact);
+  return parseFacts(fingerprint, (fact) => fact ?? undefined);
 }
 
 /** Returns the facts of a fingerprint for people: frozen, with printable texts. Otherwise as `parseFingerprint`. */
 export function showFingerprint(fingerprint: string): TransferCallbackFacts | undefined {
-  return parseFacts(fingerprint, (fact) => (typeof fact === 'string' ? toPrintable(fact) : fact));
+  return parseFacts(fingerprint, (fact) => (typeof fact === 'string' ? toPrintable(fact) : (fact ?? undefined)));
 }
 
 function parseFacts(fingerprint: string, read: (fact: unknown) => unknown): TransferCallbackFacts | undefined {

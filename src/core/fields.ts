@@ -33,9 +33,9 @@ const rules: readonly Rule[] = [
   {
     path: 'data.amount',
     expected: 'a number or a text',
-    isRight: (value) => typeof value === 'number' || isText(value),
+    isRight: (value) => value === undefined || typeof value === 'number' || isText(value),
   },
-  text('data.currency'),
+  { ...text('data.currency'), isRight: (value) => value === undefined || isText(value) },
 ];
 
 /**

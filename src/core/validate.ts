@@ -1,6 +1,14 @@
 import { parseWith, type StandardSchema, type Issue } from '../lib/standard-schema.js';
 import { toPrintable } from '../lib/text.js';
-import { amountMessage, idMessage, isCallbackId, isExact, isUnreadable, type CallbackShape } from './callback.js';
+import {
+  amountMessage,
+  idMessage,
+  isCallbackId,
+  isExact,
+  isUnreadable,
+  transferCallbackSchema,
+  type CallbackShape,
+} from './callback.js';
 import { readFields, type CallbackFields } from './fields.js';
 import type { Invalid } from './outcomes.js';
 
@@ -13,15 +21,15 @@ export function validateCallback<C extends CallbackShape>(
   schema: StandardSchema<C>,
 ): { callback: C; fields: CallbackFields } | InvalidCallback {
   try {
-    if (isUnreadable(input)) return invalid(input, input.issues, input.error);
+    if (isUnreadable(input)) return invalid(input, schema, input.issues, input.error);
     deleteProtoKeys(input);
     const parsed = parseWith(schema, input);
-    if ('issues' in parsed) return invalid(input, parsed.issues);
+    if ('issues' in parsed) return invalid(input, schema, parsed.issues);
     const fields = readFields(parsed.value);
     const issues = findIssues(fields);
-    return issues.length === 0 ? { callback: parsed.value, fields } : invalid(input, issues);
+    return issues.length === 0 ? { callback: parsed.value, fields } : invalid(input, schema, issues);
   } catch (error) {
-    return invalid(input, [{ path: [], message: 'The schema failed' }], error);
+    return invalid(input, schema, [{ path: [], message: 'The schema failed' }], error);
   }
 }
 
@@ -36,20 +44,30 @@ function findIssues({ event, id, status, amount }: CallbackFields): readonly Iss
   return issues;
 }
 
-/** Returns `id` and `externalId` of an invalid callback, if they can be read, so that people can find the payout. */
-function readIds(input: unknown): { id?: string; externalId?: string } {
+/**
+ * Returns `id` and `externalId` of an invalid callback, if they can be read, so that people can find the payout. Another
+ * service may have them beside `data`, as numbers, or name the second one `reference`.
+ */
+function readIds(input: unknown, schema: unknown): { id?: string; externalId?: string } {
   const ids: { id?: string; externalId?: string } = {};
   try {
-    const { id, externalId } = (input as { data: { id?: unknown; externalId?: unknown } }).data;
+    const { data } = input as { data?: unknown };
+    const read = (name: string) =>
+      [data, input]
+        .map((each) => (each as Record<string, unknown> | null | undefined)?.[name])
+        .map((value) => (Number.isSafeInteger(value) ? String(value) : value))
+        .find((value) => typeof value === 'string');
+    const id = read('id');
+    const externalId = read('externalId') ?? (schema === transferCallbackSchema ? undefined : read('reference'));
     if (isCallbackId(id)) ids.id = id;
-    if (typeof externalId === 'string') ids.externalId = toPrintable(externalId);
+    if (externalId !== undefined) ids.externalId = toPrintable(externalId);
   } catch {
-    // `data` is missing, or reading it throws.
+    // Nothing can be read of it, or reading it throws.
   }
   return ids;
 }
 
-function invalid(input: unknown, issues: readonly Issue[], error?: unknown): InvalidCallback {
+function invalid(input: unknown, schema: unknown, issues: readonly Issue[], error?: unknown): InvalidCallback {
   return {
     outcome: 'invalid',
     // A zod issue may contain the offending value, such as a phone number. Its path and message may name keys of the sender.
@@ -59,7 +77,7 @@ function invalid(input: unknown, issues: readonly Issue[], error?: unknown): Inv
         return Object.freeze({ path: Object.freeze(keys), message: toPrintable(message) });
       }),
     ),
-    ...readIds(input),
+    ...readIds(input, schema),
     ...(error === undefined ? {} : { error }),
   };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { transferCallbackSchema } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { parseFingerprint, toFingerprint, type TransferCallbackFacts } from '../../src/core/facts.js';
+import { parseFingerprint, showFingerprint, toFingerprint, type TransferCallbackFacts } from '../../src/core/facts.js';
 import fc from '../support/fast-check.js';
 import { amount, record, text, validCallback } from './callback-support.js';
 
@@ -48,6 +48,15 @@ describe('the fingerprint', () => {
       }),
       { numRuns: 1_000 },
     );
+  });
+
+  test('amount and currency that another service leaves out are null in the fingerprint, and not the text null', () => {
+    const { status, externalId } = { status: 'FAILED' as const, externalId: 'a' };
+    expect(toFingerprint({ status, externalId })).toBe('["FAILED",null,null,"a"]');
+    for (const read of [parseFingerprint, showFingerprint]) {
+      expect(read(toFingerprint({ status, externalId }))).toEqual({ status, externalId });
+      expect(read(of({ status, amount: 'null', currency: 'null', externalId }))).toMatchObject({ amount: 'null' });
+    }
   });
 
   test.each(['', 'paid', '5', 'null', '{}', '["SUCCESS"'])('no facts are read from %j', (text) => {

@@ -3,6 +3,7 @@ import { z } from 'zod/v4';
 import { memoryStore, transferCallbackReceiver, transferCallbackSchema } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { UnreadableCallback } from '../../src/core/callback.js';
+import { recordingLogger } from '../support/logger.js';
 import { fakeClock, receiverOf } from './support.js';
 
 beforeEach(fakeClock);
@@ -25,6 +26,56 @@ describe('a delivery', () => {
       durationMs: 0,
       delivery: expect.any(String) as string,
     });
+  });
+
+  const other = z.object({ event: z.literal('paid') }) as never;
+  test.each<[string, unknown, object]>([
+    ['in data, as a number', { data: { id: 7, reference: 'p-1' } }, { id: '7', externalId: 'p-1' }],
+    ['beside data', { id: 't-7', externalId: 'p-1', data: 5 }, { id: 't-7', externalId: 'p-1' }],
+    ['in a body without data', { reference: 'p-1' }, { externalId: 'p-1' }],
+    [
+      'in both places',
+      { id: 'e-1', data: { id: 't-7', externalId: 'p-1', reference: 'r' } },
+      { id: 't-7', externalId: 'p-1' },
+    ],
+    [
+      'as a text that a line could not show',
+      { data: { id: 't\u202e', reference: 'p\u202e' } },
+      { externalId: 'p\\u{202e}' },
+    ],
+    ['as a number that is not exact', { id: 2 ** 53 }, {}],
+    ['nowhere', 'paid', {}],
+  ])('the log names an invalid callback of another service whose ids are %s', async (_where, callback, ids) => {
+    const logger = recordingLogger();
+    await receiverOf({ schema: other, logger }).receive(callback);
+    const { id, externalId } = logger.lines[0]?.details as { id?: string; externalId?: string };
+    expect({ id, externalId }).toEqual(ids);
+  });
+
+  test('the reference of the documented callback is not taken for an externalId', async () => {
+    const { event, data } = transferSucceeded();
+    const outcome = await receiverOf().receive({ event, data: { ...data, externalId: undefined } });
+    expect([outcome.id, outcome.externalId]).toEqual([data.id, undefined]);
+  });
+
+  test('a custom schema may leave out amount and currency, and a copy that has one is a conflict', async () => {
+    const short = z.object({ id: z.string(), amount: z.number().optional() }).transform((given) => ({
+      event: 'transfer.failed' as const,
+      data: { ...given, externalId: 'p-1', status: 'FAILED' as const },
+    }));
+    const onFailed = vi.fn();
+    const receiver = transferCallbackReceiver({ store: memoryStore(), schema: short, onSuccess: vi.fn(), onFailed });
+    expect(await receiver.receive({ id: 't-7' })).toMatchObject({ outcome: 'processed' });
+    expect(await receiver.receive({ id: 't-7' })).toMatchObject({ outcome: 'duplicate' });
+    expect(onFailed.mock.calls).toMatchObject([[{ data: { id: 't-7' } }, {}]]);
+    // Where one of two has an amount, they differ.
+    expect(await receiver.receive({ id: 't-7', amount: 5 })).toEqual(
+      expect.objectContaining({
+        outcome: 'conflict',
+        settled: { status: 'FAILED', externalId: 'p-1' },
+        received: { status: 'FAILED', amount: 5, externalId: 'p-1' },
+      }),
+    );
   });
 
   test('a callback that could not be read is invalid, and its issue gives the reason', async () => {
@@ -116,7 +167,7 @@ describe('a delivery', () => {
 
   test.each([
     ['an id with a line break', { id: 'a\nb', externalId: 'payout-1' }, { externalId: 'payout-1' }],
-    ['ids that are no text', { id: 1, externalId: {} }, {}],
+    ['ids that are neither text nor number', { id: true, externalId: {} }, {}],
     ['an externalId that is a list', { id: 'a', externalId: ['b'] }, { id: 'a' }],
     [
       'an externalId of 1 000 characters',

@@ -104,12 +104,12 @@ describe('a schema that makes a wrong field', () => {
   });
 
   test('every wrong field is named, and no right one', async () => {
-    expect(await tell({ id: 5, amount: undefined, status: 'OK' }, 'paid')).toBe(
+    expect(await tell({ id: 5, amount: null, status: 'OK' }, 'paid')).toBe(
       [
         one("'transfer.success' or 'transfer.failed'", 'event', 'another text'),
         `${one('a text', 'data.id', 'a number')} Write \`String(id)\`.`,
         one(statuses, 'data.status', 'another text'),
-        one('a number or a text', 'data.amount', 'undefined'),
+        one('a number or a text', 'data.amount', 'null'),
       ].join(' '),
     );
   });

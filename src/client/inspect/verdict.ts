@@ -68,12 +68,14 @@ export function toVerdict(
 function toColumn(record: RecordReading, facts: Partial<Record<keyof TransferCallbackFacts, unknown>>): RecordColumn {
   if (record.state !== 'settled') return record.state;
   const settled = parseFingerprint(record.fingerprint);
-  // The shape of a response is not documented (service §4.2): a fact that is missing there contradicts nothing.
+  // The shape of a response is not documented (service §4.2), and another service's callback may have no amount: a fact
+  // that is missing contradicts nothing.
   const isSame =
     settled !== undefined &&
     (['status', 'amount', 'currency', 'externalId'] as const).every(
       (name) =>
         facts[name] === undefined ||
+        (settled[name] === undefined && (name === 'amount' || name === 'currency')) ||
         facts[name] === settled[name] ||
         (name === 'amount' && isSameAmount(facts.amount, settled.amount)),
     );
@@ -81,7 +83,7 @@ function toColumn(record: RecordReading, facts: Partial<Record<keyof TransferCal
 }
 
 /** The service may write an amount as text, such as `15000.00`: the shape of its response is not documented. */
-function isSameAmount(given: unknown, settled: string | number): boolean {
+function isSameAmount(given: unknown, settled: unknown): boolean {
   const types = [typeof given, typeof settled].sort().join();
   return types === 'number,string' && given !== '' && settled !== '' && Number(given) === Number(settled);
 }

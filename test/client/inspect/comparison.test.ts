@@ -25,6 +25,8 @@ describe('what is compared', () => {
       ['another status', { status: 'FAILED' }, record, 'conflict'],
       ['another externalId', { externalId: 'payout-2' }, record, 'conflict'],
       ['facts that the service leaves out', { amount: undefined, currency: undefined }, record, 'handled'],
+      ['facts that the callback of another service left out', {}, '["SUCCESS",null,null,"payout-1"]', 'handled'],
+      ['a list without facts', {}, '[]', 'conflict'],
       ['a record that cannot be read as facts', {}, 'facts of a store of your own', 'conflict'],
     ];
     for (const [what, data, fingerprint, verdict] of cases) {
