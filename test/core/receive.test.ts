@@ -39,6 +39,7 @@ describe('a delivery', () => {
           source: 'queue',
           tx: undefined,
           signal: expect.any(AbortSignal) as AbortSignal,
+          afterCommit: expect.any(Function) as () => void,
         },
       ],
     ]);
@@ -50,6 +51,7 @@ describe('a delivery', () => {
           source: 'direct',
           tx: undefined,
           signal: expect.any(AbortSignal) as AbortSignal,
+          afterCommit: expect.any(Function) as () => void,
         },
       ],
     ]);
