@@ -120,29 +120,27 @@ describe.each(Object.keys(stop))('while Redis %s', (name) => {
   });
 });
 
-describe('a command that ioredis sends again', () => {
-  test.each([
-    ['to the claim', 'claimed '],
-    ['to the settling', 'settled '],
-  ])(
-    'a lost reply %s, which ioredis sends again, runs the handler once and reports no overlap',
-    async (_which, value) => {
-      const proxy = await startLossyProxy(server.port);
-      closing.push(() => proxy.close());
-      const onSuccess = vi.fn();
-      // Time enough to connect again on a busy machine.
-      const deadlines = { storeTimeoutMs: 9_000, leaseMs: 29_000 };
-      const { url, outcomes } = await merchant(onSuccess, clientOf(proxy.port), deadlines);
-      const callback = transferSucceeded();
-      const before = await server.calls('set');
-      proxy.loseReplyTo(value);
-      expect(await post(url, callback)).toMatchObject({ status: 200, body: '{"outcome":"processed"}' });
-      expect(proxy.lost()).toBe(1);
-      expect((await server.calls('set')) - before).toBe(3);
-      expect(outcomes).toMatchObject([{ outcome: 'processed', overlapped: false }]);
-      expect(outcomes[0]).not.toHaveProperty('error');
-      expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
-      expect(onSuccess).toHaveBeenCalledTimes(1);
-    },
-  );
-});
+test.each([
+  ['to the claim', 'claimed '],
+  ['to the settling', 'settled '],
+])(
+  'a lost reply %s, which ioredis sends again, runs the handler once and reports no overlap',
+  async (_which, value) => {
+    const proxy = await startLossyProxy(server.port);
+    closing.push(() => proxy.close());
+    const onSuccess = vi.fn();
+    // Time enough to connect again on a busy machine.
+    const deadlines = { storeTimeoutMs: 9_000, leaseMs: 29_000 };
+    const { url, outcomes } = await merchant(onSuccess, clientOf(proxy.port), deadlines);
+    const callback = transferSucceeded();
+    const before = await server.calls('set');
+    proxy.loseReplyTo(value);
+    expect(await post(url, callback)).toMatchObject({ status: 200, body: '{"outcome":"processed"}' });
+    expect(proxy.lost()).toBe(1);
+    expect((await server.calls('set')) - before).toBe(3);
+    expect(outcomes).toMatchObject([{ outcome: 'processed', overlapped: false }]);
+    expect(outcomes[0]).not.toHaveProperty('error');
+    expect((await post(url, callback)).body).toBe('{"outcome":"duplicate"}');
+    expect(onSuccess).toHaveBeenCalledTimes(1);
+  },
+);

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { TransferSandbox } from 'transfer-callbacks/sandbox';
 import { create, query, startMerchant, startReceiver, startSandbox } from './support.js';
 
@@ -26,53 +26,51 @@ function events(sandbox: TransferSandbox): unknown[] {
   });
 }
 
-describe('the events of a transfer', () => {
-  test('the events show a transfer from its creation to the acknowledgement', async () => {
-    const { url } = await startMerchant([500]);
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-    await create(sandbox, { externalId: 'lost-attempts-1' });
-    await sandbox.advance(300_000);
-    expect(events(sandbox)).toEqual([
-      [0, 'created'],
-      [1, 'final', 'SUCCESS'],
-      [1, 'attempt', 1, 'lost'],
-      [31, 'attempt', 2, 'lost'],
-      [91, 'attempt', 3, 500],
-      [211, 'attempt', 4, 200],
-      [211, 'acknowledged', 4],
-    ]);
-    const attempts = sandbox.transfers()[0]?.events.flatMap((event) => (event.type === 'attempt' ? event.attempt : []));
-    expect(attempts).toEqual(sandbox.attempts);
-  });
+test('the events show a transfer from its creation to the acknowledgement', async () => {
+  const { url } = await startMerchant([500]);
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  await create(sandbox, { externalId: 'lost-attempts-1' });
+  await sandbox.advance(300_000);
+  expect(events(sandbox)).toEqual([
+    [0, 'created'],
+    [1, 'final', 'SUCCESS'],
+    [1, 'attempt', 1, 'lost'],
+    [31, 'attempt', 2, 'lost'],
+    [91, 'attempt', 3, 500],
+    [211, 'attempt', 4, 200],
+    [211, 'acknowledged', 4],
+  ]);
+  const attempts = sandbox.transfers()[0]?.events.flatMap((event) => (event.type === 'attempt' ? event.attempt : []));
+  expect(attempts).toEqual(sandbox.attempts);
+});
 
-  test('the events contain a resend, but not its acknowledgement, which changes nothing', async () => {
-    const { url } = await startMerchant();
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-    await create(sandbox, { externalId: 'one' });
-    await sandbox.advance(1_000);
-    await sandbox.resend('one');
-    expect(events(sandbox).slice(2)).toEqual([
-      [1, 'attempt', 1, 200],
-      [1, 'acknowledged', 1],
-      [1, 'resent'],
-      [1, 'attempt', 1, 200],
-    ]);
-  });
+test('the events contain a resend, but not its acknowledgement, which changes nothing', async () => {
+  const { url } = await startMerchant();
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  await create(sandbox, { externalId: 'one' });
+  await sandbox.advance(1_000);
+  await sandbox.resend('one');
+  expect(events(sandbox).slice(2)).toEqual([
+    [1, 'attempt', 1, 200],
+    [1, 'acknowledged', 1],
+    [1, 'resent'],
+    [1, 'attempt', 1, 200],
+  ]);
+});
 
-  test('the events have one entry for consecutive queries with the same response', async () => {
-    const sandbox = await startSandbox({ clock: 'manual' });
-    await create(sandbox, { externalId: 'query-fails-1' });
-    for (let asked = 0; asked < 5; asked += 1) await query(sandbox, 'query-fails-1');
-    await sandbox.advance(1_000);
-    await query(sandbox, 'query-fails-1');
-    expect(events(sandbox)).toEqual([
-      [0, 'created'],
-      [0, 'queried', undefined, 2],
-      [0, 'queried', 'PENDING', 3],
-      [1, 'final', 'SUCCESS'],
-      [1, 'queried', 'SUCCESS', 1],
-    ]);
-  });
+test('the events have one entry for consecutive queries with the same response', async () => {
+  const sandbox = await startSandbox({ clock: 'manual' });
+  await create(sandbox, { externalId: 'query-fails-1' });
+  for (let asked = 0; asked < 5; asked += 1) await query(sandbox, 'query-fails-1');
+  await sandbox.advance(1_000);
+  await query(sandbox, 'query-fails-1');
+  expect(events(sandbox)).toEqual([
+    [0, 'created'],
+    [0, 'queried', undefined, 2],
+    [0, 'queried', 'PENDING', 3],
+    [1, 'final', 'SUCCESS'],
+    [1, 'queried', 'SUCCESS', 1],
+  ]);
 });
 
 test('a transfer counts its running attempts', async () => {
@@ -117,45 +115,43 @@ test('an attempt has the Content-Type that was sent and the headers that were re
   ]);
 });
 
-describe('contradict', () => {
-  test('contradict announces the other outcome under the same id, which a correct endpoint refuses', async () => {
-    const handled: string[] = [];
-    const note = ({ event }: { event: string }): void => void handled.push(event);
-    const url = await startReceiver({ onSuccess: note, onFailed: note });
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-    await create(sandbox, { externalId: 'one' });
-    await sandbox.advance(1_000);
-    await sandbox.contradict('one');
-    expect(events(sandbox).slice(1)).toEqual([
-      [1, 'final', 'SUCCESS'],
-      [1, 'attempt', 1, 200],
-      [1, 'acknowledged', 1],
-      [1, 'final', 'FAILED'],
-      [1, 'attempt', 1, 422],
-    ]);
-    expect(handled).toEqual(['transfer.success']);
-    expect(sandbox.transfers()).toMatchObject([{ state: 'FAILED', delivered: false, next: { number: 2 } }]);
-    expect((await query(sandbox, 'one')).body.data).toMatchObject({ status: 'FAILED' });
-  });
+test('contradict announces the other outcome under the same id, which a correct endpoint refuses', async () => {
+  const handled: string[] = [];
+  const note = ({ event }: { event: string }): void => void handled.push(event);
+  const url = await startReceiver({ onSuccess: note, onFailed: note });
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  await create(sandbox, { externalId: 'one' });
+  await sandbox.advance(1_000);
+  await sandbox.contradict('one');
+  expect(events(sandbox).slice(1)).toEqual([
+    [1, 'final', 'SUCCESS'],
+    [1, 'attempt', 1, 200],
+    [1, 'acknowledged', 1],
+    [1, 'final', 'FAILED'],
+    [1, 'attempt', 1, 422],
+  ]);
+  expect(handled).toEqual(['transfer.success']);
+  expect(sandbox.transfers()).toMatchObject([{ state: 'FAILED', delivered: false, next: { number: 2 } }]);
+  expect((await query(sandbox, 'one')).body.data).toMatchObject({ status: 'FAILED' });
+});
 
-  test('contradict replaces the contradiction that the scenario flip has planned', async () => {
-    const { url } = await startMerchant();
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-    await create(sandbox, { externalId: 'flip-1' });
-    await sandbox.advance(1_000);
-    await sandbox.contradict('flip-1');
-    await sandbox.advance(300_000);
-    expect(sandbox.attempts.map(({ body }) => /"status":"(\w+)"/.exec(body)?.[1])).toEqual(['FAILED', 'SUCCESS']);
-  });
+test('contradict replaces the contradiction that the scenario flip has planned', async () => {
+  const { url } = await startMerchant();
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  await create(sandbox, { externalId: 'flip-1' });
+  await sandbox.advance(1_000);
+  await sandbox.contradict('flip-1');
+  await sandbox.advance(300_000);
+  expect(sandbox.attempts.map(({ body }) => /"status":"(\w+)"/.exec(body)?.[1])).toEqual(['FAILED', 'SUCCESS']);
+});
 
-  test('contradict rejects for a transfer that is pending, unknown or without a callback URL', async () => {
-    const sandbox = await startSandbox({ clock: 'manual' });
-    const refused = expect.objectContaining({ code: 'INVALID_ARGUMENT' }) as Error;
-    await create(sandbox, { externalId: 'pending', callbackUrl: 'http://127.0.0.1:1/' });
-    await expect(sandbox.contradict('pending')).rejects.toEqual(refused);
-    await expect(sandbox.contradict('unknown')).rejects.toEqual(refused);
-    await create(sandbox, { externalId: 'silent' });
-    await sandbox.advance(1_000);
-    await expect(sandbox.contradict('silent')).rejects.toEqual(refused);
-  });
+test('contradict rejects for a transfer that is pending, unknown or without a callback URL', async () => {
+  const sandbox = await startSandbox({ clock: 'manual' });
+  const refused = expect.objectContaining({ code: 'INVALID_ARGUMENT' }) as Error;
+  await create(sandbox, { externalId: 'pending', callbackUrl: 'http://127.0.0.1:1/' });
+  await expect(sandbox.contradict('pending')).rejects.toEqual(refused);
+  await expect(sandbox.contradict('unknown')).rejects.toEqual(refused);
+  await create(sandbox, { externalId: 'silent' });
+  await sandbox.advance(1_000);
+  await expect(sandbox.contradict('silent')).rejects.toEqual(refused);
 });

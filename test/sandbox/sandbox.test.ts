@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../support/port.js';
 import { course, create, startMerchant, startSandbox } from './support.js';
 
@@ -91,44 +91,42 @@ test('onAttempt is called for every attempt, and an error that it throws becomes
   expect(warnings.mock.calls).toEqual([[new Error('first')], ['second']]);
 });
 
-describe('close', () => {
-  test('close aborts a running attempt, frees the port, and ends the wait of idle', async () => {
-    const { url, received } = await startMerchant(() => undefined);
-    const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 0, port: await freePort() });
-    await create(sandbox, {});
-    const idle = sandbox.idle();
-    await vi.waitFor(() => {
-      expect(received).toHaveLength(1);
-    });
-    await Promise.all([sandbox.close(), sandbox.close()]);
-    await idle;
-    expect(sandbox.attempts).toMatchObject([{ response: { error: 'aborted' } }]);
-    await expect(fetch(sandbox.baseUrl)).rejects.toThrow();
-    const again = await startSandbox({ port: Number(new URL(sandbox.baseUrl).port) });
-    expect(again.baseUrl).toBe(sandbox.baseUrl);
-  });
-
-  test('close cancels scheduled work, and idle does not wait for it', async () => {
-    const { url } = await startMerchant();
-    const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 2_000_000 });
-    await create(sandbox, {});
-    const idle = sandbox.idle();
-    await sandbox.close();
-    await idle;
-    expect(sandbox.attempts).toEqual([]);
-  });
-
-  test('close leaves no work on a manual clock', async () => {
-    const { url, received } = await startMerchant();
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-    await create(sandbox, { externalId: 'one' });
-    await sandbox.advance(1_000);
-    await create(sandbox, {});
-    await sandbox.close();
-    await sandbox.advance(300_000);
-    await sandbox.resend('one');
-    await sandbox.advance(300_000);
+test('close aborts a running attempt, frees the port, and ends the wait of idle', async () => {
+  const { url, received } = await startMerchant(() => undefined);
+  const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 0, port: await freePort() });
+  await create(sandbox, {});
+  const idle = sandbox.idle();
+  await vi.waitFor(() => {
     expect(received).toHaveLength(1);
-    expect(sandbox.attempts).toMatchObject([{ response: { status: 200 } }, { response: { error: 'aborted' } }]);
   });
+  await Promise.all([sandbox.close(), sandbox.close()]);
+  await idle;
+  expect(sandbox.attempts).toMatchObject([{ response: { error: 'aborted' } }]);
+  await expect(fetch(sandbox.baseUrl)).rejects.toThrow();
+  const again = await startSandbox({ port: Number(new URL(sandbox.baseUrl).port) });
+  expect(again.baseUrl).toBe(sandbox.baseUrl);
+});
+
+test('close cancels scheduled work, and idle does not wait for it', async () => {
+  const { url } = await startMerchant();
+  const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 2_000_000 });
+  await create(sandbox, {});
+  const idle = sandbox.idle();
+  await sandbox.close();
+  await idle;
+  expect(sandbox.attempts).toEqual([]);
+});
+
+test('close leaves no work on a manual clock', async () => {
+  const { url, received } = await startMerchant();
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  await create(sandbox, { externalId: 'one' });
+  await sandbox.advance(1_000);
+  await create(sandbox, {});
+  await sandbox.close();
+  await sandbox.advance(300_000);
+  await sandbox.resend('one');
+  await sandbox.advance(300_000);
+  expect(received).toHaveLength(1);
+  expect(sandbox.attempts).toMatchObject([{ response: { status: 200 } }, { response: { error: 'aborted' } }]);
 });

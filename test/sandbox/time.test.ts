@@ -1,116 +1,112 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { create, startMerchant, startSandbox } from './support.js';
 
-describe('time', () => {
-  test('a manual clock repeats a run to the byte', async () => {
-    async function run(): Promise<unknown> {
-      const { url, bodies } = await startMerchant(({ body }, _count, response) => {
-        // Attempts that are due at the same time arrive in any order.
-        response.writeHead(body.includes('"b"') ? 500 : 200).end();
-      });
-      const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-      for (const externalId of ['a', 'b', 'failed-1']) await create(sandbox, { externalId });
-      await Promise.all([sandbox.advance(20_000), sandbox.advance(20_000)]);
-      const attempts = sandbox.attempts.map(
-        ({ externalId, number, sentAtMs }) => `${sentAtMs} ${externalId} ${number}`,
-      );
-      return [bodies().sort(), attempts.sort()];
-    }
-    const first = await run();
-    expect(first).toMatchObject([{ length: 4 }, { length: 4 }]);
-    expect(await run()).toEqual(first);
-  });
-
-  test('a manual clock does not move by itself, and idle waits only for attempts that are running', async () => {
-    const { url, received } = await startMerchant();
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, finalAfterMs: 0 });
-    await create(sandbox, {});
-    await sandbox.idle();
-    expect(received).toEqual([]);
-    await sandbox.advance(0);
-    expect(received).toHaveLength(1);
-  });
-
-  test('advance includes a transfer that is created while it runs', async () => {
-    const sandbox = await startSandbox({ clock: 'manual' });
-    const { url } = await startMerchant(async (_received, count, response) => {
-      if (count === 1) await create(sandbox, { externalId: 'second', callbackUrl: url });
-      response.end();
+test('a manual clock repeats a run to the byte', async () => {
+  async function run(): Promise<unknown> {
+    const { url, bodies } = await startMerchant(({ body }, _count, response) => {
+      // Attempts that are due at the same time arrive in any order.
+      response.writeHead(body.includes('"b"') ? 500 : 200).end();
     });
-    await create(sandbox, { externalId: 'first', callbackUrl: url });
-    await sandbox.advance(5_000);
-    expect(sandbox.attempts.map(({ externalId }) => externalId)).toEqual(['first', 'second']);
-  });
-
-  test('at a speed, retries keep at least the pauses of sandbox time, and idle waits for all of them', async () => {
-    const { url } = await startMerchant([500, 500, 500, 500]);
-    const startedAtMs = Date.now();
-    const sandbox = await startSandbox({ speed: 2_000, callbackUrl: url });
-    await create(sandbox, {});
-    await sandbox.idle();
-    const sentAtMs = sandbox.attempts.map((attempt) => attempt.sentAtMs);
-    expect(sentAtMs[0]).toBeGreaterThanOrEqual(startedAtMs + 1_000);
-    const pauses = sentAtMs.slice(1).map((ms, before) => ms - (sentAtMs[before] ?? 0));
-    expect(pauses).toHaveLength(3);
-    for (const [index, least] of [30_000, 60_000, 120_000].entries()) {
-      expect(pauses[index]).toBeGreaterThanOrEqual(least);
-    }
-  });
-
-  test('every attempt has its scheduled time, at any speed and on a busy machine', async () => {
-    const { url } = await startMerchant([500, 500, 500, 500]);
-    const sandbox = await startSandbox({ speed: 10_000, callbackUrl: url });
-    await create(sandbox, {});
-    await sandbox.idle();
-    const finalAtMs = sandbox.transfers()[0]?.finalAtMs ?? 0;
-    const seconds = sandbox.attempts.map(({ plannedAtMs, nextAtMs }) =>
-      [plannedAtMs, nextAtMs].map((ms) => (ms === undefined ? ms : (ms - finalAtMs) / 1_000)),
-    );
-    expect(seconds).toEqual([
-      [0, 30],
-      [30, 90],
-      [90, 210],
-      [210, undefined],
-    ]);
-    for (const { plannedAtMs, sentAtMs } of sandbox.attempts) expect(sentAtMs).toBeGreaterThanOrEqual(plannedAtMs);
-  });
-
-  test('advance skips the pauses of a running clock, and the clock keeps running', async () => {
-    const { url, received } = await startMerchant([500, 500, 500, 500]);
-    const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 10 });
-    await create(sandbox, {});
-    await sandbox.advance(300_000);
-    expect(received).toHaveLength(4);
-    const [first, ...others] = sandbox.attempts.map(({ sentAtMs }) => sentAtMs);
-    const offsets = others.map((ms) => Math.round((ms - (first ?? 0)) / 10_000) * 10);
-    expect(offsets).toEqual([30, 90, 210]);
-    await create(sandbox, {});
-    await sandbox.idle();
-    expect(received).toHaveLength(5);
-  });
-
-  test.each<['manual' | undefined]>([['manual'], [undefined]])(
-    'advance does not move time backwards (clock: %s)',
-    async (clock) => {
-      const sandbox = await startSandbox({ clock });
-      await expect(sandbox.advance(-1)).rejects.toThrow('Expected `ms` to be a whole number from 0');
-    },
-  );
-
-  test('a transfer shows the attempt that is planned next', async () => {
-    const { url } = await startMerchant([500, 200, 500]);
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-    const start = Date.parse('2026-01-15T10:30:00.000Z');
-    const next = () => sandbox.transfers().map((transfer) => transfer.next);
-    await create(sandbox, { externalId: 'late-callback-1' });
-    expect(next()).toEqual([undefined]);
-    await sandbox.advance(1_000);
-    expect(next()).toEqual([{ number: 1, plannedAtMs: start + 601_000 }]);
-    await sandbox.advance(600_000);
-    expect(next()).toEqual([{ number: 2, plannedAtMs: start + 631_000 }]);
-    await sandbox.advance(30_000);
-    expect(next()).toEqual([undefined]);
-    await sandbox.resend('late-callback-1');
-    expect(next()).toEqual([{ number: 2, plannedAtMs: start + 661_000 }]);
+    for (const externalId of ['a', 'b', 'failed-1']) await create(sandbox, { externalId });
+    await Promise.all([sandbox.advance(20_000), sandbox.advance(20_000)]);
+    const attempts = sandbox.attempts.map(({ externalId, number, sentAtMs }) => `${sentAtMs} ${externalId} ${number}`);
+    return [bodies().sort(), attempts.sort()];
+  }
+  const first = await run();
+  expect(first).toMatchObject([{ length: 4 }, { length: 4 }]);
+  expect(await run()).toEqual(first);
+});
+
+test('a manual clock does not move by itself, and idle waits only for attempts that are running', async () => {
+  const { url, received } = await startMerchant();
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, finalAfterMs: 0 });
+  await create(sandbox, {});
+  await sandbox.idle();
+  expect(received).toEqual([]);
+  await sandbox.advance(0);
+  expect(received).toHaveLength(1);
+});
+
+test('advance includes a transfer that is created while it runs', async () => {
+  const sandbox = await startSandbox({ clock: 'manual' });
+  const { url } = await startMerchant(async (_received, count, response) => {
+    if (count === 1) await create(sandbox, { externalId: 'second', callbackUrl: url });
+    response.end();
   });
+  await create(sandbox, { externalId: 'first', callbackUrl: url });
+  await sandbox.advance(5_000);
+  expect(sandbox.attempts.map(({ externalId }) => externalId)).toEqual(['first', 'second']);
+});
+
+test('at a speed, retries keep at least the pauses of sandbox time, and idle waits for all of them', async () => {
+  const { url } = await startMerchant([500, 500, 500, 500]);
+  const startedAtMs = Date.now();
+  const sandbox = await startSandbox({ speed: 2_000, callbackUrl: url });
+  await create(sandbox, {});
+  await sandbox.idle();
+  const sentAtMs = sandbox.attempts.map((attempt) => attempt.sentAtMs);
+  expect(sentAtMs[0]).toBeGreaterThanOrEqual(startedAtMs + 1_000);
+  const pauses = sentAtMs.slice(1).map((ms, before) => ms - (sentAtMs[before] ?? 0));
+  expect(pauses).toHaveLength(3);
+  for (const [index, least] of [30_000, 60_000, 120_000].entries()) {
+    expect(pauses[index]).toBeGreaterThanOrEqual(least);
+  }
+});
+
+test('every attempt has its scheduled time, at any speed and on a busy machine', async () => {
+  const { url } = await startMerchant([500, 500, 500, 500]);
+  const sandbox = await startSandbox({ speed: 10_000, callbackUrl: url });
+  await create(sandbox, {});
+  await sandbox.idle();
+  const finalAtMs = sandbox.transfers()[0]?.finalAtMs ?? 0;
+  const seconds = sandbox.attempts.map(({ plannedAtMs, nextAtMs }) =>
+    [plannedAtMs, nextAtMs].map((ms) => (ms === undefined ? ms : (ms - finalAtMs) / 1_000)),
+  );
+  expect(seconds).toEqual([
+    [0, 30],
+    [30, 90],
+    [90, 210],
+    [210, undefined],
+  ]);
+  for (const { plannedAtMs, sentAtMs } of sandbox.attempts) expect(sentAtMs).toBeGreaterThanOrEqual(plannedAtMs);
+});
+
+test('advance skips the pauses of a running clock, and the clock keeps running', async () => {
+  const { url, received } = await startMerchant([500, 500, 500, 500]);
+  const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 10 });
+  await create(sandbox, {});
+  await sandbox.advance(300_000);
+  expect(received).toHaveLength(4);
+  const [first, ...others] = sandbox.attempts.map(({ sentAtMs }) => sentAtMs);
+  const offsets = others.map((ms) => Math.round((ms - (first ?? 0)) / 10_000) * 10);
+  expect(offsets).toEqual([30, 90, 210]);
+  await create(sandbox, {});
+  await sandbox.idle();
+  expect(received).toHaveLength(5);
+});
+
+test.each<['manual' | undefined]>([['manual'], [undefined]])(
+  'advance does not move time backwards (clock: %s)',
+  async (clock) => {
+    const sandbox = await startSandbox({ clock });
+    await expect(sandbox.advance(-1)).rejects.toThrow('Expected `ms` to be a whole number from 0');
+  },
+);
+
+test('a transfer shows the attempt that is planned next', async () => {
+  const { url } = await startMerchant([500, 200, 500]);
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  const start = Date.parse('2026-01-15T10:30:00.000Z');
+  const next = () => sandbox.transfers().map((transfer) => transfer.next);
+  await create(sandbox, { externalId: 'late-callback-1' });
+  expect(next()).toEqual([undefined]);
+  await sandbox.advance(1_000);
+  expect(next()).toEqual([{ number: 1, plannedAtMs: start + 601_000 }]);
+  await sandbox.advance(600_000);
+  expect(next()).toEqual([{ number: 2, plannedAtMs: start + 631_000 }]);
+  await sandbox.advance(30_000);
+  expect(next()).toEqual([undefined]);
+  await sandbox.resend('late-callback-1');
+  expect(next()).toEqual([{ number: 2, plannedAtMs: start + 661_000 }]);
 });
