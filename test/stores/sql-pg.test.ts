@@ -144,6 +144,28 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
   });
 
+  test('a callback of `pg` hears that its query is refused, in the handler and after it', async () => {
+    const refusals: unknown[] = [];
+    const receiver = receiverOn(pool, {
+      async onSuccess(_callback, { tx }) {
+        const send = (text: string) =>
+          new Promise<void>((resolve) => {
+            tx.query(text, [], (error) => {
+              refusals.push(error);
+              resolve();
+            });
+          });
+        await send('ROLLBACK');
+        setImmediate(() => void send('SELECT 1'));
+      },
+    });
+    expect((await receiver.receive(transferSucceeded())).outcome).toBe('processed');
+    await vi.waitFor(() => {
+      expect(refusals).toHaveLength(2);
+    });
+    expect(refusals).toMatchObject([{ code: 'TRANSACTION_CONTROL' }, { code: 'TRANSACTION_CONTROL' }]);
+  });
+
   test('what a handler commits behind a comment is kept with the record, and never written again', async () => {
     for (const goesOn of [true, false]) {
       const callback = transferSucceeded();

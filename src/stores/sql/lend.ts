@@ -17,7 +17,7 @@ export interface ConnectionMethods {
 }
 
 /** What begins or ends a transaction. What else does that is found out when the success is recorded. */
-const control =
+const controlText =
   /^\s*(?:begin|start\s|commit|end\b|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b)|abort|prepare\s+transaction)/i;
 
 /** Lends a transaction object of a library, or a bare connection, to a handler. */
@@ -58,25 +58,33 @@ function ownMethods(
   { queries, controls }: ConnectionMethods,
   call: (method: (...args: unknown[]) => unknown, self: unknown, args: unknown[]) => unknown,
 ): Record<PropertyKey, unknown> {
-  const refuse = (): Promise<never> =>
-    keepQuiet(Promise.reject(refusal('the store ends the transaction. Return to commit, throw to roll back')));
+  const control = (args: unknown[]): unknown =>
+    reject(refusal('the store ends the transaction. Return to commit, throw to roll back'), args);
   const send = (name: string) => {
     const method = Reflect.get(connection, name) as (...args: unknown[]) => unknown;
     return (...args: unknown[]): unknown => {
       const text = (args[0] as { text?: unknown } | undefined)?.text ?? args[0];
-      if (typeof text === 'string' && control.test(text)) return refuse();
+      if (typeof text === 'string' && controlText.test(text)) return control(args);
       try {
         return keepQuiet(call(method, connection, args));
       } catch (error) {
-        return keepQuiet(Promise.reject(error as Error));
+        return reject(error, args);
       }
     };
   };
   return Object.fromEntries([
     ['release', () => undefined],
-    ...controls.map((name) => [name, refuse]),
+    ...controls.map((name) => [name, (...args: unknown[]) => control(args)]),
     ...queries.map((name) => [name, send(name)]),
   ]) as Record<PropertyKey, unknown>;
+}
+
+/** Rejects as `pg` does: calls the callback, if the last argument is one. */
+function reject(error: unknown, args: readonly unknown[]): unknown {
+  const callback = args.at(-1);
+  if (typeof callback !== 'function') return keepQuiet(Promise.reject(error as Error));
+  process.nextTick(callback, error);
+  return undefined;
 }
 
 function refusal(why: string): TransferCallbackError {
