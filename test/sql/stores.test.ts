@@ -5,10 +5,20 @@ import { promisify } from 'node:util';
 import { storeContract } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../docs/pages.js';
-import { claimFree } from '../stores/support.js';
+import { claimFree, request } from '../stores/support.js';
+import { startLossyProxy } from '../support/lossy-proxy.js';
 import { databases } from './databases.js';
 import { makeStore } from './factories.js';
 import { libraries } from './libraries.js';
+
+/** Those of a fresh callback, beside those of the handler, and of a duplicate. */
+function countExpectedTrips(database: string, library: string) {
+  if (library === 'pg' || library === '@neondatabase/serverless') return { fresh: 2, duplicate: 1 };
+  if (database.startsWith('PostgreSQL')) return { fresh: 4, duplicate: 2 };
+  // The adapter of Prisma 7 prepares each statement first, unless it is told to use the text protocol.
+  if (database === 'MySQL' && library === 'Prisma 7') return { fresh: 8, duplicate: 4 };
+  return { fresh: 5, duplicate: 2 };
+}
 
 for (const { name, dialect, start } of databases) {
   describe(name, () => {
@@ -67,6 +77,34 @@ for (const { name, dialect, start } of databases) {
           await expect(transaction?.write(second.tx, late)).rejects.toMatchObject({ code: 'TRANSACTION_CONTROL' });
           await settled;
           expect(await transaction?.count(late)).toBe(1);
+        },
+      );
+      test.concurrent(
+        `the round trips of the store of ${library.name} are those of docs/operations.md`,
+        async ({ expect, onTestFinished }) => {
+          const url = new URL(server.url);
+          const proxy = await startLossyProxy(Number(url.port));
+          url.port = String(proxy.port);
+          const { client, close } = await open(url.href, 1);
+          onTestFinished(async () => {
+            await close();
+            await proxy.close();
+          });
+          const store = makeStore(library, client, dialect);
+          const countTrips = async (work: () => Promise<unknown>): Promise<number> => {
+            // On the only connection: what has been left to the background has ended.
+            await store.read('nothing');
+            const before = proxy.roundTrips();
+            await work();
+            return proxy.roundTrips() - before;
+          };
+          await store.migrate();
+          const id = randomUUID();
+          const trips = {
+            fresh: await countTrips(async () => (await claimFree(store, {}, id)).settle()),
+            duplicate: await countTrips(() => store.claim(id, { ...request, token: 'another' })),
+          };
+          expect(trips).toEqual(countExpectedTrips(name, library.name));
         },
       );
     }

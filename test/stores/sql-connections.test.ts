@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { Pool, type PoolClient } from 'pg';
+import { Pool } from 'pg';
 import { pgStore } from 'transfer-callbacks';
-import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
+import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { blockEventLoop } from '../support/block.js';
 import { forkApp, hasEnded, kill } from '../support/child.js';
@@ -293,8 +293,7 @@ describe('connections', () => {
     const [one, other] = [1, 2].map(() => new Pool({ connectionString: bouncer.url, max: 60 }));
     if (one === undefined || other === undefined) throw new Error('no pools');
     try {
-      const rollback: StoreTransaction<PoolClient>['rollback'] = (tx) => tx.query('/* by an ORM */ ROLLBACK');
-      const transaction = { ...(await contractTransaction(pool)), rollback };
+      const transaction = await contractTransaction(pool);
       const failures: string[] = [];
       for (const { title, check } of storeContract) {
         await check(pgStore(one), { other: pgStore(other), transaction }).catch((error: unknown) => {

@@ -12,6 +12,8 @@ export interface LossyProxy {
   pointTo(port: number): void;
   /** The number of replies that were lost. */
   lost(): number;
+  /** The number of messages that clients have sent after a reply: what is sent together counts once. */
+  roundTrips(): number;
   close(): Promise<void>;
 }
 
@@ -19,15 +21,19 @@ export async function startLossyProxy(port: number): Promise<LossyProxy> {
   let targetPort = port;
   let doomed: string | undefined;
   let lost = 0;
+  let roundTrips = 0;
   let connections = 0;
   let served = Infinity;
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
     const upstream = connect(targetPort, '127.0.0.1');
     let swallow = false;
+    let isAwaitingReply = false;
     const index = connections;
     connections += 1;
     client.on('data', (bytes) => {
+      if (!isAwaitingReply) roundTrips += 1;
+      isAwaitingReply = true;
       if (index >= served) return;
       if (doomed !== undefined && bytes.includes(doomed)) {
         doomed = undefined;
@@ -36,6 +42,7 @@ export async function startLossyProxy(port: number): Promise<LossyProxy> {
       upstream.write(bytes);
     });
     upstream.on('data', (bytes) => {
+      isAwaitingReply = false;
       if (!swallow) {
         client.write(bytes);
         return;
@@ -70,6 +77,7 @@ export async function startLossyProxy(port: number): Promise<LossyProxy> {
       targetPort = otherPort;
     },
     lost: () => lost,
+    roundTrips: () => roundTrips,
     async close() {
       const closed = once(server, 'close');
       server.close();

@@ -1,6 +1,6 @@
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { Claim, ClaimReply, ClaimRequest } from '../../core/store.js';
-import { isLive, type Row, type Statements } from './statements.js';
+import { isLive, type LockReply, type Row, type Statements } from './statements.js';
 import type { OpenTransaction, SqlEngine } from './transaction.js';
 
 type Query = SqlEngine<never>['query'];
@@ -21,14 +21,19 @@ export function lockClaims<Tx>(engine: SqlEngine<Tx>, sql: Statements, idleTimeo
   const { query } = engine;
   return toClaimer(query, sql, async (id, request) => {
     const mark = crypto.randomUUID();
-    const first = { sql: sql.lock(id, request, mark, idleTimeoutMs), look: sql.look(id) };
+    const first = { sql: sql.lock(id, request, mark, idleTimeoutMs), isGranted };
     const open = await engine.begin(first, request);
     if (!('row' in open)) return holdTransaction({ id, request, open, mark, query, sql });
-    const row = open.row as Row | undefined;
+    const row = open.row as LockReply | undefined;
+    if (row === undefined || row.token === null) return undefined;
     // Until then this transaction holds the lock, which the next attempt needs.
-    if (row !== undefined && !isLive(row)) await open.ended;
+    if (!isLive(row)) await open.ended;
     return row;
   });
+}
+
+function isGranted(row: unknown): boolean {
+  return Number((row as LockReply | undefined)?.granted) === 1;
 }
 
 /**

@@ -131,13 +131,13 @@ class PooledClient {
     }
   }
 
-  /** Sends a statement of a transaction in one message with BEGIN, ROLLBACK or COMMIT. */
+  /** Sends a statement of a transaction in one message with BEGIN or COMMIT. */
   async sendWithin(timeoutMs: number, sql: string, place: StatementPlace): Promise<Rows> {
     if (place === 'first') {
       this.#hasBegun = true;
       return (await this.send(timeoutMs, begin, sql))[1] ?? [];
     }
-    const [rows = []] = await this.send(timeoutMs, sql, place === 'last' ? 'COMMIT' : 'ROLLBACK');
+    const [rows = []] = await this.send(timeoutMs, sql, 'COMMIT');
     this.#hasBegun = false;
     return rows;
   }

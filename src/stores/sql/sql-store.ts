@@ -50,7 +50,8 @@ export function makeSqlStore<Tx>(
   const send = async (text: string, tx?: Tx): Promise<readonly unknown[]> => {
     const reply = await database.query(text, tx);
     // Prisma sends a query not at all, and resolves with nothing, if one before it has failed that was called in the same tick.
-    if (reply === undefined && tx !== undefined) throw new Error('Expected `query` to resolve with rows, got undefined.');
+    if (reply === undefined && tx !== undefined)
+      throw new Error('Expected `query` to resolve with rows, got undefined.');
     return toRows(reply);
   };
   if (database.dialect === 'sqlite') return makeStore<Tx>({ query: send }, sql, idleTimeoutMs);

@@ -16,6 +16,9 @@ export interface Row {
 
 type Integer = number | string | bigint;
 
+/** The reply to a claim by a lock: a row with the record that is in its way, if there is one. */
+export type LockReply = { readonly granted: Integer } & (Row | { readonly token: null });
+
 /** Who holds the lock of a callback, and since when, if the role may see it. */
 export interface Lock {
   readonly backend: number | string;
@@ -84,19 +87,21 @@ export class Statements {
 
   /**
    * PostgreSQL: the first statement of the handler's transaction. Inserts the record, which counts once the transaction
-   * is committed, and holds the lock of the callback until it ends. Returns no row if there is a record, or if another
-   * transaction holds the lock: a claim tries the lock, and never waits for it. The mark lasts as long as the
-   * transaction, and so does the limit that ends the transaction of a machine that has vanished.
+   * is committed, and holds the lock of the callback until it ends. Grants nothing if there is a record, which it returns,
+   * or if another transaction holds the lock: a claim tries the lock, and never waits for it. The mark lasts as long as
+   * the transaction, and so does the limit that ends the transaction of a machine that has vanished.
    */
   lock(id: string, request: ClaimRequest, mark: string, idleTimeoutMs: number | null): string {
     const { token, event = '', externalId = '', fingerprint, retentionMs } = request;
     const { literal, now } = this.#syntax;
     const idle =
       idleTimeoutMs === null ? '' : `, ${setLocal('idle_in_transaction_session_timeout', `${idleTimeoutMs}`)}`;
-    return `INSERT INTO ${this.#table} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
-SELECT ${[id, token, event, externalId, fingerprint].map(literal).join(', ')}, ${now}, ${now}, ${now} + ${retentionMs + slackMs}
-WHERE pg_try_advisory_xact_lock(${this.#lockNumber(id)}) ON CONFLICT (id) DO NOTHING
-RETURNING ${setLocal(markName, mark)}${idle}`;
+    return `WITH record AS (
+  INSERT INTO ${this.#table} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
+  SELECT ${[id, token, event, externalId, fingerprint].map(literal).join(', ')}, ${now}, ${now}, ${now} + ${retentionMs + slackMs}
+  WHERE pg_try_advisory_xact_lock(${this.#lockNumber(id)}) ON CONFLICT (id) DO NOTHING
+  RETURNING ${setLocal(markName, mark)}${idle}
+) SELECT granted, found.* FROM (SELECT count(*)::int AS granted FROM record) AS claim LEFT JOIN (${this.look(id)}) AS found ON true`;
   }
 
   /** PostgreSQL: reads the backend that holds the lock of the callback, and when its transaction began. */

@@ -12,13 +12,13 @@ export interface SqlEngine<Tx> {
 /** The first statement of a transaction. */
 export interface FirstStatement {
   readonly sql: string;
-  /** If `sql` returns no row, the transaction is refused: this reads what is in its way, and it is rolled back. */
-  readonly look?: string;
+  /** Whether the row that `sql` returns grants the transaction. If not, it is rolled back. */
+  readonly isGranted?: (row: unknown) => boolean;
 }
 
 /** A transaction that was refused. */
 export interface Refusal {
-  /** What is in its way, if that is visible. */
+  /** The row that the first statement has returned. */
   readonly row: unknown;
   /** Resolves when it was rolled back. */
   readonly ended: Promise<unknown>;
@@ -49,8 +49,8 @@ export const patienceMs = 30_000;
 /** How long a transaction may last if the caller of `claim` does not say. */
 export const defaultHeldMs = 120_000;
 
-/** Where a statement of the store stands in a transaction; `refused`: it is the last before the ROLLBACK. */
-export type StatementPlace = 'first' | 'refused' | 'last';
+/** Where a statement of the store stands in a transaction. */
+export type StatementPlace = 'first' | 'last';
 
 /** How a library runs a transaction. */
 export interface TransactionRunner<Tx> {
@@ -72,9 +72,8 @@ export function openTransaction<Tx>(
   return new Promise((resolve, reject) => {
     const done = (async () => {
       await runner.run(async (tx) => {
-        const rows = await runner.send(first.sql, tx, 'first');
-        if (rows.length === 0 && first.look !== undefined) {
-          const [row] = await runner.send(first.look, tx, 'refused');
+        const [row] = await runner.send(first.sql, tx, 'first');
+        if (first.isGranted?.(row) === false) {
           resolve({ row, ended });
           throw rolledBack;
         }

@@ -1,0 +1,119 @@
+import type { Pool, PoolClient } from 'pg';
+import { sqlStore } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { book, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
+import { claimFree, requestOf } from './support.js';
+
+let server: PostgresServer;
+let pool: Pool;
+let bookings: Ledger['bookings'];
+beforeAll(async () => {
+  ({ server, pool, bookings } = await startLedger({ max: 20 }));
+});
+afterAll(() => server.stop());
+
+test('a callback of `pg` hears that its query is refused, in the handler and after it', async () => {
+  const refusals: unknown[] = [];
+  const receiver = receiverOn(pool, {
+    async onSuccess(_callback, { tx }) {
+      const send = (text: string) =>
+        new Promise<void>((resolve) => {
+          tx.query(text, [], (error) => {
+            refusals.push(error);
+            resolve();
+          });
+        });
+      await send('ROLLBACK');
+      setImmediate(() => void send('SELECT 1'));
+    },
+  });
+  expect((await receiver.receive(transferSucceeded())).outcome).toBe('processed');
+  await vi.waitFor(() => {
+    expect(refusals).toHaveLength(2);
+  });
+  expect(refusals).toMatchObject([{ code: 'TRANSACTION_CONTROL' }, { code: 'TRANSACTION_CONTROL' }]);
+});
+
+test('what a handler sets on its client, as a wrapper of `query`, is gone with the handler', async () => {
+  const own = server.pool({ max: 1 });
+  const texts: unknown[] = [];
+  const receiver = receiverOn(own, {
+    async onSuccess(given, { tx }) {
+      const { query } = tx as unknown as { query: (...args: unknown[]) => unknown };
+      Object.assign(tx, {
+        tenant: 'a',
+        query(...args: unknown[]): unknown {
+          texts.push(args[0]);
+          return query(...args);
+        },
+      });
+      await book(given, { tx });
+      expect([tx.escapeIdentifier('a"b'), Reflect.get(tx, 'tenant')]).toEqual(['"a""b"', 'a']);
+    },
+  });
+  for (const callback of [transferSucceeded(), transferSucceeded()]) {
+    expect((await receiver.receive(callback)).outcome).toBe('processed');
+    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  }
+  // One of each handler, and nothing of the store.
+  expect(texts).toHaveLength(2);
+  const client = await own.connect();
+  expect([Object.hasOwn(client, 'query'), 'tenant' in client]).toEqual([false, false]);
+  client.release();
+});
+
+interface Library {
+  readonly client: PoolClient;
+  readonly ledger: { add(id: string): Promise<unknown> };
+}
+
+/** The store of a library whose models are properties of its transaction, as those of Prisma, and of what it sends last. */
+function libraryStore(sendLast: (client: PoolClient, sql: string) => unknown) {
+  return sqlStore<Library>({
+    dialect: 'postgres',
+    query: (sql, tx) =>
+      tx !== undefined && sql.startsWith('SELECT') ? sendLast(tx.client, sql) : (tx?.client ?? pool).query(sql),
+    async transaction(work) {
+      const client = await pool.connect();
+      try {
+        await client.query('BEGIN');
+        await work({ client, ledger: { add: (id) => client.query('INSERT INTO ledger VALUES ($1)', [id]) } });
+        await client.query('COMMIT');
+      } catch (error) {
+        await client.query('ROLLBACK');
+        throw error;
+      } finally {
+        client.release();
+      }
+    },
+  });
+}
+
+test('a model of a transaction refuses every query after the handler, and a promise may still resolve with the transaction', async () => {
+  const id = crypto.randomUUID();
+  const store = libraryStore((client, sql) => client.query(sql));
+  const claim = await claimFree(store, {}, id);
+  const { tx } = claim;
+  await tx.ledger.add(id);
+  const settled = claim.settle();
+  const refused = {
+    code: 'TRANSACTION_CONTROL',
+    message: expect.stringContaining('the handler has finished') as string,
+  };
+  await expect((async () => tx.ledger.add(id))()).rejects.toMatchObject(refused);
+  expect(await Promise.resolve(tx)).toBe(tx);
+  await settled;
+  expect(await bookings(id)).toHaveLength(1);
+});
+
+// Prisma resolves with it if a query before it has failed, and has not sent the statement.
+test('a callback whose last statement resolves with undefined is not settled', async () => {
+  const id = crypto.randomUUID();
+  const store = libraryStore(() => undefined);
+  const claim = await claimFree(store, {}, id);
+  await claim.tx.ledger.add(id);
+  await expect(claim.settle()).rejects.toThrow('Expected `query` to resolve with rows, got undefined.');
+  expect(await bookings(id)).toEqual([]);
+  expect((await store.claim(id, requestOf('b'))).state).toBe('claimed');
+});
