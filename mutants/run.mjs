@@ -26,19 +26,17 @@ for (const part of asked.length === 0 ? names : asked) {
 
 /** Prints the score of a part, and writes it into the summary of a workflow's run. */
 function writeScore(part, results) {
-  const { killed, timedOut, equal, survived } = countMutants(results);
+  const { killed, timedOut, survived } = countMutants(results);
   const score = ((100 * (killed + timedOut)) / (killed + timedOut + survived)).toFixed(1);
-  const line = `${part}: ${score} %. ${killed} killed, ${timedOut} timed out, ${survived} survived, ${equal} equal`;
+  const line = `${part}: ${score} %. ${killed} killed, ${timedOut} timed out, ${survived} survived`;
   console.log(line);
   if (process.env.GITHUB_STEP_SUMMARY) appendFileSync(process.env.GITHUB_STEP_SUMMARY, `${line}\n`);
 }
 
-/** Counts the mutants. `equal` are those that a comment in the source names so. */
 function countMutants({ files }) {
-  const counts = { killed: 0, timedOut: 0, equal: 0, survived: 0 };
-  for (const { status, statusReason } of Object.values(files).flatMap(({ mutants }) => mutants)) {
+  const counts = { killed: 0, timedOut: 0, survived: 0 };
+  for (const { status } of Object.values(files).flatMap(({ mutants }) => mutants)) {
     if (status in kinds) counts[kinds[status]] += 1;
-    else if (statusReason?.startsWith('Equal: ')) counts.equal += 1;
   }
   return counts;
 }
