@@ -54,7 +54,7 @@ export function dynamoStore(client: DynamoDBClient, table: string): CallbackStor
     return Item !== undefined && Number(Item.expires_at?.N) > Date.now() ? Item : undefined;
   }
 
-  function leaseOf(id: string, { token, fingerprint, leaseMs, retentionMs }: ClaimRequest): Claim<DynamoTx> {
+  function toClaim(id: string, { token, fingerprint, leaseMs, retentionMs }: ClaimRequest): Claim<DynamoTx> {
     const writes: TransactWriteItem[] = [];
     let hasEnded = false;
     return {
@@ -113,7 +113,7 @@ export function dynamoStore(client: DynamoDBClient, table: string): CallbackStor
         ConditionExpression: free,
         ExpressionAttributeValues: { ':token': text(request.token), ...times(request.leaseMs) },
       });
-      if (await isMet(client.send(claim))) return { state: 'claimed', claim: leaseOf(id, request) };
+      if (await isMet(client.send(claim))) return { state: 'claimed', claim: toClaim(id, request) };
       const fingerprint = (await find(id))?.fingerprint?.S;
       return fingerprint === undefined ? { state: 'in_progress' } : { state: 'settled', fingerprint };
     },

@@ -215,11 +215,11 @@ export class HeldClaim<Tx> implements Abortable {
     const { logger } = this.#parts;
     this.#state = 'lapsing';
     clearTimeout(this.#heartbeat);
-    this.abort(new TransferCallbackError('LEASE_LOST', 'The lease passed to another delivery.'));
+    this.abort(new TransferCallbackError('LEASE_LOST', 'The claim passed to another delivery.'));
     const cause = this.#renewalError === undefined ? {} : { err: this.#renewalError };
     logger.error(
       { ...this.#names, ...cause },
-      'The lease of a transfer callback was lost: another delivery may run its handler too.',
+      'The claim of a transfer callback was lost: another delivery may run its handler too.',
     );
     this.#passOn();
   }

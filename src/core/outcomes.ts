@@ -120,11 +120,11 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
 
 /** The rows that replace that of `processed` or `invalid`. The comment says when. */
 const special = {
-  /** `processed` after its lease had passed to another delivery */
+  /** `processed` after its claim had passed to another delivery */
   overlapped: {
     ...outcomes.processed,
     level: 'error',
-    line: 'A transfer callback was handled, but its lease had passed to another delivery: it may have been handled twice.',
+    line: 'A transfer callback was handled, but its claim had passed to another delivery: it may have been handled twice.',
   },
   /** `processed` whose success could not be recorded immediately */
   unrecorded: {
