@@ -44,7 +44,13 @@ export interface TransferClient {
 
 const optionNames = ['baseUrl', 'apiKey', 'apiSecret', 'timeoutMs', 'fetch', 'readTransaction'];
 
-/** Makes a client of the transfer service. Throws INVALID_ARGUMENT. */
+/**
+ * Makes a client of the transfer service. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const client = transferClient({ baseUrl: 'https://service.example/api', apiKey, apiSecret });
+ * const { status } = await client.getTransaction('payout-1');
+ */
 export function transferClient(options: TransferClientOptions): TransferClient {
   onlyKnownOptions(options, optionNames);
   const {

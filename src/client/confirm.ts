@@ -42,6 +42,9 @@ const idsRemembered = 5_000;
  * goes first, so that new forged ones cannot overtake it. The process remembers the last 5 000 to 10 000 such ids. A
  * query whose callback has given up keeps its slot until it ends, for at most `timeoutMs` more, because the service may
  * still work on it.
+ *
+ * @example
+ * app.post('/callbacks/transfers', transferCallbackRouter({ ...options, confirm: confirmWith(client) }));
  */
 export function confirmWith<C extends CallbackShape = TransferCallback>(
   client: Pick<TransferClient, 'getTransaction'>,

@@ -48,6 +48,14 @@ interface Details extends ErrorOptions {
 /**
  * Every error of a request, a confirmation or a reconciled transfer. Wrong options are a `TransferCallbackError` with
  * INVALID_ARGUMENT. Contains no key and no secret.
+ *
+ * @example
+ * try {
+ *   await client.createTransfer({ callbackUrl, externalId: 'payout-1' });
+ * } catch (error) {
+ *   if ((error as TransferClientError).code !== 'OUTCOME_UNKNOWN') throw error;
+ *   await client.getTransaction('payout-1');
+ * }
  */
 export class TransferClientError extends Error {
   readonly code: TransferClientErrorCode;

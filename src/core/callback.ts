@@ -119,6 +119,9 @@ const failure = { status: z.literal('FAILED'), failureReason: z.string().nullabl
 /**
  * The schema of the documented callback (service §2.1, §6). Requires every documented field with its documented type.
  * Keeps undocumented fields.
+ *
+ * @example
+ * const { data } = transferCallbackSchema.parse(JSON.parse(text));
  */
 export const transferCallbackSchema: z.ZodType<TransferCallback> = z.discriminatedUnion('event', [
   z.looseObject({

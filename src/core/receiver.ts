@@ -75,6 +75,11 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
  * Makes the receiver, which processes callbacks without HTTP. Give it to `transferCallbackRouter`, and use the same one
  * for reconciliation, a queue worker or a manual replay, so that they share one record of what was handled.
  * Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const receiver = transferCallbackReceiver({ store, onSuccess, onFailed });
+ * app.post('/callbacks/transfers', transferCallbackRouter({ receiver }));
+ * const { outcome } = await receiver.receive(JSON.parse(text), { source: 'replay' });
  */
 export function transferCallbackReceiver<C extends CallbackShape = TransferCallback, Tx = undefined>(
   given: ReceiverOptions<C, Tx>,

@@ -6,6 +6,11 @@ import { firstRetryMs } from './service.js';
  * Throw this from a handler that cannot do its work now. The endpoint responds 503 with Retry-After, the claim is
  * released, and the service's next attempt runs the handler again. The service makes 4 attempts in all (service §6.3),
  * and does not document whether it reads Retry-After.
+ *
+ * @example
+ * async function onSuccess() {
+ *   if (!(await isLedgerOpen())) throw new RetryLater('The ledger is closed', { retryAfterMs: 60_000 });
+ * }
  */
 export class RetryLater extends TransferCallbackError {
   /** The value of Retry-After in milliseconds. It is sent in whole seconds, rounded up. */

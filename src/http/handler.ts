@@ -12,6 +12,9 @@ export type TransferCallbackHandler = (request: WebRequest) => Promise<Response>
 /**
  * Makes a handler that treats every web request as a delivery, for Next.js, Hono, Bun, Deno and other hosts of the Fetch
  * API. Its responses are those of the router. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * export const POST = transferCallbackHandler({ store, onSuccess, onFailed }); // a route of Next.js
  */
 export function transferCallbackHandler<C extends CallbackShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx, WebRequest>,

@@ -15,6 +15,9 @@ export type TransferCallbackListener = (
 /**
  * Makes a request listener that treats every request as a delivery. Use it with `http.createServer`, with Connect, or
  * in front of an Express app on the same server. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * createServer(transferCallbackListener({ store, onSuccess, onFailed })).listen(3000);
  */
 export function transferCallbackListener<C extends CallbackShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx>,

@@ -17,6 +17,14 @@ export interface ExpressRequest extends Request {}
  *
  * It never calls `next` with an error, because an app's error handler that responds 200 would acknowledge a failure.
  * Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const router = transferCallbackRouter({
+ *   store,
+ *   onSuccess: ({ data }) => markPaid(data.externalId),
+ *   onFailed: ({ data }) => refund(data.externalId, data.failureReason),
+ * });
+ * app.post('/callbacks/transfers', router);
  */
 export function transferCallbackRouter<C extends CallbackShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx, ExpressRequest>,

@@ -52,7 +52,13 @@ export interface InvalidOption {
   readonly write?: string;
 }
 
-/** Thrown or reported by every part of the package. Only the client's requests throw `TransferClientError`. */
+/**
+ * Thrown or reported by every part of the package. Only the client's requests throw `TransferClientError`.
+ *
+ * @example
+ * const check = await receiver.check();
+ * if (!check.ok && (check.error as TransferCallbackError).code === 'STORE_TIMEOUT') process.exit(1);
+ */
 export class TransferCallbackError extends Error {
   readonly code: TransferCallbackErrorCode;
   /** The option or argument that does not fit. Set with INVALID_ARGUMENT, if it is a single one. */

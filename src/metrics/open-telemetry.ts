@@ -32,6 +32,9 @@ export interface OpenTelemetryMeter {
  * Records the metrics of all receivers and reconciliation passes of this process with a meter. Returns a function that
  * ends the recording and removes the gauges. Counters and histograms keep their last values, because OpenTelemetry
  * cannot remove them. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const stop = openTelemetryMetrics(metrics.getMeter('transfer-callbacks'));
  */
 export function openTelemetryMetrics(meter: OpenTelemetryMeter): () => void {
   if (!hasMethods(meter, 'createCounter', 'createHistogram', 'createObservableGauge')) {

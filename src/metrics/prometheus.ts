@@ -32,6 +32,9 @@ export interface PrometheusClient<Registry extends PrometheusRegistry> {
 /**
  * Registers the metrics of all receivers and reconciliation passes of this process. Returns a function that ends the
  * recording and removes the metrics. Throws INVALID_ARGUMENT, or the client's own error for a name already registered.
+ *
+ * @example
+ * const stop = prometheusMetrics({ Counter, Gauge, Histogram, registers: [register] });
  */
 export function prometheusMetrics<Registry extends PrometheusRegistry>(client: PrometheusClient<Registry>): () => void {
   checkClient(client);

@@ -55,6 +55,12 @@ export interface TransferSandbox {
  * Starts the transfer service as its documentation describes it, on this machine. Transfers are created and queried
  * over HTTP, become final after a while, and are announced to their `callbackUrl`. What the documentation does not
  * show is a guess, and called one in the doc comments. Rejects with INVALID_ARGUMENT, or with the error of `listen`.
+ *
+ * @example
+ * const sandbox = await transferSandbox({ callbackUrl, speed: 1_000 });
+ * const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
+ * await client.createTransfer({ callbackUrl, externalId: 'lost-attempts-1' });
+ * await sandbox.idle();
  */
 export async function transferSandbox(options: TransferSandboxOptions = {}): Promise<TransferSandbox> {
   const resolved = resolveSandboxOptions(options);

@@ -89,7 +89,12 @@ export const behaviours: Readonly<Record<TransferScenario, Behaviour>> = {
 
 const names = Object.keys(behaviours) as TransferScenario[];
 
-/** Every scenario by name, with one line on what happens. `flip` contradicts the documentation (service §3.2). */
+/**
+ * Every scenario by name, with one line on what happens. `flip` contradicts the documentation (service §3.2).
+ *
+ * @example
+ * for (const { name, description } of transferScenarios) console.log(name, description);
+ */
 export const transferScenarios: readonly { readonly name: TransferScenario; readonly description: string }[] =
   names.map((name) => ({ name, description: behaviours[name].description }));
 

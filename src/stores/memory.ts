@@ -30,6 +30,9 @@ const mostForgotten = 100;
 /**
  * Keeps claims in this process: for development, for tests, and for an app that runs as one process and may forget
  * at a restart. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const router = transferCallbackRouter({ store: memoryStore(), onSuccess, onFailed });
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Required<CallbackStore> {
   onlyKnownOptions(options, ['maxEntries']);

@@ -58,6 +58,9 @@ const optionNames: readonly (keyof DeliverOptions)[] = [
  *
  * Resolves with whether each copy was acknowledged with a 2xx, at its first attempt or a later one, and with the status of
  * the response to each attempt, copy by copy, or why there was none. Rejects with INVALID_ARGUMENT only.
+ *
+ * @example
+ * const { acknowledged } = await deliver(app, transferSucceeded(), { path: '/callbacks/transfers', copies: 5 });
  */
 export async function deliver(
   target: DeliverTarget,

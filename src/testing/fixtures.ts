@@ -1,6 +1,11 @@
 import type { TransferFacts, TransferFailed, TransferSucceeded } from '../core/callback.js';
 
-/** Returns a callback as documented for a transfer that has succeeded, with a new id. `data` overrides its fields. */
+/**
+ * Returns a callback as documented for a transfer that has succeeded, with a new id. `data` overrides its fields.
+ *
+ * @example
+ * await deliver(app, transferSucceeded({ externalId: 'payout-1', amount: 15_000 }));
+ */
 export function transferSucceeded(data: Partial<TransferSucceeded['data']> = {}): TransferSucceeded {
   return {
     event: 'transfer.success',
@@ -8,7 +13,12 @@ export function transferSucceeded(data: Partial<TransferSucceeded['data']> = {})
   };
 }
 
-/** Returns a callback as documented for a transfer that has failed, with a new id. `data` overrides its fields. */
+/**
+ * Returns a callback as documented for a transfer that has failed, with a new id. `data` overrides its fields.
+ *
+ * @example
+ * await deliver(app, transferFailed({ externalId: 'payout-1', failureReason: 'Wallet closed' }));
+ */
 export function transferFailed(data: Partial<TransferFailed['data']> = {}): TransferFailed {
   return {
     event: 'transfer.failed',

@@ -20,7 +20,15 @@ const wrongTypes = Object.keys(success.data).flatMap((field): InvalidCallback[] 
   { title: `data.${field} is of another type`, callback: withData({ [field]: [] }) },
 ]);
 
-/** Bodies that are not as documented (service §2.1, §6), one fault each. An app must respond to each with a 4xx. */
+/**
+ * Bodies that are not as documented (service §2.1, §6), one fault each. An app must respond to each with a 4xx.
+ *
+ * @example
+ * for (const { title, callback } of invalidCallbacks) {
+ *   const { acknowledged } = await deliver(app, callback, { retry: false });
+ *   if (acknowledged) throw new Error(`It was acknowledged although ${title}.`);
+ * }
+ */
 export const invalidCallbacks: readonly InvalidCallback[] = [
   { title: 'an empty body', callback: '' },
   { title: 'a body that is not JSON', callback: 'event=transfer.success' },

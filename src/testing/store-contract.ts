@@ -52,6 +52,9 @@ export interface StoreCheck {
  * The checks wait no longer than 1.5 s for a record, settle 150 others beside it, and do not restart your database.
  * They do not show that a record lasts for the 7 days of `retentionMs` or among more records, nor what a restart or a
  * failover loses.
+ *
+ * @example
+ * for (const { title, check } of storeContract) test(title, () => check(store), 60_000);
  */
 export const storeContract: readonly StoreCheck[] = [
   ...claimChecks,

@@ -7,7 +7,7 @@ import ts from 'typescript';
 import { expect, onTestFinished, test } from 'vitest';
 import * as root from 'transfer-callbacks';
 import * as node from 'transfer-callbacks/node';
-import { readCompilerOptions } from '../../scripts/entries.js';
+import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
 import { findBlocks, findPage, pages, root as folder, type Block } from './pages.js';
 
 const { memoryStore, transferCallbackListener, transferCallbackReceiver } = root;
@@ -33,13 +33,12 @@ function runBlock<Exports>({ code }: Block): Partial<Exports> {
   return exported;
 }
 
-test('every TypeScript block of every page compiles as a separate module', () => {
-  const options = readCompilerOptions();
-  const sources = new Map(
-    blocks.map(({ at, code }) => [join(folder, 'examples', `${basename(at).replace(/\W/g, '-')}.ts`), { at, code }]),
-  );
-  expect(sources.size).toBe(blocks.length);
-  expect(blocks.length).toBeGreaterThanOrEqual(12);
+/** Compiles each text as a separate module in the folder of the examples, and returns what is wrong with it. */
+function findFaults(texts: readonly Block[], ambient = '', changed: ts.CompilerOptions = {}): object[] {
+  const options = { ...readCompilerOptions(), ...changed };
+  const toPath = (at: string): string => join(folder, 'examples', `${basename(at).replace(/\W/g, '-')}.ts`);
+  const sources = new Map([{ at: 'ambient', code: ambient }, ...texts].map((text) => [toPath(text.at), text]));
+  expect(sources.size).toBe(texts.length + 1);
   const disk = ts.createCompilerHost(options);
   const host: ts.CompilerHost = {
     ...disk,
@@ -53,12 +52,79 @@ test('every TypeScript block of every page compiles as a separate module', () =>
     },
   };
   const program = ts.createProgram([...sources.keys()], options, host);
-  const faults = ts.getPreEmitDiagnostics(program).map(({ file, start, messageText }) => ({
+  return ts.getPreEmitDiagnostics(program).map(({ file, start, messageText }) => ({
     block: sources.get(file?.fileName ?? '')?.at ?? file?.fileName,
     line: file === undefined ? 0 : file.getLineAndCharacterOfPosition(start ?? 0).line + 1,
     message: ts.flattenDiagnosticMessageText(messageText, '\n'),
   }));
-  expect(faults).toEqual([]);
+}
+
+test('every TypeScript block of every page compiles as a separate module', () => {
+  expect(blocks.length).toBeGreaterThanOrEqual(12);
+  expect(findFaults(blocks)).toEqual([]);
+}, 300_000);
+
+/** What an app has where it would write an example. */
+const ambient = `
+declare const app: import('express').Express;
+declare const store: import('transfer-callbacks').CallbackStore;
+declare const options: import('transfer-callbacks').ReceiverOptions;
+declare const onSuccess: () => void;
+declare const onFailed: () => void;
+declare const receiver: import('transfer-callbacks').TransferCallbackReceiver;
+declare const client: import('transfer-callbacks/client').TransferClient;
+declare const pending: import('transfer-callbacks/client').PendingTransfer[];
+declare const apiKey: string, apiSecret: string, callbackUrl: string, text: string, url: string;
+declare function isLedgerOpen(): Promise<boolean>;
+declare function markPaid(externalId: string): Promise<void>;
+declare function refund(externalId: string, reason: string | null): Promise<void>;
+declare function test(title: string, run: () => Promise<void>, timeoutMs: number): void;
+declare const createServer: typeof import('node:http').createServer;
+declare const createPool: typeof import('mysql2/promise').createPool;
+declare const Redis: typeof import('ioredis').Redis;
+declare const Pool: typeof import('pg').Pool;
+declare const metrics: typeof import('@opentelemetry/api').metrics;
+declare const Counter: typeof import('prom-client').Counter, register: typeof import('prom-client').register;
+declare const Gauge: typeof import('prom-client').Gauge, Histogram: typeof import('prom-client').Histogram;
+declare interface Transaction { execute(sql: string): Promise<unknown[]> }
+declare type Work = (tx: Transaction) => Promise<void>;
+declare const database: Transaction & { transaction(work: Work): Promise<void> };
+declare const prisma: { $queryRawUnsafe: () => void; $transaction: (work: Work) => void };
+declare const db: { transaction: (work: Work) => void };
+declare const kysely: { executeQuery: () => void; transaction: () => { execute: (work: Work) => void } };
+declare const knex: { raw: () => void; transaction: (work: Work) => void };
+declare const dataSource: { query: () => void; transaction: (work: Work) => void; manager: Transaction };
+declare const sequelize: { query: () => void; transaction: (work: Work) => void };
+declare const sql: { unsafe: () => void; begin: (work: Work) => void };
+`;
+
+test('every export that is not only a type has an example of at most eight lines, and it compiles', () => {
+  const entries = listEntries();
+  const program = ts.createProgram(
+    entries.map(({ source }) => source),
+    readCompilerOptions(),
+  );
+  const symbols = new Map(entries.flatMap(({ source }) => [...exportsOf(program, source)]));
+  const values = [...symbols].filter(([, { flags }]) => (flags & ts.SymbolFlags.Value) !== 0);
+  const examples = values.map(([name, symbol]): Block => {
+    const tag = symbol.getJsDocTags().find((each) => each.name === 'example');
+    return { at: name, code: ts.displayPartsToString(tag?.text).trim() };
+  });
+  expect(examples.length).toBeGreaterThan(30);
+  const isWrong = ({ at, code }: Block): boolean => !code.includes(at) || code.split('\n').length > 8;
+  expect(examples.filter(isWrong).map(({ at }) => at)).toEqual([]);
+  const imports = entries
+    .map(({ name, source }) => {
+      const names = [...exportsOf(program, source).keys()].filter((each) => examples.some(({ at }) => at === each));
+      const isAbove = (each: string): boolean =>
+        source !== entries[0]?.source && exportsOf(program, entries[0]?.source ?? '').has(each);
+      return `import { ${names.filter((each) => !isAbove(each)).join(', ')} } from '${name}';`;
+    })
+    .join(' ');
+  const modules = examples.map(({ at, code }) => ({ at, code: `${imports}\n${code}` }));
+  // An example declares what its reader goes on with, and uses few of the imports. A file without an import is no module.
+  const changed = { noUnusedLocals: false, moduleDetection: ts.ModuleDetectionKind.Legacy };
+  expect(findFaults(modules, ambient, changed)).toEqual([]);
 }, 300_000);
 
 test('no page shows code in a language that is not compiled', () => {

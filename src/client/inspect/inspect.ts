@@ -66,6 +66,9 @@ const optionNames = ['id', 'client', 'store', 'receiver', 'storeTimeoutMs', 'sch
  * Tells what became of one transfer. Compares what the service responds with what the store has recorded. Only reads.
  * If one of the two cannot be read, the verdict is `undecided`, with the error. Rejects with INVALID_ARGUMENT, or with
  * the reason of `signal`.
+ *
+ * @example
+ * const { verdict } = await inspectTransfer({ client, receiver, id: 'payout-1' });
  */
 export async function inspectTransfer<C extends CallbackShape = TransferCallback>(
   options: InspectOptions<C>,

@@ -4,7 +4,16 @@ import type { TransferCallbackOutcome } from '../../core/outcomes.js';
 import { TransferClientError } from '../errors.js';
 import type { NotHandled, ReconciliationReport } from './report.js';
 
-/** Rejects a pass that could not go on because your own code threw. The original error is the `cause`. */
+/**
+ * Rejects a pass that could not go on because your own code threw. The original error is the `cause`.
+ *
+ * @example
+ * try {
+ *   await reconcileTransfers({ client, receiver, pending });
+ * } catch (error) {
+ *   console.error((error as ReconciliationError).report.cursor);
+ * }
+ */
 export class ReconciliationError extends Error {
   readonly code: 'PENDING_FAILED' | 'ON_PROGRESS_FAILED';
   /** What the pass did before. */

@@ -42,6 +42,10 @@ const optionNames = [...passOptionNames, 'receiver', 'pending', 'minAgeMs', 'onP
  * runs once. Pauses while the service is unavailable, and ends after 10 failures in a row; see `Stopped`. Rejects with
  * INVALID_ARGUMENT, or with a `ReconciliationError`, which has the report, when `pending` or `onProgress` throws.
  * Publishes each pass on the diagnostics channel `transfer-callbacks:reconciled`; see `ReconciledMessage`.
+ *
+ * @example
+ * const report = await reconcileTransfers({ client, receiver, pending });
+ * if (report.stopped !== undefined) console.error(report);
  */
 export async function reconcileTransfers<C extends CallbackShape, Tx>(
   options: ReconcileOptions<C, Tx>,

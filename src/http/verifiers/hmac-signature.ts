@@ -44,6 +44,10 @@ export interface HmacSignatureOptions {
 /**
  * Accepts requests with a header that has an HMAC of the body, made with one of the secrets. It needs the bytes as they
  * were received: mount the router before body parsers. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const verify = hmacSignature({ header: 'x-signature', secrets: process.env.CALLBACK_SECRET });
+ * const router = transferCallbackRouter({ ...options, verify });
  */
 export function hmacSignature(
   options: HmacSignatureOptions,

@@ -15,6 +15,9 @@ interface AppRequest extends SenderRequest {
  * which Express sets by the app's `trust proxy` setting, and your app on a web request. Without it, it is the socket's
  * remote address. Refuses all senders while `trust proxy` trusts every address, because a sender could then claim any
  * address. Called before the body is read. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const router = transferCallbackRouter({ ...options, verify: ipAllowList(['203.0.113.0/24']) });
  */
 export function ipAllowList(addresses: readonly string[]): SenderVerifier {
   if (!Array.isArray(addresses) || addresses.length === 0) {

@@ -9,6 +9,10 @@ import { isSecret, matcherOf, secretDescription, toSecretList, type Secret } fro
  * `app.post('/callbacks/transfers/:token', router)`, and give the service `https://…/callbacks/transfers/<secret>` as
  * `callbackUrl`. A slash at the end of the path is ignored. Cannot be combined with `transferToken`, which uses the same
  * segment. Called before the body is read. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const verify = urlToken(process.env.CALLBACK_SECRET);
+ * app.post('/callbacks/transfers/:token', transferCallbackRouter({ ...options, verify }));
  */
 export function urlToken(secret: Secret): SenderVerifier {
   const secrets = toSecretList('secret', secret);
@@ -36,6 +40,11 @@ export interface TransferTokenVerifier {
  * not let its reader forge the callback of another transfer. Mount the router with
  * `app.post('/callbacks/transfers/:token', router)`, and give the service `urlFor(base, externalId)` as `callbackUrl`. A
  * slash at the end of the path is ignored. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const tokens = transferToken(process.env.CALLBACK_SECRET);
+ * const callbackUrl = tokens.urlFor('https://merchant.example/callbacks/transfers', 'payout-1');
+ * app.post('/callbacks/transfers/:token', transferCallbackRouter({ ...options, verify: tokens }));
  */
 export function transferToken(secret: Secret): TransferTokenVerifier {
   const secrets = toSecretList('secret', secret);
@@ -73,6 +82,10 @@ const basicExample = "basicAuth({ username: 'service', password: process.env.CAL
 /**
  * Accepts requests whose header `name` is one of the secrets, in visible ASCII characters. Called before the body is read.
  * Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const verify = headerToken('x-callback-token', process.env.CALLBACK_SECRET);
+ * const router = transferCallbackRouter({ ...options, verify });
  */
 export function headerToken(name: string, secret: Secret): SenderVerifier {
   const header = toHeaderName('name', name, headerExample);
@@ -104,6 +117,10 @@ export interface Credentials {
  * Accepts HTTP Basic authentication, for a `callbackUrl` such as `https://user:password@…`. The service may send such
  * credentials as a header, but does not document it. Takes several pairs during a rotation. Called before the body is
  * read. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const verify = basicAuth({ username: 'service', password: process.env.CALLBACK_PASSWORD });
+ * const router = transferCallbackRouter({ ...options, verify });
  */
 export function basicAuth(credentials: Credentials | readonly [Credentials, ...Credentials[]]): SenderVerifier {
   const list = (Array.isArray(credentials) ? credentials : [credentials]) as readonly Credentials[];

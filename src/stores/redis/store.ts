@@ -22,6 +22,9 @@ export interface RedisStoreOptions {
  * expires by Redis's own clock. A fresh callback costs two commands in two round trips, a duplicate as many.
  *
  * Takes a connected client, and never closes it. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const store = redisStore(new Redis(url), { prefix: 'payouts-production:' });
  */
 export function redisStore(
   client: IoredisClient | NodeRedisClient,

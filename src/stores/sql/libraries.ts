@@ -17,7 +17,12 @@ type TxOf<Work> = Work extends (tx: infer Tx) => unknown ? Tx : never;
 /** The `tx` of handlers. On SQLite they have none. */
 type TxOn<D extends SqlDialect, Tx> = D extends 'sqlite' ? undefined : Tx;
 
-/** Keeps records in the database of Prisma 6 or 7. Throws INVALID_ARGUMENT. */
+/**
+ * Keeps records in the database of Prisma 6 or 7. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const store = prismaStore(prisma, { dialect: 'postgres' });
+ */
 export function prismaStore<P extends { $queryRawUnsafe: Method; $transaction: Method }, D extends SqlDialect>(
   prisma: P,
   options: DialectOptions<D>,
@@ -31,7 +36,12 @@ export function prismaStore<P extends { $queryRawUnsafe: Method; $transaction: M
   });
 }
 
-/** Keeps records in the database of Drizzle, whatever driver it runs on. Throws INVALID_ARGUMENT. */
+/**
+ * Keeps records in the database of Drizzle, whatever driver it runs on. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const store = drizzleStore(db, { dialect: 'postgres' });
+ */
 export function drizzleStore<B extends { transaction: Method }, D extends SqlDialect>(
   db: B,
   options: DialectOptions<D>,
@@ -47,7 +57,12 @@ export function drizzleStore<B extends { transaction: Method }, D extends SqlDia
   });
 }
 
-/** Keeps records in the database of Kysely. Throws INVALID_ARGUMENT. */
+/**
+ * Keeps records in the database of Kysely. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const store = kyselyStore(kysely, { dialect: 'postgres' });
+ */
 export function kyselyStore<
   B extends { executeQuery: Method; transaction: () => { execute: Method } },
   D extends SqlDialect,
@@ -65,7 +80,12 @@ function toCompiledQuery(sql: string): object {
   return { sql, parameters: [], query, queryId: { queryId: crypto.randomUUID() } };
 }
 
-/** Keeps records in the database of Knex. Throws INVALID_ARGUMENT. */
+/**
+ * Keeps records in the database of Knex. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const store = knexStore(knex, { dialect: 'postgres' });
+ */
 export function knexStore<B extends { raw: Method; transaction: Method }, D extends SqlDialect>(
   knex: B,
   options: DialectOptions<D>,
@@ -77,7 +97,12 @@ export function knexStore<B extends { raw: Method; transaction: Method }, D exte
   });
 }
 
-/** Keeps records in the database of TypeORM. Throws INVALID_ARGUMENT. */
+/**
+ * Keeps records in the database of TypeORM. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const store = typeormStore(dataSource, { dialect: 'postgres' });
+ */
 export function typeormStore<S extends { query: Method; transaction: Method; manager: unknown }, D extends SqlDialect>(
   source: S,
   options: DialectOptions<D>,
@@ -89,7 +114,12 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
   });
 }
 
-/** Keeps records in the database of Sequelize 6. Throws INVALID_ARGUMENT. */
+/**
+ * Keeps records in the database of Sequelize 6. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const store = sequelizeStore(sequelize, { dialect: 'postgres' });
+ */
 export function sequelizeStore<S extends { query: Method; transaction: Method }, D extends SqlDialect>(
   sequelize: S,
   options: DialectOptions<D>,
@@ -102,7 +132,12 @@ export function sequelizeStore<S extends { query: Method; transaction: Method },
   });
 }
 
-/** Keeps records in PostgreSQL, through postgres.js. Throws INVALID_ARGUMENT. */
+/**
+ * Keeps records in PostgreSQL, through postgres.js. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const store = postgresJsStore(sql);
+ */
 export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
   sql: S,
   options: SqlStoreOptions = {},
@@ -114,7 +149,12 @@ export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
   });
 }
 
-/** Keeps records in MySQL or MariaDB, through a pool of `mysql2/promise`. Throws INVALID_ARGUMENT. */
+/**
+ * Keeps records in MySQL or MariaDB, through a pool of `mysql2/promise`. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const store = mysqlStore(createPool(url));
+ */
 export function mysqlStore<P extends { getConnection: Method; query: Method }>(
   pool: P,
   options: SqlStoreOptions = {},

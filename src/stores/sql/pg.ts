@@ -40,6 +40,13 @@ const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 /**
  * Keeps records in PostgreSQL, through a pool of `pg` or of Neon. Handlers get a client of the pool as `context.tx`. A
  * callback costs two round trips beside the handler's own. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const router = transferCallbackRouter({
+ *   store: pgStore(new Pool()),
+ *   onSuccess: ({ data }, { tx }) => tx.query('UPDATE payouts SET paid = true WHERE id = $1', [data.externalId]),
+ *   onFailed: ({ data }, { tx }) => tx.query('UPDATE payouts SET failed = true WHERE id = $1', [data.externalId]),
+ * });
  */
 export function pgStore<Pool extends PgPool>(pool: Pool, options: SqlStoreOptions = {}): SqlStore<PgClientOf<Pool>> {
   if (!hasMethods(pool, 'connect')) {

@@ -30,6 +30,13 @@ export interface SqliteDatabase {
  * as `context.tx`: its writes there and the record of its success are committed together, or not at all.
  *
  * A callback costs four round trips beside the handler's own in PostgreSQL, and five in MySQL. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const store = sqlStore<Transaction>({
+ *   dialect: 'mysql',
+ *   query: (sql, tx = database) => tx.execute(sql),
+ *   transaction: (work) => database.transaction(work),
+ * });
  */
 export function sqlStore<Tx>(database: SqlDatabase<Tx>, options?: SqlStoreOptions): SqlStore<Tx>;
 export function sqlStore(database: SqliteDatabase, options?: SqlStoreOptions): SqlStore<undefined>;
