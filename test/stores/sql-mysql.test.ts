@@ -2,29 +2,113 @@
 import { createPool, type Pool, type PoolConnection } from 'mysql2/promise';
 import { mysqlStore } from 'transfer-callbacks';
 import { storeContract, type StoreTransaction } from 'transfer-callbacks/testing';
-import { beforeAll, describe, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startLossyProxy, type LossyProxy } from '../support/lossy-proxy.js';
 import { startMariaDb } from '../support/mysql.js';
 import { createTables, mysqlTransaction } from '../support/mysql-transaction.js';
+import { claimFree, requestOf } from './support.js';
+
+let url: string;
+let one: Pool;
+let other: Pool;
+let transaction: Required<StoreTransaction<Pick<PoolConnection, 'query'>>>;
+
+beforeAll(async () => {
+  const server = await startMariaDb();
+  ({ url } = server);
+  const connect = (): Pool => createPool({ uri: url, connectionLimit: 40 });
+  [one, other] = [connect(), connect()];
+  transaction = mysqlTransaction(one) as typeof transaction;
+  await createTables(one);
+  await mysqlStore(one).migrate();
+  return async () => {
+    for (const pool of [one, other]) await pool.end();
+    await server.stop();
+  };
+});
 
 describe('two stores on MariaDB, each with its own pool of mysql2, keep the contract', () => {
-  let one: Pool;
-  let other: Pool;
-  let transaction: StoreTransaction<Pick<PoolConnection, 'query'>>;
-
-  beforeAll(async () => {
-    const server = await startMariaDb();
-    const connect = (): Pool => createPool({ uri: server.url, connectionLimit: 40 });
-    [one, other] = [connect(), connect()];
-    transaction = mysqlTransaction(one);
-    await createTables(one);
-    await mysqlStore(one).migrate();
-    return async () => {
-      for (const pool of [one, other]) await pool.end();
-      await server.stop();
-    };
-  });
-
   test.concurrent.each(storeContract)('$title', ({ check }) =>
     check(mysqlStore(one), { other: mysqlStore(other), transaction }),
   );
+});
+
+// In any other library the next statement is committed by itself.
+test('what a handler of mysqlStore writes after a deadlock that it has swallowed is rolled back', async () => {
+  const store = mysqlStore(one);
+  const handlers = await Promise.all(
+    [0, 1].map(async (at) => {
+      const id = crypto.randomUUID();
+      const claim = await claimFree(store, {}, id);
+      await transaction.lock(claim.tx, `${at}`);
+      return { id, claim, at };
+    }),
+  );
+  const survivors: boolean[] = [];
+  await Promise.all(
+    handlers.map(async ({ id, claim, at }) => {
+      const isDeadlock = await transaction.lock(claim.tx, `${1 - at}`).then(
+        () => false,
+        (error: unknown) => (error as { code: string }).code === 'ER_LOCK_DEADLOCK',
+      );
+      survivors.push(!isDeadlock);
+      if (!isDeadlock) {
+        await claim.release();
+        return;
+      }
+      await transaction.write(claim.tx, id);
+      await expect(claim.settle()).rejects.toThrow();
+      expect(await transaction.count(id)).toBe(0);
+    }),
+  );
+  expect(survivors.toSorted()).toEqual([false, true]);
+});
+
+test('a claim that has passed to another delivery is not renewed, and its transaction is rolled back', async () => {
+  const id = crypto.randomUUID();
+  const claim = await claimFree(mysqlStore(one), {}, id);
+  await transaction.write(claim.tx, id);
+  // As if the process had been frozen, and its lease had ended meanwhile.
+  await other.query('DELETE FROM transfer_callbacks WHERE id = ?', [id]);
+  await claimFree(mysqlStore(other), { token: 'another' }, id);
+  expect(await claim.renew()).toBe(false);
+  await expect(claim.tx.query('SELECT 1')).rejects.toMatchObject({ code: 'TRANSACTION_CONTROL' });
+  await expect(claim.settle()).rejects.toMatchObject({ code: 'LEASE_LOST' });
+  expect(await transaction.count(id)).toBe(0);
+});
+
+/** A pool whose network can be broken. */
+async function connectThroughProxy(): Promise<{ pool: Pool; proxy: LossyProxy }> {
+  const behind = new URL(url);
+  const proxy = await startLossyProxy(Number(behind.port));
+  behind.port = String(proxy.port);
+  const pool = createPool({ uri: behind.href });
+  onTestFinished(async () => {
+    await pool.end();
+    await proxy.close();
+  });
+  return { pool, proxy };
+}
+
+test('a claim is granted although the reply to the beginning of its transaction was lost', async () => {
+  const { pool, proxy } = await connectThroughProxy();
+  proxy.loseReplyTo('SET autocommit = 0');
+  const id = crypto.randomUUID();
+  const claim = await claimFree(mysqlStore(pool), {}, id);
+  expect(proxy.lost()).toBe(1);
+  await transaction.write(claim.tx, id);
+  expect(await claim.settle()).toEqual({ overlapped: false });
+  expect(await transaction.count(id)).toBe(1);
+});
+
+test('a callback whose commit succeeded but whose reply was lost is found settled', async () => {
+  const { pool, proxy } = await connectThroughProxy();
+  const id = crypto.randomUUID();
+  const store = mysqlStore(pool);
+  const claim = await claimFree(store, {}, id);
+  await transaction.write(claim.tx, id);
+  proxy.loseReplyTo('COMMIT');
+  expect(await claim.settle()).toEqual({ overlapped: false });
+  expect([proxy.lost(), await transaction.count(id)]).toEqual([1, 1]);
+  expect((await store.claim(id, requestOf('b'))).state).toBe('settled');
 });

@@ -47,14 +47,8 @@ export function leaseClaims<Tx>(engine: SqlEngine<Tx>, sql: Statements): Claimer
     // Fails if there is a row of this id: MySQL returns no rows of an INSERT.
     await query(sql.claim(id, request));
     const mark = crypto.randomUUID();
-    try {
-      const open = (await engine.begin({ sql: sql.mark(mark, request) }, request)) as OpenTransaction<Tx>;
-      return holdTransaction({ id, request, open, mark, query, sql });
-    } catch (error) {
-      // If this fails, the claim ends by itself.
-      query(sql.release(id, request)).catch(() => undefined);
-      throw error;
-    }
+    const open = (await engine.begin({ sql: sql.mark(mark, request) }, request)) as OpenTransaction<Tx>;
+    return holdTransaction({ id, request, open, mark, query, sql });
   });
 }
 
