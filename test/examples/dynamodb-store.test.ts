@@ -3,11 +3,14 @@ import { promisify } from 'node:util';
 import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { transferCallbackReceiver, type ClaimRequest, type HandlerContext } from 'transfer-callbacks';
 import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { addUp, createTable, dynamoStore, type DynamoTx } from '../../examples/dynamodb-store.js';
 import { root } from '../docs/pages.js';
 import { startDynamo, type DynamoServer } from '../support/dynamo.js';
 import { startLossyProxy } from '../support/lossy-proxy.js';
+
+// The server is a program in JavaScript, which serves all checks at the same time: on a busy machine that takes minutes.
+vi.setConfig({ testTimeout: 180_000 });
 
 let server: DynamoServer;
 let client: DynamoDBClient;
