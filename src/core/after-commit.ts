@@ -27,21 +27,20 @@ export class AfterCommit {
 
   /** Calls the functions after the response. `close` of the receiver waits for them. What they throw is logged. */
   start(names: { readonly delivery: string; readonly id: string }, logger: Logger, inFlight: InFlight): void {
-    for (const call of this.#functions) {
-      const running = { id: names.id, abort: () => undefined, finish: () => undefined };
-      inFlight.add(running);
-      setImmediate(() => {
-        // A promise, because the function may throw as well as reject.
-        new Promise((resolve) => {
-          resolve(call());
-        })
-          .catch((error: unknown) => {
-            logger.error({ ...names, err: error }, 'A function of `afterCommit` threw; the callback stays handled.');
-          })
-          .finally(() => {
-            inFlight.remove(running);
-          });
+    if (this.#functions.length === 0) return;
+    const running = { id: names.id };
+    inFlight.add(running);
+    const callAndLog = async (call: () => unknown): Promise<void> => {
+      try {
+        await call();
+      } catch (error) {
+        logger.error({ ...names, err: error }, 'A function of `afterCommit` threw; the callback stays handled.');
+      }
+    };
+    setImmediate(() => {
+      void Promise.all(this.#functions.map(callAndLog)).then(() => {
+        inFlight.remove(running);
       });
-    }
+    });
   }
 }

@@ -99,7 +99,7 @@ export class ClaimQueue<Tx> {
       retentionMs,
       timeoutMs: storeTimeoutMs,
       // A delivery with no time left to wait still needs a connection for its one request.
-      queueMs: Math.max(storeTimeoutMs, leftMs),
+      queueMs: Math.max(storeTimeoutMs, Math.ceil(leftMs)),
       maxHeldMs: maxHandlerTimeouts * handlerTimeoutMs,
       event,
       externalId,

@@ -26,13 +26,13 @@ export async function confirmCallback<C extends CallbackShape>(
   const abort = AsyncResource.bind((reason: Error) => {
     closing.abort(reason);
   });
-  const abortable = { id: delivery.id, abort, finish: () => undefined };
+  const work = { id: delivery.id, abort };
   const deadline = deadlineSignal(
     timeoutMs,
     closing.signal,
     () => new TransferCallbackError('CONFIRM_TIMEOUT', `\`confirm\` did not finish within ${timeoutMs} ms.`),
   );
-  inFlight.add(abortable);
+  inFlight.add(work);
   try {
     const { callback, name, source } = delivery;
     const confirmed = await withDeadline(deadline, (signal) =>
@@ -43,7 +43,7 @@ export async function confirmCallback<C extends CallbackShape>(
     const isClosing = error instanceof TransferCallbackError && error.code === 'CLOSING';
     return isClosing ? { outcome: 'closing' } : { outcome: 'unconfirmed', error };
   } finally {
-    inFlight.remove(abortable);
+    inFlight.remove(work);
   }
 }
 

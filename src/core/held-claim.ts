@@ -4,7 +4,7 @@ import { TransferCallbackError } from '../lib/errors.js';
 import type { Logger } from '../lib/logger.js';
 import type { AfterCommit } from './after-commit.js';
 import { claimCallback } from './call-store.js';
-import type { Abortable, InFlight } from './in-flight.js';
+import type { InFlight, Work } from './in-flight.js';
 import { maxHandlerTimeouts, renewalsPerLease, type ResolvedTimes } from './options.js';
 import type { Ending } from './outcomes.js';
 import type { CallbackStore, Claim, ClaimRequest } from './store.js';
@@ -30,7 +30,7 @@ export interface ClaimParts<Tx> {
 type ClaimState = 'running' | 'lapsing' | 'recording' | 'releasing' | 'finished';
 
 /** A claim that was granted. Its lease is renewed until the claim is settled, released or given up by `finish`. */
-export class HeldClaim<Tx> implements Abortable {
+export class HeldClaim<Tx> implements Work {
   readonly #parts: ClaimParts<Tx>;
   readonly #request: ClaimRequest;
   readonly #line: WaitingLine;
@@ -78,8 +78,7 @@ export class HeldClaim<Tx> implements Abortable {
   }
 
   /**
-   * Records the handler's success, and retries in the background if that fails. Then starts `afterCommit`, unless another
-   * delivery had taken the claim. Never rejects.
+   * Records the handler's success, and retries in the background if that fails. Never rejects.
    */
   async settle(afterCommit: AfterCommit): Promise<Ending> {
     this.#enter('recording');
@@ -224,11 +223,11 @@ export class HeldClaim<Tx> implements Abortable {
     this.#passOn();
   }
 
-  /** Resolves with whether another delivery had taken the claim. */
+  /** Records the success and starts `afterCommit`. Resolves with whether another delivery may have had the claim. */
   async #record(afterCommit: AfterCommit): Promise<boolean> {
     const { logger, inFlight } = this.#parts;
     const overlapped = hasOverlapped(await this.#claim.settle());
-    // Both deliveries may have run their handlers: what follows a success must not run twice.
+    // Another delivery may have run its handler too: what follows a success must not run twice.
     if (!overlapped) afterCommit.start(this.#names, logger, inFlight);
     return overlapped;
   }

@@ -1,21 +1,21 @@
-/** Work that a closing receiver can end early. */
-export interface Abortable {
+/** Work on a callback that `close` waits for. */
+export interface Work {
   /** The id of the callback. */
   readonly id: string;
   /** How long its handler has been running, in milliseconds. `undefined` if no handler runs. */
   readonly handlerMs?: number | undefined;
-  /** Aborts the signal of the running function. */
-  abort(reason: Error): void;
-  /** Stops all work on it. */
-  finish(): void;
+  /** Aborts the signal of the running function, if it has one. */
+  abort?(reason: Error): void;
+  /** Gives up what can be given up. */
+  finish?(): void;
 }
 
-/** Counts what `close()` waits for: deliveries without an outcome, and leases that are still in use. */
+/** Counts what `close()` waits for: deliveries without an outcome, held claims, and functions of `afterCommit`. */
 export class InFlight {
   #count = 0;
   #onIdle: () => void = () => undefined;
   // An array, not a Set: V8 keeps a Set's outgrown tables, and the deliveries in them, until a major GC.
-  readonly #abortables: Abortable[] = [];
+  readonly #work: Work[] = [];
 
   begin(): void {
     this.#count += 1;
@@ -26,31 +26,31 @@ export class InFlight {
     if (this.#count === 0) this.#onIdle();
   }
 
-  /** Adds work that can be aborted, until `remove`. */
-  add(abortable: Abortable): void {
-    this.#abortables.push(abortable);
+  /** Adds work, until `remove`. */
+  add(work: Work): void {
+    this.#work.push(work);
     this.begin();
   }
 
-  remove(abortable: Abortable): void {
-    this.#abortables.splice(this.#abortables.indexOf(abortable), 1);
+  remove(work: Work): void {
+    this.#work.splice(this.#work.indexOf(work), 1);
     this.end();
   }
 
   abortAll(reason: Error): void {
-    for (const abortable of [...this.#abortables]) abortable.abort(reason);
+    for (const work of [...this.#work]) work.abort?.(reason);
   }
 
   /** Finishes the remaining work, and returns the ids of its callbacks. */
   finishAll(): string[] {
-    const left = [...this.#abortables];
-    for (const abortable of left) abortable.finish();
+    const left = [...this.#work];
+    for (const work of left) work.finish?.();
     return left.map(({ id }) => id);
   }
 
   /** Returns how long a handler of the callback has been running in this process, or `undefined` if none is. */
   handlerMs(id: string): number | undefined {
-    return this.#abortables.find((running) => running.id === id && running.handlerMs !== undefined)?.handlerMs;
+    return this.#work.find((running) => running.id === id && running.handlerMs !== undefined)?.handlerMs;
   }
 
   /** Resolves when nothing is in flight, or after `ms`. */

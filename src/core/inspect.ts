@@ -6,9 +6,8 @@ import { callStore, claimCallback } from './call-store.js';
 import { idMessage, isCallbackId } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
-import type { InFlight } from './in-flight.js';
-import type { ResolvedTimes } from './options.js';
-import type { CallbackStore, Claim, ClaimReply, StoreRecord } from './store.js';
+import type { ClaimParts } from './held-claim.js';
+import type { Claim, ClaimReply, StoreRecord } from './store.js';
 
 /** The store's record of a callback, and `here` while this process runs its handler. */
 export type InspectedCallback = StoreRecord & {
@@ -42,11 +41,8 @@ export interface ForgottenCallback {
 const forgottenChannel = channel('transfer-callbacks:forgotten');
 
 /** What these functions share with the receiver. */
-interface StoreAccess<Tx> {
-  readonly store: CallbackStore<Tx>;
-  readonly times: ResolvedTimes;
+interface StoreAccess<Tx> extends ClaimParts<Tx> {
   readonly logger: SafeLogger;
-  readonly inFlight: InFlight;
 }
 
 /** Reads the record of a callback, and whether this process runs its handler. */

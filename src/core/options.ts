@@ -28,9 +28,9 @@ export interface HandlerContext<Tx = undefined> {
   tx: Tx;
   /**
    * Calls `call` once the success is recorded, after the response: for a mail or a push that must not go out before the
-   * commit. At most once for each recorded success: not for a duplicate, after a failure, or if another delivery had taken
-   * the claim. A crash in between loses it. What it throws is logged and changes nothing. `close` waits for it. Throws
-   * INVALID_ARGUMENT once the handler has finished.
+   * commit. At most once for each recorded success: not for a duplicate, after a failure, or for a success that is
+   * `overlapped`. A crash, or a reply to the COMMIT that is late or lost, loses it. What it throws is logged and changes
+   * nothing. `close` waits for it. Use neither `signal` nor `tx` in it. Throws INVALID_ARGUMENT once the handler has finished.
    */
   afterCommit: (call: () => unknown) => void;
 }

@@ -6,7 +6,7 @@ import type { TransferCallbackOutcome } from './outcomes.js';
 import type { ClaimReply } from './store.js';
 
 // Contexts hold names only, never data of the transfer: what a handler, `confirm` or a claim resolves with is not published.
-// `start.hasSubscribers`, because `hasSubscribers` of a TracingChannel is missing before Node 20.13.
+// Check `start.hasSubscribers`, because `hasSubscribers` of a TracingChannel is missing before Node 20.13.
 
 /** The message of `tracing:transfer-callbacks:receive:*`. At the end `result` is the outcome. */
 export interface ReceiveTrace {

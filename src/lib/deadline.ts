@@ -28,7 +28,7 @@ export function setDeadline(ms: number, onDue: () => void, moreMs = 0): () => vo
 }
 
 /**
- * Settles as `call` does, or rejects with `lateError(ms)` if that takes longer than `ms` and, after that, `moreMs`. The
+ * Resolves or rejects as `call` does, or rejects with `lateError(ms)` if that takes longer than `ms` and, after that, `moreMs`. The
  * call then continues, and `onLateValue` gets the value that it resolves with. `call` may also throw, or return a plain
  * value.
  */
@@ -98,7 +98,7 @@ export function deadlineSignal(
   };
 }
 
-/** Settles like `task(signal)`, but rejects with the signal's reason when it aborts, even if the task goes on. */
+/** Resolves or rejects as `task(signal)` does, but rejects with the signal's reason when it aborts, even if the task goes on. */
 export async function withDeadline<T>(
   { signal, clear }: Deadline,
   task: (signal: AbortSignal) => T | PromiseLike<T>,

@@ -74,7 +74,7 @@ describe('a function of afterCommit', () => {
     expect(mail).not.toHaveBeenCalled();
   });
 
-  test('is not called if another delivery had taken the claim', async () => {
+  test('is not called for a success that is overlapped', async () => {
     const mail = vi.fn();
     const store = storeWith({ granted: () => ({ settle: () => Promise.resolve({ overlapped: true }) }) });
     const receiver = receiverOf({ store, ...mailing(mail) });
@@ -103,21 +103,25 @@ describe('a function of afterCommit', () => {
     expect(mail).toHaveBeenCalledOnce();
   });
 
-  test('is called when the success is recorded in the background', async () => {
+  test.each([
+    ['within its lease is called', 10_000, 1],
+    ['after its lease has lapsed is not called: another delivery may have had the claim', 20_000, 0],
+  ])('of a success that is recorded in the background %s', async (_when, outageMs, calls) => {
     const mail = vi.fn();
     let isDown = true;
+    const onceUp = <T>(call: () => Promise<T>): Promise<T> => (isDown ? Promise.reject(new Error('down')) : call());
     const store = storeWith({
-      granted: (claim) => ({ settle: () => (isDown ? Promise.reject(new Error('down')) : claim.settle()) }),
+      granted: (claim) => ({ renew: () => onceUp(() => claim.renew()), settle: () => onceUp(() => claim.settle()) }),
     });
     const receiver = receiverOf({ store, ...mailing(mail) });
     expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
-    await vi.advanceTimersByTimeAsync(10_000);
+    await vi.advanceTimersByTimeAsync(outageMs);
     await turn();
     expect(mail).not.toHaveBeenCalled();
     isDown = false;
     await vi.advanceTimersByTimeAsync(10_000);
     await turn();
-    expect(mail).toHaveBeenCalledOnce();
+    expect(mail).toHaveBeenCalledTimes(calls);
   });
 
   test.each([
@@ -162,7 +166,11 @@ describe('a function of afterCommit', () => {
     sent.resolve();
     expect(await closed).toEqual({ unfinished: 0, ids: [] });
 
-    const endless = receiverOf(mailing(() => later().promise));
+    const endless = receiverOf({
+      onSuccess(_callback, { afterCommit }) {
+        for (let calls = 0; calls < 3; calls += 1) afterCommit(() => later().promise);
+      },
+    });
     await endless.receive(callback);
     const given = endless.close({ timeoutMs: 5_000 });
     await vi.advanceTimersByTimeAsync(7_000);

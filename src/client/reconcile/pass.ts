@@ -1,6 +1,6 @@
 import { pause } from '../../lib/deadline.js';
 import { lookUpTransfer, type Lookup } from '../look-up.js';
-import { PendingSource } from './pending.js';
+import { PendingSource, type Pending } from './pending.js';
 import { Throttle } from './throttle.js';
 import type { PassOptions } from './options.js';
 import type { PendingTransfer, ReconciliationReport, Stopped } from './report.js';
@@ -31,11 +31,7 @@ export class Pass {
   #stopped: Stopped | undefined;
   #fault: ReconciliationError | undefined;
 
-  constructor(
-    source: AsyncIterable<PendingTransfer> | Iterable<PendingTransfer>,
-    options: PassOptions,
-    report: ReconciliationReport,
-  ) {
+  constructor(source: Pending, options: PassOptions, report: ReconciliationReport) {
     this.#options = options;
     this.#report = report;
     this.#throttle = new Throttle(options.queriesPerSecond ?? Infinity);

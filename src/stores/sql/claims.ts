@@ -73,7 +73,7 @@ const tries = 3;
 
 /**
  * Makes `claim` of a store. `attempt` tries once, and resolves with the row that is in its way, if it sees one. A claim that
- * is sent twice gets its lease again.
+ * is sent twice is one.
  */
 function toClaimer<Tx>(
   query: Query,
