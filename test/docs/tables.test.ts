@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
 import { transferScenarios } from 'transfer-callbacks/sandbox';
-import { outcomes, type OutcomeName } from '../../src/core/outcomes.js';
 import { receiverDefaults, receiverOptionNames } from '../../src/core/options.js';
 import { logFields } from '../../src/core/report.js';
 import { defaultBodyLimitBytes } from '../../src/http/options.js';
@@ -45,21 +44,6 @@ function findProperties(path: string, name: string): Map<string, string | undefi
 }
 
 const firstNames = (rows: string[][]): string[] => rows.flatMap(([name]) => findNames(name));
-
-test('docs/handlers.md shows what the service gets when a handler fails', () => {
-  const documented = findTable(handlers, 'what it does').map(([, outcome, response = '']) => [
-    findNames(outcome)[0] as OutcomeName,
-    Number(response.slice(0, 3)),
-    response.includes('Retry-After'),
-  ]);
-  expect(documented.length).toBeGreaterThan(0);
-  expect(documented).toEqual(
-    documented.map(([outcome]) => {
-      const row = outcomes[outcome as OutcomeName];
-      return [outcome, row.status, 'retryAfter' in row];
-    }),
-  );
-});
 
 const toCells = (line: string): string[] => line.split('|').map((cell) => cell.trim().replaceAll('**', ''));
 
