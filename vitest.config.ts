@@ -138,8 +138,7 @@ export default defineConfig({
       include: ['src/**'],
       // It runs as a process of its own, whose coverage is not collected; test/cli tries it all.
       // The files of the console run in a browser, which counts them: see test/console.
-      // The libraries of SQL are tried by test/sql, which a workflow runs for every change.
-      exclude: ['src/cli/**', 'src/sandbox/console/**', 'src/stores/sql/libraries.ts'],
+      exclude: ['src/cli/**', 'src/sandbox/console/**'],
       reporter: ['text', 'json-summary'],
       thresholds: { lines: 99 },
     },
