@@ -112,3 +112,13 @@ test('a callback whose commit succeeded but whose reply was lost is found settle
   expect([proxy.lost(), await transaction.count(id)]).toEqual([1, 1]);
   expect((await store.claim(id, requestOf('b'))).state).toBe('settled');
 });
+
+test('prune deletes old records in batches, and keeps the others', async () => {
+  const store = mysqlStore(one, { table: 'pruned' });
+  await store.migrate();
+  await one.query(`INSERT INTO pruned SELECT CONCAT('id-', seq), '', '', '', '', 0, 1, 1 FROM seq_1_to_2500`);
+  const id = crypto.randomUUID();
+  await (await claimFree(store, {}, id)).settle();
+  expect(await store.prune({ olderThanMs: 90_001 })).toBe(2_500);
+  expect((await store.read(id)).state).toBe('settled');
+});

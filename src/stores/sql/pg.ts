@@ -89,7 +89,7 @@ class PooledClient {
   /** Rejects if the connection breaks. */
   readonly #broken: Promise<never>;
   #break!: (error: Error) => void;
-  #state: 'out' | 'broken' | 'back' = 'out';
+  #isOut = true;
   #hasBegun = false;
 
   constructor(client: PgClient) {
@@ -160,7 +160,7 @@ class PooledClient {
   }
 
   giveBack(): void {
-    this.#leave(this.#state === 'broken');
+    this.#leave(false);
   }
 
   /** Ends the connection. PostgreSQL rolls back what is open on it. */
@@ -169,8 +169,8 @@ class PooledClient {
   }
 
   #leave(destroy: boolean): void {
-    if (this.#state === 'back') return;
-    this.#state = 'back';
+    if (!this.#isOut) return;
+    this.#isOut = false;
     try {
       this.#client.release(destroy);
     } catch {
@@ -181,8 +181,8 @@ class PooledClient {
   }
 
   readonly #onError = (error: Error): void => {
-    if (this.#state === 'out') this.#state = 'broken';
     this.#break(error);
+    this.destroy();
   };
 }
 

@@ -146,13 +146,14 @@ WHERE ${this.#isId(id)} AND ${this.#isHeld(token)} AND expires_at > ${now}`;
   settle(id: string, request: ClaimRequest, mark: string, heldMs: number): string {
     const { literal } = this.#syntax;
     if (this.dialect === 'postgres') {
+      const isOwn = `current_setting('${markName}', true) = '${mark}'`;
+      const failUnless = (isHeld: string): string =>
+        `SELECT (CASE WHEN ${isHeld} THEN '1' ELSE 'claim not held' END)::int AS settled`;
       // A young record needs no correction of its times.
-      return heldMs < slackMs
-        ? `SELECT (CASE current_setting('${markName}', true) WHEN '${mark}' THEN '1' ELSE 'claim not held' END)::int AS settled`
-        : `WITH settled AS (
-  UPDATE ${this.#table} SET ${this.#settledValues(request)}
-  WHERE ${this.#isId(id)} AND current_setting('${markName}', true) = '${mark}' RETURNING id
-) SELECT (CASE count(*) WHEN 1 THEN '1' ELSE 'claim not held' END)::int AS settled FROM settled`;
+      if (heldMs < slackMs) return failUnless(isOwn);
+      return `WITH settled AS (
+  UPDATE ${this.#table} SET ${this.#settledValues(request)} WHERE ${this.#isId(id)} AND ${isOwn} RETURNING id
+) ${failUnless('(SELECT count(*) FROM settled) = 1')}`;
     }
     // A claim that is not held has no token, and the column refuses that. FOR UPDATE reads the row as it is now, and not as
     // it was when the handler first read anything.
@@ -182,9 +183,11 @@ WHERE ${this.#isId(id)}`;
 WHERE ${this.#isId(id)} AND fingerprint = ${literal(fingerprint)} AND expires_at > ${now}`;
   }
 
-  /** Finds records that were settled, and claims that ended, more than `olderThanMs` ago. */
-  findOld(olderThanMs: number, limit: number): string {
-    return `SELECT ${this.#syntax.show('id')} AS id FROM ${this.#table} WHERE ${this.#isOld(olderThanMs)} LIMIT ${limit}`;
+  /** Finds records that were settled, and claims that ended, more than `olderThanMs` ago, in the order of their ids. */
+  findOld(olderThanMs: number, after: string, limit: number): string {
+    const { show, literal } = this.#syntax;
+    return `SELECT ${show('id')} AS id FROM ${this.#table}
+WHERE id > ${literal(after)} AND ${this.#isOld(olderThanMs)} ORDER BY ${this.#table}.id LIMIT ${limit}`;
   }
 
   removeOld(ids: readonly string[], olderThanMs: number): string {

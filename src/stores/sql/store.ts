@@ -60,14 +60,14 @@ export function makeStore<Tx>(
         example: receiverDefaults.retentionMs,
       });
       let pruned = 0;
-      let size: number;
-      do {
-        const found = (await query(sql.findOld(olderThanMs, pruneBatch))) as readonly { id: string }[];
-        size = found.length;
+      // From id to id: a search from the start would pass all those again that it keeps.
+      for (let last: string | undefined = ''; last !== undefined;) {
+        const found = (await query(sql.findOld(olderThanMs, last, pruneBatch))) as readonly { id: string }[];
         const ids = found.map(({ id }) => id);
-        if (size > 0) await query(sql.removeOld(ids, olderThanMs));
-        pruned += size;
-      } while (size > 0);
+        if (ids.length > 0) await query(sql.removeOld(ids, olderThanMs));
+        pruned += ids.length;
+        last = ids.at(-1);
+      }
       return pruned;
     },
   };
