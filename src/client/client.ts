@@ -15,11 +15,14 @@ export interface TransferClientOptions {
    * @default 10_000
    */
   timeoutMs?: number | undefined;
-  /** Replaces the global `fetch`, for a proxy or for instrumentation. The global one is looked up at each request. */
+  /**
+   * Replaces the global `fetch`, for a proxy or for instrumentation. The global one is looked up at each request.
+   * @default globalThis.fetch
+   */
   fetch?: typeof fetch | undefined;
   /**
-   * Finds the transaction in the parsed response to a query, whose shape is not documented (service §4.2). The default
-   * looks under `data` and at the top for an object with the documented `id`, `externalId` and `status`.
+   * Finds the transaction in the parsed response to a query, whose shape is not documented (service §4.2).
+   * @default looks under `data` and at the top for an object with the documented `id`, `externalId` and `status`
    */
   readTransaction?: ((body: unknown) => Transaction | undefined) | undefined;
 }

@@ -22,7 +22,10 @@ export interface ConfirmOptions<C extends CallbackShape = TransferCallback> {
    * @default 5_000
    */
   timeoutMs?: number | undefined;
-  /** The receiver's `schema`, if it has one. */
+  /**
+   * The receiver's `schema`, if it has one.
+   * @default transferCallbackSchema
+   */
   schema?: StandardSchema<C> | undefined;
 }
 

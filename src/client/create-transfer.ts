@@ -14,9 +14,15 @@ export interface TransferRequest {
 
 /** Options of `createTransfer`. */
 export interface CreateOptions<T> {
-  /** Checks and types the response. Without it the response is returned as parsed. */
+  /**
+   * Checks and types the response.
+   * @default none: the response as parsed
+   */
   schema?: StandardSchema<T> | undefined;
-  /** Once the request has been sent, an abort rejects with OUTCOME_UNKNOWN. */
+  /**
+   * Once the request has been sent, an abort rejects with OUTCOME_UNKNOWN.
+   * @default none
+   */
   signal?: AbortSignal | undefined;
 }
 

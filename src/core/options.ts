@@ -56,11 +56,15 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
   /**
    * Verifies the callback before it is claimed, for example by reading the transfer back. Returns the callback for the
    * handler, with the same id, event and facts; another value, or a throw, is `unconfirmed`. Called for duplicates too.
+   * @default none
    */
   confirm?:
     | ((callback: NoInfer<C>, context: ConfirmContext) => NoInfer<C> | undefined | Promise<NoInfer<C> | undefined>)
     | undefined;
-  /** Replaces the documented schema, for when the service changes a field. Must be synchronous. */
+  /**
+   * Replaces the documented schema, for when the service changes a field. Must be synchronous.
+   * @default transferCallbackSchema
+   */
   schema?: StandardSchema<C> | undefined;
   /**
    * How long a verifier may take, in milliseconds; then the delivery is `unauthorized`.
@@ -103,6 +107,7 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
   /**
    * Called once per delivery, with its outcome, and again, with `late`, if its handler finishes after `timed_out`. Not
    * awaited. An error that it throws is logged.
+   * @default none
    */
   onOutcome?: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
   /**

@@ -28,6 +28,7 @@ export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
   /**
    * Decides whether the sender is trusted. Runs after validation, and for invalid callbacks too (with `undefined`), so
    * that an untrusted sender cannot tell valid from invalid. Any value but `true`, or a throw, is `unauthorized`.
+   * @default none
    */
   verify?: VerifySender<C> | undefined;
 }

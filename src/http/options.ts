@@ -10,6 +10,7 @@ export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage
   /**
    * Decides whether the sender is trusted: `urlToken`, `transferToken`, `headerToken`, `basicAuth`, `ipAllowList`,
    * `hmacSignature` or your own function. In a list, all must accept. Callbacks carry no documented signature (service §6.7).
+   * @default none
    */
   verify?: NoInfer<Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[]> | undefined;
   /**

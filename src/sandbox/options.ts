@@ -38,9 +38,13 @@ export interface TransferSandboxOptions {
   /**
    * Where callbacks go for transfers created without a `callbackUrl`; a function returns it for an externalId, as
    * `transferToken(secret).urlFor` does. Without it only a query shows the outcome of those transfers.
+   * @default none
    */
   callbackUrl?: string | ((externalId: string) => string) | undefined;
-  /** Sent with every callback, for endpoints behind `headerToken` or `basicAuth`. */
+  /**
+   * Sent with every callback, for endpoints behind `headerToken` or `basicAuth`.
+   * @default none
+   */
   callbackHeaders?: Readonly<Record<string, string>> | undefined;
   /**
    * From a transfer's creation to its final status, in milliseconds of sandbox time. The default is a guess.
@@ -52,7 +56,10 @@ export interface TransferSandboxOptions {
    * @default 1
    */
   speed?: number | undefined;
-  /** `manual`: sandbox time starts at 2026-01-15T10:30:00.000Z and moves only by `advance(ms)`. Excludes `speed`. */
+  /**
+   * `manual`: sandbox time starts at 2026-01-15T10:30:00.000Z and moves only by `advance(ms)`. Excludes `speed`.
+   * @default the real time
+   */
   clock?: 'manual' | undefined;
   /**
    * How long one attempt waits for its response, in milliseconds of real time. The default is a guess.
@@ -80,7 +87,10 @@ export interface TransferSandboxOptions {
    * @default true
    */
   console?: boolean | undefined;
-  /** Called with each attempt when it has ended, and not awaited. An error that it throws becomes a process warning. */
+  /**
+   * Called with each attempt when it has ended, and not awaited. An error that it throws becomes a process warning.
+   * @default none
+   */
   onAttempt?: ((attempt: SandboxAttempt) => unknown) | undefined;
 }
 

@@ -14,6 +14,7 @@ export interface DeliverOptions {
   /**
    * Sent with each attempt, for an endpoint that checks a token or a password: `{ 'X-Token': '…' }`. Host, Connection,
    * Content-Type, Content-Length and Transfer-Encoding are refused: the delivery sets them as the service does.
+   * @default none
    */
   headers?: Readonly<Record<string, string>> | undefined;
   /**

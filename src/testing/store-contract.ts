@@ -14,9 +14,13 @@ export interface StoreCheckOptions<Tx> {
   /**
    * A second object on the same data. Deliveries claim through the two in turn, and this one reads and forgets. Without
    * it the store itself does both.
+   * @default none
    */
   other?: CallbackStore<Tx> | undefined;
-  /** What a handler does through `tx`. A transactional store needs it. */
+  /**
+   * What a handler does through `tx`. A transactional store needs it.
+   * @default none
+   */
   transaction?: StoreTransaction<Tx> | undefined;
 }
 

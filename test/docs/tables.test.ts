@@ -116,6 +116,21 @@ test('every export has a doc comment', () => {
   expect(undocumented).toEqual([]);
 });
 
+test('every option that may be left out has a default in its doc comment', () => {
+  const interfaces = program
+    .getSourceFiles()
+    .filter(({ fileName }) => /\/src\/(?!attempt\/)/.test(fileName) && !fileName.includes('node_modules'))
+    .flatMap(({ statements }) => statements.filter(ts.isInterfaceDeclaration))
+    .filter(({ name }) => name.text.endsWith('Options'));
+  expect(interfaces.length).toBeGreaterThan(10);
+  const silent = interfaces.flatMap(({ name, members }) =>
+    members
+      .filter((member) => member.questionToken !== undefined && !member.getFullText().includes('@default'))
+      .map((member) => `${name.text}: ${String(member.name?.getText())}`),
+  );
+  expect(silent).toEqual([]);
+});
+
 test('docs/errors.md has one section for each code, which says what to do and what the error is not', () => {
   const [, ...sections] = findPage('docs/errors.md').text.split(/^### /m);
   const codes = [

@@ -16,19 +16,35 @@ import { toVerdict, type TransferVerdict, type RecordReading, type ServiceReadin
 export interface InspectOptions<C extends CallbackShape = TransferCallback> {
   /** The service's id or your own externalId. */
   id: string;
-  /** Without it the service is not asked. */
+  /**
+   * Reads the transfer.
+   * @default none: the service is not asked
+   */
   client?: Pick<TransferClient, 'getTransaction'> | undefined;
-  /** The store of your receiver. It must have `read`. Without it and without `receiver` no record is read. */
+  /**
+   * The store of your receiver. It must have `read`.
+   * @default none: without it and without `receiver` no record is read
+   */
   store?: Pick<CallbackStore, 'read'> | undefined;
-  /** Your receiver, in place of its store. */
+  /**
+   * Your receiver, in place of its store.
+   * @default none
+   */
   receiver?: { inspect(id: string): Promise<StoreRecord>; readonly options?: { readonly schema?: object } } | undefined;
   /**
    * How long the store may take, in milliseconds. A `receiver` decides it by itself.
    * @default 2_000
    */
   storeTimeoutMs?: number | undefined;
-  /** The receiver's `schema`, if it has one. Without it that of `receiver`. */
+  /**
+   * The receiver's `schema`, if it has one.
+   * @default that of the `receiver`, or transferCallbackSchema
+   */
   schema?: StandardSchema<C> | undefined;
+  /**
+   * Rejects with its reason when it aborts.
+   * @default none
+   */
   signal?: AbortSignal | undefined;
 }
 

@@ -10,13 +10,20 @@ export interface PassOptions {
    * @default 4
    */
   concurrency?: number | undefined;
-  /** How many queries may begin per second. Without it any number. The client's own retries are not counted. */
+  /**
+   * How many queries may begin per second. The client's own retries are not counted.
+   * @default unlimited
+   */
   queriesPerSecond?: number | undefined;
-  /** How many transfers are taken at most. Without it all. */
+  /**
+   * How many transfers are taken at most.
+   * @default all
+   */
   limit?: number | undefined;
   /**
    * Ends the pass: no further transfers are read, those being read stay pending, and running handlers finish. Pass
    * `AbortSignal.timeout(ms)` to end it after a time.
+   * @default none
    */
   signal?: AbortSignal | undefined;
 }

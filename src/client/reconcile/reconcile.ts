@@ -20,7 +20,10 @@ export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptio
    * @default 600_000
    */
   minAgeMs?: number | undefined;
-  /** Called once per transfer, and awaited. What it throws ends the pass. */
+  /**
+   * Called once per transfer, and awaited. What it throws ends the pass.
+   * @default none
+   */
   onProgress?: ((reconciled: Reconciled, report: Readonly<ReconciliationReport>) => unknown) | undefined;
 }
 

@@ -32,7 +32,10 @@ export interface HmacSignatureOptions {
    * @default '{body}', with `timestamp` '{timestamp}.{body}'
    */
   signed?: string | undefined;
-  /** Where the time of sending is, in seconds or milliseconds: a header, or a part of `header` by its beginning: `t=`. */
+  /**
+   * Where the time of sending is, in seconds or milliseconds: a header, or a part of `header` by its beginning: `t=`.
+   * @default none
+   */
   timestamp?: string | undefined;
   /**
    * How far the time of sending may be from the present, in milliseconds.
