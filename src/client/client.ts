@@ -30,6 +30,10 @@ export interface TransferClientOptions {
 /**
  * The merchant's requests to the service. Each rejects with a `TransferClientError`, except after an abort of your own
  * `signal`: then with the signal's reason. At most 1 MiB of a response is read.
+ *
+ * @example
+ * const isPaid = async (client: TransferClient, externalId: string): Promise<boolean> =>
+ *   (await client.getTransaction(externalId)).status === 'SUCCESS';
  */
 export interface TransferClient {
   /**

@@ -4,7 +4,13 @@ import { requireSignal } from './checks.js';
 import { TransferClientError } from './errors.js';
 import { requireSuccess, sendOnce, toPathSegment, type ServiceAccess } from './request.js';
 
-/** The body of a creation. Only `callbackUrl` is documented (service §2.2); all fields are sent unchanged. */
+/**
+ * The body of a creation. Only `callbackUrl` is documented (service §2.2); all fields are sent unchanged.
+ *
+ * @example
+ * const callbackUrl = 'https://merchant.example/callbacks/transfers';
+ * const request: TransferRequest = { callbackUrl, externalId: 'payout-1', amount: 15_000 };
+ */
 export interface TransferRequest {
   callbackUrl: string;
   /** Your own id of the transfer. Rejected with INVALID_ID if it is a string that `getTransaction` would reject. */

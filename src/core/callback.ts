@@ -35,19 +35,36 @@ export interface BankPayout {
   bankAccount: Record<string, unknown>;
 }
 
-/** The transfer has succeeded. Final: no correcting callback follows (service §3). */
+/**
+ * The transfer has succeeded. Final: no correcting callback follows (service §3).
+ *
+ * @example
+ * const thank = ({ data }: TransferSucceeded): void => console.log(`Paid ${data.externalId}`);
+ */
 export interface TransferSucceeded {
   event: 'transfer.success';
   data: TransferFacts & (MobileMoneyPayout | BankPayout) & { status: 'SUCCESS'; failureReason: null };
 }
 
-/** The transfer has failed. Final: no correcting callback follows (service §3). */
+/**
+ * The transfer has failed. Final: no correcting callback follows (service §3).
+ *
+ * @example
+ * const report = ({ data }: TransferFailed): void => console.log(`Not paid: ${data.externalId}`, data.failureReason);
+ */
 export interface TransferFailed {
   event: 'transfer.failed';
   data: TransferFacts & (MobileMoneyPayout | BankPayout) & { status: 'FAILED'; failureReason: string | null };
 }
 
-/** A callback as documented (service §2.1, §6). Narrow it on `event`, and its `data` on `paymentMethod`. */
+/**
+ * A callback as documented (service §2.1, §6). Narrow it on `event`, and its `data` on `paymentMethod`.
+ *
+ * @example
+ * function describe({ data }: TransferCallback): string {
+ *   return data.status === 'FAILED' ? `${data.externalId} failed` : `${data.amount} ${data.currency}`;
+ * }
+ */
 export type TransferCallback = TransferSucceeded | TransferFailed;
 
 /** The fields that the receiver reads: the minimum a custom `schema` must produce. */

@@ -13,7 +13,14 @@ import type { TransferCallbackOutcome } from './outcomes.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
 import type { CallbackStore } from './store.js';
 
-/** The second argument of a handler. */
+/**
+ * The second argument of a handler.
+ *
+ * @example
+ * async function book({ data }: TransferSucceeded, { signal }: HandlerContext): Promise<void> {
+ *   await fetch(`https://ledger.example/payouts/${data.externalId}`, { method: 'PUT', signal });
+ * }
+ */
 export interface HandlerContext<Tx = undefined> {
   /** Names this delivery in log lines, outcomes and the store, for logs of your own. */
   delivery: string;
@@ -45,7 +52,12 @@ export interface ConfirmContext {
   source: string;
 }
 
-/** Options of the receiver. The router, the listener and the handler take them too. */
+/**
+ * Options of the receiver. The router, the listener and the handler take them too.
+ *
+ * @example
+ * const options: ReceiverOptions = { store, onSuccess, onFailed, handlerTimeoutMs: 5_000 };
+ */
 export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx = undefined> {
   /** Where claims are kept: `redisStore(client)`, `pgStore(pool)`, `memoryStore()` or your own. */
   store: CallbackStore<Tx>;

@@ -255,6 +255,11 @@ type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
 /**
  * How a delivery ended. `receive` resolves with it; `onOutcome` and the diagnostics channel get it. Frozen. Of each text of
  * the callback it has the first 255 characters, with characters that change how a line is displayed as `\u{202e}`.
+ *
+ * @example
+ * function onOutcome(ended: TransferCallbackOutcome): void {
+ *   if (ended.outcome === 'conflict') console.error(ended.id, ended.settled, ended.received);
+ * }
  */
 export type TransferCallbackOutcome = Flat<Measured & ((Identified & Ending) | Invalid | Unauthorized)>;
 

@@ -33,7 +33,15 @@ export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
   verify?: VerifySender<C> | undefined;
 }
 
-/** Processes callbacks from any source (HTTP, reconciliation, a queue, a replay) against one record of what was handled. */
+/**
+ * Processes callbacks from any source (HTTP, reconciliation, a queue, a replay) against one record of what was handled.
+ *
+ * @example
+ * async function shutDown(receiver: TransferCallbackReceiver): Promise<void> {
+ *   const { ids } = await receiver.close({ timeoutMs: 8_000 });
+ *   if (ids.length > 0) console.warn('These handlers still run:', ids);
+ * }
+ */
 export interface TransferCallbackReceiver<C extends CallbackShape = TransferCallback, Tx = undefined> {
   /**
    * Validates the callback, claims it, runs the handler and settles. Never rejects, but resolves with the outcome.

@@ -5,7 +5,13 @@
 // - store: where claims and successes are kept. Outcome: how a delivery ended.
 // - verify: decide whether the sender is trusted. Confirm: ask the service whether the callback is true.
 
-/** A delivery's request to claim a callback. */
+/**
+ * A delivery's request to claim a callback.
+ *
+ * @example
+ * const request: ClaimRequest = { token: 'replay-1', fingerprint: '', leaseMs: 15_000, retentionMs: 604_800_000 };
+ * const reply = await store.claim('tr_1', request);
+ */
 export interface ClaimRequest {
   /**
    * Names the delivery, in up to 330 characters of ASCII without a space. Compare all of it: the tokens of two
@@ -36,11 +42,22 @@ export interface ClaimRequest {
  * - `claimed`: only the caller may run the handler, while it holds the claim;
  * - `in_progress`: another delivery holds the claim;
  * - `settled`: the handler had succeeded, for a callback with this fingerprint.
+ *
+ * @example
+ * const isHandled = (reply: ClaimReply): boolean => reply.state === 'settled';
  */
 export type ClaimReply<Tx = undefined> =
   { state: 'claimed'; claim: Claim<Tx> } | { state: 'in_progress' } | { state: 'settled'; fingerprint: string };
 
-/** The right to run the handler of one callback. It ends after `leaseMs` unless it is renewed. */
+/**
+ * The right to run the handler of one callback. It ends after `leaseMs` unless it is renewed.
+ *
+ * @example
+ * async function record(claim: Claim): Promise<void> {
+ *   const { overlapped } = await claim.settle();
+ *   if (overlapped) console.error('Another delivery may have run the handler, too.');
+ * }
+ */
 export interface Claim<Tx = undefined> {
   /** The handler's `context.tx`, set by a transactional store; `undefined` for the others. */
   readonly tx: Tx;
@@ -56,7 +73,13 @@ export interface Claim<Tx = undefined> {
   release(): Promise<void>;
 }
 
-/** A store's record of a callback, for people. Omits unknown fields. It may be out of date when it arrives. */
+/**
+ * A store's record of a callback, for people. Omits unknown fields. It may be out of date when it arrives.
+ *
+ * @example
+ * const record: StoreRecord = await receiver.inspect('tr_1');
+ * if (record.state === 'claimed') console.log(record.by, record.leaseLeftMs);
+ */
 export type StoreRecord =
   /** There is no record: the callback was never claimed, its claim or record has ended, or the store has lost it. */
   | { state: 'free' }
@@ -82,6 +105,9 @@ export type StoreRecord =
  * - a released or lapsed claim is free.
  *
  * A call that fails must reject. The receiver sets its own deadline for each call.
+ *
+ * @example
+ * const store: CallbackStore = { claim: () => Promise.reject(new Error('down')) }; // in a test: `store_unavailable`
  */
 export interface CallbackStore<Tx = undefined> {
   /**

@@ -20,7 +20,12 @@ export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage
   bodyLimitBytes?: number | undefined;
 }
 
-/** The HTTP options, together with the options of the receiver or with an existing receiver. */
+/**
+ * The HTTP options, together with the options of the receiver or with an existing receiver.
+ *
+ * @example
+ * const options: TransferCallbackOptions = { receiver, verify: urlToken(process.env.CALLBACK_SECRET) };
+ */
 export type TransferCallbackOptions<
   C extends CallbackShape = TransferCallback,
   Tx = undefined,

@@ -12,7 +12,12 @@ export interface SenderRequest {
   readonly socket?: { readonly remoteAddress?: string | undefined } | undefined;
 }
 
-/** A ready-made verifier. It fits the router, the listener and the handler. */
+/**
+ * A ready-made verifier. It fits the router, the listener and the handler.
+ *
+ * @example
+ * const verify: SenderVerifier[] = [ipAllowList(['203.0.113.7']), urlToken(process.env.CALLBACK_SECRET)];
+ */
 export interface SenderVerifier {
   (request: SenderRequest): boolean;
   readonly readsPath?: boolean;

@@ -10,6 +10,9 @@ import type { ReadBody } from './content.js';
  * read. Where the app has parsed the body and left no bytes, a function that declares `body` is not called: the sender is
  * refused, with BODY_CONSUMED. Set the properties of your own function with `Object.assign(verify, { … })`. A function
  * that wraps a verifier needs the properties of that verifier.
+ *
+ * @example
+ * const comesFromTunnel: Verifier = (request) => request.socket.remoteAddress === '127.0.0.1';
  */
 export interface Verifier<C = TransferCallback, HostRequest = IncomingMessage> {
   (request: HostRequest, callback: C | undefined, body: Uint8Array | undefined): boolean | Promise<boolean>;

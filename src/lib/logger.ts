@@ -1,6 +1,14 @@
 import { invalidArgument } from './checks.js';
 
-/** Any logger whose methods take an object and then a message, as pino's do. */
+/**
+ * Any logger whose methods take an object and then a message, as pino's do.
+ *
+ * @example
+ * const logger: Logger = {
+ *   warn: (details, message) => console.warn(message, details),
+ *   error: (details, message) => console.error(message, details),
+ * };
+ */
 export interface Logger {
   /** Gets the lines of `processed` and `duplicate`, which are not logged without it. */
   info?(details: object, message: string): unknown;

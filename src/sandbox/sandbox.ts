@@ -12,7 +12,15 @@ import { ConsoleStream } from './stream.js';
 import type { SandboxTransfer } from './transfer.js';
 import { SandboxTransfers } from './transfers.js';
 
-/** A running imitation of the transfer service. */
+/**
+ * A running imitation of the transfer service.
+ *
+ * @example
+ * async function stop(sandbox: TransferSandbox): Promise<void> {
+ *   await sandbox.idle();
+ *   await sandbox.close();
+ * }
+ */
 export interface TransferSandbox {
   /** The service's `{base_url}`, without a slash at its end. */
   readonly baseUrl: string;

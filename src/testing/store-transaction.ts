@@ -1,4 +1,12 @@
-/** What a handler does through `tx`, for the checks of a transactional store. */
+/**
+ * What a handler does through `tx`, for the checks of a transactional store.
+ *
+ * @example
+ * const transaction: StoreTransaction<PoolClient> = {
+ *   write: (tx, key) => tx.query('INSERT INTO writes (key) VALUES ($1)', [key]),
+ *   count: async (key) => (await pool.query('SELECT FROM writes WHERE key = $1', [key])).rowCount ?? 0,
+ * };
+ */
 export interface StoreTransaction<Tx> {
   /** Inserts one row for `key`, in a table without a unique index: a second row for the key must be possible. */
   write(tx: Tx, key: string): Promise<unknown>;

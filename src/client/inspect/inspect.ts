@@ -62,7 +62,12 @@ interface Inspection<V extends TransferVerdict, S extends ServiceReading['state'
   advice: string;
 }
 
-/** What became of a transfer, and the two readings that show it. */
+/**
+ * What became of a transfer, and the two readings that show it.
+ *
+ * @example
+ * const isMissed = ({ verdict }: TransferInspection): boolean => verdict === 'missed';
+ */
 export type TransferInspection =
   | Inspection<'open', 'open', 'free'>
   | Inspection<'in_progress', ServiceReading['state'], 'claimed'>

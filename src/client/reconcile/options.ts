@@ -4,6 +4,7 @@ import type { TransferClient } from '../client.js';
 
 /** Options of a pass over many transfers. */
 export interface PassOptions {
+  /** Reads the transfers. */
   client: Pick<TransferClient, 'getTransaction'>;
   /**
    * How many transfers are processed at the same time, at most 10 000.

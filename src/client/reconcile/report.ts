@@ -3,7 +3,12 @@ import type { OutcomeName, TransferCallbackOutcome } from '../../core/outcomes.j
 import type { TransferClientError } from '../errors.js';
 import type { Trouble } from './throttle.js';
 
-/** A transfer that is still open in your own books. */
+/**
+ * A transfer that is still open in your own books.
+ *
+ * @example
+ * const pending: PendingTransfer[] = [{ id: 'payout-1', createdAt: new Date('2026-01-15T10:30:00Z') }];
+ */
 export interface PendingTransfer {
   /** The service's id or your own externalId. */
   id: string;
@@ -11,7 +16,14 @@ export interface PendingTransfer {
   createdAt: Date | number;
 }
 
-/** What a pass found out about one transfer. */
+/**
+ * What a pass found out about one transfer.
+ *
+ * @example
+ * function onProgress(transfer: Reconciled): void {
+ *   if (transfer.result === 'failed') console.error(transfer.id, transfer.error);
+ * }
+ */
 export type Reconciled = { id: string } &
   /** The handler has succeeded, now. */
   (
@@ -52,7 +64,13 @@ export type Stopped =
   /** `pending` or `onProgress` threw. */
   | 'error';
 
-/** The number of transfers with each result, and what is known of the pass. Safe as JSON, if your items are: `cursor` is one. */
+/**
+ * The number of transfers with each result, and what is known of the pass. Safe as JSON, if your items are: `cursor` is
+ * one.
+ *
+ * @example
+ * const isComplete = ({ stopped }: ReconciliationReport): boolean => stopped === undefined;
+ */
 export interface ReconciliationReport extends Record<Reconciled['result'], number> {
   /** The first 100 transfers that are `failed` or `unknown`. `onProgress` gets all. */
   problems: Extract<Reconciled, { error: unknown }>[];

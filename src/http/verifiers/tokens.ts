@@ -27,7 +27,13 @@ export function urlToken(secret: Secret): SenderVerifier {
   return Object.assign(verifyUrlToken, { readsPath: true, readsCallback: false as const });
 }
 
-/** A verifier, with a method that makes the URLs it accepts. */
+/**
+ * A verifier, with a method that makes the URLs it accepts.
+ *
+ * @example
+ * const toCallbackUrl = (verify: TransferTokenVerifier, externalId: string): string =>
+ *   verify.urlFor('https://merchant.example/callbacks/transfers', externalId);
+ */
 export interface TransferTokenVerifier {
   (request: SenderRequest, callback: Pick<CallbackShape, 'data'> | undefined): boolean;
   readonly readsPath: boolean;

@@ -5,7 +5,12 @@ import type { SqlDialect } from './dialects.js';
 import { makeStore, type SqlStore } from './store.js';
 import { defaultHeldMs, openTransaction, patienceMs, type SqlEngine, type TransactionTimes } from './transaction.js';
 
-/** How a library reaches its database. */
+/**
+ * How a library reaches its database.
+ *
+ * @example
+ * const toStore = <Tx>(database: SqlDatabase<Tx>): SqlStore<Tx> => sqlStore(database, { table: 'payout_callbacks' });
+ */
 export interface SqlDatabase<Tx> {
   /** What the library talks to; `mysql` for MariaDB, too. */
   readonly dialect: Exclude<SqlDialect, 'sqlite'>;
@@ -32,7 +37,7 @@ export interface SqliteDatabase {
  * A callback costs four round trips beside the handler's own in PostgreSQL, and five in MySQL. Throws INVALID_ARGUMENT.
  *
  * @example
- * const store = sqlStore<Transaction>({
+ * const store = sqlStore<Connection>({
  *   dialect: 'mysql',
  *   query: (sql, tx = database) => tx.execute(sql),
  *   transaction: (work) => database.transaction(work),

@@ -6,7 +6,15 @@ import { leaseClaims, lockClaims, plainClaims, readRow } from './claims.js';
 import { isLive, type Lock, type Row, type Statements } from './statements.js';
 import type { SqlEngine } from './transaction.js';
 
-/** A store in a table of a database, with methods for that table. */
+/**
+ * A store in a table of a database, with methods for that table.
+ *
+ * @example
+ * async function prepare(store: SqlStore<unknown>): Promise<void> {
+ *   await store.migrate();
+ *   await store.prune({ olderThanMs: 30 * 86_400_000 });
+ * }
+ */
 export interface SqlStore<Tx> extends CallbackStore<Tx> {
   read(key: string): Promise<StoreRecord>;
   forget(key: string, fingerprint: string): Promise<boolean>;
