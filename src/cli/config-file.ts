@@ -59,10 +59,20 @@ function explain(file: string, error: unknown): string {
     return `${message}. Import the JavaScript that your build makes, or set NODE_OPTIONS='--import tsx'.`;
   }
   const place = error instanceof SyntaxError ? findSyntaxError(file, error) : undefined;
-  if (place === undefined) return message;
+  if (place === undefined) {
+    const frame = findOwnFrame(error);
+    return frame === undefined ? message : `${message} (${frame})`;
+  }
   const isModule = /^Cannot use import statement|^Unexpected token 'export'/.test(message);
   if (isModule && place.startsWith(resolve(file))) return `${message} (${place}). Rename it to ${configFile}.`;
   return `${message}. Correct ${place}.`;
+}
+
+/** Returns the file and the line in the app, not in a package, where an error was thrown. */
+function findOwnFrame(error: unknown): string | undefined {
+  const frames =
+    error instanceof Error ? String(error.stack).matchAll(/^ +at .*?\(?(?:file:\/\/)?([^()\s]+:\d+):\d+\)?$/gm) : [];
+  return Array.from(frames, ([, frame = '']) => frame).find((frame) => !/^node:|node_modules/.test(frame));
 }
 
 /** Returns the file and the line of a syntax error. */

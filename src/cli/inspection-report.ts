@@ -76,7 +76,7 @@ function describeService(service: TransferInspection['service']): string {
     case 'unknown':
       return 'not known: it responded with 404';
     case 'unread':
-      return messageOf(service.error);
+      return toOneLine(service.error);
   }
 }
 
@@ -98,8 +98,13 @@ function describeRecord(record: TransferInspection['record']): string[] {
       return [`handled${at}`, `facts ${fingerprint}`, ...until, ...named(delivery)];
     }
     case 'unread':
-      return [`not read: ${messageOf(record.error)}`];
+      return [`not read: ${toOneLine(record.error)}`];
   }
+}
+
+/** The message of an error as one line: those of Prisma have several. */
+function toOneLine(error: unknown): string {
+  return messageOf(error).replaceAll(/\s+/g, ' ').trim();
 }
 
 function named(delivery: string | undefined): string[] {

@@ -44,7 +44,7 @@ describe('a file that has not what a command needs', () => {
     const cases: [config: string, message: string][] = [
       ['export const client = {};', 'Expected the client of ops.mjs to be made by transferClient().'],
       ['export const receiver = null;', 'Expected the receiver of ops.mjs to be made by transferCallbackReceiver().'],
-      ["throw new Error('no `pool` here');", 'ops.mjs cannot be loaded: no `pool` here'],
+      ["throw new Error('no `pool` here');", 'ops.mjs cannot be loaded: no `pool` here (/'],
       ["import 'not-installed';", "ops.mjs cannot be loaded: Cannot find package 'not-installed'"],
       [
         'export const callbackUrl = 5;',
@@ -61,6 +61,7 @@ describe('a file that has not what a command needs', () => {
       expect([code, out]).toEqual([2, '']);
       expect(err).toContain(`transfer-callbacks: ${message}`);
       expect(err.trim().split('\n')).toHaveLength(1);
+      if (config.startsWith('throw')) expect(err).toMatch(/\/ops\.mjs:1\)\n$/);
     }
   });
 

@@ -176,6 +176,14 @@ describe('one half alone', () => {
     expect(out).not.toContain('hidden');
   });
 
+  test('an error of several lines is one line', async () => {
+    const read = "async read() { throw new Error('\\nInvalid query:\\n\\n  no table'); }";
+    const app = await startApp(`store: { claim() {}, ${read} }, onSuccess() {}, onFailed() {}`);
+    await app.transfer('no-callback-1');
+    const { out } = await app.inspect(['no-callback-1']);
+    expect(out).toContain('\n  record    not read: Invalid query: no table\n');
+  });
+
   test('the record is shown when the service refuses the key', async () => {
     const app = await startApp();
     const id = await app.transfer('success-1');

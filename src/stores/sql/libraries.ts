@@ -210,10 +210,11 @@ function storeOn<Tx, PublicTx>(options: DialectOptions, library: LibraryCalls<Tx
   return storeOf(dialect, rest, library);
 }
 
-/** Throws INVALID_ARGUMENT unless `options` is an object: JavaScript may leave it out. */
+/** Checks the options. JavaScript may leave them out: then the error names `dialect`, the one that is required. */
 function requireOptions(options: DialectOptions): DialectOptions {
-  onlyKnownOptions(options, ['dialect', ...optionNames]);
-  return options;
+  const given = (options as DialectOptions | null | undefined) ?? ({} as DialectOptions);
+  onlyKnownOptions(given, ['dialect', ...optionNames]);
+  return given;
 }
 
 /** Makes the store. The types of the factories tell what `tx` is: here it is what the library passes. */

@@ -41,7 +41,8 @@ export function resolveOptions(
 ): { sql: Statements; idleTimeoutMs: number | null } {
   onlyKnownOptions(options, optionNames);
   if (!Object.hasOwn(dialects, dialect)) {
-    throw invalidArgument('dialect', "'postgres', 'mysql' or 'sqlite'", dialect, "dialect: 'postgres'");
+    const meant = (dialect as string) === 'mariadb' ? 'mysql' : 'postgres';
+    throw invalidArgument('dialect', "'postgres', 'mysql' or 'sqlite'", dialect, `dialect: '${meant}'`);
   }
   const { table = 'transfer_callbacks', schema = dialect === 'postgres' ? 'public' : undefined } = options;
   const { idleTimeoutMs = defaultIdleTimeoutMs } = options;
