@@ -80,15 +80,23 @@ test('PgBouncer lends each transaction a connection of its own, and each connect
   const postgres = await startPostgres();
   const bouncer = await startPgBouncer(postgres, { connections: 2 });
   const pool = postgres.pool({ connectionString: bouncer.url });
-  async function transact(): Promise<number | undefined> {
+  const begin = async () => {
     const client = await pool.connect();
     await client.query('BEGIN');
     const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    await client.query('COMMIT');
-    client.release();
-    return rows[0]?.pid;
-  }
-  expect(new Set(await Promise.all(Array.from({ length: 10 }, transact))).size).toBe(2);
+    const commit = async (): Promise<void> => {
+      await client.query('COMMIT');
+      client.release();
+    };
+    return { pid: rows[0]?.pid, commit };
+  };
+  const [first, second] = await Promise.all([begin(), begin()]);
+  expect(first.pid).not.toBe(second.pid);
+  const waiting = begin();
+  await first.commit();
+  const third = await waiting;
+  expect(third.pid).toBe(first.pid);
+  await Promise.all([second.commit(), third.commit()]);
   await bouncer.stop();
   await postgres.stop();
 });
