@@ -5,8 +5,8 @@ import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from './store.js'
 import { traceStoreCall, type StoreCall } from './trace.js';
 
 /**
- * Calls the store. Resolves or rejects as `call` does, or rejects with STORE_TIMEOUT after `timeoutMs`. `onLateReply` gets what the call
- * resolves with after that. A call with a name is published.
+ * Calls the store. Resolves or rejects as `call` does, or rejects with STORE_TIMEOUT after `timeoutMs`. `onLateReply` gets
+ * what the call resolves with after that. A call with a name is published.
  */
 export function callStore<T>(
   timeoutMs: number,

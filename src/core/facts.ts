@@ -9,7 +9,7 @@ export interface TransferCallbackFacts {
   readonly externalId: string;
 }
 
-/** Returns the facts as text for the store. It is plain JSON, so that people can read it there. `null` is a missing one. */
+/** Returns the facts as text for the store. It is plain JSON, so that people can read it there. A missing fact is `null`. */
 export function toFingerprint({ status, amount, currency, externalId }: TransferCallbackFacts): string {
   return JSON.stringify([status, amount, currency, externalId]);
 }

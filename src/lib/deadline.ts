@@ -28,9 +28,9 @@ export function setDeadline(ms: number, onDue: () => void, moreMs = 0): () => vo
 }
 
 /**
- * Resolves or rejects as `call` does, or rejects with `lateError(ms)` if that takes longer than `ms` and, after that, `moreMs`. The
- * call then continues, and `onLateValue` gets the value that it resolves with. `call` may also throw, or return a plain
- * value.
+ * Resolves or rejects as `call` does. If that takes longer than `ms` and, after that, `moreMs`, it rejects with
+ * `lateError(ms)`. The call then continues, and `onLateValue` gets the value that it resolves with. `call` may also throw,
+ * or return a plain value.
  */
 export function callWithin<T>(
   ms: number,
@@ -98,7 +98,7 @@ export function deadlineSignal(
   };
 }
 
-/** Resolves or rejects as `task(signal)` does, but rejects with the signal's reason when it aborts, even if the task goes on. */
+/** Resolves or rejects as `task(signal)` does, or rejects with the signal's reason when it aborts. The task may go on. */
 export async function withDeadline<T>(
   { signal, clear }: Deadline,
   task: (signal: AbortSignal) => T | PromiseLike<T>,

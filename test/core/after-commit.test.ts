@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore, type HandlerContext, type TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
@@ -22,117 +22,118 @@ const mailing = (mail: () => unknown) => ({
   },
 });
 
-describe('a function of afterCommit', () => {
-  test('is called once the success is recorded, once for all deliveries of the callback', async () => {
-    const steps: string[] = [];
-    const store = storeWith({
-      granted: (claim) => ({
-        async settle() {
-          const settled = await claim.settle();
-          steps.push('recorded');
-          return settled;
-        },
-      }),
-    });
-    const receiver = receiverOf({ store, ...mailing(() => steps.push('mailed')) });
-    const callback = transferSucceeded();
-    const outcomes = await Promise.all([receiver.receive(callback), receiver.receive(callback)]);
-    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['processed', 'duplicate']);
-    expect(steps, 'a response must not wait for it').toEqual(['recorded']);
-    await receiver.receive(callback);
-    await turn();
-    expect(steps).toEqual(['recorded', 'mailed']);
-  });
-
-  test('is not called if the handler fails, and is that of the next attempt only', async () => {
-    const mailed: number[] = [];
-    let attempts = 0;
-    const receiver = receiverOf({
-      onSuccess(_callback, { afterCommit }) {
-        const attempt = (attempts += 1);
-        afterCommit(() => mailed.push(attempt));
-        if (attempt === 1) throw new Error('no balance');
+test('a function of afterCommit is called once the success is recorded, once for all deliveries of the callback', async () => {
+  const steps: string[] = [];
+  const store = storeWith({
+    granted: (claim) => ({
+      async settle() {
+        const settled = await claim.settle();
+        steps.push('recorded');
+        return settled;
       },
-    });
-    const callback = transferSucceeded();
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'handler_failed' });
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
-    await turn();
-    expect(mailed).toEqual([2]);
+    }),
   });
+  const receiver = receiverOf({ store, ...mailing(() => steps.push('mailed')) });
+  const callback = transferSucceeded();
+  const outcomes = await Promise.all([receiver.receive(callback), receiver.receive(callback)]);
+  expect(outcomes.map(({ outcome }) => outcome)).toEqual(['processed', 'duplicate']);
+  expect(steps, 'a response must not wait for it').toEqual(['recorded']);
+  await receiver.receive(callback);
+  await turn();
+  expect(steps).toEqual(['recorded', 'mailed']);
+});
 
-  test('is not called if the writes of the handler could not be committed', async () => {
-    const mail = vi.fn();
-    const store = storeWith({
-      transactional: true,
-      granted: () => ({ settle: () => Promise.reject(new Error('down')) }),
-    });
-    const receiver = receiverOf({ store, ...mailing(mail) });
-    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'store_unavailable' });
-    await vi.advanceTimersByTimeAsync(60_000);
-    await turn();
-    expect(mail).not.toHaveBeenCalled();
+test('after a failure the function of the next attempt is called, and that of the failed one never', async () => {
+  const mailed: number[] = [];
+  let attempts = 0;
+  const receiver = receiverOf({
+    onSuccess(_callback, { afterCommit }) {
+      const attempt = (attempts += 1);
+      afterCommit(() => mailed.push(attempt));
+      if (attempt === 1) throw new Error('no balance');
+    },
   });
+  const callback = transferSucceeded();
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'handler_failed' });
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+  await turn();
+  expect(mailed).toEqual([2]);
+});
 
-  test('is not called for a success that is overlapped', async () => {
-    const mail = vi.fn();
-    const store = storeWith({ granted: () => ({ settle: () => Promise.resolve({ overlapped: true }) }) });
-    const receiver = receiverOf({ store, ...mailing(mail) });
-    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed', overlapped: true });
-    await turn();
-    expect(mail).not.toHaveBeenCalled();
+test('a function of afterCommit is not called if the writes of the handler could not be committed', async () => {
+  const mail = vi.fn();
+  const store = storeWith({
+    transactional: true,
+    granted: () => ({ settle: () => Promise.reject(new Error('down')) }),
   });
+  const receiver = receiverOf({ store, ...mailing(mail) });
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'store_unavailable' });
+  await vi.advanceTimersByTimeAsync(60_000);
+  await turn();
+  expect(mail).not.toHaveBeenCalled();
+});
 
-  test('is called when the success of a late handler is recorded', async () => {
-    const mail = vi.fn();
-    const work = later();
-    const outcomes: TransferCallbackOutcome[] = [];
-    const receiver = receiverOf({
-      onOutcome: (outcome) => outcomes.push(outcome),
-      async onSuccess(_callback, { afterCommit }) {
-        await work.promise;
-        afterCommit(mail);
-      },
-    });
-    const received = receiver.receive(transferSucceeded());
-    await vi.advanceTimersByTimeAsync(20_000);
-    expect(await received).toMatchObject({ outcome: 'timed_out' });
-    work.resolve();
-    await turn();
-    expect(outcomes[1]).toMatchObject({ outcome: 'processed', late: true });
-    expect(mail).toHaveBeenCalledOnce();
+test('a function of afterCommit is not called for a success that is overlapped', async () => {
+  const mail = vi.fn();
+  const store = storeWith({ granted: () => ({ settle: () => Promise.resolve({ overlapped: true }) }) });
+  const receiver = receiverOf({ store, ...mailing(mail) });
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed', overlapped: true });
+  await turn();
+  expect(mail).not.toHaveBeenCalled();
+});
+
+test('a function of afterCommit is called when the success of a late handler is recorded', async () => {
+  const mail = vi.fn();
+  const work = later();
+  const outcomes: TransferCallbackOutcome[] = [];
+  const receiver = receiverOf({
+    onOutcome: (outcome) => outcomes.push(outcome),
+    async onSuccess(_callback, { afterCommit }) {
+      await work.promise;
+      afterCommit(mail);
+    },
   });
+  const received = receiver.receive(transferSucceeded());
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(await received).toMatchObject({ outcome: 'timed_out' });
+  work.resolve();
+  await turn();
+  expect(outcomes[1]).toMatchObject({ outcome: 'processed', late: true });
+  expect(mail).toHaveBeenCalledOnce();
+});
 
-  test.each([
-    ['within its lease is called', 10_000, 1],
-    ['after its lease has lapsed is not called: another delivery may have had the claim', 20_000, 0],
-  ])('of a success that is recorded in the background %s', async (_when, outageMs, calls) => {
-    const mail = vi.fn();
-    let isDown = true;
-    const onceUp = <T>(call: () => Promise<T>): Promise<T> => (isDown ? Promise.reject(new Error('down')) : call());
-    const store = storeWith({
-      granted: (claim) => ({ renew: () => onceUp(() => claim.renew()), settle: () => onceUp(() => claim.settle()) }),
-    });
-    const receiver = receiverOf({ store, ...mailing(mail) });
-    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
-    await vi.advanceTimersByTimeAsync(outageMs);
-    await turn();
-    expect(mail).not.toHaveBeenCalled();
-    isDown = false;
-    await vi.advanceTimersByTimeAsync(10_000);
-    await turn();
-    expect(mail).toHaveBeenCalledTimes(calls);
+test.each([
+  ['within its lease is called', 10_000, 1],
+  ['after its lease has lapsed is not called: another delivery may have had the claim', 20_000, 0],
+])('a function of afterCommit of a success that is recorded in the background %s', async (_when, outageMs, calls) => {
+  const mail = vi.fn();
+  let isDown = true;
+  const onceUp = <T>(call: () => Promise<T>): Promise<T> => (isDown ? Promise.reject(new Error('down')) : call());
+  const store = storeWith({
+    granted: (claim) => ({ renew: () => onceUp(() => claim.renew()), settle: () => onceUp(() => claim.settle()) }),
   });
+  const receiver = receiverOf({ store, ...mailing(mail) });
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
+  await vi.advanceTimersByTimeAsync(outageMs);
+  await turn();
+  expect(mail).not.toHaveBeenCalled();
+  isDown = false;
+  await vi.advanceTimersByTimeAsync(10_000);
+  await turn();
+  expect(mail).toHaveBeenCalledTimes(calls);
+});
 
-  test.each([
-    [
-      'throws',
-      () => {
-        throw new Error('SMTP is down');
-      },
-    ],
-    ['rejects', () => Promise.reject(new Error('SMTP is down'))],
-  ])('that %s is logged, changes nothing, and keeps no other from being called', async (_how, fails) => {
+test.each([
+  [
+    'throws',
+    () => {
+      throw new Error('SMTP is down');
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('SMTP is down'))],
+])(
+  'a function of afterCommit that %s is logged, changes nothing, and keeps no other from being called',
+  async (_how, fails) => {
     const logger = recordingLogger();
     const mail = vi.fn();
     const receiver = receiverOf({
@@ -154,42 +155,42 @@ describe('a function of afterCommit', () => {
       },
     ]);
     expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
-  });
+  },
+);
 
-  test('what is to follow the commit is waited for by close, which names what still runs', async () => {
-    const sent = later();
-    const callback = transferSucceeded();
-    const receiver = receiverOf(mailing(() => sent.promise));
-    await receiver.receive(callback);
-    const closed = receiver.close({ timeoutMs: 5_000 });
-    await vi.advanceTimersByTimeAsync(4_000);
-    sent.resolve();
-    expect(await closed).toEqual({ unfinished: 0, ids: [] });
+test('what is to follow the commit is waited for by close, which names what still runs', async () => {
+  const sent = later();
+  const callback = transferSucceeded();
+  const receiver = receiverOf(mailing(() => sent.promise));
+  await receiver.receive(callback);
+  const closed = receiver.close({ timeoutMs: 5_000 });
+  await vi.advanceTimersByTimeAsync(4_000);
+  sent.resolve();
+  expect(await closed).toEqual({ unfinished: 0, ids: [] });
 
-    const endless = receiverOf({
-      onSuccess(_callback, { afterCommit }) {
-        for (let calls = 0; calls < 3; calls += 1) afterCommit(() => later().promise);
-      },
-    });
-    await endless.receive(callback);
-    const given = endless.close({ timeoutMs: 5_000 });
-    await vi.advanceTimersByTimeAsync(7_000);
-    expect(await given).toEqual({ unfinished: 1, ids: [callback.data.id] });
+  const endless = receiverOf({
+    onSuccess(_callback, { afterCommit }) {
+      for (let calls = 0; calls < 3; calls += 1) afterCommit(() => later().promise);
+    },
   });
+  await endless.receive(callback);
+  const given = endless.close({ timeoutMs: 5_000 });
+  await vi.advanceTimersByTimeAsync(7_000);
+  expect(await given).toEqual({ unfinished: 1, ids: [callback.data.id] });
+});
 
-  test('that is no function, or is added after the handler has finished, is refused', async () => {
-    let kept: HandlerContext['afterCommit'] | undefined;
-    const receiver = receiverOf({
-      store: memoryStore(),
-      onSuccess(_callback, { afterCommit }) {
-        kept = afterCommit;
-        afterCommit('mail' as never);
-      },
-    });
-    expect(await receiver.receive(transferSucceeded())).toMatchObject({
-      outcome: 'handler_failed',
-      error: { code: 'INVALID_ARGUMENT', option: 'afterCommit' },
-    });
-    expect(() => kept?.(() => undefined)).toThrow('Expected `afterCommit` to be called before the handler finishes.');
+test('afterCommit refuses what is no function, and what comes after the handler has finished', async () => {
+  let kept: HandlerContext['afterCommit'] | undefined;
+  const receiver = receiverOf({
+    store: memoryStore(),
+    onSuccess(_callback, { afterCommit }) {
+      kept = afterCommit;
+      afterCommit('mail' as never);
+    },
   });
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({
+    outcome: 'handler_failed',
+    error: { code: 'INVALID_ARGUMENT', option: 'afterCommit' },
+  });
+  expect(() => kept?.(() => undefined)).toThrow('Expected `afterCommit` to be called before the handler finishes.');
 });

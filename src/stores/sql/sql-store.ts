@@ -61,7 +61,7 @@ export function makeSqlStore<Tx>(
   const { sql, idleTimeoutMs } = resolveOptions(database.dialect, options);
   const send = async (text: string, tx?: Tx): Promise<readonly unknown[]> => {
     const reply = await database.query(text, tx);
-    // Prisma sends a query not at all, and resolves with nothing, if one before it has failed that was called in the same tick.
+    // Prisma does not send a query behind one that fails in the same tick, and resolves with `undefined`.
     if (reply === undefined && tx !== undefined)
       throw new Error('Expected `query` to resolve with rows, got undefined.');
     return toRows(reply);
