@@ -4,11 +4,11 @@ import { Pool, type PoolClient } from 'pg';
 import {
   pgStore,
   redisStore,
-  RetryLater,
   transferCallbackListener,
   type ReceiverOptions,
   type TransferCallback,
 } from 'transfer-callbacks';
+import { ignore, listMistakes, type Steps } from './ledger-handlers.js';
 import { serveAsApp } from './serve.js';
 
 export interface LedgerOptions {
@@ -23,7 +23,6 @@ const pool = new Pool({ connectionString: postgresUrl, max: 16 });
 pool.on('error', () => undefined); // The database is restarted in the middle.
 
 const pause = (ms: number): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, ms));
-const ignore = (): void => undefined;
 
 /** Books the transfer, and has something more to do after it, in which the process may be killed. */
 async function book({ data }: TransferCallback, on: Pool | PoolClient): Promise<void> {
@@ -31,26 +30,13 @@ async function book({ data }: TransferCallback, on: Pool | PoolClient): Promise<
   await pause(2);
 }
 
-type Steps = (tx: PoolClient, bookNow: () => Promise<void>) => Promise<unknown>;
-
 /** What handlers do wrong, beside booking. */
-const mistakes: readonly Steps[] = [
-  async (_tx, bookNow) => {
-    await bookNow();
-    throw new Error('after booking');
-  },
-  async (_tx, bookNow) => {
-    await bookNow();
-    throw new RetryLater('not now');
-  },
-  async (tx, bookNow) => {
-    await tx.query('SELECT 1/0').catch(ignore);
-    await bookNow().catch(ignore);
-  },
-  async (tx, bookNow) => {
-    await bookNow();
-    await tx.query('SELECT 1/0').catch(ignore);
-  },
+const mistakes: readonly Steps<PoolClient>[] = [
+  ...listMistakes<PoolClient>({
+    fail: (tx) => tx.query('SELECT 1/0'),
+    // Behind a comment `tx` does not refuse it.
+    rollback: (tx) => tx.query('/* by an ORM */ ROLLBACK'),
+  }),
   async (tx, bookNow) => {
     await tx.query('SAVEPOINT part');
     await bookNow();
@@ -58,14 +44,6 @@ const mistakes: readonly Steps[] = [
     await bookNow();
   },
   (tx, bookNow) => Promise.all([bookNow(), tx.query('SELECT 1')]),
-  (_tx, bookNow) => {
-    void bookNow().catch(ignore);
-    throw new Error('while booking');
-  },
-  async (_tx, bookNow) => {
-    await bookNow();
-    setImmediate(() => void bookNow().catch(ignore));
-  },
   async (tx, bookNow) => {
     await bookNow();
     void tx.query('SELECT pg_sleep(0.005)');
@@ -73,10 +51,6 @@ const mistakes: readonly Steps[] = [
   async (tx, bookNow) => {
     await bookNow();
     await tx.query('ROLLBACK').catch(ignore);
-  },
-  async (tx, bookNow) => {
-    await bookNow();
-    await tx.query('/* by an ORM */ ROLLBACK');
   },
   async (tx, bookNow) => {
     await bookNow();

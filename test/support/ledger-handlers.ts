@@ -9,12 +9,15 @@ import {
 import type { StoreTransaction } from 'transfer-callbacks/testing';
 import { serveAsApp } from './serve.js';
 
-const ignore = (): void => undefined;
+export const ignore = (): void => undefined;
 
-type Steps<Tx> = (tx: Tx, book: () => Promise<unknown>) => unknown;
+export type Steps<Tx> = (tx: Tx, book: () => Promise<unknown>) => unknown;
 
-/** What handlers do wrong, beside booking. */
-function listMistakes<Tx>({ fail, rollback, lock }: Required<StoreTransaction<Tx>>): readonly Steps<Tx>[] {
+/** What handlers do wrong, beside booking, with any library. */
+export function listMistakes<Tx>({
+  fail,
+  rollback,
+}: Pick<Required<StoreTransaction<Tx>>, 'fail' | 'rollback'>): readonly Steps<Tx>[] {
   return [
     async (_tx, book) => {
       await book();
@@ -47,10 +50,6 @@ function listMistakes<Tx>({ fail, rollback, lock }: Required<StoreTransaction<Tx
     async (tx, book) => {
       await book();
       await rollback(tx);
-    },
-    async (tx, book) => {
-      await book();
-      await meetDeadlock(tx, lock);
     },
   ];
 }
@@ -90,7 +89,11 @@ export interface LedgerApp<Tx> {
 /** Serves a receiver whose handlers book each transfer. Two deliveries of three make a mistake. */
 export async function serveLedger<Tx>({ store, transaction, port, undoesLaterWrites = false }: LedgerApp<Tx>) {
   const all = transaction as Required<StoreTransaction<Tx>>;
-  const mistakes = [...listMistakes(all), ...(undoesLaterWrites ? listLaterWrites(all) : [])];
+  const deadlock: Steps<Tx> = async (tx, book) => {
+    await book();
+    await meetDeadlock(tx, all.lock);
+  };
+  const mistakes = [...listMistakes(all), deadlock, ...(undoesLaterWrites ? listLaterWrites(all) : [])];
   const bookByChance = async ({ data }: TransferCallback, { tx }: HandlerContext<Tx>): Promise<void> => {
     const steps = mistakes[Math.floor(Math.random() * 1.5 * mistakes.length)];
     const book = async (): Promise<void> => {
