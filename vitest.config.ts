@@ -89,7 +89,7 @@ export default defineConfig({
     slowTestThreshold: 5_000,
     pool: 'forks',
     // Most files wait most of the time, for leases, retries and servers.
-    maxWorkers: 3,
+    maxWorkers: 5,
     // A test that passes at the second attempt hides a fault, in the package or in the test.
     retry: 0,
     projects: [
