@@ -44,38 +44,52 @@ async function keepLedger(store: LedgerOptions['store']) {
   return { booked: booked.size, lost, doubled };
 }
 
-test('on pgStore the ledger has exactly one row for each callback, whatever their handlers do wrong', async () => {
-  expect(await keepLedger('postgres')).toEqual({ booked: count, lost: 0, doubled: 0 });
-  const open = await pool.query("SELECT FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'");
-  expect(open.rowCount).toBe(0);
-  const { rows } = await pool.query("SELECT count(*)::int AS records FROM transfer_callbacks WHERE fingerprint <> ''");
-  expect(rows).toEqual([{ records: count }]);
-}, timeoutMs);
+test(
+  'on pgStore the ledger has exactly one row for each callback, whatever their handlers do wrong',
+  async () => {
+    expect(await keepLedger('postgres')).toEqual({ booked: count, lost: 0, doubled: 0 });
+    const open = await pool.query("SELECT FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'");
+    expect(open.rowCount).toBe(0);
+    const { rows } = await pool.query(
+      "SELECT count(*)::int AS records FROM transfer_callbacks WHERE fingerprint <> ''",
+    );
+    expect(rows).toEqual([{ records: count }]);
+  },
+  timeoutMs,
+);
 
-test('on mysqlStore the ledger has exactly one row for each callback, whatever their handlers do wrong', async () => {
-  const server = await startMariaDb();
-  const pool = createPool({ uri: server.url });
-  onTestFinished(async () => {
-    await pool.end();
-    await server.stop();
-  });
-  const store = mysqlStore(pool);
-  await createTables(pool);
-  await store.migrate();
-  const callbacks = await deliverAll({
-    count,
-    fork: (port) => forkApp('mysql-ledger-app.ts', 'LEDGER', { url: server.url, port }),
-    async restart() {
-      await server.kill();
-      await server.restart();
-    },
-  });
-  const transaction = mysqlTransaction(pool);
-  for (const { data } of callbacks) {
-    expect([await transaction.count(data.id), (await store.read(data.id)).state]).toEqual([1, 'settled']);
-  }
-}, timeoutMs);
+test(
+  'on mysqlStore the ledger has exactly one row for each callback, whatever their handlers do wrong',
+  async () => {
+    const server = await startMariaDb();
+    const pool = createPool({ uri: server.url });
+    onTestFinished(async () => {
+      await pool.end();
+      await server.stop();
+    });
+    const store = mysqlStore(pool);
+    await createTables(pool);
+    await store.migrate();
+    const callbacks = await deliverAll({
+      count,
+      fork: (port) => forkApp('mysql-ledger-app.ts', 'LEDGER', { url: server.url, port }),
+      async restart() {
+        await server.kill();
+        await server.restart();
+      },
+    });
+    const transaction = mysqlTransaction(pool);
+    for (const { data } of callbacks) {
+      expect([await transaction.count(data.id), (await store.read(data.id)).state]).toEqual([1, 'settled']);
+    }
+  },
+  timeoutMs,
+);
 
-test('on the Redis store no callback is lost, and only those whose process was killed after booking are booked again', async () => {
-  expect(await keepLedger('redis')).toMatchObject({ booked: count, lost: 0 });
-}, timeoutMs);
+test(
+  'on the Redis store no callback is lost, and only those whose process was killed after booking are booked again',
+  async () => {
+    expect(await keepLedger('redis')).toMatchObject({ booked: count, lost: 0 });
+  },
+  timeoutMs,
+);
