@@ -80,6 +80,17 @@ export interface CallbackShape {
   };
 }
 
+/** An event without an outcome. Only a custom `schema` produces it, for `onOther`. */
+export interface OtherEvent {
+  event: 'other';
+}
+
+/** What a schema may produce. */
+export type EventShape = CallbackShape | OtherEvent;
+
+/** The callbacks among what a schema produces. */
+export type CallbackOf<E extends EventShape> = Extract<E, CallbackShape>;
+
 /** The members of `C` with this `event`. If the schema does not discriminate on `event`, `C` with `event` narrowed. */
 export type CallbackFor<C, E extends CallbackShape['event']> = [Extract<C, { event: E }>] extends [never]
   ? C & { event: E }

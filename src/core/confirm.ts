@@ -1,15 +1,11 @@
-import { AsyncResource } from 'node:async_hooks';
-import { deadlineSignal, withDeadline } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import type { CallbackShape } from './callback.js';
 import type { Delivery } from './delivery.js';
 import { toFingerprint } from './facts.js';
 import type { InFlight } from './in-flight.js';
-import type { ReceiverOptions } from './options.js';
+import type { Confirm } from './options.js';
 import type { Ending } from './outcomes.js';
 import { traceConfirm } from './trace.js';
-
-type Confirm<C extends CallbackShape> = NonNullable<ReceiverOptions<C>['confirm']>;
 
 /**
  * Calls `confirm` and resolves with the callback that it returns, or with how the delivery ends: `closing` if the
@@ -21,29 +17,17 @@ export async function confirmCallback<C extends CallbackShape>(
   timeoutMs: number,
   inFlight: InFlight,
 ): Promise<{ callback: C } | Ending> {
-  const closing = new AbortController();
-  // Abort listeners run in the async context of this delivery, although `close` aborts all deliveries.
-  const abort = AsyncResource.bind((reason: Error) => {
-    closing.abort(reason);
-  });
-  const work = { id: delivery.id, abort };
-  const deadline = deadlineSignal(
-    timeoutMs,
-    closing.signal,
-    () => new TransferCallbackError('CONFIRM_TIMEOUT', `\`confirm\` did not finish within ${timeoutMs} ms.`),
-  );
-  inFlight.add(work);
+  const { callback, id, name, source } = delivery;
+  const lateError = () =>
+    new TransferCallbackError('CONFIRM_TIMEOUT', `\`confirm\` did not finish within ${timeoutMs} ms.`);
   try {
-    const { callback, name, source } = delivery;
-    const confirmed = await withDeadline(deadline, (signal) =>
+    const confirmed = await inFlight.call(id, timeoutMs, lateError, (signal) =>
       traceConfirm(delivery, () => confirm(callback, { delivery: name, source, signal })),
     );
     return { callback: requireSameFacts(confirmed, delivery) };
   } catch (error) {
     const isClosing = error instanceof TransferCallbackError && error.code === 'CLOSING';
     return isClosing ? { outcome: 'closing' } : { outcome: 'unconfirmed', error };
-  } finally {
-    inFlight.remove(work);
   }
 }
 

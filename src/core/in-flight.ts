@@ -1,3 +1,6 @@
+import { AsyncResource } from 'node:async_hooks';
+import { deadlineSignal, withDeadline } from '../lib/deadline.js';
+
 /** Work on a callback that `close` waits for. */
 export interface Work {
   /** The id of the callback. */
@@ -35,6 +38,31 @@ export class InFlight {
   remove(work: Work): void {
     this.#work.splice(this.#work.indexOf(work), 1);
     this.end();
+  }
+
+  /**
+   * Resolves or rejects as `call(signal)` does. After `timeoutMs`, or when the receiver closes, the signal aborts and this
+   * rejects with its reason.
+   */
+  async call<T>(
+    id: string,
+    timeoutMs: number,
+    lateError: () => Error,
+    call: (signal: AbortSignal) => T | PromiseLike<T>,
+  ): Promise<T> {
+    const closing = new AbortController();
+    // Abort listeners run in the async context of this delivery, although `close` aborts all deliveries.
+    const abort = AsyncResource.bind((reason: Error) => {
+      closing.abort(reason);
+    });
+    const work = { id, abort };
+    const deadline = deadlineSignal(timeoutMs, closing.signal, lateError);
+    this.add(work);
+    try {
+      return await withDeadline(deadline, call);
+    } finally {
+      this.remove(work);
+    }
   }
 
   abortAll(reason: Error): void {

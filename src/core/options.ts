@@ -8,7 +8,15 @@ import {
 } from '../lib/checks.js';
 import { requireSchema, type StandardSchema } from '../lib/standard-schema.js';
 import { toLogger, type Logger, type SafeLogger } from '../lib/logger.js';
-import { transferCallbackSchema, type CallbackFor, type CallbackShape, type TransferCallback } from './callback.js';
+import {
+  transferCallbackSchema,
+  type CallbackFor,
+  type CallbackOf,
+  type CallbackShape,
+  type EventShape,
+  type OtherEvent,
+  type TransferCallback,
+} from './callback.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
 import type { CallbackStore } from './store.js';
@@ -42,15 +50,21 @@ export interface HandlerContext<Tx = undefined> {
   afterCommit: (call: () => unknown) => void;
 }
 
-/** The second argument of `confirm`. */
-export interface ConfirmContext {
+/** The second argument of `confirm` and of `onOther`. */
+export interface CallContext {
   /** Names this delivery in log lines, outcomes and the store, for logs of your own. */
   delivery: string;
-  /** Aborts when `confirmTimeoutMs` has passed, or the receiver closes. */
+  /** Aborts at the deadline of the call, or when the receiver closes. */
   signal: AbortSignal;
   /** Where the callback came from, as given to `receive`. The app sets it, never the sender. */
   source: string;
 }
+
+/** Verifies a callback, and returns it. */
+export type Confirm<C extends CallbackShape> = (
+  callback: C,
+  context: CallContext,
+) => C | undefined | Promise<C | undefined>;
 
 /**
  * Options of the receiver. The router, the listener and the handler take them too.
@@ -58,7 +72,7 @@ export interface ConfirmContext {
  * @example
  * const options: ReceiverOptions = { store, onSuccess, onFailed, handlerTimeoutMs: 5_000 };
  */
-export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx = undefined> {
+export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = undefined> {
   /** Where claims are kept: `redisStore(client)`, `pgStore(pool)`, `memoryStore()` or your own. */
   store: CallbackStore<Tx>;
   /** Called for a transfer that has succeeded, and awaited. If it throws, the service sends the callback again. */
@@ -66,13 +80,18 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
   /** Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. */
   onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
   /**
+   * Called for an event that your `schema` makes `{ event: 'other', … }`, and awaited for at most `handlerTimeoutMs`. Name such
+   * events in the schema one by one, because a new one may be an outcome. They are neither confirmed nor deduplicated. The
+   * service gets 200 once this function has succeeded. Without it they are `invalid`.
+   * @default none
+   */
+  onOther?: ((event: NoInfer<Extract<C, OtherEvent>>, context: CallContext) => unknown) | undefined;
+  /**
    * Verifies the callback before it is claimed, for example by reading the transfer back. Returns the callback for the
    * handler, with the same id, event and facts; another value, or a throw, is `unconfirmed`. Called for duplicates too.
    * @default none
    */
-  confirm?:
-    | ((callback: NoInfer<C>, context: ConfirmContext) => NoInfer<C> | undefined | Promise<NoInfer<C> | undefined>)
-    | undefined;
+  confirm?: Confirm<NoInfer<CallbackOf<C>>> | undefined;
   /**
    * Replaces the documented schema, for when the service changes a field. Must be synchronous.
    * @default transferCallbackSchema
@@ -133,9 +152,14 @@ export interface ReceiverOptions<C extends CallbackShape = TransferCallback, Tx 
 /** The validated options with defaults applied. */
 export type ResolvedOptions<C extends CallbackShape = TransferCallback, Tx = undefined> = Omit<
   ReceiverOptions<C, Tx>,
-  keyof ResolvedTimes
+  keyof ResolvedTimes | 'confirm' | 'onOther'
 > &
-  ResolvedTimes & { schema: StandardSchema<C>; logger: Logger };
+  ResolvedTimes & {
+    schema: StandardSchema<C>;
+    logger: Logger;
+    confirm: Confirm<C> | undefined;
+    onOther: ((event: OtherEvent, context: CallContext) => unknown) | undefined;
+  };
 
 /** The defaults of the options in milliseconds. */
 export const receiverDefaults = {
@@ -164,6 +188,7 @@ export const receiverOptionNames = [
   'store',
   'onSuccess',
   'onFailed',
+  'onOther',
   'confirm',
   'schema',
   'onOutcome',
@@ -172,17 +197,18 @@ export const receiverOptionNames = [
 ];
 
 /** Validates the options and applies the defaults. Reads each option once. Throws INVALID_ARGUMENT. */
-export function resolveReceiverOptions<C extends CallbackShape, Tx>(
+export function resolveReceiverOptions<C extends EventShape, Tx>(
   options: ReceiverOptions<C, Tx>,
-): ResolvedOptions<C, Tx> & { readonly logger: SafeLogger } {
+): ResolvedOptions<CallbackOf<C>, Tx> & { readonly logger: SafeLogger } {
   onlyKnownOptions(options, receiverOptionNames);
-  const { store, onSuccess, onFailed, confirm, onOutcome, logger, schema } = options;
+  const { store, onSuccess, onFailed, onOther, confirm, onOutcome, logger, schema } = options;
   if (!hasMethods(store, 'claim')) {
     const expected = 'a store, such as memoryStore(), redisStore(client) or pgStore(pool)';
     throw invalidArgument('store', expected, store, 'store: memoryStore()');
   }
   requireFunction('onSuccess', onSuccess, 'async ({ data }) => {}');
   requireFunction('onFailed', onFailed, 'async ({ data }) => {}');
+  if (onOther !== undefined) requireFunction('onOther', onOther, '(event) => {}');
   if (confirm !== undefined) requireFunction('confirm', confirm, 'confirmWith(client)');
   if (onOutcome !== undefined) requireFunction('onOutcome', onOutcome, '(outcome) => {}');
   if (schema !== undefined) requireSchema(schema);
@@ -194,10 +220,11 @@ export function resolveReceiverOptions<C extends CallbackShape, Tx>(
     // Bind the handlers: if the options are an instance of a class, they need its `this`.
     onSuccess: onSuccess.bind(options),
     onFailed: onFailed.bind(options),
+    onOther: onOther?.bind(options) as ResolvedOptions['onOther'],
     confirm: confirm?.bind(options),
     onOutcome: onOutcome?.bind(options),
     // Without a custom schema, C is its default, TransferCallback.
-    schema: schema ?? (transferCallbackSchema as unknown as StandardSchema<C>),
+    schema: (schema ?? transferCallbackSchema) as unknown as StandardSchema<CallbackOf<C>>,
     logger: toLogger(logger),
     ...resolveTimes(options),
   };

@@ -37,6 +37,12 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     level: 'info',
     line: 'A transfer callback had been handled before.',
   },
+  /** An event without an outcome, and your `onOther` has succeeded. The service is done. */
+  ignored: {
+    status: 200,
+    level: 'info',
+    line: 'An event without an outcome was handled.',
+  },
   /** Another delivery still holds the claim after `inFlightWaitMs`. The service retries. */
   in_progress: {
     status: 409,
@@ -91,6 +97,14 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     message: 'The callback could not be handled.',
     level: 'error',
     line: 'The handler of a transfer callback failed.',
+  },
+  /** `onOther` threw, or did not finish within `handlerTimeoutMs`. The service retries. */
+  other_failed: {
+    status: 503,
+    retryAfter: true,
+    message: 'The event could not be handled.',
+    level: 'error',
+    line: 'The handler of an event without an outcome failed.',
   },
   /** Your handler did not finish within `handlerTimeoutMs`, and may still succeed. The service retries. */
   timed_out: {
@@ -197,6 +211,19 @@ export type Ending =
   | { outcome: 'store_unavailable'; error: unknown }
   | { outcome: 'closing' };
 
+/** How a delivery of an event without an outcome can end. */
+export type OtherEnding = { outcome: 'ignored' } | { outcome: 'other_failed'; error: unknown };
+
+/** The fields of an event without an outcome. */
+interface OtherFields {
+  event: 'other';
+  /** Its id, if it could be read. */
+  id?: string;
+  /** Your own id of the transfer, if it could be read. */
+  externalId?: string;
+  status?: undefined;
+}
+
 /** The case of a payload that is not as documented. */
 export interface Invalid {
   outcome: 'invalid';
@@ -261,7 +288,9 @@ type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
  *   if (ended.outcome === 'conflict') console.error(ended.id, ended.settled, ended.received);
  * }
  */
-export type TransferCallbackOutcome = Flat<Measured & ((Identified & Ending) | Invalid | Unauthorized)>;
+export type TransferCallbackOutcome = Flat<
+  Measured & ((Identified & Ending) | (OtherFields & OtherEnding) | Invalid | Unauthorized)
+>;
 
 /** The names of all outcomes. */
 export type OutcomeName = TransferCallbackOutcome['outcome'];

@@ -1,11 +1,12 @@
-import type { CallbackShape } from './callback.js';
+import { TransferCallbackError } from '../lib/errors.js';
+import type { CallbackShape, OtherEvent } from './callback.js';
 import type { ClaimQueue } from './claim.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, toCommonFields, type Arrival } from './delivery.js';
 import { runHandler } from './handle.js';
 import type { InFlight } from './in-flight.js';
 import type { ResolvedOptions } from './options.js';
-import type { Ending, TransferCallbackOutcome } from './outcomes.js';
+import type { Ending, OtherEnding, TransferCallbackOutcome } from './outcomes.js';
 import { report } from './report.js';
 import { validateCallback } from './validate.js';
 import { verifySender, type VerifySender } from './verify.js';
@@ -17,7 +18,8 @@ export interface ReceiverParts<C extends CallbackShape, Tx> {
   readonly inFlight: InFlight;
 }
 
-/** Runs the steps of a delivery: validate, verify, confirm, claim, handle, report. Never rejects. */
+/** Runs the steps of a delivery: validate, verify, confirm, claim, handle, report. Never rejects. An event without an
+ * outcome is neither confirmed nor claimed. */
 export async function receiveCallback<C extends CallbackShape, Tx>(
   arrival: Arrival,
   input: unknown,
@@ -25,13 +27,18 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
   parts: ReceiverParts<C, Tx>,
 ): Promise<TransferCallbackOutcome> {
   parts.inFlight.begin();
-  const validated = validateCallback(input, parts.options.schema);
+  const { schema, onOther, verifyTimeoutMs } = parts.options;
+  const validated = validateCallback(input, schema, onOther !== undefined);
   if (verify !== undefined) {
-    const refusal = await verifySender(verify, input, validated, parts.options.verifyTimeoutMs);
+    const refusal = await verifySender(verify, input, validated, verifyTimeoutMs);
     if (refusal !== undefined) return end({ ...toCommonFields(arrival), ...refusal }, parts);
   }
   if ('issues' in validated)
     return end({ ...toCommonFields(arrival), ...validated, verified: verify !== undefined }, parts);
+  if ('other' in validated) {
+    const ending = await handleOther(validated.other, arrival, parts);
+    return end({ ...toCommonFields(arrival), event: 'other', ...validated.ids, ...ending }, parts);
+  }
   const delivery = new Delivery(arrival, validated.callback, validated.fields);
   return end(delivery.toOutcome(await processDelivery(delivery, parts)), parts);
 }
@@ -59,6 +66,26 @@ async function processDelivery<C extends CallbackShape, Tx>(
     case 'in_progress':
     case 'closing':
       return { outcome: claimed.state };
+  }
+}
+
+/** Calls `onOther` for an event without an outcome. Never rejects. */
+async function handleOther<C extends CallbackShape, Tx>(
+  event: OtherEvent,
+  { delivery, source }: Arrival,
+  { claims, inFlight, options }: ReceiverParts<C, Tx>,
+): Promise<OtherEnding> {
+  const { onOther, handlerTimeoutMs } = options;
+  const lateError = () =>
+    new TransferCallbackError('HANDLER_TIMEOUT', `\`onOther\` did not finish within ${handlerTimeoutMs} ms.`);
+  try {
+    if (claims.isClosed) throw new TransferCallbackError('CLOSING', 'The receiver is closing.');
+    await inFlight.call(delivery, handlerTimeoutMs, lateError, (signal) =>
+      onOther?.(event, { delivery, source, signal }),
+    );
+    return { outcome: 'ignored' };
+  } catch (error) {
+    return { outcome: 'other_failed', error };
   }
 }
 

@@ -1,6 +1,6 @@
 import { wholeNumber } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
-import type { CallbackShape, TransferCallback } from './callback.js';
+import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from './callback.js';
 import { ClaimQueue } from './claim.js';
 import { createDeliveryNamer } from './delivery.js';
 import { InFlight } from './in-flight.js';
@@ -26,7 +26,7 @@ export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
    */
   source?: string | undefined;
   /**
-   * Decides whether the sender is trusted. Runs after validation, and for invalid callbacks too (with `undefined`), so
+   * Decides whether the sender is trusted. Runs after validation, and for all else too (with `undefined`), so
    * that an untrusted sender cannot tell valid from invalid. Any value but `true`, or a throw, is `unauthorized`.
    * @default none
    */
@@ -90,15 +90,15 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
  * app.post('/callbacks/transfers', transferCallbackRouter({ receiver }));
  * const { outcome } = await receiver.receive(JSON.parse(text), { source: 'replay' });
  */
-export function transferCallbackReceiver<C extends CallbackShape = TransferCallback, Tx = undefined>(
+export function transferCallbackReceiver<C extends EventShape = TransferCallback, Tx = undefined>(
   given: ReceiverOptions<C, Tx>,
-): TransferCallbackReceiver<C, Tx> {
+): TransferCallbackReceiver<CallbackOf<C>, Tx> {
   const options = resolveReceiverOptions(given);
   const { store, logger } = options;
   const inFlight = new InFlight();
   const nameDelivery = createDeliveryNamer();
   const access = { store, times: options, logger, inFlight };
-  const parts: ReceiverParts<C, Tx> = { options, claims: new ClaimQueue(access), inFlight };
+  const parts: ReceiverParts<CallbackOf<C>, Tx> = { options, claims: new ClaimQueue(access), inFlight };
   if (store.processLocal === true && process.env.NODE_ENV === 'production') {
     logger.warn({}, 'Transfer callbacks are deduplicated within this process only: use a shared store.');
   }

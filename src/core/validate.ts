@@ -8,6 +8,7 @@ import {
   isUnreadable,
   transferCallbackSchema,
   type CallbackShape,
+  type OtherEvent,
 } from './callback.js';
 import { readFields, type CallbackFields } from './fields.js';
 import type { Invalid } from './outcomes.js';
@@ -15,22 +16,42 @@ import type { Invalid } from './outcomes.js';
 /** The outcome of an invalid callback, without whether its sender was verified. */
 type InvalidCallback = Omit<Invalid, 'verified'>;
 
-/** Returns the callback that the schema makes from `input` and what was read of it, or the issues. Never throws. */
+/** An event without an outcome, and the ids that it has. */
+export interface Other {
+  readonly other: OtherEvent;
+  readonly ids: Ids;
+}
+
+/**
+ * Returns the callback that the schema makes from `input` and what was read of it, or the event without an outcome, or the
+ * issues. Never throws.
+ */
 export function validateCallback<C extends CallbackShape>(
   input: unknown,
   schema: StandardSchema<C>,
-): { callback: C; fields: CallbackFields } | InvalidCallback {
+  takesOther: boolean,
+): Other | { callback: C; fields: CallbackFields } | InvalidCallback {
   try {
     if (isUnreadable(input)) return invalid(input, schema, input.issues, input.error);
     deleteProtoKeys(input);
     const parsed = parseWith(schema, input);
     if ('issues' in parsed) return invalid(input, schema, parsed.issues);
+    if (isOther(parsed.value)) {
+      if (!takesOther)
+        return invalid(input, schema, [{ path: ['event'], message: 'Not an outcome: there is no `onOther`' }]);
+      return { other: parsed.value, ids: readIds(input, schema) };
+    }
     const fields = readFields(parsed.value);
     const issues = findIssues(fields);
     return issues.length === 0 ? { callback: parsed.value, fields } : invalid(input, schema, issues);
   } catch (error) {
     return invalid(input, schema, [{ path: [], message: 'The schema failed' }], error);
   }
+}
+
+/** JavaScript may produce anything. */
+function isOther(produced: unknown): produced is OtherEvent {
+  return (produced as Partial<OtherEvent> | null | undefined)?.event === 'other';
 }
 
 /** Returns the issues of a callback that contradicts itself, or has an id or an amount that no callback has. */
@@ -44,12 +65,17 @@ function findIssues({ event, id, status, amount }: CallbackFields): readonly Iss
   return issues;
 }
 
+interface Ids {
+  id?: string;
+  externalId?: string;
+}
+
 /**
- * Returns `id` and `externalId` of an invalid callback, if they can be read, so that people can find the payout. Another
+ * Returns `id` and `externalId` of what is no valid callback, if they can be read, so that people can find the payout. Another
  * service may have them beside `data`, as numbers, or name the second one `reference`.
  */
-function readIds(input: unknown, schema: unknown): { id?: string; externalId?: string } {
-  const ids: { id?: string; externalId?: string } = {};
+function readIds(input: unknown, schema: unknown): Ids {
+  const ids: Ids = {};
   try {
     const { data } = input as { data?: unknown };
     const read = (name: string) =>

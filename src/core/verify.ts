@@ -3,7 +3,7 @@ import { TransferCallbackError } from '../lib/errors.js';
 import { isUnreadable, type Refusal } from './callback.js';
 import type { Invalid, Unauthorized } from './outcomes.js';
 
-/** Decides whether the sender of a callback is trusted. Gets `undefined` for an invalid callback. */
+/** Decides whether the sender of a callback is trusted. Gets `undefined` for all but a valid callback. */
 export type VerifySender<C> = (callback: C | undefined) => boolean | Promise<boolean>;
 
 /**
@@ -14,7 +14,7 @@ export type VerifySender<C> = (callback: C | undefined) => boolean | Promise<boo
 export async function verifySender<C>(
   verify: VerifySender<C>,
   input: unknown,
-  validated: { readonly callback: C } | Pick<Invalid, 'issues' | 'error'>,
+  validated: { readonly callback: C } | { readonly other: unknown } | Pick<Invalid, 'issues' | 'error'>,
   timeoutMs: number,
 ): Promise<Unauthorized | undefined> {
   const early = isUnreadable(input) ? input.refusal : undefined;

@@ -1,4 +1,4 @@
-import type { CallbackShape, TransferCallback } from '../core/callback.js';
+import type { EventShape, TransferCallback } from '../core/callback.js';
 import { resolveHttpOptions, type TransferCallbackOptions } from './options.js';
 import { requestReceiver } from './request-receiver.js';
 import { readWebBody } from './web-body.js';
@@ -16,7 +16,7 @@ export type TransferCallbackHandler = (request: WebRequest) => Promise<Response>
  * @example
  * export const POST = transferCallbackHandler({ store, onSuccess, onFailed }); // a route of Next.js
  */
-export function transferCallbackHandler<C extends CallbackShape = TransferCallback, Tx = undefined>(
+export function transferCallbackHandler<C extends EventShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx, WebRequest>,
 ): TransferCallbackHandler {
   const resolved = resolveHttpOptions(options);

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import type { CallbackShape, TransferCallback } from '../core/callback.js';
+import type { CallbackShape, EventShape, TransferCallback } from '../core/callback.js';
 import { readBody } from './body.js';
 import { resolveHttpOptions, type ResolvedHttpOptions, type TransferCallbackOptions } from './options.js';
 import { requestReceiver, type ReceivedRequest } from './request-receiver.js';
@@ -19,7 +19,7 @@ export type TransferCallbackListener = (
  * @example
  * createServer(transferCallbackListener({ store, onSuccess, onFailed })).listen(3000);
  */
-export function transferCallbackListener<C extends CallbackShape = TransferCallback, Tx = undefined>(
+export function transferCallbackListener<C extends EventShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx>,
 ): TransferCallbackListener {
   // The cast is safe: HTTP/2's compatibility API has every property that this package uses.

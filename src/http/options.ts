@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { CallbackShape, TransferCallback } from '../core/callback.js';
+import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from '../core/callback.js';
 import { hasMethods, invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
@@ -27,11 +27,11 @@ export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage
  * const options: TransferCallbackOptions = { receiver, verify: urlToken(process.env.CALLBACK_SECRET) };
  */
 export type TransferCallbackOptions<
-  C extends CallbackShape = TransferCallback,
+  C extends EventShape = TransferCallback,
   Tx = undefined,
   HostRequest = IncomingMessage,
-> = HttpOptions<C, HostRequest> &
-  ((ReceiverOptions<C, Tx> & { receiver?: never }) | { receiver: TransferCallbackReceiver<C, Tx> });
+> = HttpOptions<CallbackOf<C>, HostRequest> &
+  ((ReceiverOptions<C, Tx> & { receiver?: never }) | { receiver: TransferCallbackReceiver<CallbackOf<C>, Tx> });
 
 /** The validated options with defaults applied. */
 export interface ResolvedHttpOptions<C extends CallbackShape, Tx, HostRequest> {
@@ -43,14 +43,14 @@ export interface ResolvedHttpOptions<C extends CallbackShape, Tx, HostRequest> {
 export const defaultBodyLimitBytes = 102_400;
 
 /** Checks the options and makes the receiver. Throws INVALID_ARGUMENT. */
-export function resolveHttpOptions<C extends CallbackShape, Tx, HostRequest>(
+export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   options: TransferCallbackOptions<C, Tx, HostRequest>,
-): ResolvedHttpOptions<C, Tx, HostRequest> {
+): ResolvedHttpOptions<CallbackOf<C>, Tx, HostRequest> {
   const madeBefore = (options as { receiver?: unknown } | null | undefined)?.receiver !== undefined;
   onlyKnownOptions(options, ['verify', 'bodyLimitBytes', ...(madeBefore ? ['receiver'] : receiverOptionNames)]);
   const { verify, bodyLimitBytes = defaultBodyLimitBytes, ...rest } = options;
 
-  const given: Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[] = verify ?? [];
+  const given: Verifier<CallbackOf<C>, HostRequest> | readonly Verifier<CallbackOf<C>, HostRequest>[] = verify ?? [];
   const verifiers = [given].flat();
   if (verify !== undefined && (verifiers.length === 0 || verifiers.some((each) => typeof each !== 'function'))) {
     const example = "verify: headerToken('x-callback-token', process.env.CALLBACK_SECRET)";

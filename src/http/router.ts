@@ -1,5 +1,5 @@
 import { Router, type Request } from 'express';
-import type { CallbackShape, TransferCallback } from '../core/callback.js';
+import type { EventShape, TransferCallback } from '../core/callback.js';
 import { deliveryListener } from './listener.js';
 import { resolveHttpOptions, type TransferCallbackOptions } from './options.js';
 
@@ -26,7 +26,7 @@ export interface ExpressRequest extends Request {}
  * });
  * app.post('/callbacks/transfers', router);
  */
-export function transferCallbackRouter<C extends CallbackShape = TransferCallback, Tx = undefined>(
+export function transferCallbackRouter<C extends EventShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx, ExpressRequest>,
 ): Router {
   const resolved = resolveHttpOptions(options);

@@ -60,7 +60,7 @@ describe('a wrong value of an option', () => {
 test('an unknown option is refused, with the known ones', () => {
   expect(thrownBy(() => transferCallbackReceiver({ ...required, timeout: 5 } as typeof required))).toMatchObject({
     message:
-      'Unknown option `timeout`; known are store, onSuccess, onFailed, confirm, schema, onOutcome, logger, ' +
+      'Unknown option `timeout`; known are store, onSuccess, onFailed, onOther, confirm, schema, onOutcome, logger, ' +
       'verifyTimeoutMs, confirmTimeoutMs, inFlightWaitMs, leaseMs, handlerTimeoutMs, storeTimeoutMs, retentionMs.',
   });
 });

@@ -1,13 +1,21 @@
 import { expect, onTestFinished, vi } from 'vitest';
+import { z } from 'zod/v4';
 import {
   memoryStore,
   transferCallbackReceiver,
+  transferCallbackSchema,
   type CallbackStore,
   type Claim,
   type ReceiverOptions,
   type StoreRecord,
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
+
+/** The documented schema, and an event without an outcome. */
+export const withPending = z.union([
+  transferCallbackSchema,
+  z.looseObject({ type: z.literal('payout.pending') }).transform(({ type }) => ({ event: 'other' as const, type })),
+]);
 
 /** A receiver on a memory store whose handlers do nothing, except for what `options` say. */
 export function receiverOf(options: Partial<ReceiverOptions> = {}): TransferCallbackReceiver {

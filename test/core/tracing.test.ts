@@ -5,7 +5,7 @@ import { memoryStore, type HandlerContext, type TransferCallback } from 'transfe
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { later, receiverOf, storeWith } from './support.js';
-import type { ConfirmContext } from '../../src/core/options.js';
+import type { CallContext } from '../../src/core/options.js';
 
 type Context = Record<string, unknown>;
 type Phase = 'start' | 'error' | 'asyncEnd';
@@ -156,7 +156,7 @@ test('what is bound to a channel is current in the handler and in `confirm`', as
   };
   for (const name of ['confirm', 'handle'] as const) bind(name);
   const seen: unknown[] = [];
-  const note = async ({ delivery }: ConfirmContext | HandlerContext): Promise<void> => {
+  const note = async ({ delivery }: CallContext | HandlerContext): Promise<void> => {
     await Promise.resolve();
     seen.push(current.getStore() === undefined ? 'nothing' : String(current.getStore()).replace(delivery, 'it'));
   };

@@ -18,8 +18,9 @@ test('another-service.ts handles two kinds of events, ignores two, and refuses s
   const bounced = { type: 'payout.bounced', payout: { id: 8, reference: 'a/2', reason: 'Wallet closed' } };
   const pending = { type: 'payout.pending', payout: { id: 7, reference: 'a/1' } };
 
-  expect(await send(url, pending)).toMatchObject({ status: 200, body: 'OK' });
-  expect(await send(url, { type: 'charge.paid' })).toMatchObject({ status: 200, body: 'OK' });
+  const ignored = { status: 200, body: '{"outcome":"ignored"}' };
+  expect(await send(url, pending)).toMatchObject(ignored);
+  expect(await send(url, { type: 'charge.paid' })).toMatchObject(ignored);
   expect(output()).not.toContain('a/1');
   expect(await send(url, paid)).toMatchObject(processed);
   expect(await send(url, paid)).toMatchObject(duplicate);
@@ -36,6 +37,9 @@ test('another-service.ts handles two kinds of events, ignores two, and refuses s
   const wrong = [{ type: 'payout.reversed' }, { ...paid, payout: { ...paid.payout, amount: undefined } }, 'null', '{'];
   for (const event of wrong) expect((await send(url, event)).status).toBe(400);
 
+  expect(output().match(/Nothing to do for .*/g)).toEqual(
+    ['payout.pending', 'charge.paid'].map((type) => `Nothing to do for ${type}`),
+  );
   await said(/Refunded a\/2: Wallet closed/);
   expect(output().match(/Paid a\/1: 19\.99/g)).toHaveLength(1);
 });

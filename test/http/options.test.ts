@@ -7,7 +7,7 @@ import { containing } from '../support/containing.js';
 describe('options of the router and the listener', () => {
   const { options } = recordingOptions();
   const receiver = transferCallbackReceiver(options);
-  const known = 'store, onSuccess, onFailed, confirm, schema, onOutcome, logger';
+  const known = 'store, onSuccess, onFailed, onOther, confirm, schema, onOutcome, logger';
   const times =
     'verifyTimeoutMs, confirmTimeoutMs, inFlightWaitMs, leaseMs, handlerTimeoutMs, storeTimeoutMs, retentionMs';
 
