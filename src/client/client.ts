@@ -38,7 +38,8 @@ export interface TransferClientOptions {
 export interface TransferClient {
   /**
    * Creates a transfer (service §4.1) and resolves with the service's response. Sends the request once and never
-   * retries. Rejects with OUTCOME_UNKNOWN if the service may have acted, and with REFUSED if it has not.
+   * retries. Rejects with OUTCOME_UNKNOWN if the service may have acted, and with REFUSED if it has refused the
+   * request.
    */
   createTransfer<T = unknown>(request: TransferRequest, options?: CreateOptions<T>): Promise<T>;
   /**

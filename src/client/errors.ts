@@ -6,7 +6,7 @@ export type TransferClientErrorCode =
   | 'INVALID_ARGUMENT'
   /** The service cannot be queried by this id. Nothing was sent. */
   | 'INVALID_ID'
-  /** The service refused the request, for example with 400 or 404. It has not acted. */
+  /** The service refused the request, for example with 400 or 404. In HTTP that means that it has not acted. */
   | 'REFUSED'
   /** A query got no usable response: no connection, no response in time, or a status that is neither a success nor a refusal. */
   | 'UNAVAILABLE'

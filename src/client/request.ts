@@ -91,8 +91,8 @@ export async function sendWithRetries(
 }
 
 /**
- * Statuses that refuse the request without acting on it. 400 and 404 are documented (service §5.4); the others have that
- * meaning in HTTP. Not 408, 409 or 499: those may follow an action.
+ * Statuses that in HTTP refuse the request without acting on it. 400 and 404 are documented for faults of authentication
+ * only (service §5.4). Not 408, 409 or 499: those may follow an action.
  */
 const refusals = new Set([400, 401, 403, 404, 405, 413, 415, 421, 422, 429, 431]);
 
