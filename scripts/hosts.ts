@@ -13,16 +13,16 @@ import { root } from './entries.js';
 const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-hosts-'));
 try {
   await installHosts(process.env.PACKAGE_TARBALL ?? (await pack(folder)));
-  const rows: string[] = [];
+  const rendered: string[] = [];
   let listener: Reply[] | undefined;
   for (const host of hosts) {
     const replies = await tryHost(host);
     listener ??= replies;
-    rows.push(renderHost(host, replies, listener));
+    rendered.push(renderHost(host, replies, listener));
     console.log(`${host.name} responds as expected.`);
   }
   const path = join(root, pagePath);
-  await writeFile(path, renderPage(await readFile(path, 'utf8'), rows, listener ?? []));
+  await writeFile(path, renderPage(await readFile(path, 'utf8'), rendered, listener ?? []));
 } catch (error) {
   console.error((error as Error).message);
   process.exitCode = 1;

@@ -13,19 +13,36 @@ const lock = JSON.parse(readFileSync(join(hostsFolder, 'package-lock.json'), 'ut
 };
 
 const toRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+const isRow = (text: string): boolean => text.startsWith('| ');
 const toHead = (cells: readonly string[]): string[] => [toRow(cells), toRow(cells.map(() => '---'))];
 
-/** Returns the row of a host. Throws if a response differs from that of the listener and the host has no reason for it. */
+/**
+ * Returns the row of a host that responds otherwise than the listener, or the name and the version of one that does not. Throws
+ * if a response differs and the host has no reason for it.
+ */
 export function renderHost(host: Host, replies: readonly Reply[], listener: readonly Reply[]): string {
-  const version = host.versionOf === undefined ? '' : (lock.packages[host.versionOf]?.version ?? '');
   const differences = new Map<string, string[]>();
   for (const [index, { name }] of cases.entries()) {
     const reason = findReason(host, name, replies[index], listener[index]);
     if (reason === undefined) continue;
     differences.set(reason, [...(differences.get(reason) ?? []), `${name} ${replies[index]?.status}`]);
   }
-  const differs = [...differences].map(([reason, responses]) => `${responses.join('; ')}: ${reason}`);
-  return toRow([`[${host.name}](../examples/hosts/${host.file})`, version, differs.join('. ')]);
+  return describeHost(
+    host,
+    [...differences].map(([reason, responses]) => `${responses.join('; ')}: ${reason}`),
+  );
+}
+
+/** Returns the part of the page about a host that responds as the page shows. */
+export function findHost(page: string, host: Host): string {
+  const same = describeHost(host, []);
+  return page.split('\n').find((line) => line.startsWith(`| ${same} |`)) ?? same;
+}
+
+function describeHost({ name, versionOf, file }: Host, differs: readonly string[]): string {
+  const version = versionOf === undefined ? '' : ` ${lock.packages[versionOf]?.version ?? ''}`;
+  const title = `[${name}](../examples/hosts/${file})${version}`;
+  return differs.length === 0 ? title : toRow([title, differs.join('. ')]);
 }
 
 /** Returns why a response differs from that of the listener, or undefined if it is equal. */
@@ -42,8 +59,8 @@ function findReason({ name, differs = {} }: Host, case_: string, reply?: Reply, 
   return reason;
 }
 
-/** Returns the page with these rows of hosts. */
-export function renderPage(page: string, rows: readonly string[], listener: readonly Reply[]): string {
+/** Returns the page with what `renderHost` returned for each host. */
+export function renderPage(page: string, rendered: readonly string[], listener: readonly Reply[]): string {
   const [before, rest] = page.split(begin);
   const [, after] = rest?.split(end) ?? [];
   if (before === undefined || after === undefined) throw new Error(`${pagePath} lacks the marks ${begin}and ${end}`);
@@ -51,7 +68,9 @@ export function renderPage(page: string, rows: readonly string[], listener: read
   const lines = [
     ...[...toHead(['request', 'a callback', 'status', 'header', 'body']), ...requests],
     '',
-    ...[...toHead(['host', 'version', 'what it responds otherwise']), ...rows],
+    `These hosts respond in the same way: ${rendered.filter((each) => !isRow(each)).join(', ')}.`,
+    '',
+    ...[...toHead(['host', 'what it responds otherwise']), ...rendered.filter(isRow)],
   ];
   return `${before}${begin}\n${lines.join('\n')}\n\n${end}${after}`;
 }
