@@ -14,7 +14,7 @@ interface Verdict {
  */
 export function judgeAttempts(scenario: TransferScenario, attempts: readonly SandboxAttempt[]): Verdict {
   const [first] = attempts;
-  if (first === undefined) return passed('No callback was sent: in this scenario only a query tells the outcome.');
+  if (first === undefined) return passed('No callback was sent: in this scenario only a query tells the final status.');
   if (scenario === 'flip') return judgeFlip(attempts);
   if (scenario === 'malformed' && isAcknowledged(first)) return failed('JSON that was cut short was acknowledged.');
   if (scenario === 'wrong-content-type' && isAcknowledged(first)) {

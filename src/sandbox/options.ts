@@ -37,7 +37,7 @@ export interface TransferSandboxOptions {
   apiSecret?: string | undefined;
   /**
    * Where callbacks go for transfers created without a `callbackUrl`; a function returns it for an externalId, as
-   * `transferToken(secret).urlFor` does. Without it only a query shows the outcome of those transfers.
+   * `transferToken(secret).urlFor` does. Without it only a query shows the final status of those transfers.
    * @default none
    */
   callbackUrl?: string | ((externalId: string) => string) | undefined;

@@ -26,9 +26,9 @@ export interface Behaviour {
   /** The transfer becomes final, and is announced, before the service responds to its creation. */
   readonly early?: true;
   readonly announcement?: AnnouncementBehaviour;
-  /** The time from the acknowledged attempt to the other outcome, in milliseconds of sandbox time. */
+  /** The time from the acknowledged attempt to the other final status, in milliseconds of sandbox time. */
   readonly flipAfterMs?: number;
-  /** How long a query still shows PENDING after the outcome, in milliseconds of sandbox time. */
+  /** How long a query still shows PENDING after the final status, in milliseconds of sandbox time. */
   readonly queryLagsMs?: number;
   readonly failingQueries?: number;
 }
@@ -49,9 +49,9 @@ export interface AnnouncementBehaviour {
 export const behaviours: Readonly<Record<TransferScenario, Behaviour>> = {
   success: { description: 'It succeeds, and its callback follows immediately.' },
   failed: { description: 'It fails, with a failureReason.', outcome: 'FAILED' },
-  'no-callback': { description: 'No callback is sent; only a query tells the outcome.', silent: true },
+  'no-callback': { description: 'No callback is sent; only a query tells the final status.', silent: true },
   'late-callback': {
-    description: 'The callback is sent 10 minutes after the outcome.',
+    description: 'The callback is sent 10 minutes after the final status.',
     callbackAfterMs: 600_000,
   },
   'early-callback': { description: 'The callback arrives before the creation returns.', early: true },
@@ -83,7 +83,7 @@ export const behaviours: Readonly<Record<TransferScenario, Behaviour>> = {
     description: 'The first attempt is text/plain; the others are JSON.',
     announcement: { firstAttempt: 'text/plain' },
   },
-  'query-lags': { description: 'Queries show PENDING until 60 s after the outcome.', queryLagsMs: 60_000 },
+  'query-lags': { description: 'Queries show PENDING until 60 s after the final status.', queryLagsMs: 60_000 },
   'query-fails': { description: 'The first two queries respond 500.', failingQueries: 2 },
 };
 

@@ -6,7 +6,7 @@ import { callbackOf, type SandboxFacts } from './transactions.js';
 /** An event of a transfer. `atMs` is in milliseconds of Unix time by the sandbox's clock. */
 export type SandboxEvent =
   | { readonly type: 'created'; readonly atMs: number }
-  /** A second one announces the other outcome: the scenario `flip`, or `contradict`. */
+  /** A second one announces the other final status: the scenario `flip`, or `contradict`. */
   | { readonly type: 'final'; readonly atMs: number; readonly status: 'SUCCESS' | 'FAILED' }
   /** Listed when the attempt has ended; `atMs` is the time at which it was sent. */
   | { readonly type: 'attempt'; readonly atMs: number; readonly attempt: SandboxAttempt }

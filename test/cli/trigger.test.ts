@@ -19,7 +19,7 @@ describe('the verdict', () => {
     ['wrong-content-type', 1, [], 'Not passed. A text/plain body was acknowledged'],
     ['duplicate', 1, [200, 409], 'Not passed. The callback was acknowledged, but refused when it came again.'],
     ['failed', 1, [400, 400, 400, 400], 'Not passed. None of 4 attempts was acknowledged.'],
-    ['no-callback', 0, [], 'Passed. No callback was sent: in this scenario only a query tells the outcome.'],
+    ['no-callback', 0, [], 'Passed. No callback was sent: in this scenario only a query tells the final status.'],
   ])('of %s is exit code %i after %j, and one line shows why', async (scenario, code, statuses, line) => {
     const { url } = await startMerchant(statuses);
     const ended = await run('trigger', scenario, '--to', url, '--speed', '10000');

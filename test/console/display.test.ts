@@ -96,7 +96,7 @@ describe('a transfer', () => {
     await page.getByRole('link', { name: 'burst-1' }).click();
     await shows(page, 'attempt 10');
     await page.getByRole('link', { name: 'no-callback-1' }).click();
-    await shows(page, 'A query still shows the outcome');
+    await shows(page, 'A query still shows the final status');
   });
 
   test('with a long or blank name, long headers and a long address takes little room, and can be chosen', async () => {

@@ -46,7 +46,7 @@ test('failed: the callback and a query show the same failureReason', async () =>
   expect((await query(sandbox, 'one')).body.data).toEqual(data);
 });
 
-test('late-callback: the callback comes 10 minutes after the outcome, which a query shows immediately', async () => {
+test('late-callback: the callback comes 10 minutes after the final status, which a query shows immediately', async () => {
   const { sandbox, received } = await play('late-callback');
   await sandbox.advance(1_000 + 599_999);
   expect(received).toEqual([]);
@@ -157,7 +157,7 @@ test('wrong-content-type: the first attempt has text/plain, and the next one has
   expect(received.map(({ headers }) => headers['content-type'])).toEqual(['text/plain', 'application/json']);
 });
 
-test('query-lags: a query shows PENDING until a minute after the outcome', async () => {
+test('query-lags: a query shows PENDING until a minute after the final status', async () => {
   const { sandbox, received } = await play('query-lags');
   await sandbox.advance(1_000 + 59_999);
   expect(received).toHaveLength(1);

@@ -118,5 +118,5 @@ function describeAhead(transfer) {
   if (delivered) return undefined;
   const { tone, text } = callbackState;
   if (tone === 'good') return { tone, what: text };
-  return { tone, what: text, more: [hint('A query still shows the outcome: reconcile such transfers.')] };
+  return { tone, what: text, more: [hint('A query still shows the final status: reconcile such transfers.')] };
 }
