@@ -62,10 +62,10 @@ const rows = readRows('outcomes').map((row) => {
   return { ...row, status: `${status}${retries}`, meaning, next };
 });
 
-const levels = ['info', 'warn', 'error'].map((level) => {
+const levels = ['info', 'warn', 'error'].flatMap((level) => {
   const names = rows.filter((row) => row.level === level).map(({ name }) => `\`${name}\``);
   const special = readRows('special').filter((row) => row.level === level);
-  return [`\`${level}\``, [names.join(', '), ...special.map(({ comment }) => comment)].join('; ')];
+  return [names.join(', '), ...special.map(({ comment }) => comment)].map((cell) => [`\`${level}\``, cell]);
 });
 
 test.each([
