@@ -7,7 +7,7 @@ import type { ReadBody } from './content.js';
 /**
  * Decides whether a request comes from the service. Only `true` accepts; a throw rejects. Also called for invalid
  * callbacks, with `undefined`. `body` has the bytes as they were received, of any body, and is `undefined` if none was
- * read. Where the app has parsed the body and left no bytes, a function that declares `body` is not called: the sender is
+ * read. Where the app has parsed the body and left no bytes, a function with a third parameter is not called: the sender is
  * refused, with BODY_CONSUMED. Set the properties of your own function with `Object.assign(verify, { … })`. A function
  * that wraps a verifier needs the properties of that verifier.
  *
