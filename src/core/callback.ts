@@ -80,7 +80,7 @@ export interface CallbackShape {
   };
 }
 
-/** An event without an outcome. Only a custom `schema` produces it, for `onOther`. */
+/** An event without a final status. Only a custom `schema` produces it, for `onOther`. */
 export interface OtherEvent {
   event: 'other';
 }

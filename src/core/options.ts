@@ -81,7 +81,7 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
   onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
   /**
    * Called for an event that your `schema` makes `{ event: 'other', … }`, and awaited for at most `handlerTimeoutMs`. Name such
-   * events in the schema one by one, because a new one may be an outcome. They are neither confirmed nor deduplicated. The
+   * events in the schema one by one, because a new one may announce a final status. They are neither confirmed nor deduplicated. The
    * service gets 200 once this function has succeeded. Without it they are `invalid`.
    * @default none
    */
@@ -113,8 +113,8 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
    */
   inFlightWaitMs?: number | undefined;
   /**
-   * How long a claim lasts after its process has died, in milliseconds: under 30 000, so that the claim is free for
-   * the service's first retry (service §6.3).
+   * How long a claim lasts after its last renewal, in milliseconds: under 30 000, the time of the service's first retry
+   * (service §6.3).
    * @default 15_000
    */
   leaseMs?: number | undefined;

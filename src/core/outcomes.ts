@@ -31,17 +31,17 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     level: 'info',
     line: 'A transfer callback was handled.',
   },
-  /** Your handler had succeeded before, for the same facts. The service is done. */
+  /** Your handler had succeeded before for the same status, amount, currency and externalId: the *facts*. The service is done. */
   duplicate: {
     status: 200,
     level: 'info',
     line: 'A transfer callback had been handled before.',
   },
-  /** An event without an outcome, and your `onOther` has succeeded. The service is done. */
+  /** An event without a final status, and your `onOther` has succeeded. The service is done. */
   ignored: {
     status: 200,
     level: 'info',
-    line: 'An event without an outcome was handled.',
+    line: 'An event without a final status was handled.',
   },
   /** Another delivery still holds the claim after `inFlightWaitMs`. The service retries. */
   in_progress: {
@@ -51,7 +51,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     level: 'warn',
     line: 'Another delivery still holds the claim of this transfer callback; the service retries.',
   },
-  /** The id was settled with another status, amount, currency or externalId. Retries change nothing: investigate. */
+  /** Your handler had succeeded for this id with other facts. Retries change nothing: investigate. */
   conflict: {
     status: 422,
     message: 'A callback with this id was handled with other facts.',
@@ -104,7 +104,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     retryAfter: true,
     message: 'The event could not be handled.',
     level: 'error',
-    line: 'The handler of an event without an outcome failed.',
+    line: 'The handler of an event without a final status failed.',
   },
   /** Your handler did not finish within `handlerTimeoutMs`, and may still succeed. The service retries. */
   timed_out: {
@@ -211,10 +211,10 @@ export type Ending =
   | { outcome: 'store_unavailable'; error: unknown }
   | { outcome: 'closing' };
 
-/** How a delivery of an event without an outcome can end. */
+/** How a delivery of an event without a final status can end. */
 export type OtherEnding = { outcome: 'ignored' } | { outcome: 'other_failed'; error: unknown };
 
-/** The fields of an event without an outcome. */
+/** The fields of an event without a final status. */
 interface OtherFields {
   event: 'other';
   /** Its id, if it could be read. */
@@ -237,7 +237,7 @@ export interface Invalid {
   externalId?: string;
   event?: undefined;
   status?: undefined;
-  /** Set if your own app is at fault: its schema threw, or its middleware consumed the body. */
+  /** Set if your own app is at fault, because its schema threw or its middleware consumed the body. */
   error?: unknown;
 }
 

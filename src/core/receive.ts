@@ -18,8 +18,10 @@ export interface ReceiverParts<C extends CallbackShape, Tx> {
   readonly inFlight: InFlight;
 }
 
-/** Runs the steps of a delivery: validate, verify, confirm, claim, handle, report. Never rejects. An event without an
- * outcome is neither confirmed nor claimed. */
+/**
+ * Runs the steps of a delivery: validate, verify, confirm, claim, handle, report. An event without a final status is neither
+ * confirmed nor claimed. Never rejects.
+ */
 export async function receiveCallback<C extends CallbackShape, Tx>(
   arrival: Arrival,
   input: unknown,
@@ -69,7 +71,7 @@ async function processDelivery<C extends CallbackShape, Tx>(
   }
 }
 
-/** Calls `onOther` for an event without an outcome. Never rejects. */
+/** Calls `onOther` for an event without a final status. Never rejects. */
 async function handleOther<C extends CallbackShape, Tx>(
   event: OtherEvent,
   { delivery, source }: Arrival,

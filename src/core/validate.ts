@@ -16,14 +16,14 @@ import type { Invalid } from './outcomes.js';
 /** The outcome of an invalid callback, without whether its sender was verified. */
 type InvalidCallback = Omit<Invalid, 'verified'>;
 
-/** An event without an outcome, and the ids that it has. */
+/** An event without a final status, and the ids that it has. */
 export interface Other {
   readonly other: OtherEvent;
   readonly ids: Ids;
 }
 
 /**
- * Returns the callback that the schema makes from `input` and what was read of it, or the event without an outcome, or the
+ * Returns the callback that the schema makes from `input` and what was read of it, or the event without a final status, or the
  * issues. Never throws.
  */
 export function validateCallback<C extends CallbackShape>(
@@ -38,7 +38,7 @@ export function validateCallback<C extends CallbackShape>(
     if ('issues' in parsed) return invalid(input, schema, parsed.issues);
     if (isOther(parsed.value)) {
       if (!takesOther)
-        return invalid(input, schema, [{ path: ['event'], message: 'Not an outcome: there is no `onOther`' }]);
+        return invalid(input, schema, [{ path: ['event'], message: 'Not a final status, and there is no `onOther`' }]);
       return { other: parsed.value, ids: readIds(input, schema) };
     }
     const fields = readFields(parsed.value);

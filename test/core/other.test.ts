@@ -11,7 +11,7 @@ afterEach(() => {
 
 const pending = { type: 'payout.pending', id: 7, reference: 'payout-1' };
 
-/** Makes a receiver of events without an outcome. Its `onSuccess`, `confirm` and store count as a failure. */
+/** Makes a receiver of events without a final status. Its `onSuccess`, `confirm` and store count as a failure. */
 function otherReceiver(onOther?: (event: { type: string }, context: { signal: AbortSignal }) => unknown) {
   const unexpected = vi.fn(() => {
     throw new Error('no');
@@ -31,7 +31,7 @@ function otherReceiver(onOther?: (event: { type: string }, context: { signal: Ab
   return { receiver, unexpected, ended };
 }
 
-test('an event without an outcome is ignored once onOther has finished, without a claim, a record or confirm', async () => {
+test('an event without a final status is ignored once onOther has finished, without a claim, a record or confirm', async () => {
   const response = later<undefined>();
   const onOther = vi.fn(() => response.promise);
   const { receiver, unexpected, ended } = otherReceiver(onOther);
@@ -95,12 +95,12 @@ test('onOther is not called for a stranger, and without it the event is invalid'
     outcome: 'invalid',
     id: '7',
     externalId: 'payout-1',
-    issues: [{ path: ['event'], message: 'Not an outcome: there is no `onOther`' }],
+    issues: [{ path: ['event'], message: 'Not a final status, and there is no `onOther`' }],
   });
   expect(unexpected).not.toHaveBeenCalled();
 });
 
-test('the default schema makes no event without an outcome', async () => {
+test('the default schema makes no event without a final status', async () => {
   const onOther = vi.fn();
   const event = { ...transferSucceeded(), event: 'other' };
   expect(await receiverOf({ onOther }).receive(event)).toMatchObject({ outcome: 'invalid' });

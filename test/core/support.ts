@@ -11,7 +11,7 @@ import {
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
 
-/** The documented schema, and an event without an outcome. */
+/** The documented schema, and an event without a final status. */
 export const withPending = z.union([
   transferCallbackSchema,
   z.looseObject({ type: z.literal('payout.pending') }).transform(({ type }) => ({ event: 'other' as const, type })),

@@ -89,7 +89,7 @@ declare const Gauge: typeof import('prom-client').Gauge, Histogram: typeof impor
 declare interface Connection { execute(sql: string): Promise<unknown[]> }
 declare type Work = (tx: Connection) => Promise<void>;
 declare const database: Connection & { transaction(work: Work): Promise<void> };
-declare const prisma: { $queryRawUnsafe: () => void; $transaction: (work: Work) => void };
+declare const prisma: { $queryRawUnsafe: () => void; $extends: () => void; $transaction: (work: Work) => void };
 declare const db: { transaction: (work: Work) => void };
 declare const kysely: { executeQuery: () => void; transaction: () => { execute: (work: Work) => void } };
 declare const knex: { raw: () => void; transaction: (work: Work) => void };

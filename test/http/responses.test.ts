@@ -24,7 +24,7 @@ function byOption(given: Partial<ReceiverOptions>): Row['request'] {
   return async (server) => deliver((await start(server, { ...recordingOptions().options, ...given })).url);
 }
 
-/** Makes a request with an event without an outcome. */
+/** Makes a request with an event without a final status. */
 function byOther(onOther: () => unknown): Row['request'] {
   return async (server) => {
     const receiver = transferCallbackReceiver({ ...recordingOptions().options, schema: withPending, onOther });

@@ -78,6 +78,7 @@ const postgresJs: Library = {
           read: (name) => sql`SELECT name FROM written WHERE name = ${name}`,
           send: (tx, text) => tx.unsafe(text),
         }),
+        leave: (tx: TransactionSql) => tx.savepoint((inner) => inner.unsafe('SELECT * FROM not_there')),
         close: () => sql.end(),
       };
     },

@@ -7,6 +7,8 @@ export interface Opened<Client = unknown, Tx = unknown> {
   readonly client: Client;
   /** What handlers do in its transactions. On SQLite they have none. */
   readonly transaction?: StoreTransaction<Tx>;
+  /** What a handler may leave running on PostgreSQL: several steps of the library, of which the last fails. */
+  readonly leave?: (tx: never) => PromiseLike<unknown>;
   /** Ends its connections. */
   readonly close: () => unknown;
 }

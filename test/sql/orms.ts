@@ -32,6 +32,7 @@ async function openSource(options: DataSourceOptions): Promise<Opened<DataSource
       read: (name) => source.manager.findBy('written', { name }),
       send: (tx, sql) => tx.query(sql),
     }),
+    leave: (tx: EntityManager) => tx.transaction((inner) => inner.query('SELECT * FROM not_there')),
     close: () => source.destroy(),
   };
 }

@@ -41,6 +41,9 @@ function openPrisma(
       read: (name) => prisma.written.findMany({ where: { name } }),
       send: (tx, sql) => tx.$executeRawUnsafe(sql),
     }),
+    // A look, and an insert of a name that is too long.
+    leave: (tx: Prisma.TransactionClient) =>
+      tx.locked.upsert({ where: { name: 'a' }, update: { name: 'b' }, create: { name: 'c'.repeat(300) } }),
     close: () => prisma.$disconnect(),
   };
 }

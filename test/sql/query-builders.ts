@@ -51,6 +51,7 @@ export const drizzle: Library = {
           read: (name) => db.select().from(pgTables.written).where(eq(pgTables.written.name, name)),
           send: (tx, sql) => tx.execute(sql),
         }),
+        leave: (tx: TxOf<typeof db>) => tx.transaction((inner) => inner.execute('SELECT * FROM not_there')),
         close: () => pool.end(),
       };
     },
@@ -133,6 +134,7 @@ function openKnex(config: Knex.Config): Opened<Knex, Knex.Transaction> {
       read: (name) => db('written').where({ name }),
       send: (tx, sql) => tx.raw(sql),
     }),
+    leave: (tx: Knex.Transaction) => tx.transaction((inner) => inner.raw('SELECT * FROM not_there')),
     close: () => db.destroy(),
   };
 }

@@ -31,8 +31,8 @@ const factories: readonly (readonly [name: string, make: Factory, argument: stri
     'prismaStore',
     withDialect(prismaStore),
     'prisma',
-    'an object with $queryRawUnsafe and $transaction',
-    ['$queryRawUnsafe', '$transaction'],
+    'an object with $queryRawUnsafe and $transaction and $extends',
+    ['$queryRawUnsafe', '$transaction', '$extends'],
   ],
   [
     'drizzleStore',

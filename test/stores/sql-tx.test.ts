@@ -85,7 +85,11 @@ test('what is to follow the commit sees the writes, and is not called if they we
 
 interface Library {
   readonly client: PoolClient;
-  readonly ledger: { add(id: string): Promise<unknown> };
+  readonly ledger: {
+    add(id: string): Promise<unknown>;
+    /** A call of two steps, of which the second fails. */
+    addTwice(): Promise<unknown>;
+  };
 }
 
 /** The store of a library whose models are properties of its transaction, as those of Prisma, and of what it sends last. */
@@ -98,7 +102,13 @@ function libraryStore(sendLast: (client: PoolClient, sql: string) => unknown) {
       const client = await pool.connect();
       try {
         await client.query('BEGIN');
-        await work({ client, ledger: { add: (id) => client.query('INSERT INTO ledger VALUES ($1)', [id]) } });
+        await work({
+          client,
+          ledger: {
+            add: (id) => client.query('INSERT INTO ledger VALUES ($1)', [id]),
+            addTwice: () => client.query('SELECT 1').then(() => client.query('SELECT 1/0')),
+          },
+        });
         await client.query('COMMIT');
       } catch (error) {
         await client.query('ROLLBACK');
@@ -125,6 +135,19 @@ test('a model of a transaction refuses every query after the handler, and a prom
   expect(await Promise.resolve(tx)).toBe(tx);
   await settled;
   expect(await bookings(id)).toHaveLength(1);
+});
+
+test('a settled callback has its writes, although a call of several steps that its handler has left running fails', async () => {
+  const id = crypto.randomUUID();
+  const store = libraryStore((client, sql) => client.query(sql));
+  const claim = await claimFree(store, {}, id);
+  await claim.tx.ledger.add(id);
+  const left = claim.tx.ledger.addTwice();
+  left.catch(() => undefined);
+  await claim.settle();
+  await expect(left).rejects.toThrow('division by zero');
+  expect(await bookings(id)).toHaveLength(1);
+  expect((await store.read(id)).state).toBe('settled');
 });
 
 // Prisma resolves with it if a query before it has failed, and has not sent the statement.

@@ -87,7 +87,8 @@ function reject(error: unknown, args: readonly unknown[]): unknown {
   return undefined;
 }
 
-function refusal(why: string): TransferCallbackError {
+/** Makes the error of a call that `tx` refuses. */
+export function refusal(why: string): TransferCallbackError {
   return new TransferCallbackError('TRANSACTION_CONTROL', `The query was refused: ${why}.`);
 }
 

@@ -1,7 +1,7 @@
 import { hasMethods, invalidSecret, onlyKnownOptions } from '../../lib/checks.js';
-import type { ConnectionMethods } from './lend.js';
 import { optionNames, type DialectOptions, type SqlStoreOptions } from './options.js';
-import { makeSqlStore, type SqlDatabase } from './sql-store.js';
+import { PrismaGate } from './prisma-gate.js';
+import { makeSqlStore, type LibraryTraits, type SqlDatabase } from './sql-store.js';
 import type { SqlDialect } from './dialects.js';
 import type { SqlStore } from './store.js';
 
@@ -23,17 +23,26 @@ type TxOn<D extends SqlDialect, Tx> = D extends 'sqlite' ? undefined : Tx;
  * @example
  * const store = prismaStore(prisma, { dialect: 'postgres' });
  */
-export function prismaStore<P extends { $queryRawUnsafe: Method; $transaction: Method }, D extends SqlDialect>(
-  prisma: P,
-  options: DialectOptions<D>,
-): SqlStore<TxOn<D, TxOf<Parameters<P['$transaction']>[0]>>> {
-  const library = requireMethods('prisma', prisma, '$queryRawUnsafe', '$transaction');
-  return storeOn(options, {
-    query: (sql, tx: typeof library = library) => tx.$queryRawUnsafe(sql),
-    // Prisma's own deadlines, of 2 s and 5 s, would end transactions for which the receiver still waits.
-    transaction: (work, { queueMs, maxHeldMs }) =>
-      library.$transaction(work, { maxWait: Math.ceil(queueMs), timeout: maxHeldMs }),
-  });
+export function prismaStore<
+  P extends { $queryRawUnsafe: Method; $transaction: Method; $extends: Method },
+  D extends SqlDialect,
+>(prisma: P, options: DialectOptions<D>): SqlStore<TxOn<D, TxOf<Parameters<P['$transaction']>[0]>>> {
+  const library = requireMethods('prisma', prisma, '$queryRawUnsafe', '$transaction', '$extends');
+  const gates = new WeakMap<object, PrismaGate>();
+  const calls: LibraryCalls<typeof library> = {
+    query: (sql, tx) => (tx === undefined ? library.$queryRawUnsafe(sql) : gates.get(tx)?.send(sql, tx)),
+    transaction(work, { queueMs, maxHeldMs }) {
+      const gate = new PrismaGate();
+      const gated = library.$extends(gate.extension) as unknown as typeof library;
+      const run = (tx: typeof library): Promise<void> => {
+        gates.set(tx, gate);
+        return work(tx);
+      };
+      // Prisma's own deadlines, of 2 s and 5 s, would end transactions for which the receiver still waits.
+      return gated.$transaction(run, { maxWait: Math.ceil(queueMs), timeout: maxHeldMs });
+    },
+  };
+  return storeOn(options, calls, { commit: '' });
 }
 
 /**
@@ -108,10 +117,16 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
   options: DialectOptions<D>,
 ): SqlStore<TxOn<D, S['manager']>> {
   const library = requireMethods('source', source, 'query', 'transaction');
-  return storeOn(options, {
-    query: (sql, tx: typeof library = library) => tx.query(sql),
-    transaction: (work) => library.transaction(work),
-  });
+  return storeOn(
+    options,
+    {
+      // It has no rows of several statements.
+      query: async (sql, tx: typeof library = library) => (await tx.query(sql)) ?? [],
+      transaction: (work) => library.transaction(work),
+    },
+    // TypeORM does not end a second transaction if the handler has left a nested one running.
+    { commit: ';\nCOMMIT' },
+  );
 }
 
 /**
@@ -187,7 +202,7 @@ export function mysqlStore<P extends { getConnection: Method; query: Method }>(
         }
       },
     },
-    { queries: ['query', 'execute'], controls: ['beginTransaction', 'commit', 'rollback'] },
+    { methods: { queries: ['query', 'execute'], controls: ['beginTransaction', 'commit', 'rollback'] } },
   );
 }
 
@@ -205,9 +220,13 @@ function requireMethods<Name extends string>(
 type LibraryCalls<Tx> = Pick<SqlDatabase<Tx>, 'query'> & Partial<SqlDatabase<Tx>>;
 
 /** Makes the store of a library that does not say which database it talks to. */
-function storeOn<Tx, PublicTx>(options: DialectOptions, library: LibraryCalls<Tx>): SqlStore<PublicTx> {
+function storeOn<Tx, PublicTx>(
+  options: DialectOptions,
+  library: LibraryCalls<Tx>,
+  traits?: LibraryTraits,
+): SqlStore<PublicTx> {
   const { dialect, ...rest } = requireOptions(options);
-  return storeOf(dialect, rest, library);
+  return storeOf(dialect, rest, library, traits);
 }
 
 /** Checks the options. JavaScript may leave them out: then the error names `dialect`, the one that is required. */
@@ -222,9 +241,9 @@ function storeOf<Tx, PublicTx>(
   dialect: SqlDialect,
   options: SqlStoreOptions,
   library: LibraryCalls<Tx>,
-  methods?: ConnectionMethods,
+  traits?: LibraryTraits,
 ): SqlStore<PublicTx> {
-  return makeSqlStore({ ...library, dialect } as SqlDatabase<Tx>, options, methods) as unknown as SqlStore<PublicTx>;
+  return makeSqlStore({ ...library, dialect } as SqlDatabase<Tx>, options, traits) as unknown as SqlStore<PublicTx>;
 }
 
 /** Whether a statement has rows to read: some drivers of SQLite refuse to read those of others. */

@@ -3,7 +3,14 @@ import type { ConnectionMethods } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import type { SqlDialect } from './dialects.js';
 import { makeStore, type SqlStore } from './store.js';
-import { defaultHeldMs, openTransaction, patienceMs, type SqlEngine, type TransactionTimes } from './transaction.js';
+import {
+  defaultHeldMs,
+  openTransaction,
+  patienceMs,
+  type SqlEngine,
+  type StatementPlace,
+  type TransactionTimes,
+} from './transaction.js';
 
 /**
  * How a library reaches its database.
@@ -15,8 +22,8 @@ export interface SqlDatabase<Tx> {
   /** What the library talks to; `mysql` for MariaDB, too. */
   readonly dialect: Exclude<SqlDialect, 'sqlite'>;
   /**
-   * Sends one statement without parameters, within the transaction if one is given. Resolves with the rows: as an array,
-   * as `{ rows }`, or as the first element of an array.
+   * Sends SQL without parameters, within the transaction if one is given. Resolves with the rows: as an array, as `{ rows }`,
+   * or as the first element of an array. In PostgreSQL the SQL may be several statements, whose rows do not matter.
    */
   query(sql: string, tx?: Tx): unknown;
   /** Begins a transaction, awaits `work`, and commits. Rolls back and rejects if `work` rejects. */
@@ -52,15 +59,27 @@ export function sqlStore<Tx>(database: SqlDatabase<Tx> | SqliteDatabase, options
   return makeSqlStore(database, options);
 }
 
-/** Makes the store of a library. `methods` are those of its `tx`, if that is a bare connection. */
+/** What the store knows of a library. */
+export interface LibraryTraits {
+  /** The methods of its `tx`, if that is a bare connection. */
+  readonly methods?: ConnectionMethods;
+  /** What follows the last statement of a transaction in the same message, in PostgreSQL. */
+  readonly commit?: string;
+}
+
+/** Makes the store of a library. */
 export function makeSqlStore<Tx>(
   database: SqlDatabase<Tx> | SqliteDatabase,
   options: SqlStoreOptions,
-  methods?: ConnectionMethods,
+  // The library commits the second, empty transaction: a COMMIT without one is a warning, which postgres.js prints.
+  { methods, commit = ';\nCOMMIT;\nBEGIN' }: LibraryTraits = {},
 ): SqlStore<Tx> {
   const { sql, idleTimeoutMs } = resolveOptions(database.dialect, options);
-  const send = async (text: string, tx?: Tx): Promise<readonly unknown[]> => {
-    const reply = await database.query(text, tx);
+  const send = async (text: string, tx?: Tx, place?: StatementPlace): Promise<readonly unknown[]> => {
+    // In one message: a statement that a handler has left running could fail between the two, and COMMIT would then roll back
+    // without an error.
+    const isLast = place === 'last' && database.dialect === 'postgres';
+    const reply = await database.query(isLast ? text + commit : text, tx);
     // Prisma does not send a query behind one that fails in the same tick, and resolves with `undefined`.
     if (reply === undefined && tx !== undefined)
       throw new Error('Expected `query` to resolve with rows, got undefined.');
