@@ -108,7 +108,10 @@ export class ClaimQueue<Tx> {
 
   /** Returns whether the reply to a request of `askedAt` is read so late that the lease may have lapsed. */
   #isReadLate(askedAt: number): boolean {
-    return performance.now() - askedAt > this.#parts.times.leaseMs / renewalsPerLease;
+    const { store, times } = this.#parts;
+    // A transactional store settles no claim that has lapsed, and its pool may have no second connection for a renewal.
+    const patienceMs = store.transactional === true ? times.leaseMs : times.leaseMs / renewalsPerLease;
+    return performance.now() - askedAt > patienceMs;
   }
 
   /**

@@ -53,12 +53,21 @@ describe('a claim whose reply is read late', () => {
     });
   });
 
-  test('a claim whose reply is read in time is not renewed', async () => {
-    const renew = vi.fn(() => Promise.resolve(true));
-    const store = heldUp(storeWith({ granted: () => ({ renew }) }), 5_000);
-    expect(await receiverOf({ store }).receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
-    expect(renew).not.toHaveBeenCalled();
-  });
+  test.each([
+    ['another', 5_000, 0],
+    ['another', 5_001, 1],
+    ['a transactional', 15_000, 0],
+    ['a transactional', 15_001, 1],
+  ])(
+    'a claim of %s store whose reply is read after %i ms is renewed %i times before the handler',
+    async (kind, lateMs, times) => {
+      const renew = vi.fn(() => Promise.resolve(true));
+      const transactional = kind === 'a transactional';
+      const store = { ...heldUp(storeWith({ granted: () => ({ renew }) }), lateMs), transactional };
+      expect(await receiverOf({ store }).receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
+      expect(renew).toHaveBeenCalledTimes(times);
+    },
+  );
 
   test('a lease is renewed again if the reply to its renewal is read late as well', async () => {
     const renew = vi

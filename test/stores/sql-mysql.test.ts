@@ -1,7 +1,8 @@
 // The other libraries and MySQL itself: test/sql, once a week.
+import { setTimeout } from 'node:timers/promises';
 import { createPool, type Pool, type PoolConnection } from 'mysql2/promise';
-import { mysqlStore } from 'transfer-callbacks';
-import { storeContract, type StoreTransaction } from 'transfer-callbacks/testing';
+import { mysqlStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startLossyProxy, type LossyProxy } from '../support/lossy-proxy.js';
 import { startMariaDb } from '../support/mysql.js';
@@ -89,6 +90,21 @@ async function connectThroughProxy(): Promise<{ pool: Pool; proxy: LossyProxy }>
   });
   return { pool, proxy };
 }
+
+test('callbacks that have waited long for the only connection are handled, without a second one to renew their leases', async () => {
+  const pool = createPool({ uri: url, connectionLimit: 1 });
+  onTestFinished(() => pool.end());
+  const receiver = transferCallbackReceiver({
+    store: mysqlStore(pool),
+    leaseMs: 6_000,
+    storeTimeoutMs: 1_900,
+    onSuccess: () => setTimeout(900),
+    onFailed: () => undefined,
+    logger: false,
+  });
+  const ended = await Promise.all(Array.from({ length: 4 }, () => receiver.receive(transferSucceeded())));
+  expect(ended.map(({ outcome }) => outcome)).toEqual(Array(4).fill('processed'));
+});
 
 test('a claim is granted although the reply to the beginning of its transaction was lost', async () => {
   const { pool, proxy } = await connectThroughProxy();
