@@ -21,7 +21,12 @@ for (const part of asked.length === 0 ? names : asked) {
   });
   const report = root + reportOf(part);
   if (existsSync(report)) writeScore(part, JSON.parse(readFileSync(report)));
-  if (status !== 0) process.exit(status ?? 1);
+  if (status !== 0) {
+    console.error(
+      `${part}: expected at least ${parts[part].least} %. Kill the survivors above: a test that states a promise, or less code.`,
+    );
+    process.exit(status ?? 1);
+  }
 }
 
 /** Prints the score of a part, and writes it into the summary of a workflow's run. */
