@@ -165,6 +165,26 @@ describe('waiting', () => {
     expect(askedAt).toEqual([0, 50, 150, 350, 750, 1_550, 2_550, 3_000]);
   });
 
+  test('a claim tells the store all times, and what people search for', async () => {
+    const claim = vi.fn<CallbackStore['claim']>(() => Promise.resolve({ state: 'in_progress' }));
+    const { data, event } = transferSucceeded();
+    await receiverOf({ store: { claim }, inFlightWaitMs: 0, handlerTimeoutMs: 7_000 }).receive({ event, data });
+    expect(claim.mock.calls[0]).toEqual([
+      data.id,
+      {
+        token: expect.any(String) as string,
+        fingerprint: expect.any(String) as string,
+        event,
+        externalId: data.externalId,
+        leaseMs: 15_000,
+        retentionMs: 604_800_000,
+        timeoutMs: 2_000,
+        queueMs: 2_000,
+        maxHeldMs: 42_000,
+      },
+    ]);
+  });
+
   test('every claim of one delivery has the same token, and no two deliveries share one', async () => {
     const tokens: string[] = [];
     const claim: CallbackStore['claim'] = (_key, { token }) => {

@@ -205,7 +205,8 @@ describe.each(httpServers)('on $name', (server) => {
       await refuses(url, signed(body), body);
     }
     setDate(sentMs);
-    for (const time of ['', 'now', '-1', '1e9', 'Infinity', '0x6ab']) await refuses(url, signed(body, time), body);
+    const wrong = ['', 'now', '-1', '1e9', 'Infinity', '0x6ab', `${write(sentMs)}x`, `x${write(sentMs)}`];
+    for (const time of wrong) await refuses(url, signed(body, time), body);
   });
 });
 
@@ -225,4 +226,24 @@ test('hmacSignature checks what is signed in any order, with a secret in any enc
     expect(verify({ headers }, undefined, Buffer.from('the body'))).toBe(true);
     expect(verify({ headers: { ...headers, 'x-id': '8' } }, undefined, Buffer.from('the body'))).toBe(false);
   }
+});
+
+test('a timestamp of up to eleven digits is in seconds, and a longer one in milliseconds', () => {
+  const verify = hmacSignature({ header: 'x-sign', secrets: secret, timestamp: 'x-time' });
+  const times = [
+    ['99999999999', 99_999_999_999_000],
+    ['100000000000', 100_000_000_000],
+  ] as const;
+  for (const [time, sentMs] of times) {
+    setDate(sentMs);
+    const headers = { 'x-time': time, 'x-sign': sign(`${time}.the body`, secret) };
+    expect(verify({ headers }, undefined, Buffer.from('the body'))).toBe(true);
+  }
+});
+
+test('whsec_ is left out at the beginning of a secret in Base64, and is a part of it elsewhere', () => {
+  const text = 'MfKQ9whsec_r8GKYqrTwjUPD8ILPZIo2';
+  const verify = hmacSignature({ header: 'x-sign', secrets: text, secretEncoding: 'base64' });
+  const headers = { 'x-sign': createHmac('sha256', Buffer.from(text, 'base64')).update('the body').digest('hex') };
+  expect(verify({ headers }, undefined, Buffer.from('the body'))).toBe(true);
 });
