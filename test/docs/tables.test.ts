@@ -7,7 +7,7 @@ import { receiverDefaults, receiverOptionNames } from '../../src/core/options.js
 import { logFields } from '../../src/core/report.js';
 import { defaultBodyLimitBytes } from '../../src/http/options.js';
 import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
-import { findNames, findPage, findTable, toNumber } from './pages.js';
+import { findNames, findPage, findTable, readText, toNumber } from './pages.js';
 
 const handlers = findPage('docs/handlers.md');
 const reconciliation = findPage('docs/reconciliation.md');
@@ -44,6 +44,29 @@ function findProperties(path: string, name: string): Map<string, string | undefi
 }
 
 const firstNames = (rows: string[][]): string[] => rows.flatMap(([name]) => findNames(name));
+
+const toCells = (line: string): string[] => line.split('|').map((cell) => cell.trim().replaceAll('**', ''));
+
+test('the README shows what the code written by hand lost in the measurement', () => {
+  const heads = (text: string): string[] => toCells(/^\|.*late failure.*$/m.exec(text)?.[0] ?? '');
+  const { text } = findPage('README.md');
+  const results = readText('bench/results/README.md');
+  const measured = new Map(
+    results.split('\n').map((line) => {
+      const cells = toCells(line);
+      return [cells[1], cells];
+    }),
+  );
+  const shown = text.split('\n').filter((line) => /^\| (this package|by hand)/.test(line));
+  expect(shown.length).toBeGreaterThan(3);
+  for (const line of shown) {
+    const cells = toCells(line);
+    const row = measured.get(cells[1]) ?? expect.fail(`${String(cells[1])} was not measured.`);
+    for (const [index, situation] of heads(text).entries()) {
+      if (situation !== '') expect(cells[index], situation).toBe(row[heads(results).indexOf(situation)]);
+    }
+  }
+});
 
 test('the README has a line of code for each store', () => {
   const lines = findTable(findPage('README.md'), 'your library').map(([, code = '']) => code);
