@@ -5,8 +5,8 @@ import { TransferCallbackError } from '../lib/errors.js';
 import type { ReadBody } from './content.js';
 
 /**
- * Decides whether a request comes from the service. Only `true` accepts; a throw rejects. Also called for invalid
- * callbacks, with `undefined`. `body` has the bytes as they were received, of any body, and is `undefined` if none was
+ * Decides whether a request comes from the service. Only `true` accepts; a throw rejects. `callback` is `undefined` for an
+ * invalid callback and for an event of `onOther`. `body` has the bytes as they were received, of any body, and is `undefined` if none was
  * read. Where the app has parsed the body and left no bytes, a function with a third parameter is not called: the sender is
  * refused, with BODY_CONSUMED. Set the properties of your own function with `Object.assign(verify, { … })`. A function
  * that wraps a verifier needs the properties of that verifier.
