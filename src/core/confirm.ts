@@ -2,7 +2,7 @@ import { TransferCallbackError } from '../lib/errors.js';
 import type { CallbackShape } from './callback.js';
 import type { Delivery } from './delivery.js';
 import { toFingerprint } from './facts.js';
-import type { InFlight } from './in-flight.js';
+import { isClosing, type InFlight } from './in-flight.js';
 import type { Confirm } from './options.js';
 import type { Ending } from './outcomes.js';
 import { traceConfirm } from './trace.js';
@@ -26,8 +26,7 @@ export async function confirmCallback<C extends CallbackShape>(
     );
     return { callback: requireSameFacts(confirmed, delivery) };
   } catch (error) {
-    const isClosing = error instanceof TransferCallbackError && error.code === 'CLOSING';
-    return isClosing ? { outcome: 'closing' } : { outcome: 'unconfirmed', error };
+    return isClosing(error) ? { outcome: 'closing' } : { outcome: 'unconfirmed', error };
   }
 }
 

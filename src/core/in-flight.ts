@@ -1,5 +1,11 @@
 import { AsyncResource } from 'node:async_hooks';
 import { deadlineSignal, withDeadline } from '../lib/deadline.js';
+import { TransferCallbackError } from '../lib/errors.js';
+
+/** Returns whether a call was ended because the receiver closes. */
+export function isClosing(error: unknown): boolean {
+  return error instanceof TransferCallbackError && error.code === 'CLOSING';
+}
 
 /** Work on a callback that `close` waits for. */
 export interface Work {

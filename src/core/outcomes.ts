@@ -212,7 +212,7 @@ export type Ending =
   | { outcome: 'closing' };
 
 /** How a delivery of an event without a final status can end. */
-export type OtherEnding = { outcome: 'ignored' } | { outcome: 'other_failed'; error: unknown };
+export type OtherEnding = { outcome: 'ignored' } | { outcome: 'other_failed'; error: unknown } | { outcome: 'closing' };
 
 /** The fields of an event without a final status. */
 interface OtherFields {

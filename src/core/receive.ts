@@ -4,7 +4,7 @@ import type { ClaimQueue } from './claim.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, toCommonFields, type Arrival } from './delivery.js';
 import { runHandler } from './handle.js';
-import type { InFlight } from './in-flight.js';
+import { isClosing, type InFlight } from './in-flight.js';
 import type { ResolvedOptions } from './options.js';
 import type { Ending, OtherEnding, TransferCallbackOutcome } from './outcomes.js';
 import { report } from './report.js';
@@ -77,17 +77,17 @@ async function handleOther<C extends CallbackShape, Tx>(
   { delivery, source }: Arrival,
   { claims, inFlight, options }: ReceiverParts<C, Tx>,
 ): Promise<OtherEnding> {
+  if (claims.isClosed) return { outcome: 'closing' };
   const { onOther, handlerTimeoutMs } = options;
   const lateError = () =>
     new TransferCallbackError('HANDLER_TIMEOUT', `\`onOther\` did not finish within ${handlerTimeoutMs} ms.`);
   try {
-    if (claims.isClosed) throw new TransferCallbackError('CLOSING', 'The receiver is closing.');
     await inFlight.call(delivery, handlerTimeoutMs, lateError, (signal) =>
       onOther?.(event, { delivery, source, signal }),
     );
     return { outcome: 'ignored' };
   } catch (error) {
-    return { outcome: 'other_failed', error };
+    return isClosing(error) ? { outcome: 'closing' } : { outcome: 'other_failed', error };
   }
 }
 
