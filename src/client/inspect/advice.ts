@@ -29,8 +29,9 @@ const advices: Readonly<Record<Exclude<TransferVerdict, 'in_progress' | 'undecid
   missed: {
     meaning: 'The transfer is final, and there is no record.',
     advice:
-      'If the store may have lost records (flush, eviction, failover, another prefix), stop reconciliation and compare ' +
-      'with your books. Otherwise the next reconciliation handles it, or reconcile this transfer now.',
+      'If it became final longer ago than `retentionMs` (7 days by default), or if the store may have lost records (flush, ' +
+      'eviction, failover, another prefix), stop reconciliation and compare with your books. Otherwise the next ' +
+      'reconciliation handles it, or reconcile this transfer now.',
   },
   conflict: {
     meaning: 'The handler has succeeded, for other facts than the service gives now.',

@@ -83,7 +83,9 @@ describe('a transfer', () => {
       record: { state: 'free' },
       recordId: id,
       meaning: 'The transfer is final, and there is no record.',
-      advice: expect.stringMatching(/^If the store may have lost records .* compare with your books\./) as string,
+      advice: expect.stringMatching(
+        /^If it became final longer ago than `retentionMs` .* compare with your books\./,
+      ) as string,
     });
     if (found.verdict !== 'missed') expect.fail();
     const { event, transaction } = found.service;
