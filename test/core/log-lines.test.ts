@@ -1,6 +1,7 @@
 import { memoryStore, type Logger, type ReceiverOptions } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { logFields } from '../../src/core/report.js';
 import { later, receiverOf } from './support.js';
 
 afterEach(() => {
@@ -22,11 +23,8 @@ function infoLogger(): Logger & { lines: Line[] } {
   return { lines, info: log('info'), warn: log('warn'), error: log('error') };
 }
 
-/** The order of the fields of a line. Those that a delivery has come in this order. */
-const order = [
-  ...['delivery', 'outcome', 'id', 'externalId', 'event', 'status', 'source', 'durationMs', 'waitedMs'],
-  ...['retryAfterMs', 'settled', 'received', 'overlapped', 'late', 'verified', 'issues', 'err'],
-];
+/** Those that a delivery has come in this order. */
+const order = [...logFields, 'err'];
 
 describe('a logger with `info`', () => {
   test('gets one line for every delivery, whatever became of it', async () => {

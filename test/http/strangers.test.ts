@@ -1,12 +1,19 @@
 import { describe, expect, test } from 'vitest';
-import { basicAuth, headerToken, ipAllowList, transferToken, urlToken, type Verifier } from 'transfer-callbacks';
+import { headerToken, urlToken } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { httpServers } from '../support/http-servers.js';
 import { post, type Sent } from '../support/post.js';
-import { startGuarded, unauthorized } from './support.js';
+import { startGuarded, unauthorized, verifiers } from './support.js';
+import { readText } from '../docs/pages.js';
 
 const secret = 'first-secret-0123456789';
 const older = 'older-secret-0123456789';
+
+test('every verifier of the package is tried here', () => {
+  const exported = readText('src/shared.ts').matchAll(/export \{([^}]*)\} from '\.\/http\/verifiers\//g);
+  const names = [...exported].flatMap(([, list = '']) => list.split(',').map((name) => name.trim()));
+  expect(names.filter((name) => /^[a-z]\w+$/.test(name)).sort()).toEqual(Object.keys(verifiers).sort());
+});
 
 describe.each(httpServers)('on $name', (server) => {
   describe('a stranger learns nothing', () => {
@@ -26,18 +33,10 @@ describe.each(httpServers)('on $name', (server) => {
       ['PUT', transferSucceeded(), { method: 'PUT' }],
       ['OPTIONS', '', { method: 'OPTIONS' }],
     ];
-    const verifiers: [string, Verifier][] = [
-      ['urlToken', urlToken(secret)],
-      ['transferToken', transferToken(secret)],
-      ['headerToken', headerToken('X-Token', secret)],
-      ['basicAuth', basicAuth({ username: 'service', password: 'a-secret-long-enough' })],
-      ['ipAllowList', ipAllowList(['203.0.113.7'])],
-    ];
-
-    test.each(verifiers)(
+    test.each(Object.entries(verifiers))(
       'a sender that %s refuses gets the same response, whatever it sends',
-      async (_name, verify) => {
-        const { url, refuses, logged } = await startGuarded(server, verify);
+      async (_name, make) => {
+        const { url, refuses, logged } = await startGuarded(server, make());
         for (const [what, body, sent] of requests) {
           const response = await post(url, body, sent);
           expect([what, response.status, response.body]).toEqual([

@@ -1,6 +1,12 @@
 import { expect, onTestFinished } from 'vitest';
 import {
+  basicAuth,
+  headerToken,
+  hmacSignature,
+  ipAllowList,
   memoryStore,
+  transferToken,
+  urlToken,
   type CallbackStore,
   type TransferCallback,
   type TransferCallbackOptions,
@@ -20,6 +26,16 @@ export async function start<Args extends unknown[]>(
   onTestFinished(started.close);
   return started;
 }
+
+/** Each verifier of the package, as it refuses a stranger. */
+export const verifiers: Readonly<Record<string, () => Verifier>> = {
+  urlToken: () => urlToken('first-secret-0123456789'),
+  transferToken: () => transferToken('first-secret-0123456789'),
+  headerToken: () => headerToken('X-Token', 'first-secret-0123456789'),
+  basicAuth: () => basicAuth({ username: 'service', password: 'a-secret-long-enough' }),
+  hmacSignature: () => hmacSignature({ header: 'X-Signature', secrets: 'first-secret-0123456789' }),
+  ipAllowList: () => ipAllowList(['203.0.113.7']),
+};
 
 export const json = { 'Content-Type': 'application/json' };
 export const unauthorized = errorBody(401, 'The sender is not verified.');

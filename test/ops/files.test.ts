@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { outcomes } from '../../src/core/outcomes.js';
 import { metrics } from '../../src/metrics/table.js';
 import { receiverOf } from '../core/support.js';
 import { publishPass, registerMetrics } from '../metrics/support.js';
@@ -74,6 +75,14 @@ describe('an alert', () => {
     expect(headings.filter((heading) => /^Transfer[A-Z]\w+$/.test(heading)).sort()).toEqual(alertNames.toSorted());
     expect(alertNames).toHaveLength(11);
   });
+});
+
+test('every outcome for which a person must act is counted by an alert, and every outcome has a colour in the dashboard', () => {
+  const counted = [...alerts.matchAll(/outcome=~?"([\w|]+)"/g)].flatMap(([, names = '']) => names.split('|'));
+  const errors = Object.entries(outcomes).flatMap(([name, { level }]) => (level === 'error' ? [name] : []));
+  expect(errors.filter((name) => !counted.includes(name))).toEqual([]);
+  const coloured = [...dashboardText.matchAll(/"options": "(\w+)"/g)].map(([, name]) => name);
+  expect(Object.keys(outcomes).filter((name) => !coloured.includes(name))).toEqual([]);
 });
 
 test('the metrics of the runbook are those of the package, with their types and labels', () => {
