@@ -98,7 +98,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     level: 'error',
     line: 'The handler of a transfer callback failed.',
   },
-  /** `onOther` threw or did not finish within `handlerTimeoutMs`, or the receiver was closing. The service retries. */
+  /** `onOther` threw, or did not finish within `handlerTimeoutMs`. The service retries. */
   other_failed: {
     status: 503,
     retryAfter: true,
