@@ -8,7 +8,7 @@ export default {
   testRunner: 'vitest',
   plugins: ['@stryker-mutator/vitest-runner', new URL('./messages.mjs', import.meta.url).href],
   vitest: { configFile: 'mutants/vitest.config.mjs', related: false },
-  coverageAnalysis: 'perTest',
+  coverageAnalysis: parts[part].coverage ?? 'perTest',
   // The tests of the stores wait for leases and servers: one after another they take over five minutes.
   dryRunTimeoutMinutes: 20,
   thresholds: { high: 100, low: parts[part].least, break: parts[part].least },

@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 import { ownEntries } from '../vitest.config.ts';
 import { parts } from './parts.mjs';
 
-const { tests, without, testTimeout = 4_000 } = parts[process.env.MUTANTS_PART];
+const { tests, without, env = {}, testTimeout = 4_000 } = parts[process.env.MUTANTS_PART];
 
 export default defineConfig({
   resolve: { alias: ownEntries },
@@ -15,6 +15,7 @@ export default defineConfig({
     exclude: without,
     isolate: false,
     testTimeout,
+    env,
     hookTimeout: 60_000,
   },
 });

@@ -5,6 +5,7 @@ import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { removeTemporary } from '../support/child.js';
 import { makeFolder } from '../support/server.js';
+import { requestOf } from './support.js';
 import type { SqliteDatabase } from '../../src/stores/sql/sql-store.js';
 
 /** What drivers of SQLite have in common. */
@@ -71,6 +72,20 @@ describe.each(drivers)('SQLite through %s', (name, Driver) => {
     for (const outcome of ['processed', 'duplicate']) expect((await receiver.receive(callback)).outcome).toBe(outcome);
     const rows = open().prepare(`SELECT external_id FROM transfer_callbacks WHERE id LIKE '%${name}'`).all();
     expect(rows).toMatchObject([{ external_id: nasty }]);
+  });
+
+  test('a claim is read with the process that holds it, if its token names one', async () => {
+    const store = makeStore();
+    for (const [token, by] of [
+      ['2026-10-05T02:58:12.113Z/payouts-7f9c/41/k3x9q2h1-17', 'payouts-7f9c, process 41'],
+      ['another token', undefined],
+    ] as const) {
+      const id = `${token} ${name}`;
+      expect(await store.claim(id, requestOf(token))).toMatchObject({ state: 'claimed' });
+      const record = await store.read(id);
+      expect(record).toMatchObject({ state: 'claimed', delivery: token });
+      expect('by' in record ? record.by : undefined).toBe(by);
+    }
   });
 
   test('the table can have any name, `migrate` may be called again, and `prune` deletes what is old', async () => {
