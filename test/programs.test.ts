@@ -79,15 +79,19 @@ test(
   },
 );
 
-const needsEveryServer = ['test/servers.test.ts'];
 const there = process.execPath;
 
 test.each([
-  ['mariadbd', {}, 'a mariadbd on the PATH or in MARIADBD_BIN'],
-  ['mysqld', { MARIADBD_BIN: there }, 'a mysqld of MySQL 9 on the PATH or in MYSQLD_BIN'],
-  ['pgbouncer', { MARIADBD_BIN: there, MYSQLD_BIN: there }, 'a pgbouncer on the PATH or in PGBOUNCER_BIN'],
-])('a run that needs a %s ends with how to get one', { timeout }, async (_name, env, what) => {
-  const { exitCode, printed, complained } = await runTests(needsEveryServer, env);
+  ['mariadbd', 'test/servers.test.ts', {}, 'a mariadbd on the PATH or in MARIADBD_BIN'],
+  ['pgbouncer', 'test/servers.test.ts', { MARIADBD_BIN: there }, 'a pgbouncer on the PATH or in PGBOUNCER_BIN'],
+  [
+    'mysqld',
+    'test/sql/stores.test.ts',
+    { MARIADBD_BIN: there, TESTS: 'weekly' },
+    'a mysqld of MySQL 9 on the PATH or in MYSQLD_BIN',
+  ],
+])('a run that needs a %s ends with how to get one', { timeout }, async (_name, path, env, what) => {
+  const { exitCode, printed, complained } = await runTests([path], env);
   expect(exitCode).toBe(1);
   expect(complained).toMatch(new RegExp(`^The tests need ${what}, and this machine has none: .+\\.\n$`));
   expect(printed).not.toMatch(/Test Files|✓/);
@@ -151,8 +155,8 @@ test('a run that needs no Redis does without', { timeout }, async () => {
 
 test('the files of test:quick start no Redis, no PostgreSQL and no browser', async () => {
   for (const path of quickTests) {
-    const names = path.endsWith('.ts') ? [''] : await readdir(join(root, path));
-    for (const name of names) {
+    const names = path.endsWith('.ts') ? [''] : await readdir(join(root, path), { recursive: true });
+    for (const name of names.filter((each) => each === '' || each.endsWith('.ts'))) {
       const text = await readFile(join(root, path, name), 'utf8');
       expect([path, name, /support\/(?:redis|postgres|browser)\b/.exec(text)?.[0]]).toEqual([path, name, undefined]);
     }
