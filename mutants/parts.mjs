@@ -19,7 +19,7 @@ export const parts = {
   stores: {
     least: 90,
     mutate: ['src/stores/**/*.ts', '!src/stores/sql/{libraries,prisma-gate}.ts'],
-    tests: ['test/stores/**/*.test.ts'],
+    tests: ['test/stores/**/*.test.ts', 'test/faults/redis-refuses-writes.test.ts'],
     without: [],
     testTimeout: 60_000,
   },
