@@ -60,8 +60,6 @@ describe('the tarball', () => {
       'LICENSE',
       'README.md',
       'SECURITY.md',
-      'ops/alerts-days.test.yml',
-      'ops/alerts.test.yml',
       'ops/alerts.yml',
       'ops/dashboard.json',
       'package.json',
