@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { sqlStore } from 'transfer-callbacks';
+import { prismaStore, sqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { book, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
@@ -148,6 +148,64 @@ test('a settled callback has its writes, although a call of several steps that i
   await expect(left).rejects.toThrow('division by zero');
   expect(await bookings(id)).toHaveLength(1);
   expect((await store.read(id)).state).toBe('settled');
+});
+
+type Operation = (operation: { args: unknown; query: (args: unknown) => Promise<unknown> }) => Promise<unknown>;
+
+interface Extended {
+  $extends(given: { query: { $allOperations: Operation } }): Extended;
+  $queryRawUnsafe(sql: string): Promise<unknown>;
+  $transaction(work: (tx: Extended) => Promise<void>): Promise<void>;
+  /** `addTwice` has two steps, of which the second fails. */
+  readonly ledger: { add: (id: string) => Promise<unknown>; addTwice: () => Promise<unknown> };
+}
+
+/** A library whose operations pass through an extension, as those of Prisma do. The real ones are tried in test/sql. */
+function extendedLibrary(extension?: Operation, connection?: PoolClient): Extended {
+  const run = (args: unknown, steps: () => Promise<unknown>): Promise<unknown> =>
+    extension === undefined ? steps() : extension({ args, query: steps });
+  const send = async (text: string, values: unknown[] = []) =>
+    (await (connection ?? pool).query<object>(text, values)).rows;
+  return {
+    $extends: ({ query }) => extendedLibrary(query.$allOperations, connection),
+    $queryRawUnsafe: (sql) => run([sql], () => send(sql)),
+    ledger: {
+      add: (id) => run({ id }, () => send('INSERT INTO ledger VALUES ($1)', [id])),
+      addTwice: () => run({}, () => send('SELECT pg_sleep(0.05)').then(() => send('SELECT 1/0'))),
+    },
+    async $transaction(work) {
+      const client = await pool.connect();
+      try {
+        await client.query('BEGIN');
+        await work(extendedLibrary(extension, client));
+        await client.query('COMMIT');
+      } catch (error) {
+        await client.query('ROLLBACK');
+        throw error;
+      } finally {
+        client.release();
+      }
+    },
+  };
+}
+
+test('prismaStore waits for an operation that a handler has left running, and settles nothing if it fails', async () => {
+  const store = prismaStore(extendedLibrary(), { dialect: 'postgres' });
+  const [whole, failing] = [crypto.randomUUID(), crypto.randomUUID()];
+  const first = await claimFree(store, {}, whole);
+  const { add } = first.tx.ledger;
+  void add(whole);
+  await first.settle();
+  expect(await bookings(whole)).toHaveLength(1);
+  // What it starts later is refused, although it has kept the method.
+  await expect(add(whole)).rejects.toMatchObject({ code: 'TRANSACTION_CONTROL' });
+
+  const second = await claimFree(store, {}, failing);
+  await second.tx.ledger.add(failing);
+  second.tx.ledger.addTwice().catch(() => undefined);
+  await expect(second.settle()).rejects.toThrow('current transaction is aborted');
+  expect(await bookings(failing)).toEqual([]);
+  expect((await store.read(failing)).state).toBe('free');
 });
 
 // Prisma resolves with it if a query before it has failed, and has not sent the statement.
