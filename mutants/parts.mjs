@@ -18,7 +18,7 @@ export const parts = {
   },
   stores: {
     least: 90,
-    mutate: ['src/stores/**/*.ts', '!src/stores/sql/{libraries,prisma-gate}.ts'],
+    mutate: ['src/stores/**/*.ts', '!src/stores/sql/{libraries,prisma-operations}.ts'],
     tests: ['test/stores/**/*.test.ts', 'test/faults/redis-refuses-writes.test.ts'],
     without: [],
     testTimeout: 60_000,
@@ -26,7 +26,7 @@ export const parts = {
   // On the real libraries, which the tests install. Those of one file run concurrently: which of them reach a mutant is unknown.
   libraries: {
     least: 90,
-    mutate: ['src/stores/sql/{libraries,prisma-gate}.ts'],
+    mutate: ['src/stores/sql/{libraries,prisma-operations}.ts'],
     tests: ['test/sql/stores.test.ts', 'test/stores/sql-options.test.ts'],
     without: [],
     env: { SQL_DATABASES: 'PostgreSQL 18,MariaDB,SQLite' },

@@ -27,7 +27,8 @@ export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
   source?: string | undefined;
   /**
    * Decides whether the sender is trusted. Runs after validation, and with `undefined` for an invalid callback and for an
-   * event of `onOther`, so that an untrusted sender cannot tell valid from invalid. Any value but `true`, or a throw, is `unauthorized`.
+   * event of `onOther`, so that an untrusted sender cannot tell valid from invalid. Any value but `true`, or a throw, is
+   * `unauthorized`.
    * @default none
    */
   verify?: VerifySender<C> | undefined;

@@ -83,6 +83,21 @@ test('what is to follow the commit sees the writes, and is not called if they we
   expect(seen).toEqual([['SUCCESS']]);
 });
 
+/** Runs a transaction as libraries do. */
+async function inTransaction(work: (client: PoolClient) => Promise<void>): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await work(client);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
 interface Library {
   readonly client: PoolClient;
   readonly ledger: {
@@ -98,25 +113,16 @@ function libraryStore(sendLast: (client: PoolClient, sql: string) => unknown) {
     dialect: 'postgres',
     query: (sql, tx) =>
       tx !== undefined && sql.startsWith('SELECT') ? sendLast(tx.client, sql) : (tx?.client ?? pool).query(sql),
-    async transaction(work) {
-      const client = await pool.connect();
-      try {
-        await client.query('BEGIN');
-        await work({
+    transaction: (work) =>
+      inTransaction((client) =>
+        work({
           client,
           ledger: {
             add: (id) => client.query('INSERT INTO ledger VALUES ($1)', [id]),
             addTwice: () => client.query('SELECT 1').then(() => client.query('SELECT 1/0')),
           },
-        });
-        await client.query('COMMIT');
-      } catch (error) {
-        await client.query('ROLLBACK');
-        throw error;
-      } finally {
-        client.release();
-      }
-    },
+        }),
+      ),
   });
 }
 
@@ -173,19 +179,7 @@ function extendedLibrary(extension?: Operation, connection?: PoolClient): Extend
       add: (id) => run({ id }, () => send('INSERT INTO ledger VALUES ($1)', [id])),
       addTwice: () => run({}, () => send('SELECT pg_sleep(0.05)').then(() => send('SELECT 1/0'))),
     },
-    async $transaction(work) {
-      const client = await pool.connect();
-      try {
-        await client.query('BEGIN');
-        await work(extendedLibrary(extension, client));
-        await client.query('COMMIT');
-      } catch (error) {
-        await client.query('ROLLBACK');
-        throw error;
-      } finally {
-        client.release();
-      }
-    },
+    $transaction: (work) => inTransaction((client) => work(extendedLibrary(extension, client))),
   };
 }
 

@@ -1,6 +1,6 @@
 import { hasMethods, invalidSecret, onlyKnownOptions } from '../../lib/checks.js';
 import { optionNames, type DialectOptions, type SqlStoreOptions } from './options.js';
-import { PrismaGate } from './prisma-gate.js';
+import { PrismaOperations } from './prisma-operations.js';
 import { makeSqlStore, type LibraryTraits, type SqlDatabase } from './sql-store.js';
 import type { SqlDialect } from './dialects.js';
 import type { SqlStore } from './store.js';
@@ -28,18 +28,18 @@ export function prismaStore<
   D extends SqlDialect,
 >(prisma: P, options: DialectOptions<D>): SqlStore<TxOn<D, TxOf<Parameters<P['$transaction']>[0]>>> {
   const library = requireMethods('prisma', prisma, '$queryRawUnsafe', '$transaction', '$extends');
-  const gates = new WeakMap<object, PrismaGate>();
+  const transactions = new WeakMap<object, PrismaOperations>();
   const calls: LibraryCalls<typeof library> = {
-    query: (sql, tx) => (tx === undefined ? library.$queryRawUnsafe(sql) : gates.get(tx)?.send(sql, tx)),
+    query: (sql, tx) => (tx === undefined ? library.$queryRawUnsafe(sql) : transactions.get(tx)?.send(sql, tx)),
     transaction(work, { queueMs, maxHeldMs }) {
-      const gate = new PrismaGate();
-      const gated = library.$extends(gate.extension) as unknown as typeof library;
+      const operations = new PrismaOperations();
+      const extended = library.$extends(operations.extension) as unknown as typeof library;
       const run = (tx: typeof library): Promise<void> => {
-        gates.set(tx, gate);
+        transactions.set(tx, operations);
         return work(tx);
       };
       // Prisma's own deadlines, of 2 s and 5 s, would end transactions for which the receiver still waits.
-      return gated.$transaction(run, { maxWait: Math.ceil(queueMs), timeout: maxHeldMs });
+      return extended.$transaction(run, { maxWait: Math.ceil(queueMs), timeout: maxHeldMs });
     },
   };
   return storeOn(options, calls, { commit: '' });
@@ -120,7 +120,7 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
   return storeOn(
     options,
     {
-      // It has no rows of several statements.
+      // TypeORM resolves with `undefined` for several statements.
       query: async (sql, tx: typeof library = library) => (await tx.query(sql)) ?? [],
       transaction: (work) => library.transaction(work),
     },

@@ -8,15 +8,16 @@ interface Operation {
 }
 
 /**
- * Stands before one transaction of Prisma. What a handler has left running could fail between the record and Prisma's
- * COMMIT, which would then roll back without an error. So the last statement of the store waits for it, and nothing follows.
+ * Tracks the operations of one transaction of Prisma. One that a handler has left running could fail between the record and
+ * Prisma's COMMIT, which would then roll back without an error. So the store's last statement waits for those that run, and
+ * later ones are refused.
  */
-export class PrismaGate {
+export class PrismaOperations {
   readonly #running = new Set<Promise<unknown>>();
   #sent = 0;
   #own: string | undefined;
 
-  /** Sends a statement of the store: the first or the last one of the transaction. */
+  /** Sends a statement of the store: first that at the beginning of the transaction, then that at its end. */
   async send(sql: string, tx: { readonly $queryRawUnsafe: Send }): Promise<unknown> {
     this.#own = sql;
     this.#sent += 1;
