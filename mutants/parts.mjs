@@ -6,7 +6,7 @@
 export const parts = {
   core: {
     least: 95,
-    mutate: ['src/{core,lib}/**/*.ts'],
+    mutate: ['src/{core,lib}/**/*.ts', '!src/lib/slots.ts'],
     tests: ['test/{core,lib}/**/*.test.ts', 'test/stores/memory.test.ts'],
     without: ['test/core/callback-by-chance.test.ts'],
   },
@@ -35,7 +35,7 @@ export const parts = {
   },
   client: {
     least: 95,
-    mutate: ['src/client/**/*.ts', 'src/attempt/**/*.ts'],
+    mutate: ['src/{client,attempt}/**/*.ts', 'src/lib/slots.ts'],
     tests: ['test/{attempt,client}/**/*.test.ts'],
     without: ['test/client/{flood,reconcile/scale}.test.ts'],
   },
