@@ -105,8 +105,12 @@ export function later<T = void>(): {
 
 export const never = (): Promise<never> => new Promise(() => undefined);
 
-/** Fakes the clocks that the receiver and the memory store go by. They do not begin at 0, where any sum is a difference. */
+/**
+ * Fakes the clocks that the receiver and the memory store go by, until the test has finished. They do not begin at 0, where
+ * any sum is a difference.
+ */
 export function fakeClock(): void {
+  onTestFinished(() => void vi.useRealTimers());
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
   vi.advanceTimersByTime(1_000);
 }
