@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { HandlerContext, StoreRecord, TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
@@ -8,9 +8,6 @@ import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
 const free = (): Promise<StoreRecord> => Promise.resolve({ state: 'free' });
 
 beforeEach(fakeClock);
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 describe('deadlines', () => {
   test('the signal of a late handler aborts, its lease is kept, and its success counts', async () => {
@@ -112,17 +109,5 @@ describe('deadlines', () => {
     await vi.advanceTimersByTimeAsync(14_999);
     work.resolve();
     expect(await delivery).toMatchObject({ outcome: 'processed', overlapped: false });
-  });
-
-  test('a lease is not renewed after a success or a failure', async () => {
-    const renew = vi.fn();
-    const onSuccess = vi.fn().mockRejectedValueOnce(new Error('first'));
-    const receiver = receiverOf({ store: storeWith({ granted: () => ({ renew }) }), onSuccess });
-    const callback = transferSucceeded();
-    await receiver.receive(callback);
-    await receiver.receive(callback);
-    await vi.advanceTimersByTimeAsync(60_000);
-    expect(renew).not.toHaveBeenCalled();
-    expect(vi.getTimerCount()).toBe(0);
   });
 });
