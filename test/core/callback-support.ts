@@ -64,59 +64,6 @@ export const text = fc.string({
     fc.constantFrom('\ud800', '\udfff', '\u202e'),
   ),
 });
-export const id = fc
-  .string({
-    unit: fc.oneof(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }), fc.constantFrom('"', ',', '😀', '付')),
-    minLength: 1,
-    maxLength: 60,
-  })
-  .filter((value) => /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+$/u.test(value) && Array.from(value).length <= 255);
 export const amount = fc
   .oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }))
   .filter((value) => !Number.isInteger(value) || Number.isSafeInteger(value));
-export const timestamp = fc
-  .date({ min: new Date('0000-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true })
-  .map((date) => date.toISOString());
-export const record = fc.dictionary(
-  text.filter((key) => key !== '__proto__'),
-  fc.jsonValue(),
-);
-const known = new Set([
-  ...textFields,
-  'amount',
-  'status',
-  'failureReason',
-  'walletNumber',
-  'bankAccount',
-  'paymentMethod',
-]);
-const extra = record.map((all) => Object.fromEntries(Object.entries(all).filter(([name]) => !known.has(name))));
-
-/** Any callback that is valid: of each shape, with any values and any further fields. */
-export const validCallback: fc.Arbitrary<Loose> = fc
-  .record({
-    facts: fc.record({
-      id,
-      externalId: text,
-      reference: text,
-      amount,
-      currency: text,
-      provider: text,
-      timestamp,
-      externalReference: text,
-      vouchercode: text,
-    }),
-    payout: fc.oneof(
-      fc.record({ paymentMethod: fc.constant('mobile_money'), walletNumber: text, bankAccount: fc.constant(null) }),
-      fc.record({ paymentMethod: fc.constant('bank'), walletNumber: fc.constant(null), bankAccount: record }),
-    ),
-    ending: fc.oneof(
-      fc.record({ status: fc.constant('SUCCESS'), failureReason: fc.constant(null) }),
-      fc.record({ status: fc.constant('FAILED'), failureReason: fc.option(text) }),
-    ),
-    extra,
-  })
-  .map(({ facts, payout, ending, extra }) => ({
-    event: ending.status === 'SUCCESS' ? 'transfer.success' : 'transfer.failed',
-    data: { ...extra, ...facts, ...payout, ...ending },
-  }));

@@ -25,20 +25,17 @@ const refused: Record<string, unknown[]> = {
 };
 
 describe.each(shapes)('%s', (_shape, make) => {
-  test('a documented callback is accepted, unchanged', async () => {
-    const callback = make();
-    const { outcome, handled, status } = await received(callback);
-    const { id, status: event } = callback.data;
-    expect(outcome).toMatchObject({ outcome: 'processed', id, event: callback.event, status: event });
-    expect(status).toBe(200);
-    expect(handled).toEqual([callback]);
-  });
-
-  test('a callback keeps fields that are not documented, at every level', async () => {
+  test('a documented callback is accepted, unchanged, also with fields that are not documented, at every level', async () => {
     const callback = make();
     const extra = { list: [1, null, { deep: true }], nothing: null, '': 'nameless' };
-    const body = { ...callback, version: 2, data: { ...callback.data, fee: 150, extra, id2: '' } };
-    expect((await received(body)).handled).toEqual([body]);
+    const more = { ...callback, version: 2, data: { ...callback.data, fee: 150, extra, id2: '' } };
+    for (const body of [callback, more]) {
+      const { outcome, handled, status } = await received(body);
+      const { id, status: final } = callback.data;
+      expect(outcome).toMatchObject({ outcome: 'processed', id, event: callback.event, status: final });
+      expect(status).toBe(200);
+      expect(handled).toEqual([body]);
+    }
   });
 
   test('a callback is refused without one of its fields', async () => {
@@ -59,12 +56,12 @@ describe.each(shapes)('%s', (_shape, make) => {
       for (const value of values) await expectRefused(changed(make(), { [field]: value }), `data.${field}`);
     }
   });
+});
 
-  test('any amount is accepted that JSON carries exactly, because no limit is documented', async () => {
-    for (const amount of [0, -1, 0.1, 1e-7, 15_000.55, Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER]) {
-      expect((await received(changed(make(), { amount }))).handled[0]?.data.amount).toBe(amount);
-    }
-  });
+test('any amount is accepted that JSON carries exactly, because no limit is documented', async () => {
+  for (const amount of [0, -1, 0.1, 1e-7, 15_000.55, Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER]) {
+    expect((await received(transferSucceeded({ amount }))).handled[0]?.data.amount).toBe(amount);
+  }
 });
 
 describe('fields that must agree', () => {
@@ -143,45 +140,24 @@ describe('data.id', () => {
   });
 });
 
-describe('data.timestamp', () => {
-  test('a timestamp is a time in UTC, with any number of decimals', async () => {
-    for (const end of ['30:00.000Z', '30:00.1Z', '30:00.123456789Z', '30:00Z']) {
-      const timestamp = `2024-02-29T10:${end}`;
-      expect((await received(transferSucceeded({ timestamp }))).handled[0]?.data.timestamp).toBe(timestamp);
-    }
-  });
-
-  test('a timestamp in another form, of another zone, or of no day is refused', async () => {
-    const forms = [
-      '',
-      'now',
-      '2026-01-15',
-      '10:30:00.000Z',
-      '2026-01-15 10:30:00.000Z',
-      '20260115T103000Z',
-      '1768473000',
-    ];
-    const ends = ['', '+00:00', '+01:00', 'Z ', 'Z\n'].map((end) => `2026-01-15T10:30:00.000${end}`);
-    const days = [
-      '2026-02-30',
-      '2025-02-29',
-      '2026-13-01',
-      '2026-00-01',
-      '2026-01-00',
-      '2026-1-15',
-      '26-01-15',
-      '２０２６-01-15',
-    ];
-    const times = ['24:00:00.000', '10:60:00.000', '10:30:61.000', '10:30:00,000', '10:30:00.'];
-    for (const timestamp of [
-      ...forms,
-      ...ends,
-      ...days.map((day) => `${day}T10:30:00.000Z`),
-      ...times.map((time) => `2026-01-15T${time}Z`),
-    ]) {
-      await expectRefused(transferFailed({ timestamp }), 'data.timestamp');
-    }
-  });
+test('a timestamp is a time in UTC, with any number of decimals', async () => {
+  for (const end of ['30:00.000Z', '30:00.1Z', '30:00.123456789Z', '30:00Z']) {
+    const timestamp = `2024-02-29T10:${end}`;
+    expect((await received(transferSucceeded({ timestamp }))).handled[0]?.data.timestamp).toBe(timestamp);
+  }
+  for (const timestamp of [
+    'now',
+    '1768473000',
+    '2026-01-15',
+    '2026-01-15 10:30:00.000Z',
+    '2026-01-15T10:30:00.000',
+    '2026-01-15T10:30:00.000+01:00',
+    '2026-01-15T10:30:00.000Z\n',
+    '2025-02-29T10:30:00.000Z',
+    '2026-01-15T24:00:00.000Z',
+  ]) {
+    await expectRefused(transferFailed({ timestamp }), 'data.timestamp');
+  }
 });
 
 describe('the issues of an invalid callback', () => {

@@ -15,7 +15,6 @@ test.each([
   ['at the top', '{"__proto__":{"a":1},"b":2}', { b: 2 }],
   ['in an object', '{"data":{"__proto__":{"a":1},"b":2}}', { data: { b: 2 } }],
   ['in an array', '[0,[{"__proto__":null,"b":[]}]]', [0, [{ b: [] }]]],
-  ['in more than one place', '{"__proto__":1,"a":{"__proto__":2},"b":[{"__proto__":3}]}', { a: {}, b: [{}] }],
   ['inside another one', '{"__proto__":{"__proto__":{"a":1}}}', {}],
   ['written with an escape', '{"\\u005f_proto__":{"a":1}}', {}],
 ])('a __proto__ key %s is deleted', (_where, text, expected) => {
@@ -35,14 +34,11 @@ test('what has no such key stays as it is, frozen or not', () => {
   expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
 });
 
-test.each([[undefined], [null], ['__proto__'], [7], [true], [new Uint8Array(3)], [() => 1]])(
-  '%s has no keys to delete',
-  (value) => {
-    expect(() => {
-      deleteProtoKeys(value);
-    }).not.toThrow();
-  },
-);
+test.each([undefined, null, '__proto__', new Uint8Array(3), () => 1])('%s has no keys to delete', (value) => {
+  expect(() => {
+    deleteProtoKeys(value);
+  }).not.toThrow();
+});
 
 test('a prototype itself is left alone', () => {
   const prototype = { polluted: true };
