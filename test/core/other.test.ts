@@ -1,13 +1,10 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore, transferCallbackReceiver, type TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { containing } from '../support/containing.js';
 import { fakeClock, later, never, receiverOf, storeWith, withPending } from './support.js';
 
 beforeEach(fakeClock);
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 const pending = { type: 'payout.pending', id: 7, reference: 'payout-1' };
 

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, vi } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import { z } from 'zod/v4';
 import {
   memoryStore,
@@ -7,7 +7,6 @@ import {
   type CallbackStore,
   type Claim,
   type ReceiverOptions,
-  type StoreRecord,
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
 
@@ -43,51 +42,6 @@ export function storeWith(
   };
 }
 
-/** A memory store that knows its records, and can forget them. */
-export function knowingStore(): Required<Pick<CallbackStore, 'claim' | 'read' | 'forget'>> {
-  let memory = memoryStore();
-  const records = new Map<string, StoreRecord>();
-  return {
-    async claim(key, request) {
-      const reply = await memory.claim(key, request);
-      if (reply.state !== 'claimed') return reply;
-      const { token, fingerprint } = request;
-      records.set(key, { state: 'claimed', delivery: token });
-      const { claim } = reply;
-      return {
-        ...reply,
-        claim: {
-          ...claim,
-          async settle() {
-            const settled = await claim.settle();
-            records.set(key, { state: 'settled', fingerprint, delivery: token, settledAt: new Date() });
-            return settled;
-          },
-          async release() {
-            await claim.release();
-            records.delete(key);
-          },
-        },
-      };
-    },
-    read: (key) => Promise.resolve(records.get(key) ?? { state: 'free' }),
-    forget(key, fingerprint) {
-      const record = records.get(key);
-      if (record?.state !== 'settled' || record.fingerprint !== fingerprint) return Promise.resolve(false);
-      records.delete(key);
-      // The memory store itself cannot forget one record, so it forgets all: use one key per test.
-      memory = memoryStore();
-      return Promise.resolve(true);
-    },
-  };
-}
-
-/** How `inspect` and `forget` refuse an id that is none. */
-export const invalidId = {
-  code: 'INVALID_ARGUMENT',
-  message: expect.stringMatching(/^Expected `id` to be 1 to 255/) as string,
-};
-
 /** A promise and its ends. */
 export function later<T = void>(): {
   promise: Promise<T>;
@@ -113,14 +67,6 @@ export function fakeClock(): void {
   onTestFinished(() => void vi.useRealTimers());
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
   vi.advanceTimersByTime(1_000);
-}
-
-/** Returns a function that moves `performance.now()` ahead, as if the process had been stopped or blocked meanwhile. */
-export function jumpingClock(): (ms: number) => void {
-  let aheadMs = 0;
-  const now = performance.now.bind(performance);
-  vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
-  return (ms) => (aheadMs += ms);
 }
 
 /** Notes the timers that are set from now on. Returns whether each timer of this length keeps the process alive. */

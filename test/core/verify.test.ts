@@ -1,19 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { fakeClock, later, never, receiverOf } from './support.js';
 import { containing } from '../support/containing.js';
 
 beforeEach(fakeClock);
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 describe('a delivery', () => {
-  test.each([
-    ['returns false', () => false],
-    ['resolves with false', () => Promise.resolve(false)],
-  ])('a delivery is unauthorized when its verifier %s, and does not reach the store', async (_name, verify) => {
+  test('a delivery is unauthorized when its verifier returns false, and does not reach the store', async () => {
+    const verify = (): boolean => false;
     const claim = vi.fn();
     const receiver = receiverOf({ store: { claim } });
     expect(await receiver.receive(transferSucceeded(), { verify })).toEqual({
@@ -30,17 +25,6 @@ describe('a delivery', () => {
       delivery: expect.any(String) as string,
     });
     expect(claim).not.toHaveBeenCalled();
-  });
-
-  test('a delivery is unauthorized when its verifier throws', async () => {
-    const error = new Error('no key server');
-    const verify = (): never => {
-      throw error;
-    };
-    expect(await receiverOf().receive(transferSucceeded(), { verify })).toMatchObject({
-      outcome: 'unauthorized',
-      error,
-    });
   });
 
   test('what is wrong with the app is in the outcome, although the sender is refused', async () => {
@@ -61,13 +45,6 @@ describe('a delivery', () => {
         },
       }),
     ).toMatchObject({ outcome: 'unauthorized', error: refusal });
-  });
-
-  test('a verdict that is no promise sets no deadline', async () => {
-    expect(await receiverOf().receive(transferSucceeded(), { verify: () => false })).toMatchObject({
-      outcome: 'unauthorized',
-    });
-    expect(vi.getTimerCount()).toBe(0);
   });
 
   test('a verifier gets a valid callback, and undefined for an invalid one', async () => {
@@ -91,7 +68,7 @@ describe('verify', () => {
     });
   });
 
-  test.each([[{ ok: false }], ['no'], [1], [Promise.resolve(1)], [Promise.resolve({ ok: false })]])(
+  test.each([1, { ok: false }, Promise.resolve(false), Promise.resolve({ ok: false })])(
     'a verdict other than true, such as %o, refuses the sender',
     async (verdict) => {
       const onSuccess = vi.fn();

@@ -1,17 +1,13 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { pause, setDeadline } from '../../src/lib/deadline.js';
 import { blockEventLoop } from '../support/block.js';
 import { fakeClock, noteTimers } from '../core/support.js';
 
 describe('on a clock that is moved by hand', () => {
   beforeEach(fakeClock);
-  afterEach(() => {
-    vi.useRealTimers();
-  });
 
   test.each([
     [1_000, undefined],
-    [1_000, 0],
     [950, 50],
   ])('a deadline after %i ms with %s ms more is due after 1 000 ms, once', async (ms, moreMs) => {
     const onDue = vi.fn();
@@ -23,7 +19,7 @@ describe('on a clock that is moved by hand', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test.each([0, 999, 1_000, 1_049])('a deadline that is cancelled after %i of its 1 050 ms is not due', async (ms) => {
+  test.each([0, 1_000, 1_049])('a deadline that is cancelled after %i of its 1 050 ms is not due', async (ms) => {
     const onDue = vi.fn();
     const cancel = setDeadline(1_000, onDue, 50);
     await vi.advanceTimersByTimeAsync(ms);
