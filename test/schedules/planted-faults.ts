@@ -53,19 +53,6 @@ export const plantedFaults: readonly PlantedFault[] = [
     promise: 'ownClaim',
   },
   {
-    title: 'a store that replies `claimed` where Redis refused',
-    fault: {
-      store: (store) => ({
-        async claim(key, request) {
-          const reply = await store.claim(key, request);
-          return reply.state === 'in_progress' ? { state: 'claimed', claim: idleLease } : reply;
-        },
-      }),
-    },
-    situation: calm,
-    promise: 'ownClaim',
-  },
-  {
     title: 'a release that does not compare the token',
     fault: { client: (client) => ({ call: (...words) => client.call(...withoutComparison(words, 'DEL')) }) },
     situation: { ...calm, budget: { failures: 1, networkFaults: 1 } },
@@ -127,10 +114,3 @@ function withLease(store: CallbackStore, change: (claim: Claim) => Partial<Claim
     },
   };
 }
-
-const idleLease: Claim = {
-  tx: undefined,
-  renew: () => Promise.resolve(true),
-  settle: () => Promise.resolve({ overlapped: false }),
-  release: () => Promise.resolve(),
-};
