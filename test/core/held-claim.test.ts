@@ -1,33 +1,20 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore, type CallbackStore, type HandlerContext } from 'transfer-callbacks';
+import { memoryStore, type CallbackStore, type Claim, type HandlerContext } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
 import { fakeClock, later, never, noteTimers, receiverOf, storeWith } from './support.js';
 
 beforeEach(fakeClock);
 
-/** A memory store that can lose its records, as a Redis does that is restarted empty. */
-function forgetful(): CallbackStore & { loseRecords(): void } {
-  let records = memoryStore();
-  const leases = { renew: () => Promise.resolve(false) };
-  return {
-    loseRecords() {
-      records = memoryStore();
-    },
-    async claim(key, request) {
-      const own = records;
-      const reply = await own.claim(key, request);
-      if (reply.state !== 'claimed') return reply;
-      const { claim } = reply;
-      const renew = (): Promise<boolean> => (own === records ? claim.renew() : leases.renew());
-      return { ...reply, claim: { ...claim, renew } };
-    },
-  };
+/** A memory store, and the claims that it has granted. It loses one that is released, as a Redis does that is restarted empty. */
+function forgetful(): { store: CallbackStore; granted: Claim[] } {
+  const granted: Claim[] = [];
+  return { store: storeWith({ granted: (claim) => (granted.push(claim), {}) }), granted };
 }
 
 describe('a lease', () => {
   test('a lease that the store has forgotten is claimed again, so that a copy still finds the handler running', async () => {
-    const store = forgetful();
+    const { store, granted } = forgetful();
     const work = later();
     const logger = recordingLogger();
     const onSuccess = vi.fn((_callback: unknown, { signal }: HandlerContext) =>
@@ -37,7 +24,7 @@ describe('a lease', () => {
     const callback = transferSucceeded();
     const delivery = receiver.receive(callback);
     await vi.advanceTimersByTimeAsync(1_000);
-    store.loseRecords();
+    await granted[0]?.release();
     await vi.advanceTimersByTimeAsync(4_000);
     const copy = receiverOf({ store, onSuccess, inFlightWaitMs: 0 }).receive(callback);
     expect(await copy).toMatchObject({ outcome: 'in_progress' });
@@ -88,7 +75,7 @@ describe('a lease', () => {
   });
 
   test('a lease that is claimed again after its handler has ended is released', async () => {
-    const store = forgetful();
+    const { store, granted } = forgetful();
     const records = vi.spyOn(store, 'claim');
     const gate = later();
     const work = later();
@@ -96,7 +83,7 @@ describe('a lease', () => {
     const callback = transferSucceeded();
     const delivery = receiver.receive(callback);
     await vi.advanceTimersByTimeAsync(1_000);
-    store.loseRecords();
+    await granted[0]?.release();
     records.mockImplementationOnce(async (key, request) => {
       await gate.promise;
       return store.claim(key, request);

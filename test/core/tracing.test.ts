@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { inspect } from 'node:util';
-import { memoryStore, type TransferCallback } from 'transfer-callbacks';
+import { memoryStore, type Claim, type TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { recordingLogger } from '../support/logger.js';
@@ -104,34 +104,21 @@ test('a second claim under a running handler has the next token, and its calls t
   const ends = later();
   const memory = memoryStore();
   const claim = vi.spyOn(memory, 'claim');
-  let hasBegun = false;
+  const granted: Claim[] = [];
   const receiver = receiverOf({
     storeTimeoutMs: 10,
     leaseMs: 31,
     logger,
-    store: storeWith(
-      {
-        // The store loses its memory of the claim that the handler runs under.
-        granted: (claimed) => ({
-          async renew() {
-            if (!hasBegun || claim.mock.calls.length > 1) return claimed.renew();
-            await claimed.release();
-            return false;
-          },
-        }),
-      },
-      memory,
-    ),
-    onSuccess: async () => {
-      hasBegun = true;
-      await ends.promise;
-      throw new Error('no');
-    },
+    store: storeWith({ granted: (given) => (granted.push(given), {}) }, memory),
+    onSuccess: () => ends.promise,
   });
   const delivering = receiver.receive(transferSucceeded());
   const calls = (): unknown[] => events.filter(({ phase }) => phase === 'start').map(({ context }) => context.call);
+  await vi.waitUntil(() => calls().includes('renew'));
+  // As if the store had lost its memory of the claim that the handler runs under.
+  await granted[0]?.release();
   await vi.waitUntil(() => calls().lastIndexOf('renew') > calls().lastIndexOf('claim') && logger.lines.length > 0);
-  ends.resolve();
+  ends.reject(new Error('no'));
   const { delivery } = await delivering;
   expect(claim.mock.calls.slice(0, 2)).toMatchObject([
     [expect.any(String), { token: delivery }],
