@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import type { HandlerContext, StoreRecord, TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
@@ -9,105 +9,103 @@ const free = (): Promise<StoreRecord> => Promise.resolve({ state: 'free' });
 
 beforeEach(fakeClock);
 
-describe('deadlines', () => {
-  test('the signal of a late handler aborts, its lease is kept, and its success counts', async () => {
-    const work = later();
-    let context: HandlerContext | undefined;
-    const logger = recordingLogger();
-    const receiver = receiverOf({
-      logger,
-      onSuccess: (_callback, given) => {
-        context = given;
-        return work.promise;
+test('the signal of a late handler aborts, its lease is kept, and its success counts', async () => {
+  const work = later();
+  let context: HandlerContext | undefined;
+  const logger = recordingLogger();
+  const receiver = receiverOf({
+    logger,
+    onSuccess: (_callback, given) => {
+      context = given;
+      return work.promise;
+    },
+  });
+  const callback = transferSucceeded();
+  const delivery = receiver.receive(callback);
+  await vi.advanceTimersByTimeAsync(19_999);
+  expect(context?.signal.aborted).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(await delivery).toMatchObject({
+    outcome: 'timed_out',
+    error: { code: 'HANDLER_TIMEOUT' },
+    durationMs: 20_000,
+  });
+  expect(context?.signal.reason).toMatchObject({ code: 'HANDLER_TIMEOUT' });
+
+  const meanwhile = receiver.receive(callback);
+  await vi.advanceTimersByTimeAsync(40_000);
+  expect(await meanwhile).toMatchObject({ outcome: 'in_progress' });
+
+  work.resolve();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
+  expect(logger.lines.at(-1)).toMatchObject({
+    level: 'warn',
+    message: expect.stringContaining('handled late') as string,
+  });
+});
+
+test('a late handler that fails frees the callback', async () => {
+  const work = later();
+  const outcomes: TransferCallbackOutcome[] = [];
+  const onSuccess = vi.fn().mockReturnValueOnce(work.promise);
+  const receiver = receiverOf({ onSuccess, onOutcome: (outcome) => outcomes.push(outcome) });
+  const callback = transferSucceeded();
+  const delivery = receiver.receive(callback);
+  await vi.advanceTimersByTimeAsync(25_000);
+  expect(await delivery).toMatchObject({ outcome: 'timed_out' });
+  const error = new Error('too late');
+  work.reject(error);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(outcomes).toMatchObject([{ outcome: 'timed_out' }, { outcome: 'handler_failed', late: true, error }]);
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+});
+
+test('a lease is held for six deadlines at most; then it lapses, and a success is reported as overlapped', async () => {
+  const work = later();
+  const logger = recordingLogger();
+  const outcomes: TransferCallbackOutcome[] = [];
+  const onSuccess = vi.fn().mockReturnValueOnce(work.promise);
+  const settle = vi.fn();
+  const store = storeWith({
+    granted: (claim) => ({
+      settle: async () => {
+        const settled = await claim.settle();
+        settle(settled);
+        return settled;
       },
-    });
-    const callback = transferSucceeded();
-    const delivery = receiver.receive(callback);
-    await vi.advanceTimersByTimeAsync(19_999);
-    expect(context?.signal.aborted).toBe(false);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(await delivery).toMatchObject({
-      outcome: 'timed_out',
-      error: { code: 'HANDLER_TIMEOUT' },
-      durationMs: 20_000,
-    });
-    expect(context?.signal.reason).toMatchObject({ code: 'HANDLER_TIMEOUT' });
-
-    const meanwhile = receiver.receive(callback);
-    await vi.advanceTimersByTimeAsync(40_000);
-    expect(await meanwhile).toMatchObject({ outcome: 'in_progress' });
-
-    work.resolve();
-    await vi.advanceTimersByTimeAsync(0);
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
-    expect(logger.lines.at(-1)).toMatchObject({
-      level: 'warn',
-      message: expect.stringContaining('handled late') as string,
-    });
+    }),
   });
+  const onOutcome = (outcome: TransferCallbackOutcome): unknown => outcomes.push(outcome);
+  const receiver = receiverOf({ store: { ...store, read: free }, logger, onSuccess, onOutcome });
+  const callback = transferSucceeded();
+  void receiver.receive(callback);
+  await vi.advanceTimersByTimeAsync(120_000);
+  const during = receiver.receive(callback);
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(await during).toMatchObject({ outcome: 'in_progress' });
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false });
+  expect(logger.lines.map(({ message }) => message)).toContainEqual(expect.stringContaining('sixfold'));
+  expect(await receiver.inspect(callback.data.id)).toEqual({ state: 'free', here: { sinceMs: 145_000 } });
+  work.resolve();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(settle.mock.calls).toEqual([[{ overlapped: false }], [{ overlapped: true }]]);
+  expect(onSuccess).toHaveBeenCalledTimes(2);
+  expect(outcomes.map(({ outcome }) => outcome)).toEqual(['timed_out', 'in_progress', 'processed', 'processed']);
+  expect(outcomes.at(-1)).toMatchObject({ late: true, overlapped: true, id: callback.data.id });
+  expect(logger.lines.at(-1)).toMatchObject({ level: 'error', details: { late: true, overlapped: true } });
+});
 
-  test('a late handler that fails frees the callback', async () => {
-    const work = later();
-    const outcomes: TransferCallbackOutcome[] = [];
-    const onSuccess = vi.fn().mockReturnValueOnce(work.promise);
-    const receiver = receiverOf({ onSuccess, onOutcome: (outcome) => outcomes.push(outcome) });
-    const callback = transferSucceeded();
-    const delivery = receiver.receive(callback);
-    await vi.advanceTimersByTimeAsync(25_000);
-    expect(await delivery).toMatchObject({ outcome: 'timed_out' });
-    const error = new Error('too late');
-    work.reject(error);
-    await vi.advanceTimersByTimeAsync(0);
-    expect(outcomes).toMatchObject([{ outcome: 'timed_out' }, { outcome: 'handler_failed', late: true, error }]);
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+test('one renewal that fails or hangs does not end the lease', async () => {
+  const renewals = vi.fn().mockRejectedValueOnce(new Error('down')).mockImplementationOnce(never);
+  const work = later();
+  const store = storeWith({
+    granted: (claim) => ({ renew: () => (renewals() as Promise<boolean> | undefined) ?? claim.renew() }),
   });
-
-  test('a lease is held for six deadlines at most; then it lapses, and a success is reported as overlapped', async () => {
-    const work = later();
-    const logger = recordingLogger();
-    const outcomes: TransferCallbackOutcome[] = [];
-    const onSuccess = vi.fn().mockReturnValueOnce(work.promise);
-    const settle = vi.fn();
-    const store = storeWith({
-      granted: (claim) => ({
-        settle: async () => {
-          const settled = await claim.settle();
-          settle(settled);
-          return settled;
-        },
-      }),
-    });
-    const onOutcome = (outcome: TransferCallbackOutcome): unknown => outcomes.push(outcome);
-    const receiver = receiverOf({ store: { ...store, read: free }, logger, onSuccess, onOutcome });
-    const callback = transferSucceeded();
-    void receiver.receive(callback);
-    await vi.advanceTimersByTimeAsync(120_000);
-    const during = receiver.receive(callback);
-    await vi.advanceTimersByTimeAsync(20_000);
-    expect(await during).toMatchObject({ outcome: 'in_progress' });
-    await vi.advanceTimersByTimeAsync(5_000);
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false });
-    expect(logger.lines.map(({ message }) => message)).toContainEqual(expect.stringContaining('sixfold'));
-    expect(await receiver.inspect(callback.data.id)).toEqual({ state: 'free', here: { sinceMs: 145_000 } });
-    work.resolve();
-    await vi.advanceTimersByTimeAsync(0);
-    expect(settle.mock.calls).toEqual([[{ overlapped: false }], [{ overlapped: true }]]);
-    expect(onSuccess).toHaveBeenCalledTimes(2);
-    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['timed_out', 'in_progress', 'processed', 'processed']);
-    expect(outcomes.at(-1)).toMatchObject({ late: true, overlapped: true, id: callback.data.id });
-    expect(logger.lines.at(-1)).toMatchObject({ level: 'error', details: { late: true, overlapped: true } });
-  });
-
-  test('one renewal that fails or hangs does not end the lease', async () => {
-    const renewals = vi.fn().mockRejectedValueOnce(new Error('down')).mockImplementationOnce(never);
-    const work = later();
-    const store = storeWith({
-      granted: (claim) => ({ renew: () => (renewals() as Promise<boolean> | undefined) ?? claim.renew() }),
-    });
-    const receiver = receiverOf({ store, onSuccess: () => work.promise });
-    const delivery = receiver.receive(transferSucceeded());
-    await vi.advanceTimersByTimeAsync(14_999);
-    work.resolve();
-    expect(await delivery).toMatchObject({ outcome: 'processed', overlapped: false });
-  });
+  const receiver = receiverOf({ store, onSuccess: () => work.promise });
+  const delivery = receiver.receive(transferSucceeded());
+  await vi.advanceTimersByTimeAsync(14_999);
+  work.resolve();
+  expect(await delivery).toMatchObject({ outcome: 'processed', overlapped: false });
 });

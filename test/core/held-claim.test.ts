@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore, type Claim, type HandlerContext } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
@@ -12,202 +12,198 @@ function forgetful(): { store: CallbackStore; granted: Claim[] } {
   return { store: storeWith({ granted: (claim) => (granted.push(claim), {}) }), granted };
 }
 
-describe('a lease', () => {
-  test('a lease that the store has forgotten is claimed again, so that a copy still finds the handler running', async () => {
-    const { store, granted } = forgetful();
-    const work = later();
-    const logger = recordingLogger();
-    const onSuccess = vi.fn((_callback: unknown, { signal }: HandlerContext) =>
-      work.promise.then(() => signal.aborted),
-    );
-    const receiver = receiverOf({ store, onSuccess, logger });
-    const callback = transferSucceeded();
-    const delivery = receiver.receive(callback);
-    await vi.advanceTimersByTimeAsync(1_000);
-    await granted[0]?.release();
-    await vi.advanceTimersByTimeAsync(4_000);
-    const copy = receiverOf({ store, onSuccess, inFlightWaitMs: 0 }).receive(callback);
-    expect(await copy).toMatchObject({ outcome: 'in_progress' });
-    work.resolve();
-    expect(await delivery).toMatchObject({ outcome: 'processed', overlapped: false });
-    expect(await onSuccess.mock.results[0]?.value).toBe(false);
-    expect(onSuccess).toHaveBeenCalledTimes(1);
-    expect(logger.lines.map(({ message }) => message)).toEqual([
-      'The lease of a transfer callback had lapsed under its handler; it was claimed again.',
-    ]);
-  });
+test('a lease that the store has forgotten is claimed again, so that a copy still finds the handler running', async () => {
+  const { store, granted } = forgetful();
+  const work = later();
+  const logger = recordingLogger();
+  const onSuccess = vi.fn((_callback: unknown, { signal }: HandlerContext) => work.promise.then(() => signal.aborted));
+  const receiver = receiverOf({ store, onSuccess, logger });
+  const callback = transferSucceeded();
+  const delivery = receiver.receive(callback);
+  await vi.advanceTimersByTimeAsync(1_000);
+  await granted[0]?.release();
+  await vi.advanceTimersByTimeAsync(4_000);
+  const copy = receiverOf({ store, onSuccess, inFlightWaitMs: 0 }).receive(callback);
+  expect(await copy).toMatchObject({ outcome: 'in_progress' });
+  work.resolve();
+  expect(await delivery).toMatchObject({ outcome: 'processed', overlapped: false });
+  expect(await onSuccess.mock.results[0]?.value).toBe(false);
+  expect(onSuccess).toHaveBeenCalledTimes(1);
+  expect(logger.lines.map(({ message }) => message)).toEqual([
+    'The lease of a transfer callback had lapsed under its handler; it was claimed again.',
+  ]);
+});
 
-  test('a lease that another delivery has claimed is lost: the signal aborts, and the log names the last error', async () => {
-    const noPermission = new Error("NOPERM this user has no permissions to run the 'pexpire' command");
-    const renew = vi.fn(() => Promise.resolve(false)).mockRejectedValueOnce(noPermission);
-    const records = memoryStore();
-    const store = storeWith({ granted: () => ({ renew }) }, records);
-    const logger = recordingLogger();
-    const work = later();
-    let signal: AbortSignal | undefined;
-    const receiver = receiverOf({
-      store,
-      logger,
-      onSuccess(_callback, context) {
-        ({ signal } = context);
-        return work.promise;
-      },
-    });
-    const callback = transferSucceeded();
-    const delivery = receiver.receive(callback);
-    await vi.advanceTimersByTimeAsync(5_000);
-    expect(logger.lines).toMatchObject([
-      {
-        level: 'warn',
-        message: expect.stringContaining('could not be renewed') as string,
-        details: { err: { message: noPermission.message } },
-      },
-    ]);
-    await vi.advanceTimersByTimeAsync(5_000);
-    expect(signal?.reason).toMatchObject({ code: 'LEASE_LOST' });
-    expect(logger.lines.at(-1)).toMatchObject({
-      level: 'error',
-      message: expect.stringContaining('was lost') as string,
-      details: { id: callback.data.id, err: { message: noPermission.message } },
-    });
-    work.resolve();
-    await delivery;
-  });
-
-  test('a lease that is claimed again after its handler has ended is released', async () => {
-    const { store, granted } = forgetful();
-    const records = vi.spyOn(store, 'claim');
-    const gate = later();
-    const work = later();
-    const receiver = receiverOf({ store, onSuccess: () => work.promise });
-    const callback = transferSucceeded();
-    const delivery = receiver.receive(callback);
-    await vi.advanceTimersByTimeAsync(1_000);
-    await granted[0]?.release();
-    records.mockImplementationOnce(async (key, request) => {
-      await gate.promise;
-      return store.claim(key, request);
-    });
-    await vi.advanceTimersByTimeAsync(4_000);
-    work.reject(new Error('no'));
-    expect(await delivery).toMatchObject({ outcome: 'handler_failed' });
-    gate.resolve();
-    await vi.advanceTimersByTimeAsync(0);
-    expect(await receiverOf({ store, inFlightWaitMs: 0 }).receive(callback)).toMatchObject({ outcome: 'processed' });
-  });
-
-  test('a lease of a transactional store is not claimed again: it is lost with its transaction', async () => {
-    const records = memoryStore();
-    const claim = vi.fn<CallbackStore['claim']>((key, request) => records.claim(key, request));
-    const store = storeWith({ transactional: true, claim, granted: () => ({ renew: () => Promise.resolve(false) }) });
-    const work = later();
-    const logger = recordingLogger();
-    let signal: AbortSignal | undefined;
-    const onSuccess = (_callback: unknown, context: HandlerContext): Promise<void> => {
+test('a lease that another delivery has claimed is lost: the signal aborts, and the log names the last error', async () => {
+  const noPermission = new Error("NOPERM this user has no permissions to run the 'pexpire' command");
+  const renew = vi.fn(() => Promise.resolve(false)).mockRejectedValueOnce(noPermission);
+  const records = memoryStore();
+  const store = storeWith({ granted: () => ({ renew }) }, records);
+  const logger = recordingLogger();
+  const work = later();
+  let signal: AbortSignal | undefined;
+  const receiver = receiverOf({
+    store,
+    logger,
+    onSuccess(_callback, context) {
       ({ signal } = context);
       return work.promise;
-    };
-    const callback = transferSucceeded();
-    const delivery = receiverOf({ store, logger, onSuccess }).receive(callback);
-    await vi.advanceTimersByTimeAsync(5_000);
-    expect(signal?.reason).toMatchObject({ code: 'LEASE_LOST' });
-    // No renewal has failed, so no error is named.
-    expect(logger.lines.map(({ details }) => details)).toStrictEqual([
-      { delivery: expect.any(String) as string, id: callback.data.id },
-    ]);
-    work.resolve();
-    await delivery;
-    expect(claim).toHaveBeenCalledTimes(1);
+    },
   });
-
-  test('renewals that fail, one after the other, are one warning, and none once the handler has ended', async () => {
-    const logger = recordingLogger();
-    const work = later();
-    const down = (): Promise<never> => Promise.reject(new Error('down'));
-    const store = storeWith({ granted: () => ({ renew: down, settle: down }) });
-    const receiver = receiverOf({ store, logger, onSuccess: () => work.promise });
-    void receiver.receive(transferSucceeded());
-    await vi.advanceTimersByTimeAsync(15_000);
-    expect(logger.lines).toMatchObject([{ level: 'warn', details: { err: { message: 'down' } } }]);
-
-    const recording = recordingLogger();
-    await receiverOf({ store, logger: recording }).receive(transferSucceeded());
-    await vi.advanceTimersByTimeAsync(15_000);
-    expect(recording.lines).toMatchObject([
-      { level: 'error', message: expect.stringContaining('recording it failed') as string },
-    ]);
+  const callback = transferSucceeded();
+  const delivery = receiver.receive(callback);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(logger.lines).toMatchObject([
+    {
+      level: 'warn',
+      message: expect.stringContaining('could not be renewed') as string,
+      details: { err: { message: noPermission.message } },
+    },
+  ]);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(signal?.reason).toMatchObject({ code: 'LEASE_LOST' });
+  expect(logger.lines.at(-1)).toMatchObject({
+    level: 'error',
+    message: expect.stringContaining('was lost') as string,
+    details: { id: callback.data.id, err: { message: noPermission.message } },
   });
+  work.resolve();
+  await delivery;
+});
 
-  test('a success that is not recorded yet keeps its claim, and does not claim again', async () => {
-    let isDown = true;
-    const records = memoryStore();
-    const claim = vi.fn<CallbackStore['claim']>((key, request) => records.claim(key, request));
-    const store = storeWith({
-      claim,
-      granted: (claim) => ({ settle: () => (isDown ? Promise.reject(new Error('down')) : claim.settle()) }),
-    });
-    const callback = transferSucceeded();
-    const logger = recordingLogger();
-    await receiverOf({ store, logger }).receive(callback);
-    // Longer than a lease is renewed for a handler: it is six times handlerTimeoutMs.
-    await vi.advanceTimersByTimeAsync(150_000);
-    expect(logger.lines).toHaveLength(1);
-    const elsewhere = receiverOf({ store: records, inFlightWaitMs: 0 });
-    expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'in_progress' });
-    isDown = false;
-    await vi.advanceTimersByTimeAsync(5_000);
-    expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'duplicate' });
-
-    const lapsed = storeWith({
-      claim,
-      granted: () => ({ renew: () => Promise.resolve(false), settle: () => Promise.reject(new Error('down')) }),
-    });
-    const other = transferSucceeded();
-    const lapsedLogger = recordingLogger();
-    await receiverOf({ store: lapsed, logger: lapsedLogger }).receive(other);
-    await vi.advanceTimersByTimeAsync(60_000);
-    expect(claim.mock.calls.map(([id]) => id)).toEqual([callback.data.id, other.data.id]);
-    expect(lapsedLogger.lines, 'no lease is reported as lost').toHaveLength(1);
+test('a lease that is claimed again after its handler has ended is released', async () => {
+  const { store, granted } = forgetful();
+  const records = vi.spyOn(store, 'claim');
+  const gate = later();
+  const work = later();
+  const receiver = receiverOf({ store, onSuccess: () => work.promise });
+  const callback = transferSucceeded();
+  const delivery = receiver.receive(callback);
+  await vi.advanceTimersByTimeAsync(1_000);
+  await granted[0]?.release();
+  records.mockImplementationOnce(async (key, request) => {
+    await gate.promise;
+    return store.claim(key, request);
   });
+  await vi.advanceTimersByTimeAsync(4_000);
+  work.reject(new Error('no'));
+  expect(await delivery).toMatchObject({ outcome: 'handler_failed' });
+  gate.resolve();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(await receiverOf({ store, inFlightWaitMs: 0 }).receive(callback)).toMatchObject({ outcome: 'processed' });
+});
 
-  test('a success that is recorded on retry, after its lease has passed on, is reported as an error', async () => {
-    const settle = vi.fn(() => Promise.resolve({ overlapped: true })).mockRejectedValueOnce(new Error('down'));
-    const logger = recordingLogger();
-    const { id } = transferSucceeded().data;
-    await receiverOf({ store: storeWith({ granted: () => ({ settle }) }), logger }).receive(transferSucceeded({ id }));
-    await vi.advanceTimersByTimeAsync(100);
-    expect(logger.lines.slice(1)).toMatchObject([
-      { level: 'error', message: expect.stringContaining('handled twice') as string, details: { id } },
-    ]);
-  });
+test('a lease of a transactional store is not claimed again: it is lost with its transaction', async () => {
+  const records = memoryStore();
+  const claim = vi.fn<CallbackStore['claim']>((key, request) => records.claim(key, request));
+  const store = storeWith({ transactional: true, claim, granted: () => ({ renew: () => Promise.resolve(false) }) });
+  const work = later();
+  const logger = recordingLogger();
+  let signal: AbortSignal | undefined;
+  const onSuccess = (_callback: unknown, context: HandlerContext): Promise<void> => {
+    ({ signal } = context);
+    return work.promise;
+  };
+  const callback = transferSucceeded();
+  const delivery = receiverOf({ store, logger, onSuccess }).receive(callback);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(signal?.reason).toMatchObject({ code: 'LEASE_LOST' });
+  // No renewal has failed, so no error is named.
+  expect(logger.lines.map(({ details }) => details)).toStrictEqual([
+    { delivery: expect.any(String) as string, id: callback.data.id },
+  ]);
+  work.resolve();
+  await delivery;
+  expect(claim).toHaveBeenCalledTimes(1);
+});
 
-  test('a renewal that waits for another is not sent once the handler has ended', async () => {
-    const slow = async <T>(reply: T): Promise<T> => {
-      await new Promise((resolve) => setTimeout(resolve, 1_900));
-      return reply;
-    };
-    const records = memoryStore();
-    const renew = vi.fn(() => slow(false));
-    const again = (): ReturnType<CallbackStore['claim']> => slow({ state: 'in_progress' });
-    const claim = vi
-      .fn(again)
-      .mockImplementationOnce((...request: unknown[]) =>
-        records.claim(...(request as Parameters<CallbackStore['claim']>)),
-      );
-    const work = later();
-    const store = storeWith({ claim, granted: () => ({ renew }) });
-    // The next renewal is due after 3 s, while the first one still claims again.
-    const logger = recordingLogger();
-    const receiver = receiverOf({ store, logger, leaseMs: 9_000, onSuccess: () => work.promise });
-    const delivery = receiver.receive(transferSucceeded());
-    await vi.advanceTimersByTimeAsync(6_100);
-    work.reject(new Error('no'));
-    await delivery;
-    await vi.advanceTimersByTimeAsync(10_000);
-    expect(renew).toHaveBeenCalledTimes(1);
-    // The claim was refused after the end: nothing was lost.
-    expect(logger.lines.map(({ message }) => message)).toEqual(['The handler of a transfer callback failed.']);
+test('renewals that fail, one after the other, are one warning, and none once the handler has ended', async () => {
+  const logger = recordingLogger();
+  const work = later();
+  const down = (): Promise<never> => Promise.reject(new Error('down'));
+  const store = storeWith({ granted: () => ({ renew: down, settle: down }) });
+  const receiver = receiverOf({ store, logger, onSuccess: () => work.promise });
+  void receiver.receive(transferSucceeded());
+  await vi.advanceTimersByTimeAsync(15_000);
+  expect(logger.lines).toMatchObject([{ level: 'warn', details: { err: { message: 'down' } } }]);
+
+  const recording = recordingLogger();
+  await receiverOf({ store, logger: recording }).receive(transferSucceeded());
+  await vi.advanceTimersByTimeAsync(15_000);
+  expect(recording.lines).toMatchObject([
+    { level: 'error', message: expect.stringContaining('recording it failed') as string },
+  ]);
+});
+
+test('a success that is not recorded yet keeps its claim, and does not claim again', async () => {
+  let isDown = true;
+  const records = memoryStore();
+  const claim = vi.fn<CallbackStore['claim']>((key, request) => records.claim(key, request));
+  const store = storeWith({
+    claim,
+    granted: (claim) => ({ settle: () => (isDown ? Promise.reject(new Error('down')) : claim.settle()) }),
   });
+  const callback = transferSucceeded();
+  const logger = recordingLogger();
+  await receiverOf({ store, logger }).receive(callback);
+  // Longer than a lease is renewed for a handler: it is six times handlerTimeoutMs.
+  await vi.advanceTimersByTimeAsync(150_000);
+  expect(logger.lines).toHaveLength(1);
+  const elsewhere = receiverOf({ store: records, inFlightWaitMs: 0 });
+  expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'in_progress' });
+  isDown = false;
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'duplicate' });
+
+  const lapsed = storeWith({
+    claim,
+    granted: () => ({ renew: () => Promise.resolve(false), settle: () => Promise.reject(new Error('down')) }),
+  });
+  const other = transferSucceeded();
+  const lapsedLogger = recordingLogger();
+  await receiverOf({ store: lapsed, logger: lapsedLogger }).receive(other);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(claim.mock.calls.map(([id]) => id)).toEqual([callback.data.id, other.data.id]);
+  expect(lapsedLogger.lines, 'no lease is reported as lost').toHaveLength(1);
+});
+
+test('a success that is recorded on retry, after its lease has passed on, is reported as an error', async () => {
+  const settle = vi.fn(() => Promise.resolve({ overlapped: true })).mockRejectedValueOnce(new Error('down'));
+  const logger = recordingLogger();
+  const { id } = transferSucceeded().data;
+  await receiverOf({ store: storeWith({ granted: () => ({ settle }) }), logger }).receive(transferSucceeded({ id }));
+  await vi.advanceTimersByTimeAsync(100);
+  expect(logger.lines.slice(1)).toMatchObject([
+    { level: 'error', message: expect.stringContaining('handled twice') as string, details: { id } },
+  ]);
+});
+
+test('a renewal that waits for another is not sent once the handler has ended', async () => {
+  const slow = async <T>(reply: T): Promise<T> => {
+    await new Promise((resolve) => setTimeout(resolve, 1_900));
+    return reply;
+  };
+  const records = memoryStore();
+  const renew = vi.fn(() => slow(false));
+  const again = (): ReturnType<CallbackStore['claim']> => slow({ state: 'in_progress' });
+  const claim = vi
+    .fn(again)
+    .mockImplementationOnce((...request: unknown[]) =>
+      records.claim(...(request as Parameters<CallbackStore['claim']>)),
+    );
+  const work = later();
+  const store = storeWith({ claim, granted: () => ({ renew }) });
+  // The next renewal is due after 3 s, while the first one still claims again.
+  const logger = recordingLogger();
+  const receiver = receiverOf({ store, logger, leaseMs: 9_000, onSuccess: () => work.promise });
+  const delivery = receiver.receive(transferSucceeded());
+  await vi.advanceTimersByTimeAsync(6_100);
+  work.reject(new Error('no'));
+  await delivery;
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(renew).toHaveBeenCalledTimes(1);
+  // The claim was refused after the end: nothing was lost.
+  expect(logger.lines.map(({ message }) => message)).toEqual(['The handler of a transfer callback failed.']);
 });
 
 test('a handler that succeeds after it was abandoned is recorded once, and disturbs no other delivery', async () => {

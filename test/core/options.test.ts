@@ -13,6 +13,7 @@ test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ store: new Map() }, aStore, 'an object'],
   [{ onSuccess: undefined }, 'a function', 'undefined'],
   [{ onFailed: 'refund' }, 'a function', '"refund"'],
+  [{ onOther: 'log' }, 'a function', '"log"'],
   [{ confirm: true }, 'a function', 'true'],
   [{ onOutcome: [] }, 'a function', 'an array'],
   [{ schema: {} }, aSchema, 'an object'],

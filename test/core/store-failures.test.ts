@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/logger.js';
@@ -7,148 +7,144 @@ import { containing } from '../support/containing.js';
 
 beforeEach(fakeClock);
 
-describe('a store that fails', () => {
-  test('a claim without a reply is given up 50 ms after storeTimeoutMs, and released if it is granted later', async () => {
-    const arrival = later();
+test('a claim without a reply is given up 50 ms after storeTimeoutMs, and released if it is granted later', async () => {
+  const arrival = later();
+  const records = memoryStore();
+  const slow: CallbackStore['claim'] = async (key, request) => {
+    await arrival.promise;
+    return records.claim(key, request);
+  };
+  const callback = transferSucceeded();
+  const delivery = receiverOf({ store: { claim: slow } }).receive(callback);
+  await vi.advanceTimersByTimeAsync(2_050);
+  expect(await delivery).toMatchObject({
+    outcome: 'store_unavailable',
+    error: { code: 'STORE_TIMEOUT', message: containing('The store did not reply within 2000 ms.') },
+    durationMs: 2_050,
+  });
+  arrival.resolve();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(await receiverOf({ store: records }).receive(callback)).toMatchObject({ outcome: 'processed' });
+});
+
+test('a claim of a store that queues may take the time of the queue as well', async () => {
+  const slow = (ms: number): CallbackStore => {
     const records = memoryStore();
-    const slow: CallbackStore['claim'] = async (key, request) => {
-      await arrival.promise;
-      return records.claim(key, request);
-    };
-    const callback = transferSucceeded();
-    const delivery = receiverOf({ store: { claim: slow } }).receive(callback);
-    await vi.advanceTimersByTimeAsync(2_050);
-    expect(await delivery).toMatchObject({
-      outcome: 'store_unavailable',
-      error: { code: 'STORE_TIMEOUT', message: containing('The store did not reply within 2000 ms.') },
-      durationMs: 2_050,
-    });
-    arrival.resolve();
-    await vi.advanceTimersByTimeAsync(0);
-    expect(await receiverOf({ store: records }).receive(callback)).toMatchObject({ outcome: 'processed' });
-  });
-
-  test('a claim of a store that queues may take the time of the queue as well', async () => {
-    const slow = (ms: number): CallbackStore => {
-      const records = memoryStore();
-      return {
-        transactional: true,
-        async claim(key, request) {
-          await new Promise((resolve) => setTimeout(resolve, ms));
-          return records.claim(key, request);
-        },
-      };
-    };
-    const receive = async (inFlightWaitMs: number, replyMs: number): Promise<unknown> => {
-      const delivery = receiverOf({ store: slow(replyMs), inFlightWaitMs }).receive(transferSucceeded());
-      await vi.advanceTimersByTimeAsync(replyMs + 100);
-      return delivery;
-    };
-    expect(await receive(0, 3_999)).toMatchObject({ outcome: 'processed' });
-    expect(await receive(5_000, 6_999)).toMatchObject({ outcome: 'processed' });
-    expect(await receive(5_000, 7_051)).toMatchObject({
-      outcome: 'store_unavailable',
-      error: { code: 'STORE_TIMEOUT', message: containing('The store did not reply within 7000 ms.') },
-    });
-  });
-
-  test('a recording without a reply is given up after storeTimeoutMs, which is logged', async () => {
-    const receiver = receiverOf({ store: storeWith({ granted: () => ({ settle: never }) }) });
-    const delivery = receiver.receive(transferSucceeded());
-    await vi.advanceTimersByTimeAsync(2_050);
-    expect(await delivery).toMatchObject({ outcome: 'processed', error: { code: 'STORE_TIMEOUT' }, durationMs: 2_050 });
-  });
-
-  test('a late reply that the callback is settled releases nothing', async () => {
-    const response = later<Awaited<ReturnType<CallbackStore['claim']>>>();
-    const delivery = receiverOf({ store: { claim: () => response.promise } }).receive(transferSucceeded());
-    await vi.advanceTimersByTimeAsync(2_050);
-    expect(await delivery).toMatchObject({ outcome: 'store_unavailable' });
-    response.resolve({ state: 'settled', fingerprint: '' });
-    await vi.advanceTimersByTimeAsync(0);
-  });
-
-  test('a release that fails changes neither the outcome of the handler nor its error', async () => {
-    const error = new Error('the cause');
-    const logger = recordingLogger();
-    const receiver = receiverOf({
-      store: storeWith({ granted: () => ({ release: () => Promise.reject(new Error('release failed')) }) }),
-      logger,
-      onSuccess: () => Promise.reject(error),
-    });
-    const callback = transferSucceeded();
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'handler_failed', error });
-    expect(logger.lines).toMatchObject([
-      {
-        message: 'A claim could not be released; it is free within 15000 ms.',
-        details: { id: callback.data.id, err: { message: 'release failed' } },
-      },
-      { message: 'The handler of a transfer callback failed.' },
-    ]);
-  });
-
-  test('a success that cannot be recorded is acknowledged, held, and recorded in the background', async () => {
-    const down = new Error('down');
-    let failures = 3;
-    const logger = recordingLogger();
-    const onSuccess = vi.fn();
-    const store = storeWith({
-      granted: (claim) => ({ settle: () => (failures-- > 0 ? Promise.reject(down) : claim.settle()) }),
-    });
-    const receiver = receiverOf({ store, logger, onSuccess, inFlightWaitMs: 0 });
-    const elsewhere = receiverOf({ store, onSuccess, inFlightWaitMs: 0 });
-    const callback = transferSucceeded();
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false, error: down });
-    expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'in_progress' });
-    await vi.advanceTimersByTimeAsync(699);
-    expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'in_progress' });
-    await vi.advanceTimersByTimeAsync(1);
-    expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'duplicate' });
-    expect(onSuccess).toHaveBeenCalledTimes(1);
-    expect(logger.lines.filter(({ message }) => message.includes('record'))).toMatchObject([
-      { level: 'error', details: { err: { message: 'down' }, id: callback.data.id } },
-      {
-        level: 'warn',
-        message: 'A handled transfer callback was recorded on retry.',
-        details: { id: callback.data.id },
-      },
-    ]);
-    await vi.advanceTimersByTimeAsync(60_000);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test('recording is given up when the record would have expired', async () => {
-    const settle = vi.fn(() => Promise.reject(new Error('down')));
-    const store = storeWith({ granted: () => ({ settle }) });
-    const receiver = receiverOf({ store, retentionMs: 90_001 });
-    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
-    await vi.advanceTimersByTimeAsync(100_000);
-    expect(vi.getTimerCount()).toBe(0);
-    expect(settle.mock.calls.length).toBeGreaterThan(15);
-  });
-
-  test('a transaction that cannot commit is a failure, and the callback is free for the next delivery', async () => {
-    const error = new Error('could not serialize');
-    const settle = vi.fn().mockRejectedValueOnce(error);
-    const store = storeWith({
+    return {
       transactional: true,
-      granted: (claim) => ({ settle: () => (settle() as Promise<never> | undefined) ?? claim.settle() }),
-    });
-    const receiver = receiverOf({ store });
-    const callback = transferSucceeded();
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'store_unavailable', error });
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+      async claim(key, request) {
+        await new Promise((resolve) => setTimeout(resolve, ms));
+        return records.claim(key, request);
+      },
+    };
+  };
+  const receive = async (inFlightWaitMs: number, replyMs: number): Promise<unknown> => {
+    const delivery = receiverOf({ store: slow(replyMs), inFlightWaitMs }).receive(transferSucceeded());
+    await vi.advanceTimersByTimeAsync(replyMs + 100);
+    return delivery;
+  };
+  expect(await receive(0, 3_999)).toMatchObject({ outcome: 'processed' });
+  expect(await receive(5_000, 6_999)).toMatchObject({ outcome: 'processed' });
+  expect(await receive(5_000, 7_051)).toMatchObject({
+    outcome: 'store_unavailable',
+    error: { code: 'STORE_TIMEOUT', message: containing('The store did not reply within 7000 ms.') },
   });
+});
 
-  test('a success after the lease was lost is recorded and reported as overlapped', async () => {
-    const logger = recordingLogger();
-    const receiver = receiverOf({
-      store: storeWith({ granted: () => ({ settle: () => Promise.resolve({ overlapped: true }) }) }),
-      logger,
-    });
-    expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed', overlapped: true });
-    expect(logger.lines).toMatchObject([
-      { level: 'error', message: expect.stringContaining('handled twice') as string },
-    ]);
+test('a recording without a reply is given up after storeTimeoutMs, which is logged', async () => {
+  const receiver = receiverOf({ store: storeWith({ granted: () => ({ settle: never }) }) });
+  const delivery = receiver.receive(transferSucceeded());
+  await vi.advanceTimersByTimeAsync(2_050);
+  expect(await delivery).toMatchObject({ outcome: 'processed', error: { code: 'STORE_TIMEOUT' }, durationMs: 2_050 });
+});
+
+test('a late reply that the callback is settled releases nothing', async () => {
+  const response = later<Awaited<ReturnType<CallbackStore['claim']>>>();
+  const delivery = receiverOf({ store: { claim: () => response.promise } }).receive(transferSucceeded());
+  await vi.advanceTimersByTimeAsync(2_050);
+  expect(await delivery).toMatchObject({ outcome: 'store_unavailable' });
+  response.resolve({ state: 'settled', fingerprint: '' });
+  await vi.advanceTimersByTimeAsync(0);
+});
+
+test('a release that fails changes neither the outcome of the handler nor its error', async () => {
+  const error = new Error('the cause');
+  const logger = recordingLogger();
+  const receiver = receiverOf({
+    store: storeWith({ granted: () => ({ release: () => Promise.reject(new Error('release failed')) }) }),
+    logger,
+    onSuccess: () => Promise.reject(error),
   });
+  const callback = transferSucceeded();
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'handler_failed', error });
+  expect(logger.lines).toMatchObject([
+    {
+      message: 'A claim could not be released; it is free within 15000 ms.',
+      details: { id: callback.data.id, err: { message: 'release failed' } },
+    },
+    { message: 'The handler of a transfer callback failed.' },
+  ]);
+});
+
+test('a success that cannot be recorded is acknowledged, held, and recorded in the background', async () => {
+  const down = new Error('down');
+  let failures = 3;
+  const logger = recordingLogger();
+  const onSuccess = vi.fn();
+  const store = storeWith({
+    granted: (claim) => ({ settle: () => (failures-- > 0 ? Promise.reject(down) : claim.settle()) }),
+  });
+  const receiver = receiverOf({ store, logger, onSuccess, inFlightWaitMs: 0 });
+  const elsewhere = receiverOf({ store, onSuccess, inFlightWaitMs: 0 });
+  const callback = transferSucceeded();
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false, error: down });
+  expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'in_progress' });
+  await vi.advanceTimersByTimeAsync(699);
+  expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'in_progress' });
+  await vi.advanceTimersByTimeAsync(1);
+  expect(await elsewhere.receive(callback)).toMatchObject({ outcome: 'duplicate' });
+  expect(onSuccess).toHaveBeenCalledTimes(1);
+  expect(logger.lines.filter(({ message }) => message.includes('record'))).toMatchObject([
+    { level: 'error', details: { err: { message: 'down' }, id: callback.data.id } },
+    {
+      level: 'warn',
+      message: 'A handled transfer callback was recorded on retry.',
+      details: { id: callback.data.id },
+    },
+  ]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('recording is given up when the record would have expired', async () => {
+  const settle = vi.fn(() => Promise.reject(new Error('down')));
+  const store = storeWith({ granted: () => ({ settle }) });
+  const receiver = receiverOf({ store, retentionMs: 90_001 });
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed' });
+  await vi.advanceTimersByTimeAsync(100_000);
+  expect(vi.getTimerCount()).toBe(0);
+  expect(settle.mock.calls.length).toBeGreaterThan(15);
+});
+
+test('a transaction that cannot commit is a failure, and the callback is free for the next delivery', async () => {
+  const error = new Error('could not serialize');
+  const settle = vi.fn().mockRejectedValueOnce(error);
+  const store = storeWith({
+    transactional: true,
+    granted: (claim) => ({ settle: () => (settle() as Promise<never> | undefined) ?? claim.settle() }),
+  });
+  const receiver = receiverOf({ store });
+  const callback = transferSucceeded();
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'store_unavailable', error });
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+});
+
+test('a success after the lease was lost is recorded and reported as overlapped', async () => {
+  const logger = recordingLogger();
+  const receiver = receiverOf({
+    store: storeWith({ granted: () => ({ settle: () => Promise.resolve({ overlapped: true }) }) }),
+    logger,
+  });
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed', overlapped: true });
+  expect(logger.lines).toMatchObject([{ level: 'error', message: expect.stringContaining('handled twice') as string }]);
 });
