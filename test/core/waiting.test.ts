@@ -230,13 +230,17 @@ test('a copy that joins the line of a closing receiver is turned away', async ()
   expect(await closed).toEqual({ unfinished: 0, ids: [] });
 });
 
-test('copies whose time is up do not each ask the store once more', async () => {
-  const claim = vi.fn<CallbackStore['claim']>(() => Promise.resolve({ state: 'in_progress' }));
-  const deliveries = receiveCopies(receiverOf({ store: { claim }, inFlightWaitMs: 60 }), transferSucceeded());
-  await vi.advanceTimersByTimeAsync(60);
-  for (const { outcome } of await deliveries) expect(outcome).toBe('in_progress');
+test.each([
   // Immediately, and after the first pause of 50 ms.
-  expect(claim).toHaveBeenCalledTimes(2);
+  [60, 2],
+  // At the end, too, once 50 ms have passed.
+  [100, 3],
+])('copies whose time is up after %i ms ask the store %i times, not each once more', async (inFlightWaitMs, times) => {
+  const claim = vi.fn<CallbackStore['claim']>(() => Promise.resolve({ state: 'in_progress' }));
+  const deliveries = receiveCopies(receiverOf({ store: { claim }, inFlightWaitMs }), transferSucceeded());
+  await vi.advanceTimersByTimeAsync(inFlightWaitMs);
+  for (const { outcome } of await deliveries) expect(outcome).toBe('in_progress');
+  expect(claim).toHaveBeenCalledTimes(times);
 });
 
 test('a copy that arrives while another copy runs the handler waits for it', async () => {
