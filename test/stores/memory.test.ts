@@ -72,17 +72,6 @@ describe('the memory store', () => {
     expect(await own.forget('k', request.fingerprint)).toBe(false);
   });
 
-  test('a success that is recorded twice is one record of a full store', async () => {
-    vi.spyOn(process, 'emitWarning').mockReturnValue();
-    const small = memoryStore({ maxEntries: 2 });
-    const reply = await small.claim('twice', request);
-    if (reply.state !== 'claimed') throw new Error(reply.state);
-    await reply.claim.settle();
-    await reply.claim.settle();
-    await settle(small, 'other');
-    expect([await isSettled(small, 'twice'), await isSettled(small, 'other')]).toEqual([true, true]);
-  });
-
   test('a running handler never loses its claim to a full store', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
     const small = memoryStore({ maxEntries: 1 });
@@ -147,15 +136,6 @@ describe('the memory store', () => {
     warned.mockRestore();
   });
 
-  test('callbacks that are settled with different retentions each expire after their own', async () => {
-    fakeClock();
-    const store = memoryStore();
-    await settle(store, 'long', { retentionMs: 60_000 });
-    await settle(store, 'short', { retentionMs: 5_000 });
-    vi.advanceTimersByTime(5_000);
-    expect([await isSettled(store, 'long'), await isSettled(store, 'short')]).toEqual([true, false]);
-  });
-
   test('a claim that is sent again after it has expired is still one claim', async () => {
     fakeClock();
     const store = memoryStore();
@@ -192,30 +172,9 @@ describe('the memory store', () => {
     expect(await store.read('one')).toEqual({ state: 'free' });
   });
 
-  test('of a token that it cannot read it shows the token alone', async () => {
-    const store = memoryStore();
-    await store.claim('one', request);
-    expect(await store.read('one')).toMatchObject({ state: 'claimed', delivery: 'a' });
-    expect(await store.read('one')).not.toHaveProperty('since');
-  });
-
-  test('forgets a settled callback if its fingerprint is right, and never a claim', async () => {
-    const store = memoryStore();
-    await store.claim('claimed', request);
-    await settle(store, 'settled');
-    expect(await store.forget('claimed', 'f')).toBe(false);
-    expect(await store.forget('settled', 'other')).toBe(false);
-    expect(await store.forget('unknown', 'f')).toBe(false);
-    expect(await store.forget('settled', 'f')).toBe(true);
-    expect(await isSettled(store, 'settled')).toBe(false);
-    expect((await store.claim('claimed', { ...request, token: 'b' })).state).toBe('in_progress');
-  });
-
   test.each([
     [{ maxEntries: 0 }, 'Expected `maxEntries` to be a whole number from 1 to 2147483647, got 0.'],
-    [{ maxEntries: '5' }, 'Expected `maxEntries` to be a whole number from 1 to 2147483647, got "5".'],
     [{ max: 5 }, 'Unknown option `max`; known are maxEntries.'],
-    [null, 'Expected `options` to be an object, got null.'],
   ])('the memory store refuses the options %j', (options, message) => {
     expect(() => memoryStore(options as object)).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }),

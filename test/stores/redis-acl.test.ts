@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { redisStore, type CallbackStore, type Claim } from 'transfer-callbacks';
-import { storeContract } from 'transfer-callbacks/testing';
 import {
   clientsOfACluster,
   closing,
@@ -9,7 +8,8 @@ import {
   ioredisFamily,
   type Connected,
 } from '../support/redis-clients.js';
-import { startRedis, startRedisCluster, type RedisCluster, type RedisServer } from '../support/redis.js';
+import { startRedis, startRedisCluster, type RedisServer } from '../support/redis.js';
+import { claimFree, fingerprint, request } from './support.js';
 
 // The line that docs/stores.md shows, as it is.
 const page = readFileSync(new URL('../../docs/stores.md', import.meta.url), 'utf8');
@@ -36,50 +36,42 @@ test('docs/stores.md grants the rights for the prefix that its snippet uses', ()
   expect(page).toContain(`{ prefix: '${prefix}' }`);
 });
 
-describe.each(Object.entries(clients))('with the rights that docs/stores.md grants, on %s', (_name, connect) => {
-  let store: Required<CallbackStore>;
-  beforeAll(async () => {
-    const server = await startRedis();
-    await restrict(server);
-    const { client, close } = await connect(server.port);
-    store = redisStore(client, { prefix });
-    return async () => {
-      await close();
-      await server.stop();
-    };
-  });
+/** Sends each command of the store, to each node of a Cluster. */
+async function useAll({ client, close }: Connected): Promise<void> {
+  onTestFinished(() => void close());
+  const store = redisStore(client, { prefix });
+  for (let run = 0; run < 20; run += 1) {
+    const id = crypto.randomUUID();
+    await (await claimFree(store, {}, id)).release();
+    const claim = await claimFree(store, {}, id);
+    expect(await claim.renew()).toBe(true);
+    expect((await store.claim(id, { ...request, token: 'another' })).state).toBe('in_progress');
+    expect(await claim.settle()).toEqual({ overlapped: false });
+    expect(await store.read(id)).toMatchObject({ state: 'settled', expiresAt: expect.any(Date) as Date });
+    expect(await store.forget(id, fingerprint)).toBe(true);
+  }
+}
 
-  test.concurrent.each(storeContract)('$title', ({ check }) => check(store));
+test.each(Object.entries(clients))('the rights that docs/stores.md grants are enough on %s', async (_name, connect) => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  await restrict(server);
+  await useAll(await connect(server.port));
 });
 
-describe('with the rights that docs/stores.md grants for a Cluster', () => {
-  let cluster: RedisCluster;
-  beforeAll(async () => {
-    const started = (cluster = await startRedisCluster());
-    await Promise.all(started.servers.map((server) => restrict(server, ...clusterRights.split(' '))));
-    return () => started.stop();
-  });
-
-  test.each(Object.entries(clientsOfACluster))(
-    '%s claims, renews and settles on a Cluster with the rights of docs/stores.md',
-    async (_name, connect) => {
-      const { client, close } = await connect(cluster, { username, password });
-      onTestFinished(() => void close());
-      const store = redisStore(client, { prefix });
-      // Enough to reach each of the three nodes.
-      for (let run = 0; run < 20; run += 1) {
-        const claim = await claimFree(store, crypto.randomUUID());
-        expect(await claim.renew()).toBe(true);
-        expect(await claim.settle()).toEqual({ overlapped: false });
-      }
-    },
-  );
+test('the rights that docs/stores.md grants for a Cluster are enough on every client', async () => {
+  const cluster = await startRedisCluster();
+  onTestFinished(() => cluster.stop());
+  await Promise.all(cluster.servers.map((server) => restrict(server, ...clusterRights.split(' '))));
+  for (const connect of Object.values(clientsOfACluster)) {
+    await useAll(await connect(cluster, { username, password }));
+  }
 });
 
 describe('each right that docs/stores.md grants is needed', () => {
   test.each<[string, (store: CallbackStore, claim: Claim) => Promise<unknown>]>([
     ['set', (_store, claim) => claim.settle()],
-    ['get', (store) => store.claim('held', { token: 'b', fingerprint: '', leaseMs: 10_000, retentionMs: 10_000 })],
+    ['get', (store) => store.claim('held', { ...request, token: 'b' })],
     ['eval', (_store, claim) => claim.renew()],
     ['pexpire', (_store, claim) => claim.renew()],
     ['del', (_store, claim) => claim.release()],
@@ -90,14 +82,9 @@ describe('each right that docs/stores.md grants is needed', () => {
     const { client, close } = await (clients['ioredis 6'] ?? expect.fail())(server.port);
     onTestFinished(() => void close());
     const store = redisStore(client, { prefix });
-    const claim = await claimFree(store, 'held');
+    const claim = await claimFree(store, {}, 'held');
     await server.command('acl', 'setuser', username, `-${right}`);
     await expect(call(store, claim)).rejects.toThrow(/no permissions to run|can't run this command/);
-    expect(await server.command('get', `${prefix}held`)).toBe('claimed a');
+    expect(await server.command('get', `${prefix}held`)).toBe('claimed the-token');
   });
 });
-
-async function claimFree(store: CallbackStore, id: string): Promise<Claim> {
-  const claimed = await store.claim(id, { token: 'a', fingerprint: 'f', leaseMs: 10_000, retentionMs: 10_000 });
-  return claimed.state === 'claimed' ? claimed.claim : expect.fail(claimed.state);
-}

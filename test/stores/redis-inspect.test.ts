@@ -1,28 +1,24 @@
 import { Redis } from 'ioredis';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { redisStore, type IoredisClient, type Claim } from 'transfer-callbacks';
+import { redisStore, type CallbackStore } from 'transfer-callbacks';
 import { createDeliveryNamer } from '../../src/core/delivery.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
-import { containing } from '../support/containing.js';
+import { claimFree, fingerprint } from './support.js';
 
 const nameDelivery = createDeliveryNamer();
-const fingerprint = '["SUCCESS",15000,"XAF","payout 1"]';
 
 let server: RedisServer;
 let redis: Redis;
+let store: Required<CallbackStore>;
 beforeAll(async () => {
   const started = (server = await startRedis());
   redis = new Redis(server.url);
+  store = redisStore(redis);
   return async () => {
     redis.disconnect();
     await started.stop();
   };
 });
-
-async function hold(id: string, token: string): Promise<Claim> {
-  const reply = await redisStore(redis).claim(id, { token, fingerprint, leaseMs: 10_000, retentionMs: 60_000 });
-  return reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
-}
 
 const keyFor = (id: string): string => `transfer-callbacks:${id}`;
 
@@ -34,8 +30,8 @@ test('a claim is read with its delivery, the host and process that hold it, sinc
   const id = crypto.randomUUID();
   const token = nameDelivery();
   const [time = '', host = ''] = token.split('/');
-  await hold(id, token);
-  expect(await redisStore(redis).read(id)).toEqual({
+  await claimFree(store, { token }, id);
+  expect(await store.read(id)).toEqual({
     state: 'claimed',
     delivery: token,
     by: `${host}, process ${process.pid}`,
@@ -47,8 +43,8 @@ test('a claim is read with its delivery, the host and process that hold it, sinc
 test('a settled callback is read with its delivery, when that came in, and when the record expires', async () => {
   const id = crypto.randomUUID();
   const token = nameDelivery();
-  await (await hold(id, token)).settle();
-  expect(await redisStore(redis).read(id)).toEqual({
+  await (await claimFree(store, { token }, id)).settle();
+  expect(await store.read(id)).toEqual({
     state: 'settled',
     fingerprint,
     delivery: token,
@@ -59,14 +55,14 @@ test('a settled callback is read with its delivery, when that came in, and when 
 
 test('a token that does not name a delivery is read as it is, without a holder and a time', async () => {
   const id = crypto.randomUUID();
-  const claim = await hold(id, 'any/thing');
-  expect(await redisStore(redis).read(id)).toEqual({
+  const claim = await claimFree(store, { token: 'any/thing' }, id);
+  expect(await store.read(id)).toEqual({
     state: 'claimed',
     delivery: 'any/thing',
     leaseLeftMs: expect.any(Number) as number,
   });
   await claim.settle();
-  expect(await redisStore(redis).read(id)).toEqual({
+  expect(await store.read(id)).toEqual({
     state: 'settled',
     fingerprint,
     delivery: 'any/thing',
@@ -76,14 +72,14 @@ test('a token that does not name a delivery is read as it is, without a holder a
 
 test('a record without an expiry is read without one', async () => {
   const id = crypto.randomUUID();
-  await hold(id, 'a');
+  await claimFree(store, { token: 'a' }, id);
   await redis.persist(keyFor(id));
-  expect(await redisStore(redis).read(id)).toEqual({ state: 'claimed', delivery: 'a' });
+  expect(await store.read(id)).toEqual({ state: 'claimed', delivery: 'a' });
 });
 
-test('a user without the right to PTTL reads the record, without how long it lasts', async () => {
+test('a user without the rights to PTTL and DEL reads the record, without how long it lasts, and forgets nothing', async () => {
   const id = crypto.randomUUID();
-  await hold(id, 'a');
+  await (await claimFree(store, { token: 'a' }, id)).settle();
   await server.command('acl', 'setuser', 'looks', 'on', '>secret', '~*', '+get', '+eval');
   const client = new Redis(server.port, '127.0.0.1', {
     username: 'looks',
@@ -93,31 +89,18 @@ test('a user without the right to PTTL reads the record, without how long it las
   onTestFinished(() => {
     client.disconnect();
   });
-  expect(await redisStore(client).read(id)).toEqual({ state: 'claimed', delivery: 'a' });
-});
-
-test('a user without the right to DEL forgets nothing', async () => {
-  const id = crypto.randomUUID();
-  await (await hold(id, 'a')).settle();
-  await server.command('acl', 'setuser', 'keeps', 'on', '>secret', '~*', '+get', '+eval');
-  const client = new Redis(server.port, '127.0.0.1', {
-    username: 'keeps',
-    password: 'secret',
-    enableReadyCheck: false,
-  });
-  onTestFinished(() => {
-    client.disconnect();
-  });
+  const settled = { state: 'settled', fingerprint, delivery: 'a' };
+  expect(await redisStore(client).read(id)).toEqual(settled);
   await expect(redisStore(client).forget(id, fingerprint)).rejects.toThrow(/no permissions to run|can't run this/);
-  expect((await redisStore(redis).read(id)).state).toBe('settled');
+  expect(await store.read(id)).toMatchObject(settled);
 });
 
 test('`read` of a record and `forget` cost one command each', async () => {
   const id = crypto.randomUUID();
-  await (await hold(id, 'a')).settle();
+  await (await claimFree(store, {}, id)).settle();
   const before = await server.calls('eval');
-  await redisStore(redis).read(id);
-  await redisStore(redis).forget(id, fingerprint);
+  await store.read(id);
+  await store.forget(id, fingerprint);
   expect((await server.calls('eval')) - before).toBe(2);
   expect(await redis.exists(keyFor(id))).toBe(0);
 });
@@ -132,11 +115,11 @@ test('a replica is read, although its primary is gone', async () => {
   onTestFinished(() => {
     client.disconnect();
   });
-  const store = redisStore(client);
-  await vi.waitUntil(async () => (await store.read('settled').catch(() => undefined))?.state === 'settled');
+  const onReplica = redisStore(client);
+  await vi.waitUntil(async () => (await onReplica.read('settled').catch(() => undefined))?.state === 'settled');
   await primary.kill();
-  expect(await store.read('settled')).toMatchObject({ state: 'settled', fingerprint });
-  expect(await store.read('missing')).toEqual({ state: 'free' });
+  expect(await onReplica.read('settled')).toMatchObject({ state: 'settled', fingerprint });
+  expect(await onReplica.read('missing')).toEqual({ state: 'free' });
 });
 
 test('a server that refuses writes because it is full is read, and forgets', async () => {
@@ -149,65 +132,29 @@ test('a server that refuses writes because it is full is read, and forgets', asy
     client.disconnect();
   });
   await expect(client.set('x', 'y')).rejects.toThrow(/^OOM/);
-  const store = redisStore(client);
-  expect(await store.read('settled')).toEqual({ state: 'settled', fingerprint, delivery: 'a' });
-  expect(await store.forget('settled', fingerprint)).toBe(true);
-  expect(await store.read('settled')).toEqual({ state: 'free' });
+  const onFull = redisStore(client);
+  expect(await onFull.read('settled')).toEqual({ state: 'settled', fingerprint, delivery: 'a' });
+  expect(await onFull.forget('settled', fingerprint)).toBe(true);
+  expect(await onFull.read('settled')).toEqual({ state: 'free' });
 });
 
 describe('a key that the store has not written', () => {
   test.each([
-    ['a text of another program', 'hello'],
     ['a record that was cut short', 'settled the-token'],
     ['an empty text', ''],
   ])('holds %s: it is neither read nor forgotten', async (_what, value) => {
     const id = crypto.randomUUID();
     await redis.set(keyFor(id), value);
-    await expect(redisStore(redis).read(id)).rejects.toMatchObject({ code: 'STORE_RECORD_UNREADABLE' });
-    expect(await redisStore(redis).forget(id, value)).toBe(false);
+    await expect(store.read(id)).rejects.toMatchObject({ code: 'STORE_RECORD_UNREADABLE' });
+    expect(await store.forget(id, value)).toBe(false);
     expect(await redis.get(keyFor(id))).toBe(value);
   });
 
   test('holds a list: it is neither read nor forgotten', async () => {
     const id = crypto.randomUUID();
     await redis.lpush(keyFor(id), 'x');
-    await expect(redisStore(redis).read(id)).rejects.toThrow(/WRONGTYPE/);
-    await expect(redisStore(redis).forget(id, 'x')).rejects.toThrow(/WRONGTYPE/);
+    await expect(store.read(id)).rejects.toThrow(/WRONGTYPE/);
+    await expect(store.forget(id, 'x')).rejects.toThrow(/WRONGTYPE/);
     expect(await redis.exists(keyFor(id))).toBe(1);
   });
-});
-
-test('a reply that is not an array is not taken for a record', async () => {
-  const client = new Redis(server.url);
-  onTestFinished(() => {
-    client.disconnect();
-  });
-  await client.multi({ pipeline: false });
-  await expect(redisStore(client).read(crypto.randomUUID())).rejects.toMatchObject({
-    code: 'STORE_REPLY_UNEXPECTED',
-    message: containing('Expected the reply to EVAL to be an array, got "QUEUED".'),
-  });
-});
-
-test('a record that expires between two reads is read as free', async () => {
-  const id = crypto.randomUUID();
-  await (await hold(id, 'a')).settle();
-  await redis.pexpire(keyFor(id), 1);
-  await vi.waitFor(async () => {
-    expect(await redisStore(redis).read(id)).toEqual({ state: 'free' });
-  });
-  expect(await redisStore(redis).forget(id, fingerprint)).toBe(false);
-});
-
-test('every command name of `read` and `forget` is in lower case, so that each client finds the key', async () => {
-  const sent: string[] = [];
-  const spy: IoredisClient = {
-    call(command, ...args) {
-      sent.push(command);
-      return redis.call(command, ...args);
-    },
-  };
-  await redisStore(spy).read('x');
-  await redisStore(spy).forget('x', fingerprint);
-  expect(sent).toEqual(['eval', 'eval']);
 });

