@@ -1,55 +1,28 @@
 import type { Claim, ClaimReply } from 'transfer-callbacks';
-import { memory, onHolder, type BrokenStore, type Changes } from './changed-stores.js';
-import {
-  keysApart,
-  fiftyFree,
-  fiftyReleased,
-  fiftyLapsed,
-  fiftyForgotten,
-  ownToken,
-  everyToken,
-  lateRelease,
-} from './check-titles.js';
+import { memory, type BrokenStore, type Changes } from './changed-stores.js';
+import { keysApart, fiftyFree, fiftyReleased, fiftyLapsed, ownToken, everyToken, lateRelease } from './check-titles.js';
 
-/** Grants one more claim on a callback whose last holder has ended like this. */
-function grantsTwo(after: 'claimed' | 'released' | 'settled'): Changes {
-  const last = new Map<string, string>();
+/** Lets two take over a callback that was claimed before. */
+function grantsTwo(): Changes {
+  const claimed = new Set<string>();
   const spare = new Map<string, ClaimReply>();
   return {
-    granted: (claim, key) => ({
-      release: () => claim.release().finally(() => last.set(key, 'released')),
-      settle: () => claim.settle().finally(() => last.set(key, 'settled')),
-    }),
     claim(reply, key) {
       const second = reply.state === 'in_progress' ? spare.get(key) : undefined;
       spare.delete(key);
-      if (reply.state === 'claimed') {
-        if (last.get(key) === after) spare.set(key, reply);
-        last.set(key, 'claimed');
-      }
+      if (reply.state === 'claimed' && claimed.has(key)) spare.set(key, reply);
+      claimed.add(key);
       return second ?? reply;
     },
   };
 }
 
-/** Stores that grant a claim to whom it is not due, refuse it to whom it is due, or take two keys for one. */
+/** Stores that grant a claim to whom it is not due, refuse it to whom it is due, or take two keys or two tokens for one. */
 export const brokenClaims: readonly BrokenStore[] = [
   {
     fault: 'lets two take over a lapsed lease',
-    make: memory(() => grantsTwo('claimed')),
+    make: memory(grantsTwo),
     caughtBy: [fiftyLapsed],
-    says: /2 of 50 concurrent claims were granted/,
-  },
-  {
-    fault: 'grants a released callback to two',
-    make: memory(() => grantsTwo('released')),
-    caughtBy: [fiftyReleased],
-    says: /2 of 50 concurrent claims were granted/,
-  },
-  {
-    fault: 'grants a callback to two when its retention has ended',
-    make: memory(() => grantsTwo('settled')),
-    caughtBy: [fiftyForgotten],
     says: /2 of 50 concurrent claims were granted/,
   },
   {
@@ -89,16 +62,10 @@ export const brokenClaims: readonly BrokenStore[] = [
     caughtBy: [fiftyReleased],
     says: /a released callback was not free/,
   },
-  ...[128, 255].map((length) => ({
-    // JavaScript counts an emoji as two.
-    fault: `cuts keys at ${length} characters as JavaScript counts them`,
-    make: memory(() => ({ key: (key) => key.slice(0, length) })),
-    caughtBy: [keysApart],
-    says: /shares a record with another key/,
-  })),
   {
-    fault: 'trims keys',
-    make: memory(() => ({ key: (key) => key.trim() })),
+    // JavaScript counts an emoji as two.
+    fault: 'cuts keys at 255 characters as JavaScript counts them',
+    make: memory(() => ({ key: (key) => key.slice(0, 255) })),
     caughtBy: [keysApart],
     says: /shares a record with another key/,
   },
@@ -127,11 +94,26 @@ export const brokenClaims: readonly BrokenStore[] = [
     says: /shares a record with another key/,
   },
   {
-    fault: 'releases the claim of another',
-    make: memory(() =>
-      onHolder((holder) => ({ granted: (_lease, key) => ({ release: async () => holder(key)?.release() }) })),
-    ),
-    caughtBy: [lateRelease],
-    says: /the late release ended the next holder's claim/,
+    fault: 'keeps 300 characters of a token',
+    make: memory(() => ({ request: (request) => ({ ...request, token: request.token.slice(0, 300) }) })),
+    caughtBy: [fiftyFree, ownToken],
+    says: /tokens? differs? in (?:its|their) last characters? only/,
+  },
+  {
+    fault: 'rejects tokens of over 36 characters',
+    make: memory(() => ({
+      request(request) {
+        if (request.token.length > 36) throw new Error('value too long for type character varying(36)');
+        return request;
+      },
+    })),
+    caughtBy: [fiftyFree, ownToken, lateRelease],
+    says: /a claim was rejected with .* a token of 3\d\d, .* characters: .*value too long/,
+  },
+  {
+    fault: 'ignores case in tokens',
+    make: memory(() => ({ request: (request) => ({ ...request, token: request.token.toLowerCase() }) })),
+    caughtBy: [ownToken],
+    says: /whose token differs in its last character only \("A" for "a"\) is claimed/,
   },
 ];

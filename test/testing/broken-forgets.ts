@@ -1,21 +1,9 @@
 import { redisStore } from 'transfer-callbacks';
 import { forgetsOne, forgetsSeen, lateAfterForget } from './check-titles.js';
-import { changed, keyFor } from './changed-reads.js';
-import { changedStore, type BrokenStore } from './changed-stores.js';
+import { changed, changedStore, keyFor, type BrokenStore } from './changed-stores.js';
 
 /** Stores whose `forget` is wrong, or does not hold. */
 export const brokenForgets: readonly BrokenStore[] = [
-  {
-    fault: 'forgets whatever fingerprint it is given',
-    make: changed((store) => ({
-      async forget(key) {
-        const record = await store.read(key);
-        return record.state === 'settled' && store.forget(key, record.fingerprint);
-      },
-    })),
-    caughtBy: [forgetsSeen],
-    says: /with the fingerprint "facts of b" "facts of a" was forgotten/,
-  },
   {
     fault: 'forgets where the fingerprint begins as the given one',
     make: changed((store) => ({
@@ -73,12 +61,6 @@ export const brokenForgets: readonly BrokenStore[] = [
     })),
     caughtBy: [forgetsOne],
     says: /50 of 50 concurrent calls of `forget` resolved with true/,
-  },
-  {
-    fault: 'forgets nothing',
-    make: changed(() => ({ forget: () => Promise.resolve(false) })),
-    caughtBy: [forgetsOne],
-    says: /0 of 50 concurrent calls of `forget` resolved with true/,
   },
   {
     fault: 'hides a settled record in place of forgetting it',

@@ -5,12 +5,6 @@ import { lasts, renewedLasts, fiftyLapsed, ownRenewal, lateRenewal, goneRenewal 
 /** Stores that hold a lease for another time than they are told, or renew it wrongly. */
 export const brokenLeases: readonly BrokenStore[] = [
   {
-    fault: 'holds a lease for half its length',
-    make: memory(() => ({ request: (request) => ({ ...request, leaseMs: request.leaseMs / 2 }) })),
-    caughtBy: [lasts, renewedLasts],
-    says: /lasted only|refused within its length/,
-  },
-  {
     fault: 'holds a lease for a second at most',
     make: memory(() => ({ request: (request) => ({ ...request, leaseMs: Math.min(request.leaseMs, 1_000) }) })),
     caughtBy: [lasts],
@@ -42,29 +36,6 @@ export const brokenLeases: readonly BrokenStore[] = [
     says: /a lease of \d+ ms never ended/,
   },
   {
-    fault: 'never lets a renewed lease lapse',
-    make: () => {
-      const store = memoryStore();
-      return changedStore(store, {
-        granted: (claim, key, request) => ({
-          async renew() {
-            const renewed = await claim.renew();
-            if (renewed) await store.claim(key, { ...request, leaseMs: 1e9 });
-            return renewed;
-          },
-        }),
-      });
-    },
-    caughtBy: [renewedLasts],
-    says: /a renewed lease of \d+ ms never ended/,
-  },
-  {
-    fault: 'reports that it has renewed a lease, and does nothing',
-    make: memory(() => ({ granted: () => ({ renew: () => Promise.resolve(true) }) })),
-    caughtBy: [renewedLasts],
-    says: /a renewed lease of \d+ ms lasted only/,
-  },
-  {
     fault: 'renews a lease once only',
     make: memory(() => ({
       granted(claim) {
@@ -74,19 +45,6 @@ export const brokenLeases: readonly BrokenStore[] = [
     })),
     caughtBy: [renewedLasts],
     says: /a renewed lease of \d+ ms lasted only/,
-  },
-  {
-    fault: 'renews a lease that is gone by claiming anew',
-    make: () => {
-      const store = memoryStore();
-      return changedStore(store, {
-        granted: (claim, key, request) => ({
-          renew: async () => (await claim.renew()) || (await store.claim(key, request)).state === 'claimed',
-        }),
-      });
-    },
-    caughtBy: [ownRenewal, goneRenewal],
-    says: /a lease was renewed that had lapsed|a released lease was renewed/,
   },
   {
     fault: 'refuses to renew a lease that is gone, and claims anew',

@@ -1,7 +1,6 @@
 import type { StoreRecord } from 'transfer-callbacks';
 import { readClaimed, readFree, readHarmless, readSettled } from './check-titles.js';
-import { changed, keyFor } from './changed-reads.js';
-import type { BrokenStore } from './changed-stores.js';
+import { changed, keyFor, type BrokenStore } from './changed-stores.js';
 
 /** A store that reads right and shows something else. */
 const showing = (show: (record: StoreRecord, key: string) => StoreRecord) =>

@@ -52,12 +52,6 @@ const onRedis = (changes: () => RedisChanges) => (redis: Redis) => changedRedisS
 
 export const brokenRedisStores: readonly BrokenStore[] = [
   {
-    fault: 'claims without NX',
-    make: onRedis(() => ({ claim: (redis, { key, value, ms }) => redis.call('SET', key, value, 'PX', ms) })),
-    caughtBy: [fiftyFree, fiftyReleased],
-    says: /50 concurrent claims/,
-  },
-  {
     fault: 'claims with XX',
     make: onRedis(() => ({ claim: (redis, { key, value, ms }) => redis.call('SET', key, value, 'PX', ms, 'XX') })),
     caughtBy: [fiftyFree],
@@ -91,12 +85,6 @@ export const brokenRedisStores: readonly BrokenStore[] = [
     })),
     caughtBy: [outlasts],
     says: /a settled record was forgotten before its retention had passed/,
-  },
-  {
-    fault: 'renews whatever it finds, a settled record too',
-    make: onRedis(() => ({ renew: (redis, { key, ms }) => redis.call('PEXPIRE', key, ms) })),
-    caughtBy: [lateRenewal, outlasts],
-    says: /a lease was renewed/,
   },
   {
     fault: 'shortens a settled record with a renewal that it refuses',

@@ -29,19 +29,6 @@ export const brokenSettling: readonly BrokenStore[] = [
     says: /the late success was not recorded/,
   },
   {
-    fault: 'rejects a success that comes late',
-    make: memory(() => ({
-      granted: (claim) => ({
-        async settle() {
-          if (!(await claim.renew())) throw new Error('The lease has lapsed.');
-          return claim.settle();
-        },
-      }),
-    })),
-    caughtBy: [lateSuccess, lostSuccess],
-    says: /The lease has lapsed./,
-  },
-  {
     fault: 'reports no overlap',
     make: memory(() => ({
       granted: (claim) => ({ settle: async () => ({ ...(await claim.settle()), overlapped: false }) }),

@@ -1,5 +1,12 @@
 import type { Redis } from 'ioredis';
-import { memoryStore, type CallbackStore, type ClaimReply, type ClaimRequest, type Claim } from 'transfer-callbacks';
+import {
+  memoryStore,
+  redisStore,
+  type CallbackStore,
+  type ClaimReply,
+  type ClaimRequest,
+  type Claim,
+} from 'transfer-callbacks';
 
 /** A store with one fault, and the checks of `storeContract` that must catch it. */
 export interface BrokenStore {
@@ -48,3 +55,16 @@ export function onHolder(changes: (holder: (key: string) => Claim | undefined) =
     },
   };
 }
+
+type Store = Required<CallbackStore>;
+
+/** The store of Redis with some methods replaced. */
+export const changed =
+  (changes: (store: Store, redis: Redis) => Partial<Store>) =>
+  (redis: Redis): Store => {
+    const store = redisStore(redis);
+    return { ...store, ...changes(store, redis) };
+  };
+
+/** The key of the Redis store for a callback. */
+export const keyFor = (id: string): string => `transfer-callbacks:${id}`;

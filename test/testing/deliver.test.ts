@@ -4,7 +4,6 @@ import express, { type Express } from 'express';
 import { expect, test } from 'vitest';
 import {
   basicAuth,
-  headerToken,
   memoryStore,
   transferCallbackRouter,
   urlToken,
@@ -96,12 +95,10 @@ test('a target that does not respond is reported in `responses`', async () => {
 
 test.each<[object, string]>([
   [{ copies: 0 }, 'Expected `copies` to be a whole number from 1 to 2147483647, got 0.'],
-  [{ path: 'http://127.0.0.1:8/' }, 'Expected `path` to be a path of the target, got a string of 19 characters.'],
   [{ path: '//example.com' }, 'Expected `path` to be a path of the target, got "//example.com".'],
   [{ path: 'http://' }, 'Expected `path` to be a path of the target, got a string of 7 characters.'],
   [{ attemptTimeoutMs: 0 }, 'Expected `attemptTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
   [{ headers: { 'X Y': 'a' } }, 'Expected `headers` to be named as HTTP allows, got "X Y".'],
-  [{ times: 2 }, 'Unknown option `times`; known are path, headers, copies, concurrent, retry, attemptTimeoutMs.'],
 ])('deliver refuses the options %j', async (options, message) => {
   await expect(deliver('http://127.0.0.1:9', {}, options as DeliverOptions)).rejects.toMatchObject({
     code: 'INVALID_ARGUMENT',
@@ -131,19 +128,9 @@ test('deliver ends an attempt without a response after `attemptTimeoutMs`', asyn
   });
 });
 
-test.each([
-  [
-    'a token in a header',
-    headerToken('X-Callback-Token', 'a-secret-of-this-test'),
-    { 'x-callback-token': 'a-secret-of-this-test' },
-  ],
-  [
-    'basic authentication',
-    basicAuth({ username: 'service', password: 'a-secret-of-this-test' }),
-    { Authorization: `Basic ${btoa('service:a-secret-of-this-test')}` },
-  ],
-])('deliver reaches an endpoint that checks %s, with `headers`', async (_title, verify, headers) => {
-  const { app, handled } = merchant({ verify });
+test('deliver reaches an endpoint that checks a password, with `headers`', async () => {
+  const { app, handled } = merchant({ verify: basicAuth({ username: 'service', password: 'a-secret-of-this-test' }) });
+  const headers = { Authorization: `Basic ${btoa('service:a-secret-of-this-test')}` };
   const callback = transferSucceeded();
   const at = { path: '/callbacks', retry: false };
   expect((await deliver(app, callback, at)).responses).toEqual([401]);
