@@ -198,25 +198,6 @@ describe('connections', () => {
     expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
   });
 
-  test('a connection that is idle in a handler for longer than idleTimeoutMs is ended, and nothing of it is kept', async () => {
-    const own = server.pool({ max: 1 });
-    const callback = transferSucceeded();
-    const receiver = receiverOn(
-      own,
-      {
-        async onSuccess(given, context) {
-          await book(given, context);
-          const { rows } = await context.tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-          const isThere = 'SELECT FROM pg_stat_activity WHERE pid = $1';
-          await vi.waitUntil(async () => (await pool.query(isThere, [rows[0]?.pid])).rowCount === 0);
-        },
-      },
-      { idleTimeoutMs: 500 },
-    );
-    expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');
-    expect(await bookings(callback.data.id)).toEqual([]);
-  });
-
   test.each(['claim', 'commit'] as const)(
     'a connection that falls silent at the %s goes out of the pool, and the next delivery is processed',
     async (at) => {

@@ -87,24 +87,22 @@ describe.each(factories)('%s', (_name, make, argument, expected, methods) => {
     }
   });
 
-  test.each<[object, string]>([
-    [{ table: '' }, 'Expected `table` to be a name of 1 to 63 bytes, got "".'],
-    [{ table: 'x'.repeat(64) }, 'Expected `table` to be a name of 1 to 63 bytes, got a string of 64 characters.'],
-    [{ table: 'é'.repeat(32) }, 'Expected `table` to be a name of 1 to 63 bytes'],
-    [{ table: 'a\0b' }, 'Expected `table` to be a name of 1 to 63 bytes'],
-    [{ schema: 5 }, 'Expected `schema` to be a name of 1 to 63 bytes, got 5.'],
-    [{ idleTimeoutMs: 0 }, 'Expected `idleTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
-    [{ idleTimeoutMs: 1.5 }, 'Expected `idleTimeoutMs` to be a whole number from 1 to 2147483647, got 1.5.'],
-    [{ prefix: 'x' }, 'Unknown option `prefix`; known are '],
-  ])('refuses the options %j', (options, message) => {
-    expect(() => make(library, options)).toThrow(refused(message));
-  });
-
-  test('accepts its library, with the longest names and without a limit of idle time', () => {
+  test('accepts its library, with the longest names and without a limit of idle time, and refuses any other option', () => {
     for (const options of [{}, { table: 'x'.repeat(63), schema: 'é'.repeat(31), idleTimeoutMs: null }]) {
       expect(make(library, options)).toMatchObject({ transactional: true });
     }
+    expect(() => make(library, { prefix: 'x' })).toThrow(refused('Unknown option `prefix`; known are '));
+    expect(() => make(library, { table: '' })).toThrow(refused('Expected `table` to be a name of 1 to 63 bytes'));
   });
+});
+
+test.each<[object, string]>([
+  [{ table: 'é'.repeat(32) }, 'Expected `table` to be a name of 1 to 63 bytes, got a string of 32 characters.'],
+  [{ table: 'a\0b' }, 'Expected `table` to be a name of 1 to 63 bytes'],
+  [{ schema: 5 }, 'Expected `schema` to be a name of 1 to 63 bytes, got 5.'],
+  [{ idleTimeoutMs: 0 }, 'Expected `idleTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
+])('a SQL store refuses the options %j', (options, message) => {
+  expect(() => (pgStore as Factory)({ connect: method }, options)).toThrow(refused(message));
 });
 
 test.each([
@@ -137,10 +135,6 @@ test.each<[unknown, string]>([
   [{ dialect: 'mysql', query: method }, 'Expected `transaction` to be a function, got undefined.'],
 ])('sqlStore(%o) is refused', (database, message) => {
   expect(() => sqlStore(database as never)).toThrow(refused(message));
-});
-
-test('a store of SQLite needs no transaction, and lends none', () => {
-  expect(sqlStore({ dialect: 'sqlite', query: method })).toMatchObject({ transactional: false });
 });
 
 test('pgStore adds one listener for errors to a pool that has none', () => {

@@ -8,7 +8,6 @@ import { containing } from '../support/containing.js';
 import {
   book,
   contractTransaction,
-  majors,
   poolBehindProxy,
   receiverOn,
   startLedger,
@@ -17,285 +16,275 @@ import {
 } from '../support/postgres.js';
 import { claimFree, requestOf } from './support.js';
 
-describe.each(majors)('on PostgreSQL %i', (major) => {
-  let server: PostgresServer;
-  let pool: Pool;
-  let bookings: Ledger['bookings'];
-  let transaction: StoreTransaction<Pick<PoolClient, 'query'>>;
+let server: PostgresServer;
+let pool: Pool;
+let bookings: Ledger['bookings'];
 
+beforeAll(async () => {
+  ({ server, pool, bookings } = await startLedger({ max: 100 }));
+});
+afterAll(() => server.stop());
+
+describe('the store of a pool of pg keeps the contract', () => {
+  let transaction: StoreTransaction<Pick<PoolClient, 'query'>>;
   beforeAll(async () => {
-    ({ server, pool, bookings } = await startLedger({ major, max: 100 }));
     transaction = await contractTransaction(pool);
   });
-  afterAll(() => server.stop());
 
-  describe('the store of a pool of pg keeps the contract', () => {
-    test.concurrent.each(storeContract)('$title', ({ check }) => check(pgStore(pool), { transaction }));
+  test.concurrent.each(storeContract)('$title', ({ check }) => check(pgStore(pool), { transaction }));
+});
+
+test('the writes of a handler and the record are committed together', async () => {
+  const callback = transferSucceeded();
+  const { id, externalId } = callback.data;
+  const seenByOthers: unknown[] = [];
+  const receiver = receiverOn(pool, {
+    async onSuccess(...given) {
+      await book(...given);
+      seenByOthers.push(...(await bookings(id)), (await pgStore(pool).read(id)).state);
+    },
   });
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false });
+  expect(seenByOthers).toEqual(['claimed']);
+  expect(await bookings(id)).toEqual(['SUCCESS']);
+  const { rows } = await pool.query('SELECT * FROM transfer_callbacks WHERE id = $1', [id]);
+  expect(rows).toEqual([
+    {
+      id,
+      token: expect.any(String) as string,
+      event: 'transfer.success',
+      external_id: externalId,
+      fingerprint: `["SUCCESS",15000,"XAF","${externalId}"]`,
+      claimed_at: expect.any(String) as string,
+      settled_at: expect.any(String) as string,
+      expires_at: expect.any(String) as string,
+    },
+  ]);
+  const [row] = rows as Record<string, string>[];
+  // A second more, so that the times of a young record need no correction when it is settled.
+  expect(Number(row?.expires_at) - Number(row?.settled_at)).toBe(604_801_000);
+  expect((await receiver.receive(callback)).outcome).toBe('duplicate');
+  expect((await receiver.receive(transferFailed({ id, externalId }))).outcome).toBe('conflict');
+  expect(await bookings(id)).toEqual(['SUCCESS']);
+});
 
-  describe('two stores, each with its own pool of pg, keep the contract', () => {
-    let other: Pool;
-    beforeAll(() => {
-      other = server.pool({ max: 50 });
-    });
-
-    test.concurrent.each(storeContract)('$title', ({ check }) =>
-      check(pgStore(pool), { other: pgStore(other), transaction }),
-    );
+test('the writes of a handler that fails are rolled back, and the next delivery runs it again', async () => {
+  const callback = transferFailed();
+  const failing = receiverOn(pool, {
+    async onFailed(...given) {
+      await book(...given);
+      throw new Error('after writing');
+    },
   });
+  expect((await failing.receive(callback)).outcome).toBe('handler_failed');
+  expect(await bookings(callback.data.id)).toEqual([]);
+  expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
+  expect(await bookings(callback.data.id)).toEqual(['FAILED']);
+});
 
-  test('the writes of a handler and the record are committed together', async () => {
-    const callback = transferSucceeded();
-    const { id, externalId } = callback.data;
-    const seenByOthers: unknown[] = [];
-    const receiver = receiverOn(pool, {
-      async onSuccess(...given) {
-        await book(...given);
-        seenByOthers.push(...(await bookings(id)), (await pgStore(pool).read(id)).state);
-      },
-    });
-    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed', overlapped: false });
-    expect(seenByOthers).toEqual(['claimed']);
-    expect(await bookings(id)).toEqual(['SUCCESS']);
-    const { rows } = await pool.query('SELECT * FROM transfer_callbacks WHERE id = $1', [id]);
-    expect(rows).toEqual([
-      {
-        id,
-        token: expect.any(String) as string,
-        event: 'transfer.success',
-        external_id: externalId,
-        fingerprint: `["SUCCESS",15000,"XAF","${externalId}"]`,
-        claimed_at: expect.any(String) as string,
-        settled_at: expect.any(String) as string,
-        expires_at: expect.any(String) as string,
-      },
-    ]);
-    const [row] = rows as Record<string, string>[];
-    // A second more, so that the times of a young record need no correction when it is settled.
-    expect(Number(row?.expires_at) - Number(row?.settled_at)).toBe(604_801_000);
-    expect((await receiver.receive(callback)).outcome).toBe('duplicate');
-    expect((await receiver.receive(transferFailed({ id, externalId }))).outcome).toBe('conflict');
-    expect(await bookings(id)).toEqual(['SUCCESS']);
-  });
-
-  test('the writes of a handler that fails are rolled back, and the next delivery runs it again', async () => {
-    const callback = transferFailed();
-    const failing = receiverOn(pool, {
-      async onFailed(...given) {
-        await book(...given);
-        throw new Error('after writing');
-      },
-    });
-    expect((await failing.receive(callback)).outcome).toBe('handler_failed');
-    expect(await bookings(callback.data.id)).toEqual([]);
-    expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
-    expect(await bookings(callback.data.id)).toEqual(['FAILED']);
-  });
-
-  test.each<[string, (tx: PoolClient) => Promise<unknown>, string]>([
-    ['swallows an error', (tx) => tx.query('SELECT 1/0').catch(() => undefined), '25P02'],
-    ['sends ROLLBACK behind a comment', (tx) => tx.query('/* by an ORM */ ROLLBACK'), '22P02'],
-    ['sends ROLLBACK and begins another transaction', (tx) => tx.query('SELECT 1; ROLLBACK; BEGIN'), '22P02'],
-    ['writes what the commit finds to be wrong', (tx) => tx.query('INSERT INTO moves VALUES (1)'), '23503'],
-  ])('a handler that %s has not succeeded, and the next delivery is processed', async (_what, steps, code) => {
-    await pool.query(`CREATE TABLE IF NOT EXISTS accounts (id int PRIMARY KEY);
+test.each<[string, (tx: PoolClient) => Promise<unknown>, string]>([
+  ['swallows an error', (tx) => tx.query('SELECT 1/0').catch(() => undefined), '25P02'],
+  ['sends ROLLBACK behind a comment', (tx) => tx.query('/* by an ORM */ ROLLBACK'), '22P02'],
+  ['sends ROLLBACK and begins another transaction', (tx) => tx.query('SELECT 1; ROLLBACK; BEGIN'), '22P02'],
+  ['writes what the commit finds to be wrong', (tx) => tx.query('INSERT INTO moves VALUES (1)'), '23503'],
+])('a handler that %s has not succeeded, and the next delivery is processed', async (_what, steps, code) => {
+  await pool.query(`CREATE TABLE IF NOT EXISTS accounts (id int PRIMARY KEY);
       CREATE TABLE IF NOT EXISTS moves (account int REFERENCES accounts DEFERRABLE INITIALLY DEFERRED)`);
-    const callback = transferSucceeded();
-    const receiver = receiverOn(pool, {
-      async onSuccess(...given) {
-        await book(...given);
-        await steps(given[1].tx);
-      },
-    });
-    expect(await receiver.receive(callback)).toMatchObject({
-      outcome: 'store_unavailable',
-      error: expect.objectContaining({ code }) as unknown,
-    });
-    expect(await bookings(callback.data.id)).toEqual([]);
-    expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
-    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  const callback = transferSucceeded();
+  const receiver = receiverOn(pool, {
+    async onSuccess(...given) {
+      await book(...given);
+      await steps(given[1].tx);
+    },
   });
-
-  test.each<[string, (tx: PoolClient) => Promise<unknown>]>([
-    ['a text', (tx) => tx.query('ROLLBACK')],
-    ['a text with values', (tx) => tx.query(' commit', [])],
-    ['a config object', (tx) => tx.query({ text: 'COMMIT AND CHAIN', rowMode: 'array' })],
-    ['a query object', (tx) => tx.query(new Query('begin isolation level serializable')) as never],
-    ['END', (tx) => tx.query('END;')],
-    ['ABORT', (tx) => tx.query('abort')],
-    ['START TRANSACTION', (tx) => tx.query('start transaction')],
-    ['PREPARE TRANSACTION', (tx) => tx.query("PREPARE TRANSACTION 'x'")],
-  ])('a statement of a handler that ends its transaction is refused as %s, and changes nothing', async (_as, send) => {
-    const callback = transferSucceeded();
-    let refusal: unknown;
-    const receiver = receiverOn(pool, {
-      async onSuccess(...given) {
-        await book(...given);
-        await send(given[1].tx).catch((error: unknown) => (refusal = error));
-      },
-    });
-    expect((await receiver.receive(callback)).outcome).toBe('processed');
-    expect(refusal).toMatchObject({
-      code: 'TRANSACTION_CONTROL',
-      message: containing('the store ends the transaction. Return to commit, throw to roll back'),
-    });
-    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  expect(await receiver.receive(callback)).toMatchObject({
+    outcome: 'store_unavailable',
+    error: expect.objectContaining({ code }) as unknown,
   });
+  expect(await bookings(callback.data.id)).toEqual([]);
+  expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
+  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+});
 
-  test('what a handler commits behind a comment is kept with the record, and never written again', async () => {
-    for (const goesOn of [true, false]) {
-      const callback = transferSucceeded();
-      const receiver = receiverOn(pool, {
-        async onSuccess(given, { tx }) {
-          await book(given, { tx });
-          await tx.query('/* by an ORM */ COMMIT');
-          if (!goesOn) throw new Error('after the COMMIT');
-        },
-      });
-      expect((await receiver.receive(callback)).outcome).toBe(goesOn ? 'processed' : 'handler_failed');
-      expect((await receiver.receive(callback)).outcome).toBe('duplicate');
-      expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
-    }
+test.each<[string, (tx: PoolClient) => Promise<unknown>]>([
+  ['a text', (tx) => tx.query('ROLLBACK')],
+  ['a text with values', (tx) => tx.query(' commit', [])],
+  ['a config object', (tx) => tx.query({ text: 'COMMIT AND CHAIN', rowMode: 'array' })],
+  ['a query object', (tx) => tx.query(new Query('begin isolation level serializable')) as never],
+  ['END', (tx) => tx.query('END;')],
+  ['ABORT', (tx) => tx.query('abort')],
+  ['START TRANSACTION', (tx) => tx.query('start transaction')],
+  ['PREPARE TRANSACTION', (tx) => tx.query("PREPARE TRANSACTION 'x'")],
+])('a statement of a handler that ends its transaction is refused as %s, and changes nothing', async (_as, send) => {
+  const callback = transferSucceeded();
+  let refusal: unknown;
+  const receiver = receiverOn(pool, {
+    async onSuccess(...given) {
+      await book(...given);
+      await send(given[1].tx).catch((error: unknown) => (refusal = error));
+    },
   });
+  expect((await receiver.receive(callback)).outcome).toBe('processed');
+  expect(refusal).toMatchObject({
+    code: 'TRANSACTION_CONTROL',
+    message: containing('the store ends the transaction. Return to commit, throw to roll back'),
+  });
+  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+});
 
-  test('a handler may undo a part by SAVEPOINT and ROLLBACK TO, and run blocks with BEGIN and END in them', async () => {
+test('what a handler commits behind a comment is kept with the record, and never written again', async () => {
+  for (const goesOn of [true, false]) {
     const callback = transferSucceeded();
     const receiver = receiverOn(pool, {
       async onSuccess(given, { tx }) {
         await book(given, { tx });
-        await tx.query('SAVEPOINT part');
-        await book(given, { tx });
-        await tx.query('SELECT 1/0').catch(() => tx.query('ROLLBACK TO part'));
-        await tx.query('DO $$ BEGIN PERFORM 1; END $$');
-        await tx.query('rollback work to savepoint part');
+        await tx.query('/* by an ORM */ COMMIT');
+        if (!goesOn) throw new Error('after the COMMIT');
       },
     });
-    expect((await receiver.receive(callback)).outcome).toBe('processed');
+    expect((await receiver.receive(callback)).outcome).toBe(goesOn ? 'processed' : 'handler_failed');
+    expect((await receiver.receive(callback)).outcome).toBe('duplicate');
     expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
-  });
+  }
+});
 
-  test('a callback whose commit succeeded but whose reply was lost is found settled', async () => {
-    const { own, proxy } = await poolBehindProxy(server);
-    const callback = transferSucceeded();
-    proxy.loseReplyTo('claim not held');
-    expect((await receiverOn(own).receive(callback)).outcome).toBe('processed');
-    expect(proxy.lost()).toBe(1);
-    expect((await receiverOn(own).receive(callback)).outcome).toBe('duplicate');
-    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+test('a handler may undo a part by SAVEPOINT and ROLLBACK TO, and run blocks with BEGIN and END in them', async () => {
+  const callback = transferSucceeded();
+  const receiver = receiverOn(pool, {
+    async onSuccess(given, { tx }) {
+      await book(given, { tx });
+      await tx.query('SAVEPOINT part');
+      await book(given, { tx });
+      await tx.query('SELECT 1/0').catch(() => tx.query('ROLLBACK TO part'));
+      await tx.query('DO $$ BEGIN PERFORM 1; END $$');
+      await tx.query('rollback work to savepoint part');
+    },
   });
+  expect((await receiver.receive(callback)).outcome).toBe('processed');
+  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+});
 
-  test('a callback is processed whose claim was granted but whose reply was lost', async () => {
-    const { own, proxy } = await poolBehindProxy(server);
-    const callback = transferSucceeded();
-    proxy.loseReplyTo('INSERT INTO');
-    const outcomes = [(await receiverOn(own).receive(callback)).outcome];
-    // The connection has ended, and its transaction with it.
-    outcomes.push((await receiverOn(own).receive(callback)).outcome);
-    expect([outcomes, proxy.lost()]).toEqual([['store_unavailable', 'processed'], 1]);
-    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
-  });
+test('a callback whose commit succeeded but whose reply was lost is found settled', async () => {
+  const { own, proxy } = await poolBehindProxy(server);
+  const callback = transferSucceeded();
+  proxy.loseReplyTo('claim not held');
+  expect((await receiverOn(own).receive(callback)).outcome).toBe('processed');
+  expect(proxy.lost()).toBe(1);
+  expect((await receiverOn(own).receive(callback)).outcome).toBe('duplicate');
+  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+});
 
-  test('a lease that has lapsed is not renewed before the reply to its rollback has come', async () => {
-    const { own, proxy } = await poolBehindProxy(server);
-    const claim = await claimFree(pgStore(own), { leaseMs: 200 }, crypto.randomUUID());
-    proxy.fallSilent();
-    await pause(300);
-    expect(await claim.renew()).toBe(false);
-  });
+test('a callback is processed whose claim was granted but whose reply was lost', async () => {
+  const { own, proxy } = await poolBehindProxy(server);
+  const callback = transferSucceeded();
+  proxy.loseReplyTo('INSERT INTO');
+  const outcomes = [(await receiverOn(own).receive(callback)).outcome];
+  // The connection has ended, and its transaction with it.
+  outcomes.push((await receiverOn(own).receive(callback)).outcome);
+  expect([outcomes, proxy.lost()]).toEqual([['store_unavailable', 'processed'], 1]);
+  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+});
 
-  test('a handler that runs beyond the longest lease can write nothing later', async () => {
-    const callback = transferSucceeded();
-    const own = server.pool({ max: 1 });
-    const [goOn, ended] = [later(), later<unknown>()];
-    const receiver = receiverOn(own, {
-      handlerTimeoutMs: 500,
-      storeTimeoutMs: 1_000,
-      leaseMs: 3_100,
-      async onSuccess(...given) {
-        await book(...given);
-        await goOn.promise;
-        await book(...given).then(ended.resolve, ended.resolve);
-      },
-    });
-    expect((await receiver.receive(callback)).outcome).toBe('timed_out');
-    await vi.waitFor(() => {
-      expect(own.idleCount).toBe(own.totalCount);
-    });
-    goOn.resolve();
-    expect(await ended.promise).toMatchObject({ code: 'TRANSACTION_CONTROL' });
-    await vi.waitFor(async () => {
-      expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
-    });
-    expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
-  });
+test('a lease that has lapsed is not renewed before the reply to its rollback has come', async () => {
+  const { own, proxy } = await poolBehindProxy(server);
+  const claim = await claimFree(pgStore(own), { leaseMs: 200 }, crypto.randomUUID());
+  proxy.fallSilent();
+  await pause(300);
+  expect(await claim.renew()).toBe(false);
+});
 
-  test('a statement that a failed handler sends later writes nothing, not even when the next delivery has its client', async () => {
-    const own = server.pool({ max: 1 });
-    const [failed, goOn, stray, next] = [transferSucceeded(), later(), later<unknown>(), transferSucceeded()];
-    const kept: PoolClient[] = [];
-    const receiver = receiverOn(own, {
-      async onSuccess(callback, context) {
-        kept.push(context.tx);
-        if (callback.data.id === next.data.id) {
-          goOn.resolve();
-          await stray.promise;
-          await book(callback, context);
-          // The client is the store's: the pool does not get it back by this.
-          for (const client of kept) client.release();
-          expect(own.idleCount).toBe(0);
-          return;
-        }
-        void goOn.promise.then(() => book(callback, context)).then(stray.resolve, stray.resolve);
-        throw new Error('one branch of two');
-      },
-    });
-    expect((await receiver.receive(failed)).outcome).toBe('handler_failed');
-    // On the very client of the first: the pool has no other.
-    expect((await receiver.receive(next)).outcome).toBe('processed');
-    expect(await stray.promise).toMatchObject({ code: 'TRANSACTION_CONTROL' });
-    expect(await bookings(failed.data.id)).toEqual([]);
-    expect(await bookings(next.data.id)).toEqual(['SUCCESS']);
-    expect([own.totalCount, own.idleCount]).toEqual([1, 1]);
+test('a handler that runs beyond the longest lease can write nothing later', async () => {
+  const callback = transferSucceeded();
+  const own = server.pool({ max: 1 });
+  const [goOn, ended] = [later(), later<unknown>()];
+  const receiver = receiverOn(own, {
+    handlerTimeoutMs: 500,
+    storeTimeoutMs: 1_000,
+    leaseMs: 3_100,
+    async onSuccess(...given) {
+      await book(...given);
+      await goOn.promise;
+      await book(...given).then(ended.resolve, ended.resolve);
+    },
   });
+  expect((await receiver.receive(callback)).outcome).toBe('timed_out');
+  await vi.waitFor(() => {
+    expect(own.idleCount).toBe(own.totalCount);
+  });
+  goOn.resolve();
+  expect(await ended.promise).toMatchObject({ code: 'TRANSACTION_CONTROL' });
+  await vi.waitFor(async () => {
+    expect((await receiverOn(pool).receive(callback)).outcome).toBe('processed');
+  });
+  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+});
 
-  test.each<['succeeded' | 'failed', string]>([
-    ['succeeded', 'processed'],
-    ['failed', 'handler_failed'],
-  ])('the client of a handler that has %s takes no query, even while its transaction ends', async (how, outcome) => {
-    const callback = transferSucceeded();
-    const refused = later<unknown>();
-    const receiver = receiverOn(pool, {
-      onSuccess(given, { tx }) {
-        // A moment after the handler: the end of the transaction has been sent, and has no reply yet.
-        setImmediate(() => {
-          book(given, { tx }).then(refused.resolve, refused.resolve);
-        });
-        if (how === 'failed') throw new Error('no');
-      },
-    });
-    expect((await receiver.receive(callback)).outcome).toBe(outcome);
-    expect(await refused.promise).toMatchObject({ code: 'TRANSACTION_CONTROL' });
-    expect(await bookings(callback.data.id)).toEqual([]);
+test('a statement that a failed handler sends later writes nothing, not even when the next delivery has its client', async () => {
+  const own = server.pool({ max: 1 });
+  const [failed, goOn, stray, next] = [transferSucceeded(), later(), later<unknown>(), transferSucceeded()];
+  const kept: PoolClient[] = [];
+  const receiver = receiverOn(own, {
+    async onSuccess(callback, context) {
+      kept.push(context.tx);
+      if (callback.data.id === next.data.id) {
+        goOn.resolve();
+        await stray.promise;
+        await book(callback, context);
+        // The client is the store's: the pool does not get it back by this.
+        for (const client of kept) client.release();
+        expect(own.idleCount).toBe(0);
+        return;
+      }
+      void goOn.promise.then(() => book(callback, context)).then(stray.resolve, stray.resolve);
+      throw new Error('one branch of two');
+    },
   });
+  expect((await receiver.receive(failed)).outcome).toBe('handler_failed');
+  // On the very client of the first: the pool has no other.
+  expect((await receiver.receive(next)).outcome).toBe('processed');
+  expect(await stray.promise).toMatchObject({ code: 'TRANSACTION_CONTROL' });
+  expect(await bookings(failed.data.id)).toEqual([]);
+  expect(await bookings(next.data.id)).toEqual(['SUCCESS']);
+  expect([own.totalCount, own.idleCount]).toEqual([1, 1]);
+});
 
-  test('a fresh callback costs two round trips and a duplicate costs one, and the client keeps no listener', async () => {
-    const own = server.pool({ max: 1 });
-    const store = pgStore(own);
-    const client = await own.connect();
-    const query = vi.spyOn(client, 'query');
-    const listeners = client.listenerCount('error');
-    client.release();
-    const id = crypto.randomUUID();
-    const claim = await claimFree(store, {}, id);
-    await claim.settle();
-    expect(query).toHaveBeenCalledTimes(2);
-    expect((await store.claim(id, requestOf('b'))).state).toBe('settled');
-    // The reply has come, and ROLLBACK has just been sent.
-    expect(query).toHaveBeenCalledTimes(4);
-    await vi.waitFor(() => {
-      expect(own.idleCount).toBe(1);
-    });
-    // The pool has a listener on clients that are idle.
-    expect(client.listenerCount('error')).toBe(listeners + 1);
+test.each<['succeeded' | 'failed', string]>([
+  ['succeeded', 'processed'],
+  ['failed', 'handler_failed'],
+])('the client of a handler that has %s takes no query, even while its transaction ends', async (how, outcome) => {
+  const callback = transferSucceeded();
+  const refused = later<unknown>();
+  const receiver = receiverOn(pool, {
+    onSuccess(given, { tx }) {
+      // A moment after the handler: the end of the transaction has been sent, and has no reply yet.
+      setImmediate(() => {
+        book(given, { tx }).then(refused.resolve, refused.resolve);
+      });
+      if (how === 'failed') throw new Error('no');
+    },
   });
+  expect((await receiver.receive(callback)).outcome).toBe(outcome);
+  expect(await refused.promise).toMatchObject({ code: 'TRANSACTION_CONTROL' });
+  expect(await bookings(callback.data.id)).toEqual([]);
+});
+
+test('a fresh callback costs two round trips and a duplicate costs one, and the client keeps no listener', async () => {
+  const own = server.pool({ max: 1 });
+  const store = pgStore(own);
+  const client = await own.connect();
+  const query = vi.spyOn(client, 'query');
+  const listeners = client.listenerCount('error');
+  client.release();
+  const id = crypto.randomUUID();
+  const claim = await claimFree(store, {}, id);
+  await claim.settle();
+  expect(query).toHaveBeenCalledTimes(2);
+  expect((await store.claim(id, requestOf('b'))).state).toBe('settled');
+  // The reply has come, and ROLLBACK has just been sent.
+  expect(query).toHaveBeenCalledTimes(4);
+  await vi.waitFor(() => {
+    expect(own.idleCount).toBe(1);
+  });
+  // The pool has a listener on clients that are idle.
+  expect(client.listenerCount('error')).toBe(listeners + 1);
 });

@@ -51,8 +51,6 @@ describe.each(drivers)('SQLite through %s', (name, Driver) => {
     return sqlStore(database, options);
   }
 
-  test.concurrent.each(storeContract)('one store keeps the contract: $title', ({ check }) => check(makeStore()));
-
   test.concurrent.each(storeContract)('two connections keep the contract: $title', ({ check }) =>
     check(makeStore(), { other: makeStore() }),
   );

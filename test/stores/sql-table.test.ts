@@ -2,235 +2,170 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { pgStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { majors, poolOfRole, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
-import { claimFree, request, requestOf } from './support.js';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { poolOfRole, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
+import { claimFree, requestOf } from './support.js';
 import type { SqlStoreOptions } from '../../src/stores/sql/options.js';
 
-describe.each(majors)('on PostgreSQL %i', (major) => {
-  let server: PostgresServer;
-  let pool: Pool;
-  let bookings: Ledger['bookings'];
+let server: PostgresServer;
+let pool: Pool;
+let bookings: Ledger['bookings'];
 
-  beforeAll(async () => {
-    ({ server, pool, bookings } = await startLedger({ major, max: 30 }));
+beforeAll(async () => {
+  ({ server, pool, bookings } = await startLedger({ max: 30 }));
+});
+afterAll(() => server.stop());
+
+/** Delivers a callback until it is acknowledged twice, and expects that. */
+async function expectTwoDeliveries(on: Pool, options?: SqlStoreOptions, callback = transferSucceeded()) {
+  const receiver = receiverOn(on, {}, options);
+  for (const outcome of ['processed', 'duplicate']) expect((await receiver.receive(callback)).outcome).toBe(outcome);
+  return callback.data;
+}
+
+test('the table can have any name in any schema, and concurrent calls of migrate create it once', async () => {
+  const schema = `of "${randomUUID().slice(0, 8)}"`;
+  await pool.query(`CREATE SCHEMA "${schema.replaceAll('"', '""')}"`);
+  const options = { schema, table: `callbacks' "table" \\ é` };
+  const stores = Array.from({ length: 9 }, () => pgStore(server.pool({ max: 1 }), options));
+  await Promise.all(stores.map((store) => store.migrate()));
+  const callback = transferSucceeded();
+  await expectTwoDeliveries(pool, options, callback);
+  // Another table knows nothing of it.
+  await expectTwoDeliveries(pool, {}, callback);
+  await pool.query(`DROP SCHEMA "${schema.replaceAll('"', '""')}" CASCADE`);
+});
+
+test('migrationSql creates the table, and may run again', async () => {
+  const store = pgStore(pool, { table: 'by_sql' });
+  await pool.query(store.migrationSql);
+  await pool.query(store.migrationSql);
+  await expectTwoDeliveries(pool, { table: 'by_sql' });
+});
+
+test.each([
+  ['of the connection', (schema: string) => ({ options: `-c search_path=${schema}` }), undefined],
+  ['that the handler leaves', () => ({ max: 1 }), (schema: string) => `SET search_path = ${schema}, public`],
+])('no callback runs twice, whatever the search_path %s is', async (_of, toConfig, toSql) => {
+  const schema = `tenant_${randomUUID().slice(0, 8)}`;
+  await pool.query(`CREATE SCHEMA ${schema}`);
+  await pgStore(pool, { schema }).migrate();
+  const receiver = receiverOn(server.pool(toConfig(schema)), {
+    async onSuccess({ data }, { tx }) {
+      await tx.query('INSERT INTO public.ledger VALUES ($1, $2)', [data.id, data.status]);
+      if (toSql !== undefined) await tx.query(toSql(schema));
+    },
   });
-  afterAll(() => server.stop());
-
-  /** Delivers a callback until it is acknowledged twice, and expects that. */
-  async function expectTwoDeliveries(on: Pool, options?: SqlStoreOptions, callback = transferSucceeded()) {
-    const receiver = receiverOn(on, {}, options);
-    for (const outcome of ['processed', 'duplicate']) expect((await receiver.receive(callback)).outcome).toBe(outcome);
-    return callback.data;
+  const callback = transferSucceeded();
+  for (const outcome of ['processed', 'duplicate', 'duplicate']) {
+    expect((await receiver.receive(callback)).outcome).toBe(outcome);
   }
+  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  expect((await pgStore(pool).read(callback.data.id)).state).toBe('settled');
+});
 
-  describe('the table', () => {
-    test('the table can have any name in any schema, and concurrent calls of migrate create it once', async () => {
-      const schema = `of "${randomUUID().slice(0, 8)}"`;
-      await pool.query(`CREATE SCHEMA "${schema.replaceAll('"', '""')}"`);
-      const options = { schema, table: `callbacks' "table" \\ é` };
-      const stores = Array.from({ length: 9 }, () => pgStore(server.pool({ max: 1 }), options));
-      await Promise.all(stores.map((store) => store.migrate()));
-      const callback = transferSucceeded();
-      await expectTwoDeliveries(pool, options, callback);
-      // Another table knows nothing of it.
-      await expectTwoDeliveries(pool, {}, callback);
-      await pool.query(`DROP SCHEMA "${schema.replaceAll('"', '""')}" CASCADE`);
-    });
-
-    test('migrationSql creates the table, and may run again', async () => {
-      const store = pgStore(pool, { table: 'by_sql' });
-      await pool.query(store.migrationSql);
-      await pool.query(store.migrationSql);
-      await expectTwoDeliveries(pool, { table: 'by_sql' });
-    });
-
-    test.each([
-      ['of the connection', (schema: string) => ({ options: `-c search_path=${schema}` }), undefined],
-      ['that the handler leaves', () => ({ max: 1 }), (schema: string) => `SET search_path = ${schema}, public`],
-    ])('no callback runs twice, whatever the search_path %s is', async (_of, toConfig, toSql) => {
-      const schema = `tenant_${randomUUID().slice(0, 8)}`;
-      await pool.query(`CREATE SCHEMA ${schema}`);
-      await pgStore(pool, { schema }).migrate();
-      const receiver = receiverOn(server.pool(toConfig(schema)), {
-        async onSuccess({ data }, { tx }) {
-          await tx.query('INSERT INTO public.ledger VALUES ($1, $2)', [data.id, data.status]);
-          if (toSql !== undefined) await tx.query(toSql(schema));
-        },
-      });
-      const callback = transferSucceeded();
-      for (const outcome of ['processed', 'duplicate', 'duplicate']) {
-        expect((await receiver.receive(callback)).outcome).toBe(outcome);
-      }
-      expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
-      expect((await pgStore(pool).read(callback.data.id)).state).toBe('settled');
-    });
-
-    test('nothing is acknowledged while the table is missing', async () => {
-      const store = pgStore(pool, { table: 'not_there' });
-      const missing = { code: '42P01' };
-      expect(await receiverOn(pool, {}, { table: 'not_there' }).receive(transferSucceeded())).toMatchObject({
-        outcome: 'store_unavailable',
-        error: expect.objectContaining(missing) as unknown,
-      });
-      await expect(store.read(randomUUID())).rejects.toMatchObject(missing);
-      await expect(store.forget(randomUUID(), '')).rejects.toMatchObject(missing);
-      await expect(store.prune({ olderThanMs: 90_001 })).rejects.toMatchObject(missing);
-    });
-
-    test('a table that lacks a column is named, and not used', async () => {
-      await pool.query('CREATE TABLE of_another_app (id text PRIMARY KEY)');
-      const store = pgStore(pool, { table: 'of_another_app' });
-      await expect(store.claim(randomUUID(), request)).rejects.toThrow('of_another_app');
-    });
-
-    test('a table that is dropped and created again is used without a restart of the process', async () => {
-      const store = pgStore(pool, { table: 'created_again' });
-      for (const token of ['a', 'b']) {
-        await pool.query('DROP TABLE IF EXISTS created_again');
-        await store.migrate();
-        await (await claimFree(store, { token }, 'the id')).settle();
-      }
-    });
-
-    test('a callback is found by the index, however many there are', async () => {
-      const own = server.pool({ max: 2, application_name: 'scans' });
-      const store = pgStore(own, { table: 'many' });
-      await store.migrate();
-      await own.query(`INSERT INTO many SELECT n, '', '', '', NULL, 0, NULL, 0 FROM generate_series(1, 10000) AS n`);
-      /** Counts the scans of the table and of its index. PostgreSQL reports those of a connection when it ends. */
-      const countScans = async (): Promise<[number, number]> => {
-        for (const client of await Promise.all([own.connect(), own.connect()])) client.release(true);
-        await vi.waitUntil(async () => {
-          const { rowCount } = await pool.query("SELECT FROM pg_stat_activity WHERE application_name = 'scans'");
-          return rowCount === 0;
-        });
-        const { rows } = await pool.query<Record<'seq' | 'idx', number>>(
-          "SELECT seq_scan::int AS seq, idx_scan::int AS idx FROM pg_stat_user_tables WHERE relname = 'many'",
-        );
-        return [Number(rows[0]?.seq), Number(rows[0]?.idx)];
-      };
-      const [scans, lookUps] = await countScans();
-      // A row that has ended is in the way of the claim.
-      const claim = await claimFree(store, {}, '5');
-      await claim.renew();
-      await claim.settle();
-      await store.read('5');
-      await store.forget('5', request.fingerprint);
-      const [scansAfter, lookUpsAfter] = await countScans();
-      expect(scansAfter).toBe(scans);
-      expect(lookUpsAfter).toBeGreaterThan(lookUps + 4);
-    });
+test('nothing is acknowledged while the table is missing', async () => {
+  const store = pgStore(pool, { table: 'not_there' });
+  const missing = { code: '42P01' };
+  expect(await receiverOn(pool, {}, { table: 'not_there' }).receive(transferSucceeded())).toMatchObject({
+    outcome: 'store_unavailable',
+    error: expect.objectContaining(missing) as unknown,
   });
+  await expect(store.read(randomUUID())).rejects.toMatchObject(missing);
+  await expect(store.forget(randomUUID(), '')).rejects.toMatchObject(missing);
+  await expect(store.prune({ olderThanMs: 90_001 })).rejects.toMatchObject(missing);
+});
 
-  test('the texts of a callback cannot change the SQL, with standard_conforming_strings on or off', async () => {
-    for (const setting of ['on', 'off']) {
-      const nasty = String.raw`'; DROP TABLE ledger; -- \' " $1 é 付款`;
-      const own = server.pool({ max: 1, options: `-c standard_conforming_strings=${setting}` });
-      const callback = transferSucceeded({ id: `${nasty} ${randomUUID()}`, externalId: `${nasty}\0` });
-      const { id } = await expectTwoDeliveries(own, {}, callback);
-      const { rows } = await pool.query('SELECT external_id FROM transfer_callbacks WHERE id = $1', [id]);
-      expect(rows).toEqual([{ external_id: `${nasty}\uFFFD` }]);
-    }
-  });
-
-  test.each<[string, (type: number) => (value: string) => unknown]>([
-    ['every value as text', () => (value) => value],
-    ['every value as a number where it can', () => (value) => (Number.isNaN(Number(value)) ? value : Number(value))],
-  ])('a driver that returns %s keeps and reads the same records', async (_form, getTypeParser) => {
-    const own: Pool = server.pool({ max: 2, types: { getTypeParser } });
-    const { id } = await expectTwoDeliveries(own);
-    const store = pgStore(own);
-    const record = await store.read(id);
-    expect(record).toEqual(await pgStore(pool).read(id));
-    expect(record.state === 'settled' && (await store.forget(id, record.fingerprint))).toBe(true);
-  });
-
-  test('a role needs rights to the table only, can call migrate once it is there, and is told what it lacks', async () => {
-    const app = await poolOfRole(server, 'SELECT, INSERT, UPDATE, DELETE');
-    const store = pgStore(app);
+test('a table that is dropped and created again is used without a restart of the process', async () => {
+  const store = pgStore(pool, { table: 'created_again' });
+  for (const token of ['a', 'b']) {
+    await pool.query('DROP TABLE IF EXISTS created_again');
     await store.migrate();
-    await expectTwoDeliveries(app);
-    expect(await store.prune({ olderThanMs: Number.MAX_SAFE_INTEGER })).toBe(0);
-    await expect(pgStore(app, { table: 'not_there' }).migrate()).rejects.toMatchObject({ code: '42501' });
-    const reader = await poolOfRole(server, 'SELECT');
-    expect(await receiverOn(reader).receive(transferSucceeded())).toMatchObject({
-      outcome: 'store_unavailable',
-      error: expect.objectContaining({ code: '42501' }) as unknown,
-    });
-  });
+    await (await claimFree(store, { token }, 'the id')).settle();
+  }
+});
+test('the texts of a callback cannot change the SQL, with standard_conforming_strings on or off', async () => {
+  for (const setting of ['on', 'off']) {
+    const nasty = String.raw`'; DROP TABLE ledger; -- \' " $1 é 付款`;
+    const own = server.pool({ max: 1, options: `-c standard_conforming_strings=${setting}` });
+    const callback = transferSucceeded({ id: `${nasty} ${randomUUID()}`, externalId: `${nasty}\0` });
+    const { id } = await expectTwoDeliveries(own, {}, callback);
+    const { rows } = await pool.query('SELECT external_id FROM transfer_callbacks WHERE id = $1', [id]);
+    expect(rows).toEqual([{ external_id: `${nasty}\uFFFD` }]);
+  }
+});
 
-  test('a server that refuses every write acknowledges what was settled before, and nothing else', async () => {
-    const { data } = await expectTwoDeliveries(pool).then((settled) => transferSucceeded(settled));
-    const readOnly = server.pool({ options: '-c default_transaction_read_only=on' });
-    const receiver = receiverOn(readOnly);
-    expect((await receiver.receive(transferSucceeded(data))).outcome).toBe('duplicate');
-    expect(await receiver.receive(transferSucceeded())).toMatchObject({
-      outcome: 'store_unavailable',
-      error: expect.objectContaining({ code: '25006' }) as unknown,
-    });
-    expect((await pgStore(readOnly).read(data.id)).state).toBe('settled');
-  });
+test.each<[string, (type: number) => (value: string) => unknown]>([
+  ['every value as text', () => (value) => value],
+  ['every value as a number where it can', () => (value) => (Number.isNaN(Number(value)) ? value : Number(value))],
+])('a driver that returns %s keeps and reads the same records', async (_form, getTypeParser) => {
+  const own: Pool = server.pool({ max: 2, types: { getTypeParser } });
+  const { id } = await expectTwoDeliveries(own);
+  const store = pgStore(own);
+  const record = await store.read(id);
+  expect(record).toEqual(await pgStore(pool).read(id));
+  expect(record.state === 'settled' && (await store.forget(id, record.fingerprint))).toBe(true);
+});
 
-  test('connections that are serializable by default claim, settle and forget', async () => {
-    const own = server.pool({ options: '-c default_transaction_isolation=serializable' });
-    const outcomes = await Promise.all(
-      Array.from({ length: 20 }, async () => (await receiverOn(own).receive(transferSucceeded())).outcome),
-    );
-    expect(new Set(outcomes)).toEqual(new Set(['processed']));
+test('a role needs rights to the table only, can call migrate once it is there, and is told what it lacks', async () => {
+  const app = await poolOfRole(server, 'SELECT, INSERT, UPDATE, DELETE');
+  const store = pgStore(app);
+  await store.migrate();
+  await expectTwoDeliveries(app);
+  expect(await store.prune({ olderThanMs: Number.MAX_SAFE_INTEGER })).toBe(0);
+  await expect(pgStore(app, { table: 'not_there' }).migrate()).rejects.toMatchObject({ code: '42501' });
+  const reader = await poolOfRole(server, 'SELECT');
+  expect(await receiverOn(reader).receive(transferSucceeded())).toMatchObject({
+    outcome: 'store_unavailable',
+    error: expect.objectContaining({ code: '42501' }) as unknown,
   });
+});
 
-  describe('prune', () => {
-    test('prune deletes old records and claims, in batches, and no others', async () => {
-      const store = pgStore(pool, { table: 'pruned' });
-      await store.migrate();
-      const insert = (name: string, rows: number, settledAt: string, expiresAt: string): string =>
-        `INSERT INTO pruned SELECT '${name}-' || n, '', '', '', '', 0, ${settledAt}, ${expiresAt}
-          FROM generate_series(1, ${rows}) AS n`;
-      const [now, twoDays] = [Date.now(), 172_800_000];
-      await pool.query(
-        [
-          insert('settled', 2_500, String(now - twoDays), String(now + twoDays)),
-          insert('left behind', 10, 'NULL', String(now - twoDays)),
-          insert('new', 10, String(now), String(now + twoDays)),
-          insert('running', 10, 'NULL', String(now + 10_000)),
-          insert('just left behind', 10, 'NULL', String(now - 10_000)),
-        ].join(';'),
-      );
-      expect(await store.prune({ olderThanMs: 86_400_000 })).toBe(2_510);
-      expect(await store.prune({ olderThanMs: 86_400_000 })).toBe(0);
-      expect((await pool.query('SELECT FROM pruned')).rowCount).toBe(30);
-      await expect(store.prune({ olderThanMs: 90_000 })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-    });
-
-    test('two calls of prune and twenty claims of what they delete end, and no claim is lost', async () => {
-      const table = 'pruned_twice';
-      const stores = [pgStore(pool, { table }), pgStore(server.pool(), { table })];
-      await stores[0]?.migrate();
-      await pool.query(`INSERT INTO ${table} SELECT n, '', '', '', '', 0, 0, 0 FROM generate_series(1, 3000) AS n`);
-      // A claim that meets a row which is being deleted is in progress: its caller claims again.
-      const pending = Array.from({ length: 20 }, (_, n) =>
-        vi.waitFor(() => claimFree(stores[0] as never, {}, String(n + 1))),
-      );
-      const [claims] = await Promise.all([
-        Promise.all(pending),
-        ...stores.map((store) => store.prune({ olderThanMs: 90_001 })),
-      ]);
-      for (const claim of claims) expect(await claim.settle()).toEqual({ overlapped: false });
-      expect((await pool.query(`SELECT FROM ${table}`)).rowCount).toBe(20);
-    });
+test('a server that refuses every write acknowledges what was settled before, and nothing else', async () => {
+  const { data } = await expectTwoDeliveries(pool).then((settled) => transferSucceeded(settled));
+  const readOnly = server.pool({ options: '-c default_transaction_read_only=on' });
+  const receiver = receiverOn(readOnly);
+  expect((await receiver.receive(transferSucceeded(data))).outcome).toBe('duplicate');
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({
+    outcome: 'store_unavailable',
+    error: expect.objectContaining({ code: '25006' }) as unknown,
   });
+  expect((await pgStore(readOnly).read(data.id)).state).toBe('settled');
+});
 
-  test('of twenty concurrent claims on an expired record one is granted, and the others do not wait for it', async () => {
-    const stores = Array.from({ length: 20 }, () => pgStore(pool));
-    for (const settledAt of ['0', 'NULL']) {
-      const id = randomUUID();
-      await pool.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', 'facts', 0, ${settledAt}, 1)`);
-      const claims = await Promise.all(stores.map((store, index) => store.claim(id, requestOf(String(index)))));
-      const [claimed, ...more] = claims.filter((reply) => reply.state === 'claimed');
-      expect([more.length, claims.filter(({ state }) => state === 'in_progress').length]).toEqual([0, 19]);
-      await claimed?.claim.settle();
-      expect((await pgStore(pool).claim(id, requestOf('next'))).state).toBe('settled');
-    }
-  });
+test('connections that are serializable by default claim, settle and forget', async () => {
+  const own = server.pool({ options: '-c default_transaction_isolation=serializable' });
+  const outcomes = await Promise.all(
+    Array.from({ length: 20 }, async () => (await receiverOn(own).receive(transferSucceeded())).outcome),
+  );
+  expect(new Set(outcomes)).toEqual(new Set(['processed']));
+});
+
+test('two calls of prune and twenty claims of what they delete end, and no claim is lost', async () => {
+  const table = 'pruned_twice';
+  const stores = [pgStore(pool, { table }), pgStore(server.pool(), { table })];
+  await stores[0]?.migrate();
+  await pool.query(`INSERT INTO ${table} SELECT n, '', '', '', '', 0, 0, 0 FROM generate_series(1, 3000) AS n`);
+  // A claim that meets a row which is being deleted is in progress: its caller claims again.
+  const pending = Array.from({ length: 20 }, (_, n) =>
+    vi.waitFor(() => claimFree(stores[0] as never, {}, String(n + 1))),
+  );
+  const [claims] = await Promise.all([
+    Promise.all(pending),
+    ...stores.map((store) => store.prune({ olderThanMs: 90_001 })),
+  ]);
+  for (const claim of claims) expect(await claim.settle()).toEqual({ overlapped: false });
+  expect((await pool.query(`SELECT FROM ${table}`)).rowCount).toBe(20);
+});
+test('of twenty concurrent claims on an expired record one is granted, and the others do not wait for it', async () => {
+  const stores = Array.from({ length: 20 }, () => pgStore(pool));
+  for (const settledAt of ['0', 'NULL']) {
+    const id = randomUUID();
+    await pool.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', 'facts', 0, ${settledAt}, 1)`);
+    const claims = await Promise.all(stores.map((store, index) => store.claim(id, requestOf(String(index)))));
+    const [claimed, ...more] = claims.filter((reply) => reply.state === 'claimed');
+    expect([more.length, claims.filter(({ state }) => state === 'in_progress').length]).toEqual([0, 19]);
+    await claimed?.claim.settle();
+    expect((await pgStore(pool).claim(id, requestOf('next'))).state).toBe('settled');
+  }
 });

@@ -1,18 +1,32 @@
 import { randomUUID } from 'node:crypto';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { pgStore } from 'transfer-callbacks';
+import { storeContract, type StoreTransaction } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { majors, poolBehindProxy, poolOfRole, startLedger, type PostgresServer } from '../support/postgres.js';
+import { contractTransaction, majors, poolOfRole, startLedger, type PostgresServer } from '../support/postgres.js';
 import { claimFree, request, requestOf } from './support.js';
 
 describe.each(majors)('on PostgreSQL %i', (major) => {
   let server: PostgresServer;
   let pool: Pool;
+  let transaction: StoreTransaction<Pick<PoolClient, 'query'>>;
 
   beforeAll(async () => {
-    ({ server, pool } = await startLedger({ major, max: 30 }));
+    ({ server, pool } = await startLedger({ major, max: 100 }));
+    transaction = await contractTransaction(pool);
   });
   afterAll(() => server.stop());
+
+  describe('two stores, each with its own pool of pg, keep the contract', () => {
+    let other: Pool;
+    beforeAll(() => {
+      other = server.pool({ max: 50 });
+    });
+
+    test.concurrent.each(storeContract)('$title', ({ check }) =>
+      check(pgStore(pool), { other: pgStore(other), transaction }),
+    );
+  });
 
   test('a claim is read with the backend of its handler, and since when', async () => {
     const own = server.pool({ max: 1 });
@@ -80,21 +94,54 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     expect(await store.read(id)).toEqual({ state: 'free' });
   });
 
-  test('a database that takes everything and replies nothing costs `read` no client for ever', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    try {
-      const { own, proxy } = await poolBehindProxy(server);
-      const store = pgStore(own);
-      expect(await store.read(randomUUID())).toMatchObject({ state: 'free' });
-      proxy.fallSilent();
-      const reading = store.read(randomUUID()).catch((error: unknown) => error);
-      while (own.totalCount > 0) {
-        await vi.advanceTimersByTimeAsync(1_000);
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-      expect(await reading).toBeInstanceOf(Error);
-    } finally {
-      vi.useRealTimers();
-    }
+  test('prune deletes old records and claims, in batches, and no others', async () => {
+    const store = pgStore(pool, { table: 'pruned' });
+    await store.migrate();
+    const insert = (name: string, rows: number, settledAt: string, expiresAt: string): string =>
+      `INSERT INTO pruned SELECT '${name}-' || n, '', '', '', '', 0, ${settledAt}, ${expiresAt}
+          FROM generate_series(1, ${rows}) AS n`;
+    const [now, twoDays] = [Date.now(), 172_800_000];
+    await pool.query(
+      [
+        insert('settled', 2_500, String(now - twoDays), String(now + twoDays)),
+        insert('left behind', 10, 'NULL', String(now - twoDays)),
+        insert('new', 10, String(now), String(now + twoDays)),
+        insert('running', 10, 'NULL', String(now + 10_000)),
+        insert('just left behind', 10, 'NULL', String(now - 10_000)),
+      ].join(';'),
+    );
+    expect(await store.prune({ olderThanMs: 86_400_000 })).toBe(2_510);
+    expect(await store.prune({ olderThanMs: 86_400_000 })).toBe(0);
+    expect((await pool.query('SELECT FROM pruned')).rowCount).toBe(30);
+    await expect(store.prune({ olderThanMs: 90_000 })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  test('a callback is found by the index, however many there are', async () => {
+    const own = server.pool({ max: 2, application_name: 'scans' });
+    const store = pgStore(own, { table: 'many' });
+    await store.migrate();
+    await own.query(`INSERT INTO many SELECT n, '', '', '', NULL, 0, NULL, 0 FROM generate_series(1, 10000) AS n`);
+    /** Counts the scans of the table and of its index. PostgreSQL reports those of a connection when it ends. */
+    const countScans = async (): Promise<[number, number]> => {
+      for (const client of await Promise.all([own.connect(), own.connect()])) client.release(true);
+      await vi.waitUntil(async () => {
+        const { rowCount } = await pool.query("SELECT FROM pg_stat_activity WHERE application_name = 'scans'");
+        return rowCount === 0;
+      });
+      const { rows } = await pool.query<Record<'seq' | 'idx', number>>(
+        "SELECT seq_scan::int AS seq, idx_scan::int AS idx FROM pg_stat_user_tables WHERE relname = 'many'",
+      );
+      return [Number(rows[0]?.seq), Number(rows[0]?.idx)];
+    };
+    const [scans, lookUps] = await countScans();
+    // A row that has ended is in the way of the claim.
+    const claim = await claimFree(store, {}, '5');
+    await claim.renew();
+    await claim.settle();
+    await store.read('5');
+    await store.forget('5', request.fingerprint);
+    const [scansAfter, lookUpsAfter] = await countScans();
+    expect(scansAfter).toBe(scans);
+    expect(lookUpsAfter).toBeGreaterThan(lookUps + 4);
   });
 });
