@@ -41,16 +41,6 @@ test('a process that reads the reply to its claim too late runs no callback that
   expect(onSuccess).not.toHaveBeenCalled();
 });
 
-test('a reply of the store that came in time counts although the event loop was busy', async () => {
-  const receiver = receiverOf({ store: redisStore(redis), storeTimeoutMs: 500 });
-  const deliveries = Array.from({ length: 10 }, () => receiver.receive(transferSucceeded()));
-  await new Promise((resolve) => setImmediate(resolve));
-  // Time enough for Redis to reply on a busy machine.
-  blockEventLoop(3_000);
-  const outcomes = await Promise.all(deliveries);
-  expect(outcomes.map(({ outcome }) => outcome)).toEqual(deliveries.map(() => 'processed'));
-});
-
 test('a command that the client could not send while the event loop was blocked is not late', async () => {
   const client = await createClient({ url: server.url }).connect();
   onTestFinished(() => {
