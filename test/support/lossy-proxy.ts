@@ -6,8 +6,8 @@ export interface LossyProxy {
   readonly port: number;
   /** Drops the reply to the next request that contains `text`, and cuts its connection. */
   loseReplyTo(text: string): void;
-  /** Reads everything from now on and passes on nothing, except on its first `served` connections. Leaves all of them open. */
-  fallSilent(served?: number): void;
+  /** Reads everything from now on and passes on nothing. Leaves all connections open. */
+  fallSilent(): void;
   /** Connects new clients to the server on this port. Open connections stay where they are. */
   pointTo(port: number): void;
   /** The number of replies that were lost. */
@@ -22,19 +22,16 @@ export async function startLossyProxy(port: number): Promise<LossyProxy> {
   let doomed: string | undefined;
   let lost = 0;
   let roundTrips = 0;
-  let connections = 0;
-  let served = Infinity;
+  let isSilent = false;
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
     const upstream = connect(targetPort, '127.0.0.1');
     let swallow = false;
     let isAwaitingReply = false;
-    const index = connections;
-    connections += 1;
     client.on('data', (bytes) => {
       if (!isAwaitingReply) roundTrips += 1;
       isAwaitingReply = true;
-      if (index >= served) return;
+      if (isSilent) return;
       if (doomed !== undefined && bytes.includes(doomed)) {
         doomed = undefined;
         swallow = true;
@@ -70,8 +67,8 @@ export async function startLossyProxy(port: number): Promise<LossyProxy> {
     loseReplyTo: (text) => {
       doomed = text;
     },
-    fallSilent: (count = 0) => {
-      served = count;
+    fallSilent: () => {
+      isSilent = true;
     },
     pointTo: (otherPort) => {
       targetPort = otherPort;

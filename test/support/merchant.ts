@@ -29,8 +29,6 @@ export type MerchantMessage =
 /** A merchant's app in a separate process, with a claim store in Redis. */
 export interface Merchant {
   readonly url: string;
-  /** What it has said until now. */
-  readonly said: readonly MerchantMessage[];
   /** How often a handler was run for this id. */
   runs(id: string): number;
   /** Waits until it has said this. */
@@ -62,7 +60,6 @@ export async function startMerchant(options: MerchantOptions): Promise<Merchant>
   if (first === undefined || !('port' in first)) throw new Error('The merchant did not start.');
   return {
     url: `http://127.0.0.1:${first.port}`,
-    said,
     runs: (id) => said.filter((message) => 'handling' in message && message.handling === id).length,
     async says(message) {
       const wanted = Object.entries(message);

@@ -11,19 +11,16 @@ export interface PostgresAppOptions {
   readonly id: string;
   /** Says `handling` from within the handler, which goes on at the next message. */
   readonly hang?: boolean;
-  readonly leaseMs?: number;
   readonly idleTimeoutMs?: number;
 }
 
-const { url, id, hang, leaseMs, idleTimeoutMs } = JSON.parse(process.env.POSTGRES_APP ?? '{}') as PostgresAppOptions;
+const { url, id, hang, idleTimeoutMs } = JSON.parse(process.env.POSTGRES_APP ?? '{}') as PostgresAppOptions;
 const store = pgStore(new Pool({ connectionString: url, max: 20 }), { idleTimeoutMs });
 await store.migrate();
 
 const receiver = transferCallbackReceiver({
   store,
   logger: false,
-  leaseMs,
-  storeTimeoutMs: leaseMs === undefined ? undefined : leaseMs / 4,
   async onSuccess({ data }, { tx }) {
     await tx.query('INSERT INTO ledger VALUES ($1, $2)', [data.id, 'from the app']);
     if (hang !== true) return;
