@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { createPool, type Pool, type PoolConnection } from 'mysql2/promise';
 import { mysqlStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startLossyProxy, type LossyProxy } from '../support/lossy-proxy.js';
 import { startMariaDb } from '../support/mysql.js';
 import { createTables, mysqlTransaction } from '../support/mysql-transaction.js';
@@ -135,6 +135,10 @@ test('prune deletes old records in batches, and keeps the others', async () => {
   await one.query(`INSERT INTO pruned SELECT CONCAT('id-', seq), '', '', '', '', 0, 1, 1 FROM seq_1_to_2500`);
   const id = crypto.randomUUID();
   await (await claimFree(store, {}, id)).settle();
+  // The mark of its transaction is deleted behind its commit.
+  await vi.waitFor(async () => {
+    expect((await one.query('SELECT id FROM pruned'))[0]).toHaveLength(2_501);
+  });
   expect(await store.prune({ olderThanMs: 90_001 })).toBe(2_500);
   expect((await store.read(id)).state).toBe('settled');
 });
