@@ -23,47 +23,34 @@ const thrown: [string, unknown][] = [
   ['an object without a prototype', Object.create(null) as unknown],
 ];
 
-function thrower(reason: unknown, how: string): () => Promise<never> {
-  return () => {
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- JavaScript may throw anything.
-    if (how === 'rejected') return Promise.reject(reason);
-    throw reason;
-  };
-}
+type Fail = () => Promise<never>;
+const places: [string, (fail: Fail) => object, number, string][] = [
+  ['the handler', (fail) => ({ onSuccess: fail }), 500, 'The callback could not be handled.'],
+  ['confirm', (fail) => ({ confirm: fail }), 503, 'The callback could not be confirmed.'],
+  ['a verifier', (fail) => ({ verify: fail }), 401, 'The sender is not verified.'],
+  ['the store', (fail) => ({ store: { claim: fail } }), 503, 'The callback could not be recorded.'],
+];
 
-const places = [
-  { place: 'the handler', names: ['onSuccess'], status: 500, message: 'The callback could not be handled.' },
-  { place: 'confirm', names: ['confirm'], status: 503, message: 'The callback could not be confirmed.' },
-  { place: 'a verifier', names: ['verify'], status: 401, message: 'The sender is not verified.' },
-] as const;
-
-describe.each(httpServers)('nothing of an error reaches the wire on $name', (server) => {
-  describe.each(places)('from $place', ({ names: [name], status, message }) => {
-    test.each(thrown)('%s does not reach the wire', async (_what, reason) => {
-      for (const how of ['thrown', 'rejected']) {
-        const { options } = recordingOptions();
-        const { url, passedOn, close } = await server.start({ ...options, [name]: thrower(reason, how) });
-        const response = await deliver(url);
-        await close();
-        expect(response.status).toBe(status);
-        expect(response.body).toBe(errorBody(status, message));
-        expect(JSON.stringify(response.headers)).not.toContain('tale');
-        expect(passedOn).toEqual([]);
+describe.each(httpServers)('on $name', (server) => {
+  test.each(places)(
+    'nothing that %s throws or rejects with reaches the wire',
+    async (_place, given, status, message) => {
+      let fail: Fail = () => expect.fail('not yet');
+      const { url, passedOn } = await start(server, { ...recordingOptions().options, ...given(() => fail()) });
+      for (const [what, reason] of thrown) {
+        const throwing = (): never => {
+          throw reason;
+        };
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- JavaScript may throw anything.
+        for (fail of [throwing, () => Promise.reject(reason)]) {
+          const response = await deliver(url);
+          expect([what, response.status, response.body]).toEqual([what, status, errorBody(status, message)]);
+          expect(JSON.stringify(response.headers)).not.toContain('tale');
+        }
       }
-    });
-  });
-
-  test.each(thrown)('%s from the store does not reach the wire', async (_what, reason) => {
-    for (const how of ['thrown', 'rejected']) {
-      const { options } = recordingOptions();
-      const { url, passedOn, close } = await server.start({ ...options, store: { claim: thrower(reason, how) } });
-      const response = await deliver(url);
-      await close();
-      expect(response.status).toBe(503);
-      expect(response.body).toBe(errorBody(503, 'The callback could not be recorded.'));
       expect(passedOn).toEqual([]);
-    }
-  });
+    },
+  );
 
   test('an error that throws when it is looked at is a failed handler, and the next attempt runs', async () => {
     const { options, handled } = recordingOptions();

@@ -7,6 +7,7 @@ import { toResponse } from '../../src/http/responses.js';
 import { httpServers } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
 import { recordingOptions } from '../support/recording-options.js';
+import { start } from './support.js';
 
 const acknowledged = ['processed', 'duplicate', 'ignored'];
 
@@ -36,39 +37,33 @@ const tricks: [string, (outcome: TransferCallbackOutcome) => unknown][] = [
 ];
 
 describe.each(httpServers)('on $name', (server) => {
-  describe.each(tricks)('that gets a failure and %s', (_how, trick) => {
-    test.each(['onOutcome', 'logger', 'the diagnostics channel'])(
-      'a failure stays a failure for a listener, as %s, that changes it',
-      async (who) => {
-        const { options } = recordingOptions();
-        const subscriber = (outcome: unknown): void => {
-          try {
-            trick(outcome as TransferCallbackOutcome);
-          } catch {
-            // A frozen object throws; here a throw would be an uncaught exception.
-          }
-        };
-        const log = (details: object): void => {
-          trick(details as TransferCallbackOutcome);
-        };
-        if (who === 'the diagnostics channel') {
-          subscribe('transfer-callbacks:outcome', subscriber);
-          onTestFinished(() => {
-            unsubscribe('transfer-callbacks:outcome', subscriber);
-          });
+  test.each(['onOutcome', 'logger', 'the diagnostics channel'])(
+    'a failure stays a failure for a listener, as %s, that changes it',
+    async (who) => {
+      let trick: (outcome: TransferCallbackOutcome) => unknown = () => undefined;
+      const change = (outcome: unknown): unknown => trick(outcome as TransferCallbackOutcome);
+      const subscriber = (outcome: unknown): void => {
+        try {
+          change(outcome);
+        } catch {
+          // A frozen object throws; here a throw would be an uncaught exception.
         }
-        const { url, close } = await server.start({
-          ...options,
-          logger: who === 'logger' ? { warn: log, error: log } : false,
-          onOutcome: who === 'onOutcome' ? trick : undefined,
-          onSuccess() {
-            throw new Error('no');
-          },
-        });
-        onTestFinished(close);
+      };
+      if (who === 'the diagnostics channel') {
+        subscribe('transfer-callbacks:outcome', subscriber);
+        onTestFinished(() => void unsubscribe('transfer-callbacks:outcome', subscriber));
+      }
+      const { url } = await start(server, {
+        ...recordingOptions().options,
+        logger: who === 'logger' ? { warn: change, error: change } : false,
+        onOutcome: who === 'onOutcome' ? change : undefined,
+        onSuccess: () => Promise.reject(new Error('no')),
+      });
+      for (const [how, each] of tricks) {
+        trick = each;
         const response = await post(url, transferSucceeded());
-        expect([response.status, response.body]).toEqual([500, failed]);
-      },
-    );
-  });
+        expect([how, response.status, response.body]).toEqual([how, 500, failed]);
+      }
+    },
+  );
 });
