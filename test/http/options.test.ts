@@ -1,97 +1,104 @@
-import { describe, expect, test } from 'vitest';
-import { transferCallbackReceiver } from 'transfer-callbacks';
-import { httpServers, type HttpServer } from '../support/http-servers.js';
-import { recordingOptions } from '../support/recording-options.js';
+// What the router, the listener and the handler make of their options, which they all resolve by one function.
+import { afterEach, expect, test, vi } from 'vitest';
+import {
+  memoryStore,
+  transferCallbackListener,
+  transferCallbackReceiver,
+  urlToken,
+  type CallbackStore,
+  type TransferCallbackOptions,
+} from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
 import { containing } from '../support/containing.js';
+import { httpServers } from '../support/http-servers.js';
+import { post } from '../support/post.js';
+import { recordingOptions } from '../support/recording-options.js';
+import { start } from './support.js';
 
-describe('options of the router and the listener', () => {
-  const { options } = recordingOptions();
-  const receiver = transferCallbackReceiver(options);
-  const known = 'store, onSuccess, onFailed, onOther, confirm, schema, onOutcome, logger';
-  const times =
-    'verifyTimeoutMs, confirmTimeoutMs, inFlightWaitMs, leaseMs, handlerTimeoutMs, storeTimeoutMs, retentionMs';
+const { options } = recordingOptions();
+const receiver = transferCallbackReceiver(options);
 
-  const wrong: [string, object, string][] = [
+const aVerifier = 'a function or a list of at least one';
+const aLimit = 'a whole number from 1 to 9007199254740991';
+const known = 'store, onSuccess, onFailed, onOther, confirm, schema, onOutcome, logger';
+const times =
+  'verifyTimeoutMs, confirmTimeoutMs, inFlightWaitMs, leaseMs, handlerTimeoutMs, storeTimeoutMs, retentionMs';
+const wrong: [string, unknown, string][] = [
+  ['no options', undefined, 'Expected `options` to be an object, got undefined.'],
+  ['verify: null', { ...options, verify: null }, `Expected \`verify\` to be ${aVerifier}, got null.`],
+  ['verify: []', { ...options, verify: [] }, `Expected \`verify\` to be ${aVerifier}, got an array.`],
+  [
+    'a list with a gap',
+    { ...options, verify: [() => true, undefined] },
+    `Expected \`verify\` to be ${aVerifier}, got an array.`,
+  ],
+  ['bodyLimitBytes: 0', { ...options, bodyLimitBytes: 0 }, `Expected \`bodyLimitBytes\` to be ${aLimit}, got 0.`],
+  [
+    'an option that does not exist',
+    { ...options, verifier: () => true },
+    `Unknown option \`verifier\`; known are verify, bodyLimitBytes, ${known}, ${times}.`,
+  ],
+  [
+    "a receiver and a receiver's option",
+    { receiver, store: options.store },
+    'Unknown option `store`; known are verify, bodyLimitBytes, receiver.',
+  ],
+  ...(
     [
-      'verify: null',
-      { ...options, verify: null },
-      'Expected `verify` to be a function or a list of at least one, got null.',
-    ],
-    [
-      'verify: []',
-      { ...options, verify: [] },
-      'Expected `verify` to be a function or a list of at least one, got an array.',
-    ],
-    [
-      'a list with a gap',
-      { ...options, verify: [() => true, undefined] },
-      'Expected `verify` to be a function or a list of at least one, got an array.',
-    ],
-    [
-      'bodyLimitBytes: 0',
-      { ...options, bodyLimitBytes: 0 },
-      'Expected `bodyLimitBytes` to be a whole number from 1 to 9007199254740991, got 0.',
-    ],
-    [
-      'bodyLimitBytes: "100kb"',
-      { ...options, bodyLimitBytes: '100kb' },
-      'Expected `bodyLimitBytes` to be a whole number from 1 to 9007199254740991, got "100kb".',
-    ],
-    [
-      'an option that does not exist',
-      { ...options, verifier: () => true },
-      `Unknown option \`verifier\`; known are verify, bodyLimitBytes, ${known}, ${times}.`,
-    ],
-    [
-      "a receiver and a receiver's option",
-      { receiver, store: options.store },
-      'Unknown option `store`; known are verify, bodyLimitBytes, receiver.',
-    ],
-    [
-      'no store',
-      { ...options, store: undefined },
-      'Expected `store` to be a store, such as memoryStore(), redisStore(client) or pgStore(pool), got undefined.',
-    ],
-    [
-      'no handler',
-      { store: options.store, onSuccess: () => 1 },
-      'Expected `onFailed` to be a function, got undefined.',
-    ],
-  ];
+      ['without options', { receive: String }, 'an object'],
+      ['with null for options', { receive: String, options: null }, 'an object'],
+      ['that cannot receive', { options: {} }, 'an object'],
+      ['that is null', null, 'null'],
+    ] as const
+  ).map(([what, given, got]): [string, unknown, string] => [
+    `a receiver ${what}`,
+    { receiver: given },
+    `Expected \`receiver\` to be a receiver, got ${got}.`,
+  ]),
+];
 
-  describe.each(httpServers)('on $name', (server) => {
-    test.each(wrong)(
-      'the option error for %s names the option, what was expected and what was given',
-      async (_what, given, message) => {
-        await expect(server.start(given as Parameters<HttpServer['start']>[0])).rejects.toMatchObject({
-          name: 'TransferCallbackError',
-          code: 'INVALID_ARGUMENT',
-          message: containing(message),
-        });
-      },
-    );
+test.each(wrong)('the option error for %s names what was expected and what was given', (_what, given, message) => {
+  expect(() => transferCallbackListener(given as TransferCallbackOptions)).toThrow(
+    expect.objectContaining({
+      name: 'TransferCallbackError',
+      code: 'INVALID_ARGUMENT',
+      message: containing(message),
+    }),
+  );
+});
 
-    test.each([
-      ['is none', {}, 'an object'],
-      ['has no options', { receive: String }, 'an object'],
-      ['has null for options', { receive: String, options: null }, 'an object'],
-      ['cannot receive', { options: {} }, 'an object'],
-      ['is null', null, 'null'],
-    ])('a receiver that %s is refused', async (_what, receiver, given) => {
-      await expect(server.start({ receiver } as never)).rejects.toMatchObject({
-        code: 'INVALID_ARGUMENT',
-        message: containing(`Expected \`receiver\` to be a receiver, got ${given}.`),
-      });
-    });
+const open = {
+  level: 'warn',
+  message: 'Every sender of transfer callbacks is trusted: set `verify` or `confirm`.',
+  details: {},
+};
+const memory = memoryStore();
+const shared: CallbackStore = { claim: (key, request) => memory.claim(key, request) };
+const confirm = <C>(callback: C): C => callback;
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
-    test.each([
-      ['nothing', undefined],
-      ['null', null],
-      ['a text', 'https://example.test'],
-    ])('%s instead of options is refused', async (_what, given) => {
-      await expect(server.start(given as unknown as Parameters<HttpServer['start']>[0])).rejects.toMatchObject({
-        code: 'INVALID_ARGUMENT',
-      });
-    });
-  });
+test.each(httpServers)('that nobody is checked in production is logged once, when $name is made', async (server) => {
+  vi.stubEnv('NODE_ENV', 'production');
+  const { options, logged } = recordingOptions();
+  const { url } = await start(server, { ...options, store: shared });
+  expect(logged).toEqual([open]);
+  await post(url, transferSucceeded());
+  await post(url, transferSucceeded());
+  expect(logged).toEqual([open]);
+});
+
+test('no warning is logged with a check of the sender, or elsewhere than in production', () => {
+  const { options, logged } = recordingOptions();
+  for (const environment of [undefined, 'development', 'test', 'Production']) {
+    vi.stubEnv('NODE_ENV', environment);
+    transferCallbackListener(options);
+  }
+  vi.stubEnv('NODE_ENV', 'production');
+  const given = { ...options, store: shared };
+  transferCallbackListener({ ...given, verify: urlToken('a-secret-long-enough') });
+  transferCallbackListener({ ...given, confirm });
+  transferCallbackListener({ receiver: transferCallbackReceiver({ ...given, confirm }) });
+  expect(logged).toEqual([]);
 });
