@@ -7,6 +7,7 @@ import {
   transferCallbackListener,
   transferCallbackReceiver,
   type TransferCallbackOptions,
+  type Verifier,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { errorBody } from '../support/post.js';
@@ -41,13 +42,16 @@ async function send(session: ClientHttp2Session, body: string | Buffer, { ends =
   return { status: responseHeaders[':status'], headers: responseHeaders, body: text };
 }
 
-test('a callback is handled over HTTP/2, and a second copy is a duplicate', async () => {
+test('a callback is handled over HTTP/2, a verifier gets its bytes, and a second copy is a duplicate', async () => {
   const { options, handled } = recordingOptions();
-  const { session } = await start(options);
+  const bodies: unknown[] = [];
+  const verify: Verifier = (_request, _callback, body) => bodies.push(body === undefined || Buffer.from(body)) > 0;
+  const { session } = await start({ ...options, verify });
   const callback = transferSucceeded();
   expect(await send(session, JSON.stringify(callback))).toMatchObject({ status: 200, body: '{"outcome":"processed"}' });
   expect(await send(session, JSON.stringify(callback))).toMatchObject({ status: 200, body: '{"outcome":"duplicate"}' });
   expect(handled).toEqual([callback]);
+  expect(bodies.map(String)).toEqual([JSON.stringify(callback), JSON.stringify(callback)]);
 });
 
 test('no header of a connection is sent over HTTP/2, and Node warns of none', async () => {

@@ -1,89 +1,107 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { nodeServers, plainServer, type NodeServer, type Middleware } from '../support/http-servers.js';
+import { nodeServers, plainServer } from '../support/http-servers.js';
 import { errorBody, post } from '../support/post.js';
-import { head, overSocket } from '../support/sockets.js';
 import { recordingOptions } from '../support/recording-options.js';
-import { gate, start } from './support.js';
+import { head, overSocket, parseStatus } from '../support/sockets.js';
+import { start } from './support.js';
 
 describe.each(nodeServers)('on $name', (server) => {
-  test('a client that hangs up changes nothing: the handler ends, and the next attempt is a duplicate', async () => {
-    const { options, handled, logged } = recordingOptions();
-    const running = gate();
-    const begun = gate();
-    const { url } = await start(server, {
-      ...options,
-      async onSuccess(callback, { signal }) {
-        begun.open();
-        await running.opened;
-        signal.throwIfAborted();
-        options.onSuccess(callback);
-      },
+  test('a kept connection serves one delivery after another, also after refused ones', async () => {
+    const { options, handled } = recordingOptions();
+    const { url } = await start(server, { ...options, bodyLimitBytes: 2_000 });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => {
+      agent.destroy();
     });
-    const callback = transferSucceeded();
-    const bytes = JSON.stringify(callback);
-    await overSocket(url, async (socket) => {
-      socket.write(head(url, { 'Content-Type': 'application/json', 'Content-Length': bytes.length }) + bytes);
-      await begun.opened;
-      socket.destroy();
-    });
-    const retried = post(url, callback);
-    running.open();
-    expect((await retried).body).toBe('{"outcome":"duplicate"}');
-    expect(handled).toEqual([callback]);
-    expect(logged).toEqual([]);
+    const ports = new Set<number | undefined>();
+    const send = async (body: string, method = 'POST'): Promise<number | undefined> => {
+      const request = httpRequest(url, { agent, method, headers: { 'Content-Type': 'application/json' } });
+      request.end(body);
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      ports.add(response.socket.localPort);
+      await response.toArray();
+      return response.statusCode;
+    };
+    const good = JSON.stringify(transferSucceeded());
+    const statuses = [];
+    for (const [body, method] of [[good], ['{'], [good, 'PUT'], ['x'.repeat(19_000), 'PUT'], [good]] as const) {
+      statuses.push(await send(body, method));
+    }
+    expect(statuses).toEqual([200, 400, 405, 405, 200]);
+    expect(ports.size).toBe(1);
+    expect(handled).toHaveLength(1);
   });
 
-  const wrappers: [string, (parsers: NodeServer['parsers']) => Middleware[]][] = [
-    ['alone', () => []],
-    ['before express.json()', (express) => [express.json()]],
-    ['before express.raw()', (express) => [express.raw({ type: '*/*' })]],
-  ];
-  test.each(wrappers)(
-    'the handler, confirm and verifier see the AsyncLocalStorage of a middleware %s',
-    async (_how, parsers) => {
-      const { options } = recordingOptions();
-      const storage = new AsyncLocalStorage<string>();
-      const seen: Record<string, string | undefined> = {};
-      const { url } = await start(
-        server,
-        {
-          ...options,
-          verify() {
-            seen.verify = storage.getStore();
-            return true;
-          },
-          confirm(callback) {
-            seen.confirm = storage.getStore();
-            return callback;
-          },
-          onSuccess() {
-            seen.onSuccess = storage.getStore();
-          },
-          onOutcome() {
-            seen.onOutcome = storage.getStore();
-          },
+  test('a response to HEAD does not wait for the body that the request announces', async () => {
+    const { options } = recordingOptions();
+    let response: ServerResponse | undefined;
+    const { url } = await start(server, options, {
+      before: [
+        (_request, given, next) => {
+          response = given;
+          next();
         },
-        {
-          before: [
-            (request, _response, next) => {
-              storage.run(String(request.headers['x-request-id']), next);
-            },
-            // Parsers of Express keep it for themselves where they must: those of today do not lose it.
-            ...parsers(server.parsers),
-          ],
+      ],
+    });
+    let hadEnded: boolean | undefined;
+    const text = await overSocket(url, async (socket) => {
+      socket.write(head(url, { 'Content-Length': 2 }, 'HEAD'));
+      await once(socket, 'data');
+      hadEnded = response?.writableEnded;
+      socket.end('{}');
+    });
+    expect(parseStatus(text)).toBe(405);
+    expect(hadEnded).toBe(false);
+  });
+
+  test.each([
+    ['alone', []],
+    ['before express.json()', [server.parsers.json()]],
+  ])('the handler, confirm and verifier see the AsyncLocalStorage of a middleware %s', async (_how, parsers) => {
+    const { options } = recordingOptions();
+    const storage = new AsyncLocalStorage<string>();
+    const seen: Record<string, string | undefined> = {};
+    const { url } = await start(
+      server,
+      {
+        ...options,
+        verify() {
+          seen.verify = storage.getStore();
+          return true;
         },
-      );
-      await post(url, transferSucceeded(), { headers: { 'X-Request-Id': 'request-7' } });
-      expect(seen).toEqual({
-        verify: 'request-7',
-        confirm: 'request-7',
-        onSuccess: 'request-7',
-        onOutcome: 'request-7',
-      });
-    },
-  );
+        confirm(callback) {
+          seen.confirm = storage.getStore();
+          return callback;
+        },
+        onSuccess() {
+          seen.onSuccess = storage.getStore();
+        },
+        onOutcome() {
+          seen.onOutcome = storage.getStore();
+        },
+      },
+      {
+        before: [
+          (request, _response, next) => {
+            storage.run(String(request.headers['x-request-id']), next);
+          },
+          // Parsers of Express keep it for themselves where they must: those of today do not lose it.
+          ...parsers,
+        ],
+      },
+    );
+    await post(url, transferSucceeded(), { headers: { 'X-Request-Id': 'request-7' } });
+    expect(seen).toEqual({
+      verify: 'request-7',
+      confirm: 'request-7',
+      onSuccess: 'request-7',
+      onOutcome: 'request-7',
+    });
+  });
 });
 
 test('a plain server responds at every address', async () => {

@@ -1,10 +1,7 @@
 // The bytes that a verifier gets as its third argument.
-import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { connect, createServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { hmacSignature, transferCallbackListener, transferToken, type Verifier } from 'transfer-callbacks';
+import { describe, expect, test } from 'vitest';
+import { hmacSignature, transferToken, type Verifier } from 'transfer-callbacks';
 import { httpServers, nodeServers, type Middleware, type NodeServer } from '../support/http-servers.js';
 import { post } from '../support/post.js';
 import { recordingOptions } from '../support/recording-options.js';
@@ -131,21 +128,4 @@ describe.each(nodeServers)('on $name', (server) => {
     const at = verify.urlFor(url, callback.data.externalId);
     expect((await post(at, callback)).status).toBe(200);
   });
-});
-
-test('a verifier gets the bytes of a request over HTTP/2', async () => {
-  const { given, verify } = keeper();
-  const listen = transferCallbackListener({ ...recordingOptions().options, verify });
-  const server = createServer(listen).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  onTestFinished(async () => {
-    session.destroy();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  const stream = session.request({ ':method': 'POST', 'content-type': 'application/json' });
-  stream.end(bytes);
-  const [headers] = (await once(stream, 'response')) as [Record<string, unknown>];
-  expect(headers[':status']).toBe(200);
-  expect(given).toEqual([{ callback, body: received }]);
 });
