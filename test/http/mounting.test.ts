@@ -4,94 +4,24 @@ import { transferToken, urlToken } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { z } from 'zod/v4';
 import { expressServers } from '../support/http-servers.js';
-import { errorBody, post, type Sent } from '../support/post.js';
+import { post, type Sent } from '../support/post.js';
 import { serve } from '../support/serve.js';
 import { recordingOptions } from '../support/recording-options.js';
 
 describe.each(expressServers)('in a separate app on $name', ({ framework, router }) => {
   const secret = 'a-secret-of-the-first-tenant';
-  const page = (text: string): RequestHandler => {
-    return (_request, response) => {
-      response.send(text);
-    };
-  };
-
   async function serveApp(app: Express): Promise<string> {
     const { url, close } = await serve(app);
     onTestFinished(close);
     return url;
   }
 
-  test('routes of the app below the mount path are served, in either order', async () => {
-    for (const routerIsFirst of [true, false]) {
-      const { options, handled } = recordingOptions();
-      const app = framework();
-      const mount = (): unknown => app.use('/callbacks', router(options));
-      if (routerIsFirst) mount();
-      app.get('/callbacks/health', page('healthy'));
-      app.post('/callbacks/other-provider', page('another provider'));
-      if (!routerIsFirst) mount();
-      const url = await serveApp(app);
-      expect((await post(`${url}/callbacks/health`, '', { method: 'GET' })).body).toBe('healthy');
-      expect((await post(`${url}/callbacks/other-provider`, transferSucceeded())).body).toBe('another provider');
-      expect((await post(`${url}/callbacks`, transferSucceeded())).status).toBe(200);
-      expect(handled).toHaveLength(1);
-    }
-  });
-
-  test('a router at the root takes the root only', async () => {
-    const { options, handled } = recordingOptions();
-    const app = framework().use(router(options));
-    app.get('/health', page('healthy'));
-    app.post('/login', page('welcome'));
-    const url = await serveApp(app);
-    expect((await post(`${url}/health`, '', { method: 'GET' })).body).toBe('healthy');
-    expect((await post(`${url}/login`, {})).body).toBe('welcome');
-    expect((await post(url, '', { method: 'GET' })).status).toBe(405);
-    expect((await post(url, transferSucceeded())).status).toBe(200);
-    expect(handled).toHaveLength(1);
-  });
-
-  test('two routers, one below the mount path of the other, each receive their own callbacks', async () => {
-    const [outer, inner] = [recordingOptions(), recordingOptions()];
-    const app = framework();
-    app.use('/callbacks', router(outer.options));
-    app.use('/callbacks/acme', router({ ...inner.options, verify: urlToken(secret) }));
-    const url = await serveApp(app);
-    const [first, second] = [transferSucceeded(), transferSucceeded()];
-    expect((await post(`${url}/callbacks`, first)).status).toBe(200);
-    expect((await post(`${url}/callbacks/acme/${secret}`, second)).status).toBe(200);
-    expect((await post(`${url}/callbacks/acme`, second)).status).toBe(401);
-    expect([outer.handled, inner.handled]).toEqual([[first], [second]]);
-  });
-
-  test('routers work below routers and in sub-apps, with parameters in their mount path, side by side', async () => {
-    const { options, handled } = recordingOptions();
-    const callbacks = framework.Router();
-    callbacks.use('/open', router(options));
-    callbacks.use('/guarded', router({ ...options, verify: urlToken(secret) }));
-    const subApp = framework().use('/callbacks', callbacks);
-    const url = await serveApp(framework().use('/:tenant', subApp));
-
-    const callback = transferSucceeded();
-    expect((await post(`${url}/acme/callbacks/open`, callback)).status).toBe(200);
-    expect((await post(`${url}/acme/callbacks/open/${secret}`, callback)).status).toBe(404);
-    expect((await post(`${url}/acme/callbacks/guarded`, callback)).status).toBe(401);
-    expect((await post(`${url}/acme/callbacks/guarded/${secret}`, callback)).status).toBe(200);
-    expect((await post(`${url}/acme/callbacks/guarded/${secret}/`, callback)).status).toBe(200);
-    expect(handled).toEqual([callback]);
-  });
-
   const routes: [string, (app: Express, callbacks: Router) => unknown][] = [
     ['app.post', (app, callbacks) => app.post('/a/b', callbacks)],
     ['app.all', (app, callbacks) => app.all('/a/b', callbacks)],
-    ['app.route', (app, callbacks) => app.route('/a/b').post(callbacks)],
     ['app.post with a list', (app, callbacks) => app.post('/a/b', [framework.json(), callbacks])],
-    ['a pattern', (app, callbacks) => app.post(/^\/a\/./, callbacks)],
-    ['a parameter', (app, callbacks) => app.post('/:tenant/b', callbacks)],
     ['a mounted router', (app, callbacks) => app.use('/a', framework.Router().post('/b', callbacks))],
     ['a sub-app', (app, callbacks) => app.use('/a', framework().post('/b', callbacks))],
-    ['app.post behind a parser', (app, callbacks) => app.use(framework.json()).post('/a/b', callbacks)],
     ['app.post behind other routes', (app, callbacks) => app.all(/./, passOn).post('/a/b', callbacks)],
   ];
   const passOn: RequestHandler = (_request, _response, next) => {
@@ -140,18 +70,12 @@ describe.each(expressServers)('in a separate app on $name', ({ framework, router
   test('app.post leaves other methods to the app, and app.all responds to them with 405', async () => {
     const { options, logged } = recordingOptions();
     const callbacks = router(options);
-    const app = framework();
-    app.post('/posted', callbacks);
-    app.all('/all', callbacks);
-    app.get('/posted', page('a ping'));
-    const url = await serveApp(app);
-    expect((await post(`${url}/posted`, '', { method: 'GET' })).body).toBe('a ping');
-    expect((await post(`${url}/posted`, {}, { method: 'PUT' })).status).toBe(404);
+    const url = await serveApp(framework().post('/posted', callbacks).all('/all', callbacks));
+    for (const method of ['GET', 'PUT']) expect((await post(`${url}/posted`, {}, { method })).status).toBe(404);
     expect(logged).toEqual([]);
     for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
       const response = await post(`${url}/all`, {}, { method });
       expect([response.status, response.headers.allow]).toEqual([405, 'POST']);
-      expect(response.body).toBe(errorBody(405, 'A callback is a POST.'));
     }
   });
 
@@ -189,12 +113,6 @@ describe.each(expressServers)('in a separate app on $name', ({ framework, router
       (app, callbacks) => app.post('/a', framework.json({ type: () => true }), callbacks),
       JSON.stringify(transferSucceeded()),
       { headers: { 'Content-Type': 'application/vnd.api+json' } },
-    ],
-    [
-      'JSON without a type',
-      (app, callbacks) => app.post('/a', framework.json({ type: () => true }), callbacks),
-      JSON.stringify(transferSucceeded()),
-      { headers: { 'Content-Type': undefined } },
     ],
     [
       'a form',
