@@ -16,57 +16,68 @@ test('every verifier of the package is tried here', () => {
 });
 
 describe.each(httpServers)('on $name', (server) => {
-  describe('a stranger learns nothing', () => {
-    const requests: [string, unknown, Sent][] = [
-      ['a callback', transferSucceeded(), {}],
-      ['malformed JSON', '{"event":', {}],
-      ['another event', { event: 'transfer.pending' }, {}],
-      ['no body', '', {}],
-      ['too long a body', 'x'.repeat(102_401), {}],
-      ['another type', transferSucceeded(), { headers: { 'Content-Type': 'text/plain' } }],
-      ['no type', transferSucceeded(), { headers: { 'Content-Type': undefined } }],
-      ['another charset', transferSucceeded(), { headers: { 'Content-Type': 'application/json; charset=utf-16' } }],
-      ['a compressed body', transferSucceeded(), { headers: { 'Content-Encoding': 'gzip' } }],
-      ['bytes that are not UTF-8', Uint8Array.of(0x22, 0xff, 0x22), {}],
-      ['GET', '', { method: 'GET' }],
-      ['HEAD', '', { method: 'HEAD' }],
-      ['PUT', transferSucceeded(), { method: 'PUT' }],
-      ['OPTIONS', '', { method: 'OPTIONS' }],
-    ];
-    test.each(Object.entries(verifiers))(
-      'a sender that %s refuses gets the same response, whatever it sends',
-      async (_name, make) => {
-        const { url, refuses, logged } = await startGuarded(server, make());
-        for (const [what, body, sent] of requests) {
-          const response = await post(url, body, sent);
-          expect([what, response.status, response.body]).toEqual([
-            what,
-            401,
-            sent.method === 'HEAD' ? '' : unauthorized,
-          ]);
-          expect(response.headers).not.toHaveProperty('allow');
-        }
-        await refuses(url);
-        for (const { details } of logged) expect(details).toMatchObject({ outcome: 'unauthorized', source: 'http' });
-      },
-    );
+  const requests: [string, unknown, Sent][] = [
+    ['a callback', transferSucceeded(), {}],
+    ['malformed JSON', '{"event":', {}],
+    ['another event', { event: 'transfer.pending' }, {}],
+    ['no body', '', {}],
+    ['too long a body', 'x'.repeat(102_401), {}],
+    ['another type', transferSucceeded(), { headers: { 'Content-Type': 'text/plain' } }],
+    ['no type', transferSucceeded(), { headers: { 'Content-Type': undefined } }],
+    ['another charset', transferSucceeded(), { headers: { 'Content-Type': 'application/json; charset=utf-16' } }],
+    ['a compressed body', transferSucceeded(), { headers: { 'Content-Encoding': 'gzip' } }],
+    ['bytes that are not UTF-8', Uint8Array.of(0x22, 0xff, 0x22), {}],
+    ['GET', '', { method: 'GET' }],
+    ['HEAD', '', { method: 'HEAD' }],
+    ['PUT', transferSucceeded(), { method: 'PUT' }],
+    ['OPTIONS', '', { method: 'OPTIONS' }],
+  ];
+  test.each(Object.entries(verifiers))(
+    'a sender that %s refuses gets the same response, whatever it sends',
+    async (_name, make) => {
+      const { url, refuses, logged } = await startGuarded(server, make());
+      for (const [what, body, sent] of requests) {
+        const response = await post(url, body, sent);
+        expect([what, response.status, response.body]).toEqual([what, 401, sent.method === 'HEAD' ? '' : unauthorized]);
+        expect(response.headers).not.toHaveProperty('allow');
+      }
+      await refuses(url);
+      for (const { details } of logged) expect(details).toMatchObject({ outcome: 'unauthorized', source: 'http' });
+    },
+  );
 
-    test('a refused sender cannot tell a settled callback from a conflict', async () => {
-      const { url, admits, refuses } = await startGuarded(server, headerToken('X-Token', secret));
-      const callback = transferSucceeded();
-      await admits(url, { headers: { 'X-Token': secret } }, callback);
-      await refuses(url, {}, callback);
-      await refuses(url, {}, transferSucceeded({ ...callback.data, amount: 1 }));
-    });
+  test('a refused sender cannot tell a settled callback from a conflict', async () => {
+    const { url, admits, refuses } = await startGuarded(server, headerToken('X-Token', secret));
+    const callback = transferSucceeded();
+    await admits(url, { headers: { 'X-Token': secret } }, callback);
+    await refuses(url, {}, callback);
+    await refuses(url, {}, transferSucceeded({ ...callback.data, amount: 1 }));
+  });
 
-    test('the log of a refused sender contains no secret', async () => {
-      const { url, refuses, logged } = await startGuarded(server, [headerToken('X-Token', secret), urlToken(older)]);
-      await refuses(url, { headers: { 'X-Token': secret } });
-      await refuses(`${url}/${older}`);
-      const text = JSON.stringify(logged);
-      expect(logged).toHaveLength(2);
-      expect(text).not.toContain(secret);
-      expect(text).not.toContain(older);
-    });
+  test('the log of a refused sender contains no secret', async () => {
+    const { url, refuses, logged } = await startGuarded(server, [headerToken('X-Token', secret), urlToken(older)]);
+    await refuses(url, { headers: { 'X-Token': secret } });
+    await refuses(`${url}/${older}`);
+    const text = JSON.stringify(logged);
+    expect(logged).toHaveLength(2);
+    expect(text).not.toContain(secret);
+    expect(text).not.toContain(older);
+  });
+
+  test('all verifiers of a list must accept, and are called in order until one refuses', async () => {
+    const asked: string[] = [];
+    const says = (name: string, verdict: boolean) => () => {
+      asked.push(name);
+      return verdict;
+    };
+    const both = await startGuarded(server, [urlToken(secret), headerToken('X-Token', older), says('last', true)]);
+    await both.admits(`${both.url}/${secret}`, { headers: { 'X-Token': older } });
+    await both.refuses(`${both.url}/${secret}`);
+    await both.refuses(both.url, { headers: { 'X-Token': older } });
+    expect(asked).toEqual(['last']);
+
+    const stopped = await startGuarded(server, [says('a', true), says('b', false), says('c', true)]);
+    await stopped.refuses(stopped.url);
+    expect(asked).toEqual(['last', 'a', 'b']);
   });
 });

@@ -4,37 +4,21 @@ import { expressServers, httpServers } from '../../support/http-servers.js';
 import type { Sent } from '../../support/post.js';
 import { startGuarded } from '../support.js';
 
+const forwarded = (...addresses: string[]): Sent => ({ headers: { 'X-Forwarded-For': addresses.join(', ') } });
+
 describe.each(httpServers)('on $name', (server) => {
-  describe('ipAllowList', () => {
-    test.each([
-      [['127.0.0.1'], true],
-      [['127.0.0.0/8'], true],
-      [['203.0.113.7', '127.0.0.1/32'], true],
-      [['::ffff:127.0.0.1'], true],
-      [['0.0.0.0/0'], true],
-      [['203.0.113.7'], false],
-      [['127.0.0.2', '126.0.0.0/8', '::1'], false],
-      [['fe80::/10', '2001:db8::/32'], false],
-    ])('the peer 127.0.0.1 is on the list %j: %s', async (addresses, on) => {
-      const { url, admits, refuses } = await startGuarded(server, ipAllowList(addresses));
-      await (on ? admits(url) : refuses(url));
-      if (!on) await refuses(url, { headers: { 'X-Forwarded-For': addresses[0] } });
-    });
+  test('the peer is accepted by its address, and whatever it claims to forward is ignored', async () => {
+    const listed = await startGuarded(server, ipAllowList(['203.0.113.7', '127.0.0.0/8']));
+    await listed.admits(listed.url);
+    const { url, refuses } = await startGuarded(server, ipAllowList(['203.0.113.7', '127.0.0.2', '::1']));
+    await refuses(url);
+    await refuses(url, forwarded('203.0.113.7'));
   });
 });
 
 describe.each(expressServers)('ipAllowList on $name', (server) => {
-  const forwarded = (...addresses: string[]): Sent => ({ headers: { 'X-Forwarded-For': addresses.join(', ') } });
-
-  test('a forwarded address is ignored without trust proxy', async () => {
-    const { url, refuses } = await startGuarded(server, ipAllowList(['203.0.113.7']));
-    await refuses(url, forwarded('203.0.113.7'));
-  });
-
   test.each([
     ['1', 1],
-    ['loopback', 'loopback'],
-    ['a function', (address: string) => address === '127.0.0.1'],
     ['a function of the hop', (_address: string, hop: number) => hop < 1],
     ['a list of ranges', ['127.0.0.0/8', '10.0.0.0/8']],
   ])('the address that the last proxy saw counts with trust proxy %s', async (_what, trust) => {
@@ -59,7 +43,6 @@ describe.each(expressServers)('ipAllowList on $name', (server) => {
 
   const everybody: [string, unknown][] = [
     ['true', true],
-    ['a function that trusts everybody', () => true],
     ['a function that returns something truthy', () => 'yes'],
     ['both halves of all addresses', ['0.0.0.0/1', '128.0.0.0/1']],
     ['a hundred hops', 100],
@@ -89,36 +72,24 @@ describe.each(expressServers)('ipAllowList on $name', (server) => {
 });
 
 describe('ipAllowList, asked about an address', () => {
-  const asked = (entry: string, address: string | undefined): unknown =>
-    ipAllowList([entry])({ ip: address, socket: {} } as never);
-
   test.each([
-    ['203.0.113.7', '203.0.113.7', true],
     ['203.0.113.7', '203.0.113.8', false],
     ['203.0.113.7', '::ffff:203.0.113.7', true],
     ['203.0.113.7', '::203.0.113.7', false],
-    ['203.0.113.0/24', '203.0.113.255', true],
-    ['203.0.113.0/24', '203.0.114.0', false],
-    ['203.0.113.7/24', '203.0.113.200', true],
     ['203.0.113.8/29', '203.0.113.15', true],
     ['203.0.113.8/29', '203.0.113.16', false],
     ['0.0.0.0/0', '255.255.255.255', true],
-    ['2001:db8::1', '2001:db8:0:0::1', true],
     ['2001:DB8::1', '2001:db8::1', true],
     ['2001:db8::1', '2001:db8::2', false],
     ['2001:db8::/33', '2001:db8:7fff::1', true],
     ['2001:db8::/33', '2001:db8:8000::1', false],
-    ['::1', '127.0.0.1', false],
-    ['::ffff:203.0.113.7', '203.0.113.7', true],
     ['::ffff:203.0.113.0/120', '203.0.113.9', true],
     ['0.0.0.0/0', '2001:db8::1', false],
     ['0.0.0.0/0', '', false],
     ['0.0.0.0/0', undefined, false],
     ['0.0.0.0/0', 'localhost', false],
-    ['0.0.0.0/0', '1.2.3', false],
     ['0.0.0.0/0', '01.2.3.4', false],
-    ['0.0.0.0/0', '1.2.3.4 ', false],
   ])('ipAllowList with %s accepts %s: %s', (entry, address, expected) => {
-    expect(asked(entry, address)).toBe(expected);
+    expect(ipAllowList([entry])({ ip: address, headers: {}, socket: {} })).toBe(expected);
   });
 });
