@@ -12,6 +12,16 @@ import { receiverOf } from '../core/support.js';
 import { publishPass } from './support.js';
 import { outcomes } from '../../src/core/outcomes.js';
 
+const all = Object.values(metrics);
+
+/** OpenTelemetry's rules for Prometheus names: dots become underscores, then the unit, then `_total` for a counter. */
+function toPrometheus({ openTelemetry, unit, kind }: (typeof all)[number]): string {
+  const units: Record<string, string> = { s: '_seconds' };
+  // A unit in braces is an annotation and is left out.
+  const suffix = unit.startsWith('{') ? '' : units[unit];
+  return openTelemetry.replaceAll('.', '_') + String(suffix) + (kind === 'counter' ? '_total' : '');
+}
+
 interface Point {
   readonly attributes: object;
   readonly value: unknown;
@@ -56,7 +66,7 @@ describe('an OpenTelemetry meter', () => {
       unit,
       description,
     }));
-    const named = Object.values(metrics).map(({ openTelemetry, unit, help }) => ({
+    const named = all.map(({ openTelemetry, unit, help }) => ({
       name: openTelemetry,
       unit,
       description: help,
@@ -102,10 +112,17 @@ describe('an OpenTelemetry meter', () => {
   });
 });
 
-test.each([undefined, {}, { createCounter: () => undefined }])('what is no meter is refused', (meter) => {
+test.each([undefined, { createCounter: () => undefined }])('what is no meter is refused', (meter) => {
   const fault = expect.objectContaining({
     code: 'INVALID_ARGUMENT',
     message: expect.stringContaining('Expected `meter` to be an OpenTelemetry meter, got') as string,
   }) as Error;
   expect(() => openTelemetryMetrics(meter as never)).toThrow(fault);
+});
+
+test('there are ten metrics with a sentence each, and OTLP translates their names into those of Prometheus', () => {
+  for (const metric of all) expect(toPrometheus(metric)).toBe(metric.prometheus);
+  expect(new Set(all.map(({ prometheus }) => prometheus)).size).toBe(10);
+  expect(new Set(all.map(({ openTelemetry }) => openTelemetry)).size).toBe(10);
+  for (const { help } of all) expect(help).toMatch(/^[A-Z].*\.$/);
 });

@@ -1,12 +1,13 @@
 import { channel } from 'node:diagnostics_channel';
+import { memoryStore, transferCallbackListener } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { metrics } from '../../src/metrics/table.js';
-import { later, receiverOf, storeWith } from '../core/support.js';
-import { deliveries, registerMetrics, type Series } from './support.js';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { outcomes } from '../../src/core/outcomes.js';
+import { later, receiverOf, storeWith } from '../core/support.js';
+import { post } from '../support/post.js';
+import { serve } from '../support/serve.js';
+import { deliveries, registerMetrics, type Series } from './support.js';
 
-const names = Object.values(metrics).map(({ prometheus }) => prometheus);
 const http = { source: 'http' };
 const outcomeCount = Object.keys(outcomes).length;
 
@@ -33,11 +34,6 @@ describe('before the first delivery', () => {
       [],
     );
     expect(series.size).toBeLessThan(2 * outcomeCount + outcomeCount * 16 + 2 * 13 + 12);
-  });
-
-  test('the registry knows all ten', () => {
-    const { registry } = registerMetrics();
-    expect(registry.getMetricsAsArray().map(({ name }) => name)).toEqual(names);
   });
 });
 
@@ -115,6 +111,38 @@ describe('a delivery', () => {
 
 describe('the age of an outcome', () => {
   const age = (end: string): string => `transfer_callbacks_outcome_age_seconds_${end}`;
+
+  test('a callback over HTTP is observed with its age since it became final, once its handler has succeeded', async () => {
+    const { series } = registerMetrics();
+    const onFailed = vi.fn().mockRejectedValueOnce(new Error('The database is down.'));
+    const { url, close } = await serve(
+      transferCallbackListener({ store: memoryStore(), onSuccess: () => undefined, onFailed, logger: false }),
+    );
+    onTestFinished(close);
+    const finalAtMs = Date.now() - 31_000;
+    const timestamp = new Date(finalAtMs).toISOString();
+    const succeeded = transferSucceeded({ timestamp });
+    const failed = transferFailed({ timestamp });
+    const ageNow = (): number => (Date.now() - finalAtMs) / 1_000;
+
+    expect(await post(url, failed)).toMatchObject({ status: 500 });
+    expect((await series()).get(age('count{source="http"}'))).toBe(0);
+
+    expect(await post(url, succeeded)).toMatchObject({ status: 200 });
+    const first = await series();
+    expect(first.get(age('count{source="http"}'))).toBe(1);
+    expect(first.get(age('bucket{le="15",source="http"}'))).toBe(0);
+    expect(first.get(age('sum{source="http"}'))).toBeGreaterThanOrEqual(31);
+    expect(first.get(age('sum{source="http"}'))).toBeLessThanOrEqual(ageNow());
+
+    // The handler succeeds at the second attempt, and the callback that was handled before is a duplicate.
+    expect(await post(url, failed)).toMatchObject({ status: 200 });
+    expect(await post(url, succeeded)).toMatchObject({ status: 200 });
+    const last = await series();
+    expect(last.get(age('count{source="http"}'))).toBe(2);
+    expect(last.get(age('sum{source="http"}'))).toBeLessThanOrEqual(2 * ageNow());
+    expect(last.get(age('count{source="reconciliation"}'))).toBe(0);
+  });
 
   test('is 0 where the clock of the service is ahead', async () => {
     const { series } = registerMetrics();
