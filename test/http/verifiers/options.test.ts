@@ -1,189 +1,111 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { basicAuth, headerToken, hmacSignature, ipAllowList, transferToken, urlToken } from 'transfer-callbacks';
 import { containing } from '../../support/containing.js';
 
 const secret = 'first-secret-0123456789';
 const older = 'older-secret-0123456789';
+const short = 'hunter2hunter2h';
+const spaced = 'hunter2 hunter2 hunter2';
 
-describe('a verifier that cannot be made', () => {
-  const long = 'a string of at least 16 characters, as `openssl rand -hex 32` prints, or several';
-  const characters = 'made of letters, digits, `-`, `.`, `_` and `~`';
-  const short = 'hunter2hunter2h';
-  const spaced = 'hunter2 hunter2 hunter2';
-  const list = 'a list of at least one address or range';
-  const range = 'an IP address or a CIDR range';
+const secretLength = 'a string of at least 16 characters, as `openssl rand -hex 32` prints';
+const long = `${secretLength}, or several`;
+const inUrls = 'made of letters, digits, `-`, `.`, `_` and `~`';
+const inHeaders = 'made of ASCII characters, without a space at its ends';
+const aName = 'a header name';
+const aKeptName = 'a header that every host passes on unchanged';
+const aUsername = 'a string of at least one character and without a colon';
+const list = 'a list of at least one address or range';
+const range = 'an IP address or a CIDR range';
+const text = (length: number): string => `a string of ${length} characters`;
+const hmac =
+  (changed: object): (() => unknown) =>
+  () =>
+    hmacSignature({ header: 'x-signature', secrets: secret, ...changed });
 
-  const wrong: [string, () => unknown, string][] = [
-    ['urlToken of nothing', () => urlToken(undefined), `Expected \`secret\` to be ${long}, got undefined.`],
+const wrong: [what: string, make: () => unknown, option: string, expected: string, got: string][] = [
+  ['urlToken of nothing', () => urlToken(undefined), 'secret', long, 'undefined'],
+  ['urlToken too short', () => urlToken(short), 'secret', long, text(15)],
+  ['urlToken with a space', () => urlToken(spaced), 'secret', inUrls, text(23)],
+  ['urlToken with a slash', () => urlToken(`${secret}/`), 'secret', inUrls, text(24)],
+  ['urlToken with a newline', () => urlToken(`${secret}\n`), 'secret', inUrls, text(24)],
+  ['transferToken of two missing', () => transferToken([undefined, undefined]), 'secret', long, 'undefined'],
+  ['transferToken whose older one is empty', () => transferToken([secret, '']), 'secret', long, text(0)],
+  ['headerToken too short', () => headerToken('X-Token', short), 'secret', long, text(15)],
+  ['headerToken without ASCII', () => headerToken('X-Token', [older, `${secret}é`]), 'secret', inHeaders, text(24)],
+  ['headerToken with DEL', () => headerToken('X-Token', `${secret}\u007f`), 'secret', inHeaders, text(24)],
+  ['headerToken with a space first', () => headerToken('X-Token', ` ${secret}`), 'secret', inHeaders, text(24)],
+  ['headerToken with a space last', () => headerToken('X-Token', `${secret} `), 'secret', inHeaders, text(24)],
+  ['headerToken without a name', () => headerToken('', secret), 'name', aName, text(0)],
+  ['headerToken of a bad name', () => headerToken('X Token', secret), 'name', aName, text(7)],
+  ['headerToken of what Node makes a list', () => headerToken('Set-Cookie', secret), 'name', aKeptName, text(10)],
+  ['headerToken of what ends at a proxy', () => headerToken('TE', secret), 'name', aKeptName, text(2)],
+  ['basicAuth of none', () => basicAuth([] as never), 'credentials', 'at least one pair', 'an array'],
+  ['basicAuth of one text', () => basicAuth('a:b' as never), 'credentials', 'an object or a list of them', text(3)],
+  ...(
     [
-      'transferToken of two that are both missing',
-      () => transferToken([undefined, undefined]),
-      `Expected \`secret\` to be ${long}, got undefined.`,
-    ],
+      [{ password: undefined }, 'password', secretLength, 'undefined'],
+      [{ password: short }, 'password', secretLength, text(15)],
+      [{ username: undefined }, 'username', aUsername, 'undefined'],
+      [{ username: '' }, 'username', aUsername, text(0)],
+    ] as const
+  ).map(([changed, ...message]): (typeof wrong)[number] => [
+    `basicAuth of ${JSON.stringify(changed)}`,
+    () => basicAuth({ username: 'service', password: spaced, ...changed }),
+    ...message,
+  ]),
+  ['hmacSignature of nothing', () => hmacSignature(undefined as never), 'options', 'an object', 'undefined'],
+  ...(
     [
-      'transferToken whose older one is empty',
-      () => transferToken([secret, '']),
-      `Expected \`secret\` to be ${long}, got a string of 0 characters.`,
+      [{ header: undefined }, 'header', aName, "undefined. Write `header: 'x-signature'`"],
+      [{ header: 'cookie' }, 'header', aKeptName, text(6)],
+      [{ secrets: undefined }, 'secrets', long, 'undefined'],
+      [{ secrets: [secret, short] }, 'secrets', long, text(15)],
+      [{ secretEncoding: 'hex', secrets: spaced }, 'secrets', 'written in hex', text(23)],
+      [{ secretEncoding: 'hex', secrets: '0'.repeat(17) }, 'secrets', 'written in hex', text(17)],
+      [{ secretEncoding: 'base64', secrets: spaced }, 'secrets', 'written in base64', text(23)],
+      [{ secretEncoding: 'latin1' }, 'secretEncoding', "'utf8' or 'base64' or 'hex'", '"latin1"'],
+      [{ algorithm: 'sha1' }, 'algorithm', "'sha256' or 'sha384' or 'sha512'", '"sha1"'],
+      [{ encoding: 'base32' }, 'encoding', "'hex' or 'base64'", '"base32"'],
+      [{ signed: 7 }, 'signed', 'a text with {body}, and without {timestamp}', "a number. Write `signed: '{body}'`"],
+      [{ signed: '{timestamp}.{body}' }, 'signed', 'a text with {body}, and without {timestamp}', text(18)],
+      [{ signed: '{x-id}' }, 'signed', 'a text with {body}, and without {timestamp}', text(6)],
+      [{ signed: '{body}{a b}' }, 'signed', aName, text(3)],
+      [{ timestamp: 't=', signed: '{body}' }, 'signed', 'a text with {body}, and with {timestamp}', text(6)],
+      [{ timestamp: 't =', signed: '{timestamp}{body}' }, 'timestamp', aName, text(3)],
+      [{ toleranceMs: 0 }, 'toleranceMs', 'a whole number from 1 to 2147483647', '0'],
+    ] as const
+  ).map(([changed, ...message]): (typeof wrong)[number] => [
+    `hmacSignature of ${JSON.stringify(changed)}`,
+    hmac(changed),
+    ...message,
+  ]),
+  ['ipAllowList of nothing', () => ipAllowList(undefined as never), 'addresses', list, 'undefined'],
+  ['ipAllowList of a text', () => ipAllowList('127.0.0.1' as never), 'addresses', list, '"127.0.0.1"'],
+  ['ipAllowList of none', () => ipAllowList([]), 'addresses', list, 'an array'],
+  ['ipAllowList of a number', () => ipAllowList([1 as never]), 'addresses[0]', range, '1'],
+  ['ipAllowList of ::1/129', () => ipAllowList(['127.0.0.1', '::1/129']), 'addresses[1]', range, text(7)],
+  ...['localhost', '1.2.3.4/33', '1.2.3.4/', '1.2.3.4/-1', '1.2.3.4/8/8', '1.2.3.4/1e1'].map(
+    (entry): (typeof wrong)[number] => [
+      `ipAllowList of ${entry}`,
+      () => ipAllowList(['127.0.0.1', entry]),
+      'addresses[1]',
+      range,
+      JSON.stringify(entry),
     ],
-    ...[`${secret}é`, `${secret}\u007f`, ` ${secret}`, `${secret} `].map((text): [string, () => unknown, string] => [
-      `headerToken of ${JSON.stringify(text)}`,
-      () => headerToken('X-Token', [older, text]),
-      `Expected \`secret\` to be made of ASCII characters, without a space at its ends, got a string of ${text.length} characters.`,
-    ]),
-    ['urlToken too short', () => urlToken(short), `Expected \`secret\` to be ${long}, got a string of 15 characters.`],
-    [
-      'urlToken with a space',
-      () => urlToken(spaced),
-      `Expected \`secret\` to be ${characters}, got a string of 23 characters.`,
-    ],
-    [
-      'urlToken with a slash',
-      () => urlToken(`${secret}/`),
-      `Expected \`secret\` to be ${characters}, got a string of 24 characters.`,
-    ],
-    [
-      'urlToken with a newline',
-      () => urlToken(`${secret}\n`),
-      `Expected \`secret\` to be ${characters}, got a string of 24 characters.`,
-    ],
-    [
-      'headerToken too short',
-      () => headerToken('X-Token', short),
-      `Expected \`secret\` to be ${long}, got a string of 15 characters.`,
-    ],
-    [
-      'headerToken without a name',
-      () => headerToken('', secret),
-      'Expected `name` to be a header name, got a string of 0 characters.',
-    ],
-    [
-      'headerToken of a bad name',
-      () => headerToken('X Token', secret),
-      'Expected `name` to be a header name, got a string of 7 characters.',
-    ],
-    [
-      'headerToken of a header that Node parses into a list',
-      () => headerToken('Set-Cookie', secret),
-      'Expected `name` to be a header that every host passes on unchanged, got a string of 10 characters.',
-    ],
-    [
-      'headerToken of a header that ends at a proxy',
-      () => headerToken('TE', secret),
-      'Expected `name` to be a header that every host passes on unchanged, got a string of 2 characters.',
-    ],
-    [
-      'basicAuth of none',
-      () => basicAuth([] as never),
-      'Expected `credentials` to be at least one pair, got an array.',
-    ],
-    [
-      'basicAuth whose password is missing',
-      () => basicAuth({ username: 'service', password: undefined }),
-      'Expected `password` to be a string of at least 16 characters, as `openssl rand -hex 32` prints, got undefined.',
-    ],
-    [
-      'basicAuth whose name is missing',
-      () => basicAuth({ username: undefined, password: spaced }),
-      'Expected `username` to be a string of at least one character and without a colon, got undefined.',
-    ],
-    [
-      'basicAuth with an empty name',
-      () => basicAuth({ username: '', password: spaced }),
-      'Expected `username` to be a string of at least one character and without a colon, got a string of 0 characters.',
-    ],
-    [
-      'basicAuth of name and password in one text',
-      () => basicAuth('service:hunter2' as never),
-      'Expected `credentials` to be an object or a list of them, got a string of 15 characters.',
-    ],
-    [
-      'basicAuth with a short password',
-      () => basicAuth({ username: 'service', password: 'hunter2-hunter2' }),
-      'Expected `password` to be a string of at least 16 characters, as `openssl rand -hex 32` prints, got a string of 15 characters.',
-    ],
-    [
-      'basicAuth with one word more',
-      () => basicAuth({ username: 'service', password: spaced, realm: 'x' } as never),
-      'Unknown option `realm`; known are username, password.',
-    ],
-    [
-      'hmacSignature of nothing',
-      () => hmacSignature(undefined as never),
-      'Expected `options` to be an object, got undefined.',
-    ],
-    ...(
-      [
-        [{ header: undefined }, "`header` to be a header name, got undefined. Write `header: 'x-signature'`"],
-        [{ header: 'cookie' }, '`header` to be a header that every host passes on unchanged, got a string of 6'],
-        [{ secrets: undefined }, `\`secrets\` to be ${long}, got undefined.`],
-        [{ secrets: [secret, short] }, `\`secrets\` to be ${long}, got a string of 15 characters.`],
-        [{ secretEncoding: 'hex', secrets: spaced }, '`secrets` to be written in hex, got a string of 23 characters.'],
-        [{ secretEncoding: 'hex', secrets: '0'.repeat(17) }, '`secrets` to be written in hex, got a string of 17'],
-        [{ secretEncoding: 'base64', secrets: spaced }, '`secrets` to be written in base64, got a string of 23'],
-        [{ secretEncoding: 'latin1' }, "`secretEncoding` to be 'utf8' or 'base64' or 'hex', got \"latin1\"."],
-        [{ algorithm: 'sha1' }, "`algorithm` to be 'sha256' or 'sha384' or 'sha512', got \"sha1\"."],
-        [{ encoding: 'base32' }, "`encoding` to be 'hex' or 'base64', got \"base32\"."],
-        [
-          { signed: 7 },
-          "`signed` to be a text with {body}, and without {timestamp}, got a number. Write `signed: '{body}'`",
-        ],
-        [
-          { signed: '{timestamp}.{body}' },
-          '`signed` to be a text with {body}, and without {timestamp}, got a string of 18',
-        ],
-        [{ signed: '{x-id}' }, '`signed` to be a text with {body}, and without {timestamp}, got a string of 6'],
-        [{ signed: '{body}{a b}' }, '`signed` to be a header name, got a string of 3 characters.'],
-        [
-          { timestamp: 't=', signed: '{body}' },
-          '`signed` to be a text with {body}, and with {timestamp}, got a string of 6',
-        ],
-        [{ timestamp: 't =', signed: '{timestamp}{body}' }, '`timestamp` to be a header name, got a string of 3'],
-        [{ toleranceMs: 0 }, '`toleranceMs` to be a whole number from 1 to 2147483647, got 0.'],
-      ] as const
-    ).map(([wrong, message]): [string, () => unknown, string] => [
-      `hmacSignature of ${JSON.stringify(wrong)}`,
-      () => hmacSignature({ header: 'x-signature', secrets: secret, ...wrong } as never),
-      `Expected ${message}`,
-    ]),
-    [
-      'hmacSignature with one word more',
-      () => hmacSignature({ header: 'x-signature', secret } as never),
-      'Unknown option `secret`; known are header, secrets, secretEncoding, algorithm, encoding, signed, timestamp, toleranceMs.',
-    ],
-    [
-      'ipAllowList of nothing',
-      () => ipAllowList(undefined as never),
-      `Expected \`addresses\` to be ${list}, got undefined.`,
-    ],
-    [
-      'ipAllowList of a text',
-      () => ipAllowList('127.0.0.1' as never),
-      `Expected \`addresses\` to be ${list}, got "127.0.0.1".`,
-    ],
-    ['ipAllowList of none', () => ipAllowList([]), `Expected \`addresses\` to be ${list}, got an array.`],
-    ...['localhost', '1.2.3.4/33', '1.2.3.4/', '1.2.3.4/-1', '1.2.3.4/8/8', '1.2.3.4/1e1'].map(
-      (entry): [string, () => unknown, string] => [
-        `ipAllowList of ${JSON.stringify(entry)}`,
-        () => ipAllowList(['127.0.0.1', entry]),
-        `Expected \`addresses[1]\` to be ${range}, got ${JSON.stringify(entry)}.`,
-      ],
-    ),
-    [
-      'ipAllowList of an IPv6 range that is none',
-      () => ipAllowList(['127.0.0.1', '::1/129']),
-      `Expected \`addresses[1]\` to be ${range}, got a string of 7 characters.`,
-    ],
-    ['ipAllowList of a number', () => ipAllowList([1 as never]), `Expected \`addresses[0]\` to be ${range}, got 1.`],
-  ];
+  ),
+];
 
-  test.each(wrong)('the error for %s names what was expected', (_what, make, message) => {
-    expect(make).toThrow(
-      expect.objectContaining({
-        name: 'TransferCallbackError',
-        code: 'INVALID_ARGUMENT',
-        message: containing(message),
-      }),
-    );
-    expect(message).not.toMatch(/hunter2|first-secret/);
-  });
+test.each(wrong)('the error for %s names what was expected', (_what, make, option, expected, got) => {
+  const message = `Expected \`${option}\` to be ${expected}, got ${got}.`;
+  expect(make).toThrow(
+    expect.objectContaining({ name: 'TransferCallbackError', code: 'INVALID_ARGUMENT', message: containing(message) }),
+  );
+  expect(make).not.toThrow(/hunter2|first-secret/);
+});
+
+test.each([
+  [hmac({ secret }), 'secret', 'header, secrets, secretEncoding, algorithm, encoding, signed, timestamp, toleranceMs'],
+  [() => basicAuth({ username: 'service', password: spaced, realm: 'x' } as never), 'realm', 'username, password'],
+])('an unknown option of a verifier is refused, with the known ones: %o', (make, option, known) => {
+  expect(make).toThrow(`Unknown option \`${option}\`; known are ${known}.`);
 });
