@@ -163,5 +163,10 @@ test('afterCommit refuses what is no function, and what comes after the handler 
     outcome: 'handler_failed',
     error: { code: 'INVALID_ARGUMENT', option: 'afterCommit' },
   });
-  expect(() => kept?.(() => undefined)).toThrow('Expected `afterCommit` to be called before the handler finishes.');
+  expect(() => kept?.(() => undefined)).toThrow(
+    expect.objectContaining({
+      code: 'INVALID_ARGUMENT',
+      message: 'Expected `afterCommit` to be called before the handler finishes.',
+    }),
+  );
 });

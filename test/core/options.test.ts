@@ -15,6 +15,7 @@ test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ onFailed: 'refund' }, 'a function', '"refund"'],
   [{ onOther: 'log' }, 'a function', '"log"'],
   [{ confirm: true }, 'a function', 'true'],
+  [{ onOther: {} }, 'a function', 'an object'],
   [{ onOutcome: [] }, 'a function', 'an array'],
   [{ schema: {} }, aSchema, 'an object'],
   [{ schema: null }, aSchema, 'null'],

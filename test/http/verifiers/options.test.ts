@@ -69,9 +69,12 @@ const wrong: [what: string, make: () => unknown, option: string, expected: strin
       [{ signed: 7 }, 'signed', 'a text with {body}, and without {timestamp}', "a number. Write `signed: '{body}'`"],
       [{ signed: '{timestamp}.{body}' }, 'signed', 'a text with {body}, and without {timestamp}', text(18)],
       [{ signed: '{x-id}' }, 'signed', 'a text with {body}, and without {timestamp}', text(6)],
+      [{ signed: 'body' }, 'signed', 'a text with {body}, and without {timestamp}', text(4)],
       [{ signed: '{body}{a b}' }, 'signed', aName, text(3)],
       [{ timestamp: 't=', signed: '{body}' }, 'signed', 'a text with {body}, and with {timestamp}', text(6)],
       [{ timestamp: 't =', signed: '{timestamp}{body}' }, 'timestamp', aName, text(3)],
+      [{ timestamp: '-t=', signed: '{timestamp}{body}' }, 'timestamp', aName, text(3)],
+      [{ timestamp: 't=1', signed: '{timestamp}{body}' }, 'timestamp', aName, text(3)],
       [{ toleranceMs: 0 }, 'toleranceMs', 'a whole number from 1 to 2147483647', '0'],
     ] as const
   ).map(([changed, ...message]): (typeof wrong)[number] => [
