@@ -1,19 +1,30 @@
-import request from 'supertest';
-import express from 'express';
-import { describe, expect, test, vi } from 'vitest';
+import { getEventListeners } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { memoryStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
-import type { TransferCallback, TransferCallbackOutcome } from 'transfer-callbacks';
-import { confirmWith, reconcileTransfers, type Transaction } from 'transfer-callbacks/client';
-import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { later, receiverOf } from '../core/support.js';
-import { final, gatedClient, refusal, startQueries, transfers, type Reply } from './support.js';
+import { memoryStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
+import { confirmWith, type Transaction } from 'transfer-callbacks/client';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { fakeClock, later, never, receiverOf } from '../core/support.js';
+import { gatedClient, hangUp, startKnowing, startQueries, startService, type Reply } from './support.js';
 import { containing } from '../support/containing.js';
 import type { ConfirmOptions } from '../../src/client/confirm.js';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 const replying =
   (callback: TransferCallback, changes: Partial<Record<string, unknown>> = {}) =>
   (): Reply => [200, { data: { ...callback.data, ...changes } }];
+
+/** Returns a function that confirms the callback of an id, with one query at a time. */
+function confirmInTurn(client: Parameters<typeof confirmWith>[0]) {
+  const confirm = confirmWith(client, { concurrency: 1 });
+  const callback = transferSucceeded();
+  return (id: string, { signal } = new AbortController()): Promise<unknown> =>
+    confirm({ ...callback, data: { ...callback.data, id } }, { signal });
+}
 
 describe('confirmWith', () => {
   test('hands the handler what was read, and nothing of what was posted', async () => {
@@ -22,12 +33,7 @@ describe('confirmWith', () => {
       replying(posted, { walletNumber: '237670000000', provider: 'read back' }),
     );
     const seen: TransferCallback[] = [];
-    const receiver = transferCallbackReceiver({
-      store: memoryStore(),
-      confirm: confirmWith(client),
-      onSuccess: (callback) => seen.push(callback),
-      onFailed: () => undefined,
-    });
+    const receiver = receiverOf({ confirm: confirmWith(client), onSuccess: (callback) => seen.push(callback) });
     expect((await receiver.receive(posted)).outcome).toBe('processed');
     expect(seen).toEqual([
       { event: 'transfer.success', data: { ...posted.data, walletNumber: '237670000000', provider: 'read back' } },
@@ -36,44 +42,22 @@ describe('confirmWith', () => {
   });
 
   const success = transferSucceeded({ id: 'tr-1', externalId: 'payout-1', amount: 5, currency: 'XAF' });
-  test.each<[string, (id: string) => Reply, string]>([
-    ['is not final', replying(success, { status: 'PENDING' }), 'NOT_FINAL'],
-    ['has another id', replying(success, { id: 'tr-2' }), 'UNCONFIRMED'],
-    ['has another externalId', replying(success, { externalId: 'payout-2' }), 'UNCONFIRMED'],
-    ['has failed', () => [200, transferFailed({ ...success.data, status: 'FAILED' }).data], 'UNCONFIRMED'],
-    ['has another amount', replying(success, { amount: 5.01 }), 'UNCONFIRMED'],
-    ['has another currency', replying(success, { currency: 'XOF' }), 'UNCONFIRMED'],
-    ['is not as documented', replying(success, { provider: undefined }), 'UNREADABLE_RESPONSE'],
-    ['is not known', () => refusal(404, 'Not found'), 'REFUSED'],
-    ['cannot be found in the response', () => [200, []], 'UNREADABLE_RESPONSE'],
-    ['cannot be read, because the service is down', () => (response) => response.destroy(), 'UNAVAILABLE'],
-  ])('a transfer that %s is unconfirmed, with a 503', async (_title, reply, code) => {
+  const places = 'The transaction that was read is not as documented, at data.provider, data.walletNumber.';
+  test.each<[string, (id: string) => Reply, object]>([
+    ['is not final', replying(success, { status: 'PENDING' }), { code: 'NOT_FINAL' }],
+    ['has another currency', replying(success, { currency: 'XOF' }), { code: 'UNCONFIRMED' }],
+    [
+      'is not as documented',
+      replying(success, { provider: undefined, walletNumber: 5 }),
+      { code: 'UNREADABLE_RESPONSE', message: containing(places) },
+    ],
+    ['cannot be read, because the service is down', () => hangUp, { code: 'UNAVAILABLE' }],
+  ])('a transfer that %s is unconfirmed', async (_title, reply, error) => {
     const { client } = await startQueries(reply);
-    const handler = vi.fn();
-    const outcomes: TransferCallbackOutcome[] = [];
-    const app = express().use(
-      transferCallbackRouter({
-        store: memoryStore(),
-        confirm: confirmWith(client),
-        onSuccess: handler,
-        onFailed: handler,
-        onOutcome: (outcome) => outcomes.push(outcome),
-        logger: false,
-      }),
-    );
-    await request(app).post('/').send(success).expect(503).expect('Retry-After', '30');
-    expect(outcomes).toEqual([
-      expect.objectContaining({ outcome: 'unconfirmed', error: expect.objectContaining({ code }) as unknown }),
-    ]);
-    expect(handler).not.toHaveBeenCalled();
-  });
-
-  test('an error names every field that is not as documented', async () => {
-    const { client } = await startQueries(replying(success, { provider: undefined, walletNumber: 5 }));
-    await expect(confirmWith(client)(success, new AbortController())).rejects.toMatchObject({
-      code: 'UNREADABLE_RESPONSE',
-      message: containing('The transaction that was read is not as documented, at data.provider, data.walletNumber.'),
-    });
+    const onSuccess = vi.fn();
+    const receiver = receiverOf({ confirm: confirmWith(client), onSuccess });
+    expect(await receiver.receive(success)).toMatchObject({ outcome: 'unconfirmed', error });
+    expect(onSuccess).not.toHaveBeenCalled();
   });
 
   test('a schema of your own applies to what is read, too', async () => {
@@ -96,47 +80,14 @@ describe('confirmWith', () => {
     expect(amounts).toEqual(['5.00']);
   });
 
-  test('reads no more than `concurrency` transfers at the same time; the others wait', async () => {
-    let running = 0;
-    let most = 0;
-    const gate = later();
-    const confirm = confirmWith(
-      {
-        async getTransaction(id): Promise<Transaction> {
-          running += 1;
-          most = Math.max(most, running);
-          await gate.promise;
-          running -= 1;
-          return { ...transferSucceeded({ id }).data };
-        },
-      },
-      { concurrency: 3 },
-    );
-    // As many as may wait.
-    const confirmed = Array.from({ length: 15 }, (_, index) =>
-      confirm(transferSucceeded({ id: `tr-${index}` }), new AbortController()),
-    );
-    gate.resolve();
-    expect((await Promise.all(confirmed)).map(({ data }) => data.id)).toEqual(
-      Array.from({ length: 15 }, (_, index) => `tr-${index}`),
-    );
-    expect(most).toBe(3);
-  });
-
-  test('a callback that waits ends with its deadline, and its transfer is not read', async () => {
-    const client = gatedClient();
-    const confirm = confirmWith(client, { concurrency: 1 });
-    const { signal } = new AbortController();
-    const deadline = new AbortController();
-    const first = confirm(transferSucceeded({ id: 'first' }), { signal });
-    const second = confirm(transferSucceeded({ id: 'second' }), { signal: deadline.signal });
-    const third = confirm(transferSucceeded({ id: 'third' }), { signal });
-    deadline.abort(new Error('too late'));
-    await expect(second).rejects.toThrow('too late');
-    await expect(confirm(transferSucceeded(), { signal: deadline.signal })).rejects.toThrow('too late');
-    client.openAll();
-    await Promise.all([first, third]);
-    expect(client.read).toEqual(['first', 'third']);
+  test('a callback that reconciliation has just read is not read again', async () => {
+    const real = transferSucceeded();
+    const { client, received } = await startKnowing({ ...real.data });
+    const receiver = receiverOf({ confirm: confirmWith(client) });
+    expect(await receiver.receive(real, { source: 'reconciliation' })).toMatchObject({ outcome: 'processed' });
+    expect(received).toHaveLength(0);
+    expect(await receiver.receive(transferSucceeded(), { source: 'queue' })).toMatchObject({ outcome: 'unconfirmed' });
+    expect(received).toHaveLength(1);
   });
 
   test.each<[object, string]>([
@@ -152,9 +103,117 @@ describe('confirmWith', () => {
   });
 });
 
-test('a receiver with confirmWith reads each transfer once', async () => {
-  const { client, received } = await startQueries(final);
-  const receiver = receiverOf({ confirm: confirmWith(client) });
-  expect(await reconcileTransfers({ client, receiver, pending: transfers(100) })).toMatchObject({ processed: 100 });
-  expect(received).toHaveLength(100);
+describe('the callbacks that confirmWith lets wait', () => {
+  test('are four for each of `concurrency` queries, the next one is BUSY, and none leaves a timer or a listener', async () => {
+    fakeClock();
+    let running = 0;
+    let most = 0;
+    const gate = later();
+    const client = {
+      async getTransaction(id: string): Promise<Transaction> {
+        running += 1;
+        most = Math.max(most, running);
+        await gate.promise;
+        running -= 1;
+        return { ...transferSucceeded({ id }).data };
+      },
+    };
+    const confirm = confirmWith(client, { concurrency: 3 });
+    const ids = Array.from({ length: 15 }, (_, index) => `tr-${index}`);
+    const deliveries = ids.map((id) => ({ id, signal: new AbortController().signal }));
+    const accepted = deliveries.map(({ id, signal }) => confirm(transferSucceeded({ id }), { signal }));
+    await expect(confirm(transferSucceeded(), new AbortController())).rejects.toMatchObject({
+      code: 'BUSY',
+      message: containing('Too many callbacks are waiting to be confirmed.'),
+    });
+    gate.resolve();
+    expect((await Promise.all(accepted)).map(({ data }) => data.id)).toEqual(ids);
+    expect(most).toBe(3);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(deliveries.flatMap(({ signal }) => getEventListeners(signal, 'abort'))).toEqual([]);
+  });
+
+  test('go first when they come again after BUSY, if they are of the last 5 000 to 10 000', async () => {
+    const client = gatedClient();
+    const confirm = confirmInTurn(client);
+    const accepted = Array.from({ length: 5 }, (_, index) => confirm(`forged-${index}`));
+    for (let index = 0; index < 10_001; index += 1) {
+      await confirm(`rejected-${index}`).catch(() => undefined);
+    }
+    await expect(confirm('rejected-0')).rejects.toMatchObject({ code: 'BUSY' });
+    accepted.push(confirm('rejected-10000'), confirm('rejected-5000'));
+    client.openAll();
+    await Promise.all(accepted);
+    expect(client.read.slice(0, 3)).toEqual(['forged-0', 'rejected-10000', 'rejected-5000']);
+  });
+
+  test('end with their deadline, and their transfer is not read', async () => {
+    const client = gatedClient();
+    const confirm = confirmInTurn(client);
+    const deadline = new AbortController();
+    const first = confirm('first');
+    const second = confirm('second', deadline);
+    const third = confirm('third');
+    deadline.abort(new Error('too late'));
+    await expect(second).rejects.toThrow('too late');
+    await expect(confirm('fourth', deadline)).rejects.toThrow('too late');
+    client.openAll();
+    await Promise.all([first, third]);
+    expect(client.read).toEqual(['first', 'third']);
+  });
+});
+
+describe('confirmWith and a service that does not respond', () => {
+  test('the delivery is unconfirmed after timeoutMs, and the slot is free again after as much again', async () => {
+    let silent = true;
+    const real = transferSucceeded();
+    const service = await startService((): Reply => (silent ? () => undefined : [200, { data: real.data }]));
+    const receiver = receiverOf({ confirm: confirmWith(service.client, { concurrency: 1, timeoutMs: 1_000 }) });
+
+    const hanging = receiver.receive(transferSucceeded());
+    await vi.waitUntil(() => service.received.length === 1);
+    const waiting = receiver.receive(transferSucceeded());
+    expect(await hanging).toMatchObject({
+      outcome: 'unconfirmed',
+      error: { code: 'UNAVAILABLE', message: containing('The transfer was not read within 1000 ms.') },
+    });
+    expect(await waiting).toMatchObject({ outcome: 'unconfirmed', error: { code: 'BUSY' } });
+    silent = false;
+    expect(await receiver.receive(real)).toMatchObject({ outcome: 'processed' });
+    expect(service.received).toHaveLength(2);
+  });
+
+  test('a query is aborted after twice timeoutMs, and its delivery has ended before', async () => {
+    fakeClock();
+    const signals: (AbortSignal | undefined)[] = [];
+    const client = {
+      getTransaction(_id: string, { signal }: { signal?: AbortSignal | undefined } = {}) {
+        signals.push(signal);
+        return never();
+      },
+    };
+    const ended = confirmWith(client, { timeoutMs: 1_000 })(transferSucceeded(), new AbortController());
+    const rejected = expect(ended).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await vi.advanceTimersByTimeAsync(1_999);
+    await rejected;
+    expect(signals.map((signal) => signal?.aborted)).toEqual([false]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
+  });
+
+  test('a delivery that ends early leaves its slot to the query until that has ended', async () => {
+    const client = gatedClient();
+    const { read } = client;
+    const confirm = confirmInTurn(client);
+    const delivery = new AbortController();
+    const first = confirm('first', delivery);
+    const second = confirm('second');
+    delivery.abort(new Error('the delivery has ended'));
+    await expect(first).rejects.toThrow('the delivery has ended');
+    await pause(50); // Time enough for a second query, were the slot free.
+    expect(read).toEqual(['first']);
+    client.openAll();
+    await second;
+    expect(read).toEqual(['first', 'second']);
+  });
 });

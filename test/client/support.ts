@@ -130,27 +130,18 @@ export async function catchError(call: Promise<unknown>): Promise<TransferClient
   return error as TransferClientError;
 }
 
-/** A client whose queries wait until their gate is opened. `read` are the ids, in the order of the queries. */
+/** A client whose queries wait for `openAll`. `read` are the ids, in the order of the queries. */
 export function gatedClient() {
-  const gates: { resolve: () => void }[] = [];
+  const gate = later();
   const read: string[] = [];
-  let isOpen = false;
   return {
-    gates,
     read,
     async getTransaction(id: string): Promise<Transaction> {
       read.push(id);
-      const gate = later();
-      gates.push(gate);
-      if (isOpen) gate.resolve();
       await gate.promise;
       return { ...transferSucceeded({ id }).data };
     },
-    /** Opens every gate, those of later queries too. */
-    openAll(): void {
-      isOpen = true;
-      for (const gate of gates) gate.resolve();
-    },
+    openAll: gate.resolve,
   };
 }
 
