@@ -82,18 +82,16 @@ describe('createTransfer', () => {
   });
 
   test('a refusal of another shape has no body', async () => {
-    const cases: string[] = [
-      '{"error":true}',
+    const bodies = [
       '{"error":true,"statusCode":"400","message":"x","data":null}',
       '{"error":true,"statusCode":400,"message":"x","data":{}}',
       '{"error":true,"statusCode":400,"data":null}',
       '{"error":false,"statusCode":400,"message":"x","data":null}',
       'null',
-      '[]',
       'Bad Request',
     ];
-    for (const body of cases) {
-      const { client } = await startService([[400, body]]);
+    const { client } = await startService(bodies.map((body) => [400, body]));
+    for (const body of bodies) {
       const error = await catchError(client.createTransfer(request));
       const message = expect.stringMatching(/^The service at \S+ refused: 400\. See /) as string;
       expect(error, body).toMatchObject({ code: 'REFUSED', body: undefined, message });
@@ -113,44 +111,27 @@ describe('createTransfer', () => {
     }
   });
 
-  test('the error of a request that JSON cannot express has the reason as its cause', async () => {
-    const { client } = await startService([[201, {}]]);
-    const error = await catchError(client.createTransfer({ callbackUrl: 'x', amount: 5n }));
-    expect(error.cause).toMatchObject({ name: 'TypeError', message: expect.stringContaining('BigInt') as string });
-  });
-
-  const circular: Record<string, unknown> = { callbackUrl: 'x' };
-  circular.self = circular;
   test('a request that cannot be sent rejects with INVALID_ARGUMENT', async () => {
-    const cases: [what: string, given: unknown][] = [
+    const { client, received } = await startService([[201, {}]]);
+    const cause = { name: 'TypeError', message: containing('BigInt') };
+    const cases: [what: string, given: unknown, more?: object][] = [
       ['nothing', undefined],
       ['null', null],
-      ['a text', 'https://merchant.example/callbacks'],
-      ['a list', [{ callbackUrl: 'x' }]],
       ['an object without callbackUrl', { amount: 5 }],
-      ['an object whose callbackUrl is no text', { callbackUrl: new Date(0).getTime() }],
-      ['an object that contains itself', circular],
-      ['an object with a bigint', { callbackUrl: 'x', amount: 5n }],
+      ['an object whose callbackUrl is no text', { callbackUrl: 0 }],
+      ['an object with a bigint', { callbackUrl: 'x', amount: 5n }, { cause }],
       ['an object whose JSON lacks the callbackUrl', { callbackUrl: 'x', toJSON: () => ({ amount: 5 }) }],
     ];
-    for (const [what, given] of cases) {
-      const { client, received } = await startService([[201, {}]]);
+    for (const [what, given, more] of cases) {
       const error = await catchError(client.createTransfer(given as never));
-      expect(error, what).toMatchObject({ code: 'INVALID_ARGUMENT' });
-      expect(received, what).toEqual([]);
+      expect(error, what).toMatchObject({ code: 'INVALID_ARGUMENT', ...more });
     }
+    expect(received).toEqual([]);
   });
 
-  test.each([
-    ['2026/11/0001', '2026/11/0001'],
-    ['a#1', 'a#1'],
-    ['100%', '100%'],
-    ['..', '..'],
-    ['nothing', ''],
-    ['256 characters', 'x'.repeat(256)],
-  ])(
-    'a transfer with an externalId of %s, by which it could not be queried, is not created',
-    async (_title, externalId) => {
+  test.each(['2026/11/0001', ''])(
+    'a transfer with the externalId %j, by which it could not be queried, is not created',
+    async (externalId) => {
       const { client, received } = await startService([[201, {}]]);
       expect(await catchError(client.createTransfer({ ...request, externalId }))).toMatchObject({ code: 'INVALID_ID' });
       expect(received).toEqual([]);
