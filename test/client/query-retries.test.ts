@@ -17,12 +17,12 @@ describe('getTransaction', () => {
   });
 
   test('gives up after the third time', async () => {
-    const { client, received, baseUrl } = await startService([hangUp, refusal(502, 'Bad gateway')]);
+    const { client, received, baseUrl } = await startService([hangUp, refusal(500, 'Oops')]);
     expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({
       code: 'UNAVAILABLE',
-      status: 502,
+      status: 500,
       message: containing(
-        `The service at ${new URL(baseUrl).origin} responded with 502, "Bad gateway". The transfer could not be read.`,
+        `The service at ${new URL(baseUrl).origin} responded with 500, "Oops". The transfer could not be read.`,
       ),
     });
     expect(received).toHaveLength(3);
