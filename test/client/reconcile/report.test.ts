@@ -1,9 +1,19 @@
-import { describe, expect, test } from 'vitest';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { reconcileTransfers, type Reconciled } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../../core/support.js';
 import { containing } from '../../support/containing.js';
 import { final, old, startKnowing, startQueries, transfers } from '../support.js';
+
+/** What is published on the channel during this test. */
+function listen(): unknown[] {
+  const messages: unknown[] = [];
+  const keep = (message: unknown): void => void messages.push(message);
+  subscribe('transfer-callbacks:reconciled', keep);
+  onTestFinished(() => void unsubscribe('transfer-callbacks:reconciled', keep));
+  return messages;
+}
 
 describe('the report of a pass', () => {
   test('has a cursor: the last transfer up to which all were read, even if later ones are done', async () => {
@@ -22,12 +32,14 @@ describe('the report of a pass', () => {
     expect(report).toMatchObject({ stopped: 'aborted', processed: 9, pending: 1, cursor: { id: 'tr-2' } });
   });
 
-  test('counts queries, time, and the age of the oldest transfer that is still open', async () => {
+  test('counts queries, time, and the oldest transfer that is still open, and is published', async () => {
+    const messages = listen();
     const { client } = await startQueries((id) =>
-      id === 'open' ? [200, { ...transferSucceeded({ id }).data, status: 'PENDING' }] : final(id),
+      id === 'done' ? final(id) : [200, { ...transferSucceeded({ id }).data, status: 'PENDING' }],
     );
-    const ages = { done: 9_000_000, open: 5_000_000, young: 1_000 };
-    const pending = Object.entries(ages).map(([id, ageMs]) => ({ id, createdAt: Date.now() - ageMs }));
+    const now = Date.now();
+    const ages = { done: 9_000_000, open: 3_000_000, oldest: 5_000_000, young: 1_000, dateless: NaN };
+    const pending = Object.entries(ages).map(([id, ageMs]) => ({ id, createdAt: new Date(now - ageMs) }));
     const told: Reconciled[] = [];
     const startedAt = performance.now();
     const report = await reconcileTransfers({
@@ -37,16 +49,34 @@ describe('the report of a pass', () => {
       concurrency: 1,
       onProgress: (reconciled) => told.push(reconciled),
     });
-    expect(report).toMatchObject({ queries: 2, processed: 1, pending: 2 });
+    expect(report).toMatchObject({ queries: 3, processed: 1, pending: 3, failed: 1 });
     expect(report.oldestOpenMs).toBeGreaterThanOrEqual(5_000_000);
     expect(report.oldestOpenMs).toBeLessThan(5_100_000);
     expect(report.durationMs).toBeGreaterThan(0);
     expect(report.durationMs).toBeLessThanOrEqual(performance.now() - startedAt);
-    expect(told).toEqual([
+    expect(told).toMatchObject([
       { id: 'done', result: 'processed' },
       { id: 'open', result: 'pending', reason: 'not_final' },
+      { id: 'oldest', result: 'pending', reason: 'not_final' },
       { id: 'young', result: 'pending', reason: 'too_young' },
+      { id: 'dateless', result: 'failed' },
     ]);
+    expect(messages).toEqual([{ report, durationMs: report.durationMs, oldestOpenAt: new Date(now - ages.oldest) }]);
+    expect(Object.isFrozen(messages[0])).toBe(true);
+  });
+
+  test('is published for a pass that rejects too, and not for options that do not fit', async () => {
+    const messages = listen();
+    const { client } = await startQueries(final);
+    const options = { client, receiver: receiverOf() };
+    await expect(reconcileTransfers({ ...options, pending: 5 as never })).rejects.toThrow('pending');
+    const onProgress = (): never => {
+      throw new Error('no');
+    };
+    const report = { processed: 1, stopped: 'error' };
+    const pending = [{ id: 'tr-1', createdAt: 0 }];
+    await expect(reconcileTransfers({ ...options, pending, onProgress })).rejects.toMatchObject({ report });
+    expect(messages).toMatchObject([{ report, oldestOpenAt: undefined }]);
   });
 
   test('reports where a transaction is invalid, in the error and as issues', async () => {
@@ -96,6 +126,9 @@ describe('the report of a pass', () => {
       ]) as unknown,
     });
     expect(text).not.toContain('237670000000');
+    expect(report.problems).toContainEqual(
+      expect.objectContaining({ error: expect.objectContaining({ cause: driver }) as unknown }),
+    );
   });
 
   test('an outcome that has no error is named alone', async () => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { reconcileTransfers, type PendingTransfer, type ReconciliationReport } from 'transfer-callbacks/client';
+import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf, storeWith } from '../../core/support.js';
 import { freePort } from '../../support/port.js';
@@ -72,9 +72,6 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const total = ({ processed, duplicate, pending, unknown, failed }: ReconciliationReport): number =>
-  processed + duplicate + pending + unknown + failed;
-
 /** Lets 20 ms of the fake time pass in each turn of the event loop, so that sockets work meanwhile. */
 async function inFakeTime<T>(run: () => Promise<T>): Promise<T> {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
@@ -127,7 +124,7 @@ describe('a pass, while the service is in trouble,', () => {
     expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
   });
 
-  test.each([1, 4])('ends after 10 failures in a row, with growing pauses, at concurrency %i', async (concurrency) => {
+  test('ends after 10 failures in a row, with growing pauses, at concurrency 4', async () => {
     const port = await freePort();
     let requests = 0;
     const { client } = await startQueries(() => refusal(500, 'Not asked'), {
@@ -138,24 +135,16 @@ describe('a pass, while the service is in trouble,', () => {
       },
     });
     const report = await inFakeTime(() =>
-      reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(10_000), concurrency }),
+      reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(10_000) }),
     );
     expect(report.stopped).toBe('unavailable');
     expect(report.failed).toBe(10);
-    expect(report.queries).toBeLessThan(10 + concurrency);
+    expect(report.queries).toBeLessThan(14);
     expect(requests).toBeLessThanOrEqual(3 * report.queries);
     expect(report.durationMs).toBeGreaterThan(60_000);
   });
 
-  test('ends after 10 refusals in a row: the key may be revoked', async () => {
-    const { client, received } = await startQueries(() => refusal(400, 'Key revoked'));
-    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending: transfers(2_000) });
-    expect(report).toMatchObject({ stopped: 'refused', failed: 10 });
-    expect(total(report)).toBe(report.queries);
-    expect(received.length).toBeLessThanOrEqual(13);
-  });
-
-  test('counts on over ids that are not sent: they tell nothing of the service', async () => {
+  test('ends after 10 refusals in a row, since the key may be revoked; ids that are not sent do not count', async () => {
     const { client, received } = await startQueries(() => refusal(400, 'Key revoked'));
     const pending = transfers(20).flatMap((transfer) => [transfer, old('a/b')]);
     const report = await reconcileTransfers({ client, receiver: receiverOf(), pending, concurrency: 1 });
@@ -205,9 +194,8 @@ describe('a pass, while the service is in trouble,', () => {
         if (processed === 50) void receiver.close();
       },
     });
-    expect(report).toMatchObject({ stopped: 'closing', failed: 0 });
+    expect(report).toMatchObject({ stopped: 'closing', failed: 0, duplicate: 0, unknown: 0 });
     expect(received.length).toBeLessThan(60);
-    expect(total(report)).toBe(report.processed + report.pending);
     const done = Number(report.cursor?.id.slice(3)) + 1;
     expect(done).toBeGreaterThanOrEqual(45);
     expect(done).toBeLessThanOrEqual(report.processed);
