@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { transferSandbox, transferScenarios } from 'transfer-callbacks/sandbox';
-import { create, soon, startMerchant, startSandbox } from '../sandbox/support.js';
+import { create, startMerchant, startSandbox } from '../sandbox/support.js';
 import {
   functionRuns,
   openConsole,
@@ -64,7 +64,7 @@ describe('a transfer', () => {
         expect((await page.locator('#timeline li').allInnerTexts()).join()).toMatch(
           expected === '200' ? 'queried\nSUCCESS' : 'queried\n500',
         );
-      }, soon);
+      });
     }
     await shows(page, '500, 2 times');
     await page.getByText('Payload').click();
@@ -107,6 +107,13 @@ describe('a payload', () => {
     await page.getByRole('button', { name: 'Send', exact: true }).click();
     await page.locator('#verdict').getByText('a URL of the origin of the callback URL').waitFor();
     expect(await page.locator('#refusal').isVisible()).toBe(false);
+    // The verdict is gone with the payload that it is about.
+    await create(sandbox, { externalId: 'success-2' });
+    await sandbox.advance(1_000);
+    await vi.waitFor(async () => {
+      expect(await payload.inputValue()).toContain('success-2');
+    });
+    expect(await page.locator('#forged').isVisible()).toBe(false);
   });
 });
 
@@ -196,13 +203,13 @@ describe('the clock', () => {
     await page.getByLabel('Speed of the clock').selectOption('Paused');
     await vi.waitFor(async () => {
       expect(await speeds()).toEqual(['0', '0']);
-    }, soon);
+    });
     await create(sandbox, { externalId: 'one' });
     await shows(other, 'in 60 min');
     await other.getByLabel('Speed of the clock').selectOption('Speed ×1000');
     await vi.waitFor(() => {
       expect(received).toHaveLength(1);
-    }, soon);
+    });
     await shows(page, 'acknowledged');
   });
 });
@@ -231,10 +238,10 @@ describe('by keyboard', () => {
     await press('s');
     await vi.waitFor(() => {
       expect(sandbox.attempts).toHaveLength(3);
-    }, soon);
+    });
     await vi.waitFor(async () => {
       expect((await rows(page)).filter((row) => row.includes('✓'))).toHaveLength(2);
-    }, soon);
+    });
     expect(await focused()).toBe('two');
     await press('r');
     await shows(page, 'resent');

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { describe, expect, test, vi } from 'vitest';
-import { create, soon, startMerchant, startSandbox } from '../sandbox/support.js';
+import { create, startMerchant, startSandbox } from '../sandbox/support.js';
 import { failingHandler, openConsole, rows, shows, skip, startCallbacks } from './support.js';
 
 // What the page shows of all kinds of transfers, for many of them, and at every width.
@@ -20,14 +20,14 @@ describe('a transfer', () => {
       await skip(page);
       await vi.waitFor(() => {
         expect(sandbox.attempts).toHaveLength(number);
-      }, soon);
+      });
     }
     await shows(page, '500, gave up after attempt 4');
     expect(await page.getByRole('button', { name: 'Skip to next' }).isDisabled()).toBe(true);
     expect(await rows(page)).toEqual([expect.stringContaining('✗ 500, gave up after attempt 4')]);
     await vi.waitFor(async () => {
       expect(await page.getByRole('status').innerText()).toMatch(/^success-1: .*got 500$/);
-    }, soon);
+    });
   });
 
   test('shows the request and the response of each attempt side by side, with headers, and what the merchant did', async () => {
@@ -92,7 +92,7 @@ describe('a transfer', () => {
         'late-callback-1 SUCCESS ◌ attempt 1 at 10:40:01 in 10 min',
         'no-callback-1 SUCCESS – no callback is sent',
       ]);
-    }, soon);
+    });
     await page.getByRole('link', { name: 'burst-1' }).click();
     await shows(page, 'attempt 10');
     await page.getByRole('link', { name: 'no-callback-1' }).click();
@@ -125,7 +125,7 @@ describe('a transfer', () => {
     await vi.waitFor(async () => {
       const hidden = 'to.scrollWidth - to.clientWidth';
       expect(await page.evaluate(`[${hidden} > 0, Math.abs(${hidden} - to.scrollLeft) < 2]`)).toEqual([true, true]);
-    }, soon);
+    });
   });
 
   test('that the sandbox does not have is said to be missing', async () => {

@@ -7,7 +7,7 @@ import { ConsoleStream } from '../../src/sandbox/stream.js';
 import { viewTransfers } from '../../src/sandbox/view.js';
 import { serve } from '../support/serve.js';
 import { head } from '../support/sockets.js';
-import { create, get, query, readStream, soon, startMerchant, startSandbox } from './support.js';
+import { create, get, query, readStream, startMerchant, startSandbox } from './support.js';
 
 test('the stream begins with the list, the newest transfer and the settings, and then sends what changes', async () => {
   const { url } = await startMerchant();
@@ -31,7 +31,7 @@ test('the stream begins with the list, the newest transfer and the settings, and
   await sandbox.advance(1_000);
   await vi.waitFor(() => {
     expect(page()).toMatchObject({ shown: { delivered: true, underWay: 0 }, rows: [{ text: /^acknowledged/ }] });
-  }, soon);
+  });
   expect(page().shown?.events.map(({ type }) => type)).toEqual([
     ...['created', 'final', ...Array<string>(10).fill('attempt'), 'acknowledged'],
   ]);
@@ -49,7 +49,7 @@ test('events are sent from an index: 300 resends of one transfer that is shown t
   for (let resent = 0; resent < 300; resent += 1) await sandbox.resend('one');
   await vi.waitFor(() => {
     expect(page().shown?.events).toHaveLength(sandbox.transfers()[0]?.events.length ?? 0);
-  }, soon);
+  });
   expect(sandbox.attempts).toHaveLength(301);
   expect(received.length).toBeLessThan(5_000_000);
 });
@@ -62,7 +62,7 @@ test('a query that is repeated replaces the event of the one before', async () =
     await query(sandbox, 'one');
     await vi.waitFor(() => {
       expect(page().shown?.events).toMatchObject([{ type: 'created' }, { type: 'queried', times }]);
-    }, soon);
+    });
   }
 });
 
@@ -72,7 +72,7 @@ test('the stream sends the new time when nothing else has changed', async () => 
   await sandbox.advance(60_000);
   await vi.waitFor(() => {
     expect(messages.at(-1)).toMatchObject({ clock: { nowMs: Date.parse('2026-01-15T10:31:00.000Z') } });
-  }, soon);
+  });
 });
 
 test('the list has the newest 200 transfers, and an old one that changes displaces none of them', async () => {
@@ -85,14 +85,14 @@ test('the list has the newest 200 transfers, and an old one that changes displac
   await sandbox.advance(500);
   await vi.waitFor(() => {
     expect(messages.at(-1)?.clock.nowMs).toBe(Date.parse('2026-01-15T10:30:01.000Z'));
-  }, soon);
+  });
   expect(sandbox.attempts).toHaveLength(30);
   expect(page()).toMatchObject({ total: 230, matching: 230, shown: { externalId: 'new-200' } });
   expect(page().listed).toEqual(Array.from({ length: 200 }, (_, index) => `new-${200 - index}`));
   await create(sandbox, { externalId: 'newest' });
   await vi.waitFor(() => {
     expect(page()).toMatchObject({ total: 231, shown: { externalId: 'newest' } });
-  }, soon);
+  });
   expect([page().listed.length, page().listed[0], page().listed.at(-1)]).toEqual([200, 'newest', 'new-2']);
 });
 
@@ -143,7 +143,7 @@ test('the list is narrowed by outcome, and a transfer leaves it or comes when it
       waiting: ['no-callback-5', 'lost-attempts-4'],
       contradicted: ['flip-3'],
     });
-  }, soon);
+  });
   await sandbox.advance(600_000);
   await vi.waitFor(() => {
     expect(show()).toEqual({
@@ -152,7 +152,7 @@ test('the list is narrowed by outcome, and a transfer leaves it or comes when it
       waiting: ['no-callback-5'],
       contradicted: ['flip-3'],
     });
-  }, soon);
+  });
 });
 
 test('a page is sent the transfer that it names, however old, or none', async () => {
@@ -165,7 +165,7 @@ test('a page is sent the transfer that it names, however old, or none', async ()
   await query(sandbox, 'first');
   await vi.waitFor(() => {
     expect(page().shown?.events).toHaveLength(2);
-  }, soon);
+  });
   const { messages } = await readStream(sandbox, 'id=unknown');
   expect(messages[0]?.shown).toBeNull();
 });
@@ -180,7 +180,7 @@ test('the stream accepts 20 readers, and another one when one has left', async (
   await vi.waitFor(async () => {
     const { messages } = await readStream(sandbox);
     expect(messages).toHaveLength(1);
-  }, soon);
+  });
 });
 
 test('the stream ends when the sandbox closes', async () => {
@@ -210,13 +210,13 @@ test('a reader that has stopped reading fills no memory, and is sent what it has
       () => {
         expect(watching.messages.length).toBeGreaterThan(known);
       },
-      { ...soon, interval: 5 },
+      { interval: 5 },
     );
   }
   socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
   await vi.waitFor(() => {
     expect(text).toContain('"times":220');
-  }, soon);
+  });
   expect(text.length).toBeLessThan(15_000_000);
 });
 

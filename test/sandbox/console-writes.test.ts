@@ -1,11 +1,9 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { expect, test, vi } from 'vitest';
+import { confirmWith, transferClient } from 'transfer-callbacks/client';
+import type { TransferSandbox } from 'transfer-callbacks/sandbox';
 import { post } from '../support/post.js';
-import { head } from '../support/sockets.js';
-import { create, get, query, readStream, soon, startMerchant, startSandbox } from './support.js';
-
-const json = { 'Content-Type': 'application/json' };
+import { head, overSocket } from '../support/sockets.js';
+import { create, get, query, readStream, startMerchant, startReceiver, startSandbox } from './support.js';
 
 test.each<[string, unknown, number, string]>([
   ['advance', '{', 400, 'no JSON object'],
@@ -13,11 +11,9 @@ test.each<[string, unknown, number, string]>([
   ['advance', { ms: -1 }, 409, 'Expected `ms` to be a whole number'],
   ['resend', {}, 409, 'Expected `id` to be a string'],
   ['resend', { id: 'unknown' }, 409, 'of a transfer that is final'],
-  ['contradict', { id: 'unknown' }, 409, 'of a transfer that is final'],
   ['speed', { speed: -1 }, 409, 'Expected `speed` to be a whole number'],
   ['speed', { speed: 10 }, 409, 'Expected `speed` to be left as it is, since the clock is manual'],
   ['forge', { id: 'unknown', url: 'http://127.0.0.1:1/', body: '' }, 409, 'a URL of the origin of the callback URL'],
-  ['forge', { id: 'unknown', url: 'http://127.0.0.1:1/' }, 409, 'Expected `body` to be a string'],
   ['advance', `{"x":"${'x'.repeat(102_400)}"}`, 413, 'longer than'],
 ])('an invalid write to %s is refused with the reason (%#)', async (action, body, status, reason) => {
   const { consoleUrl } = await startSandbox({ clock: 'manual' });
@@ -30,18 +26,14 @@ test.each<[string, unknown, number, string]>([
 
 test('an interrupted write has no effect on the sandbox', async () => {
   const { baseUrl, consoleUrl } = await startSandbox({ clock: 'manual' });
-  const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1');
-  await once(socket, 'connect');
-  socket.write(head(`${String(consoleUrl)}advance`, { ...json, 'Content-Length': 100 }));
-  socket.end('{');
-  await once(socket.resume(), 'close');
+  const headers = { 'Content-Type': 'application/json', 'Content-Length': 100 };
+  await overSocket(baseUrl, (socket) => socket.end(`${head(`${String(consoleUrl)}advance`, headers)}{`));
   expect((await get(String(consoleUrl))).status).toBe(200);
 });
 
 test.each([
   ['advance', 'GET', 'POST'],
   ['events', 'POST', 'GET'],
-  ['', 'DELETE', 'GET'],
 ])('the response of /console/%s to %s names the allowed method', async (path, method, allow) => {
   const { consoleUrl } = await startSandbox();
   const { status, headers } = await get(String(consoleUrl) + path, {}, method);
@@ -69,30 +61,48 @@ test('writes resend, contradict, and move time to the next due attempt', async (
   expect(await write('advance', {})).toBe(204);
 });
 
+/** Sends what a stranger would, for the first transfer of a sandbox. */
+async function forge(sandbox: TransferSandbox, fields: { url: string; body: string; hasHeaders?: true }) {
+  const { id } = sandbox.transfers()[0] ?? expect.fail('no transfer');
+  const { status, body } = await post(`${String(sandbox.consoleUrl)}forge`, { id, ...fields });
+  return { status, ...(JSON.parse(body) as { data?: unknown; message?: string }) };
+}
+
 test('a forgery has the headers of the sandbox only if its sender knows them, and goes to no other origin', async () => {
   const { url, received } = await startMerchant([200, 401, 422]);
   const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, callbackHeaders: { 'X-Token': 'a' } });
   await create(sandbox, { externalId: 'one' });
   await sandbox.advance(1_000);
-  const { id } = sandbox.transfers()[0] ?? expect.fail('no transfer');
-  const forge = async (fields: object) => {
-    const sent = await post(`${String(sandbox.consoleUrl)}forge`, { id, url: `${url}/x`, body: '{', ...fields });
-    return { status: sent.status, ...(JSON.parse(sent.body) as { data?: unknown; message?: string }) };
-  };
-  expect(await forge({})).toMatchObject({
+  const sent = { url: `${url}/x`, body: '{' };
+  expect(await forge(sandbox, sent)).toMatchObject({
     data: { response: { status: 401, body: 'noted' }, tone: 'good', text: 'Your app did not believe it.' },
   });
-  expect(await forge({ hasHeaders: true })).toMatchObject({ data: { response: { status: 422 } } });
+  expect(await forge(sandbox, { ...sent, hasHeaders: true })).toMatchObject({ data: { response: { status: 422 } } });
   expect(received.slice(1).map(({ body, headers }) => [body, headers['x-token']])).toEqual([
     ['{', undefined],
     ['{', 'a'],
   ]);
   for (const other of [url.replace('127.0.0.1', 'localhost'), 'http://example.com/', 'no URL']) {
-    expect((await forge({ url: other })).status).toBe(409);
+    expect((await forge(sandbox, { ...sent, url: other })).status).toBe(409);
   }
   expect(received).toHaveLength(3);
   expect(sandbox.attempts).toHaveLength(1);
   expect(sandbox.transfers()[0]?.events).toHaveLength(4);
+});
+
+test('what the app believes because the service confirms it is not called a forgery', async () => {
+  const sandbox = await startSandbox({ clock: 'manual' });
+  const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
+  const url = await startReceiver({ confirm: confirmWith(client) });
+  await create(sandbox, { callbackUrl: url });
+  await sandbox.advance(1_000);
+  const { body } = sandbox.attempts[0] ?? expect.fail('no attempt');
+  expect(await forge(sandbox, { url, body: body.replace('MTN', 'another') })).toMatchObject({
+    data: { tone: 'open', text: 'Your app acknowledged it, and it is true.' },
+  });
+  expect(await forge(sandbox, { url, body: body.replace('15000', '9915000') })).toMatchObject({
+    data: { tone: 'good', text: 'Your app did not believe it.' },
+  });
 });
 
 test('the clock is paused, and goes on at another speed from where it was', async () => {
@@ -103,7 +113,7 @@ test('the clock is paused, and goes on at another speed from where it was', asyn
   expect(await write({ speed: 0 })).toBe(204);
   await vi.waitFor(() => {
     expect(messages.at(-1)?.clock).toMatchObject({ speed: 0, isManual: false });
-  }, soon);
+  });
   await create(sandbox, { externalId: 'one' });
   const createdAtMs = sandbox.transfers()[0]?.createdAtMs ?? NaN;
   await create(sandbox, { externalId: 'two' });
@@ -118,7 +128,7 @@ test('the clock is paused, and goes on at another speed from where it was', asyn
   expect(sandbox.transfers()[0]?.finalAtMs).toBe(createdAtMs + 60_000);
   await vi.waitFor(() => {
     expect(page().shown).toMatchObject({ delivered: true });
-  }, soon);
+  });
 });
 
 test('clear forgets all transfers and what is due for them, also for one whose attempt is under way', async () => {
@@ -137,7 +147,7 @@ test('clear forgets all transfers and what is due for them, also for one whose a
   const advanced = sandbox.advance(1_000);
   await vi.waitFor(() => {
     expect(received).toHaveLength(4);
-  }, soon);
+  });
   await create(sandbox, { externalId: 'pending' });
   const { page } = await readStream(sandbox);
   const clear = await post(`${String(sandbox.consoleUrl)}clear`, {});
@@ -149,11 +159,11 @@ test('clear forgets all transfers and what is due for them, also for one whose a
   expect((await query(sandbox, 'retried')).status).toBe(404);
   await vi.waitFor(() => {
     expect(page()).toMatchObject({ total: 0, listed: [], shown: undefined });
-  }, soon);
+  });
   await create(sandbox, { externalId: 'retried' });
   await sandbox.advance(1_000);
   expect(received).toHaveLength(5);
   await vi.waitFor(() => {
     expect(page()).toMatchObject({ total: 1, listed: ['retried'] });
-  }, soon);
+  });
 });

@@ -38,16 +38,14 @@ test('the root redirects a browser to the page, and not a merchant', async () =>
   expect((await get(`${baseUrl}/`, { Accept: '*/*' })).status).toBe(404);
 });
 
-test.each(['nothing.js', '..%2fconsole.ts', '../console.ts', 'tsconfig.json', 'a/b.js'])(
-  'the page has no file %s',
-  async (name) => {
-    const { baseUrl } = await startSandbox();
-    const text = await overSocket(baseUrl, (socket) =>
-      socket.write(head(`${baseUrl}/console/`, {}, 'GET').replace('/console/', `/console/${name}`)),
-    );
-    expect(parseStatus(text)).toBe(404);
-  },
-);
+test('the page has no other files', async () => {
+  const { baseUrl } = await startSandbox();
+  for (const name of ['nothing.js', '..%2fconsole.ts', '../console.ts', 'tsconfig.json', 'a/b.js']) {
+    const request = head(`${baseUrl}/console/`, {}, 'GET').replace('/console/', `/console/${name}`);
+    const text = await overSocket(baseUrl, (socket) => socket.write(request));
+    expect([name, parseStatus(text)]).toEqual([name, 404]);
+  }
+});
 
 test('with console: false there is no page, and the service keeps its paths', async () => {
   const sandbox = await startSandbox({ console: false });
@@ -63,15 +61,11 @@ async function settings(options: object): Promise<unknown> {
   return messages[0]?.settings;
 }
 
-test('on this machine, the page shows the given secrets', async () => {
-  expect(await settings({ apiSecret: 'given', callbackHeaders: { 'X-Token': 'a' } })).toMatchObject({
-    ...{ apiSecret: 'given', isDefaultSecret: false, callbackHeaders: { 'X-Token': 'a' } },
-  });
-});
-
-test('if other machines reach the sandbox, the page shows no secret', async () => {
-  const given = { host: '0.0.0.0', apiSecret: 'given', callbackHeaders: { 'X-Token': 'a' } };
-  expect(await settings(given)).toMatchObject({ apiSecret: null, callbackHeaders: { 'X-Token': '…' } });
+test('the page shows the secrets that were given only on this machine', async () => {
+  const given = { apiSecret: 'given', callbackHeaders: { 'X-Token': 'a' } };
+  expect(await settings(given)).toMatchObject({ ...given, isDefaultSecret: false });
+  const elsewhere = { host: '0.0.0.0', ...given };
+  expect(await settings(elsewhere)).toMatchObject({ apiSecret: null, callbackHeaders: { 'X-Token': '…' } });
   expect(await settings({ host: '0.0.0.0' })).toMatchObject({ apiSecret: 'sandbox-secret' });
 });
 

@@ -92,29 +92,6 @@ test('a transfer counts its running attempts', async () => {
   expect(sandbox.transfers()).toMatchObject([{ underWay: 0, next: undefined }]);
 });
 
-test('the next attempt of a transfer is the earliest one of its two deliveries', async () => {
-  const { url } = await startMerchant([500, 500, 500]);
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-  await create(sandbox, { externalId: 'one' });
-  await sandbox.advance(41_000);
-  await sandbox.resend('one');
-  expect(sandbox.transfers()).toMatchObject([{ next: { number: 2, plannedAtMs: start + 71_000 } }]);
-});
-
-test('an attempt has the Content-Type that was sent and the headers that were received', async () => {
-  const { url } = await startMerchant((_received, count, response) => {
-    if (count === 1) response.writeHead(503, { 'Retry-After': '7' });
-    response.end();
-  });
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-  await create(sandbox, { externalId: 'wrong-content-type-1' });
-  await sandbox.advance(60_000);
-  expect(sandbox.attempts).toMatchObject([
-    { contentType: 'text/plain', response: { status: 503, headers: { 'retry-after': '7', connection: 'close' } } },
-    { contentType: 'application/json', response: { status: 200, headers: { 'content-length': '0' } } },
-  ]);
-});
-
 test('contradict announces the other outcome under the same id, which a correct endpoint refuses', async () => {
   const handled: string[] = [];
   const note = ({ event }: { event: string }): void => void handled.push(event);

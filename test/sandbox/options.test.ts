@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { transferToken } from 'transfer-callbacks';
 import { transferSandbox } from 'transfer-callbacks/sandbox';
-import { baseUrlAt } from '../../src/attempt/address.js';
 import { create, startMerchant, startReceiver, startSandbox } from './support.js';
 
 test('a wrong option is refused with what was expected', async () => {
@@ -10,18 +9,13 @@ test('a wrong option is refused with what was expected', async () => {
     ['Expected `port` to be a whole number from 0 to 65535, got -1', { port: -1 }],
     ['Expected `host` to be a host name or address, got ""', { host: '' }],
     ['Expected `host` to be a host name or address, got a string of 17 characters', { host: 'https://ada:pw@db' }],
-    ['Expected `host` to be a host name or address, got a string of 6 characters', { host: 'ada:pw' }],
     ['Expected `apiKey` to be visible ASCII characters without spaces, got a string of 3', { apiKey: 'a b' }],
     ['Expected `apiSecret` to be visible ASCII characters without spaces, got a number', { apiSecret: 7 }],
     ['Expected `callbackUrl` to be a URL, got a string', { callbackUrl: 'x' }],
     ['`allowOtherHosts` to be set, got a string', { callbackUrl: 'http://example.com' }],
     ['Expected `callbackHeaders` to be an object of names and values', { callbackHeaders: ['a: b'] }],
-    ['Expected `callbackHeaders` to be without Host', { callbackHeaders: { 'content-type': 'a/b' } }],
-    ['Expected `callbackHeaders` to be named as HTTP allows, got "a b"', { callbackHeaders: { 'a b': 'c' } }],
-    ['Expected `callbackHeaders.a` to be a string that a header can carry', { callbackHeaders: { a: 'b\nc' } }],
     ['Expected `finalAfterMs` to be a whole number', { finalAfterMs: 0.5 }],
     ['Expected `speed` to be a number above 0, up to 1000000, got 0', { speed: 0 }],
-    ['Expected `speed` to be a number above 0, up to 1000000, got NaN', { speed: NaN }],
     ['Expected `speed` to be left out', { speed: 2, clock: 'manual' }],
     ['Expected `clock` to be "manual" if given, got "real"', { clock: 'real' }],
     ['Expected `attemptTimeoutMs` to be a whole number from 1', { attemptTimeoutMs: 0 }],
@@ -59,15 +53,6 @@ test('a sandbox that listens at localhost is reached there', async () => {
   const sandbox = await startSandbox({ host: 'localhost' });
   expect(new URL(sandbox.baseUrl).hostname).toBe('localhost');
   expect((await create(sandbox, {})).status).toBe(201);
-});
-
-// By the function: not every machine has IPv6 to listen at.
-test.each([
-  ['0.0.0.0', 'http://127.0.0.1:80'],
-  ['::', 'http://[::1]:80'],
-  ['fe80::1', 'http://[fe80::1]:80'],
-])('a sandbox that listens at %s is reached at %s', (host, baseUrl) => {
-  expect(baseUrlAt(host, 80)).toBe(baseUrl);
 });
 
 test('callbackHeaders are sent with every callback', async () => {

@@ -1,6 +1,16 @@
 import { expect, test } from 'vitest';
 import type { TransferCallback } from 'transfer-callbacks';
-import { course, create, longEnoughMs, query, startMerchant, startSandbox, type Responding } from './support.js';
+import { transferScenarios } from 'transfer-callbacks/sandbox';
+import {
+  course,
+  create,
+  longEnoughMs,
+  query,
+  startMerchant,
+  startReceiver,
+  startSandbox,
+  type Responding,
+} from './support.js';
 import type { TransferScenario } from '../../src/sandbox/scenarios.js';
 
 /** One transfer of a scenario, from its creation on, with a manual clock. */
@@ -17,6 +27,7 @@ test('success: any first 2xx ends the delivery', async () => {
   const { sandbox, bodies } = await play('success', [204]);
   await sandbox.advance(longEnoughMs);
   expect(course(sandbox)).toEqual([[0, 1, 204]]);
+  expect(sandbox.transfers()).toMatchObject([{ delivered: true, next: undefined }]);
   expect(JSON.parse(String(bodies()[0]))).toEqual(sandbox.transfers()[0]?.callback);
 });
 
@@ -152,9 +163,16 @@ test('malformed: the first attempt is cut short, and the next one is complete', 
 });
 
 test('wrong-content-type: the first attempt has text/plain, and the next one has application/json', async () => {
-  const { sandbox, received } = await play('wrong-content-type', [415]);
+  const { sandbox, received } = await play('wrong-content-type', (_received, count, response) => {
+    if (count === 1) response.writeHead(415, { 'X-Reason': 'type' });
+    response.end();
+  });
   await sandbox.advance(longEnoughMs);
   expect(received.map(({ headers }) => headers['content-type'])).toEqual(['text/plain', 'application/json']);
+  expect(sandbox.attempts).toMatchObject([
+    { contentType: 'text/plain', response: { status: 415, headers: { 'x-reason': 'type', connection: 'close' } } },
+    { contentType: 'application/json', response: { status: 200, headers: { 'content-length': '0' } } },
+  ]);
 });
 
 test('query-lags: a query shows PENDING until a minute after the final status', async () => {
@@ -171,4 +189,34 @@ test('query-fails: the service responds 500 to two queries, and 200 to the next 
   const statuses = [];
   for (let count = 0; count < 3; count += 1) statuses.push((await query(sandbox, 'one')).status);
   expect(statuses).toEqual([500, 500, 200]);
+});
+
+test('a scenario is chosen by setScenario, else by the beginning of the externalId, else by the option', async () => {
+  const sandbox = await startSandbox({ clock: 'manual', scenario: 'failed' });
+  sandbox.setScenario('burst-1', 'flip');
+  for (const externalId of ['burst-1', 'burst-2', 'no-callback', 'bursting', 'payout-1', 'constructor']) {
+    await create(sandbox, { externalId });
+  }
+  expect(sandbox.transfers().map(({ scenario }) => scenario)).toEqual([
+    ...['flip', 'burst', 'no-callback', 'failed', 'failed', 'failed'],
+  ]);
+});
+
+test('against the receiver of this package, every scenario runs one handler once and ends acknowledged', async () => {
+  const handled: string[] = [];
+  const note = ({ data }: TransferCallback) => void handled.push(data.externalId);
+  const url = await startReceiver({ onSuccess: note, onFailed: note });
+  const sandbox = await startSandbox({ speed: 1_000, callbackUrl: url });
+  // Silence has nothing to acknowledge, and a flip is a conflict, which the receiver refuses by design.
+  const names = transferScenarios.map(({ name }) => name).filter((name) => name !== 'no-callback' && name !== 'flip');
+  for (const externalId of names) await create(sandbox, { externalId });
+  await sandbox.idle();
+  expect([...handled].sort()).toEqual([...names].sort());
+  expect(sandbox.transfers().filter(({ delivered }) => !delivered)).toEqual([]);
+
+  await create(sandbox, { externalId: 'flip' });
+  await sandbox.idle();
+  expect(handled.filter((name) => name === 'flip')).toHaveLength(1);
+  const responses = sandbox.attempts.filter(({ externalId }) => externalId === 'flip').map(({ response }) => response);
+  expect(responses).toMatchObject([200, 422, 422, 422, 422].map((status) => ({ status })));
 });

@@ -17,8 +17,6 @@ import type { TransferSandboxOptions } from '../../src/sandbox/options.js';
 
 type Message = StreamMessage<ConsoleSettings>;
 
-export const soon = { timeout: 30_000 };
-
 export async function startSandbox(options?: TransferSandboxOptions): Promise<TransferSandbox> {
   const sandbox = await transferSandbox(options);
   onTestFinished(() => sandbox.close());
@@ -156,7 +154,7 @@ export async function readStream(sandbox: TransferSandbox, query = '') {
   const ended = read().catch(() => undefined);
   await vi.waitFor(() => {
     expect(messages).not.toEqual([]);
-  }, soon);
+  });
   return { messages, received, ended, leave, page: () => assemble(messages) };
 }
 
