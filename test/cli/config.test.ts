@@ -30,15 +30,6 @@ test('another file is given with --config, and is in the command that is printed
   expect(out).toContain('\n  echo no-callback-1 | npx --no transfer-callbacks reconcile --config ops.mjs\n');
 });
 
-test('the schema of the receiver is applied to what the service responds', async () => {
-  // The app's schema cuts amounts to thousands.
-  const schema = `onSuccess() {}, onFailed() {}, schema: { '~standard': { validate: ({ event, data }) => ({ value: { event,
-    data: { ...data, amount: Math.floor(data.amount / 1000) } } }) } },`;
-  const app = await startApp(schema);
-  const id = await app.transfer('success-1');
-  expect(objects((await app.inspect([id, '--json'])).out)).toMatchObject([{ verdict: 'conflict' }]);
-});
-
 describe('a file that has not what a command needs', () => {
   test('is named in one line, with exit code 2', async () => {
     const cases: [config: string, message: string][] = [

@@ -1,10 +1,20 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import express from 'express';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { headerToken, transferToken, urlToken, type TransferCallback, type Verifier } from 'transfer-callbacks';
+import {
+  headerToken,
+  memoryStore,
+  transferCallbackRouter,
+  transferToken,
+  urlToken,
+  type TransferCallback,
+  type Verifier,
+} from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { startMerchant, startReceiver } from '../sandbox/support.js';
+import { serve } from '../support/serve.js';
 import { folderOf } from './app-support.js';
 import { longestLine, objects, run, start } from './support.js';
 import type { TransferScenario } from '../../src/sandbox/scenarios.js';
@@ -25,6 +35,28 @@ describe('the verdict', () => {
     const ended = await run('trigger', scenario, '--to', url, '--speed', '10000');
     expect([ended.code, ended.err]).toEqual([code, '']);
     expect(ended.out.trimEnd().split('\n').at(-1)).toContain(line);
+    // A response that is as it should be, or acknowledges what it should not, needs no explanation.
+    expect(ended.out.includes('Hint: ')).toBe(code === 1 && Number(statuses.at(-1)) >= 400);
+  });
+
+  test('comes after a hint, once, if an app reads the body before the router', async () => {
+    const handle = (): void => undefined;
+    const app = express()
+      .use(express.raw({ type: '*/*' }), (request, _response, next) => {
+        request.body = undefined;
+        next();
+      })
+      .use(transferCallbackRouter({ store: memoryStore(), onSuccess: handle, onFailed: handle, logger: false }));
+    const { url, close } = await serve(app);
+    onTestFinished(close);
+    const { code, out, err } = await run('trigger', 'success', '--to', url, '--speed', '10000');
+    expect([code, err]).toEqual([1, '']);
+    // In a terminal of 80 columns the hint may take two lines.
+    const [, ...hints] = out.replaceAll('\n', ' ').split('Hint: ');
+    expect(hints).toEqual([
+      'Your app read the body before the router, or its schema threw. See the log of your app. ' +
+        'Not passed. None of 4 attempts was acknowledged. ',
+    ]);
   });
 });
 
