@@ -7,7 +7,7 @@ import { ConsoleStream } from '../../src/sandbox/stream.js';
 import { viewTransfers } from '../../src/sandbox/view.js';
 import { serve } from '../support/serve.js';
 import { head } from '../support/sockets.js';
-import { create, get, query, readStream, startMerchant, startSandbox } from './support.js';
+import { create, get, play, query, readStream, startMerchant, startSandbox } from './support.js';
 
 test('the stream begins with the list, the newest transfer and the settings, and then sends what changes', async () => {
   const { url } = await startMerchant();
@@ -39,11 +39,9 @@ test('the stream begins with the list, the newest transfer and the settings, and
 });
 
 test('events are sent from an index: 300 resends of one transfer that is shown take less than 5 MB', async () => {
-  const { url } = await startMerchant((_received, _count, response) => {
+  const { sandbox } = await play('success', (_received, _count, response) => {
     response.writeHead(500).end('x'.repeat(4_096));
   });
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-  await create(sandbox, { externalId: 'one' });
   await sandbox.advance(1_000);
   const { received, page } = await readStream(sandbox);
   for (let resent = 0; resent < 300; resent += 1) await sandbox.resend('one');

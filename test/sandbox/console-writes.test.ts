@@ -3,7 +3,7 @@ import { confirmWith, transferClient } from 'transfer-callbacks/client';
 import type { TransferSandbox } from 'transfer-callbacks/sandbox';
 import { post } from '../support/post.js';
 import { head, overSocket } from '../support/sockets.js';
-import { create, get, query, readStream, startMerchant, startReceiver, startSandbox } from './support.js';
+import { create, get, play, query, readStream, startMerchant, startReceiver, startSandbox } from './support.js';
 
 test.each<[string, unknown, number, string]>([
   ['advance', '{', 400, 'no JSON object'],
@@ -41,9 +41,7 @@ test.each([
 });
 
 test('writes resend, contradict, and move time to the next due attempt', async () => {
-  const { url } = await startMerchant([500, 200, 200, 422]);
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-  await create(sandbox, { externalId: 'one' });
+  const { sandbox } = await play('success', [500, 200, 200, 422]);
   const write = async (action: string, body: object) =>
     (await post(`${String(sandbox.consoleUrl)}${action}`, body)).status;
   const { id } = sandbox.transfers()[0] ?? expect.fail('no transfer');

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { TransferSandbox } from 'transfer-callbacks/sandbox';
-import { create, query, startMerchant, startReceiver, startSandbox } from './support.js';
+import { create, play, query, startReceiver, startSandbox } from './support.js';
 
 const start = Date.parse('2026-01-15T10:30:00.000Z');
 
@@ -27,9 +27,7 @@ function events(sandbox: TransferSandbox): unknown[] {
 }
 
 test('the events show a transfer from its creation to the acknowledgement', async () => {
-  const { url } = await startMerchant([500]);
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-  await create(sandbox, { externalId: 'lost-attempts-1' });
+  const { sandbox } = await play('lost-attempts', [500]);
   await sandbox.advance(300_000);
   expect(events(sandbox)).toEqual([
     [0, 'created'],
@@ -45,9 +43,7 @@ test('the events show a transfer from its creation to the acknowledgement', asyn
 });
 
 test('the events contain a resend, but not its acknowledgement, which changes nothing', async () => {
-  const { url } = await startMerchant();
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-  await create(sandbox, { externalId: 'one' });
+  const { sandbox } = await play();
   await sandbox.advance(1_000);
   await sandbox.resend('one');
   expect(events(sandbox).slice(2)).toEqual([
@@ -76,12 +72,10 @@ test('the events have one entry for consecutive queries with the same response',
 test('a transfer counts its running attempts', async () => {
   let respond: (() => void) | undefined;
   const released = new Promise<void>((resolve) => (respond = resolve));
-  const { url, received } = await startMerchant(async (_received, _count, response) => {
+  const { sandbox, received } = await play('burst', async (_received, _count, response) => {
     await released;
     response.end();
   });
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-  await create(sandbox, { externalId: 'burst-1' });
   const advanced = sandbox.advance(1_000);
   await vi.waitFor(() => {
     expect(received).toHaveLength(10);
@@ -113,11 +107,9 @@ test('contradict announces the other outcome under the same id, which a correct 
 });
 
 test('contradict replaces the contradiction that the scenario flip has planned', async () => {
-  const { url } = await startMerchant();
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-  await create(sandbox, { externalId: 'flip-1' });
+  const { sandbox } = await play('flip');
   await sandbox.advance(1_000);
-  await sandbox.contradict('flip-1');
+  await sandbox.contradict('one');
   await sandbox.advance(300_000);
   expect(sandbox.attempts.map(({ body }) => /"status":"(\w+)"/.exec(body)?.[1])).toEqual(['FAILED', 'SUCCESS']);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { explainResponse } from '../../src/sandbox/hints.js';
-import { create, startMerchant, startSandbox } from './support.js';
+import { play } from './support.js';
 
 test.each<[string, Parameters<typeof explainResponse>]>([
   ['Your handler ran and succeeded.', [{ status: 200, body: '' }, 'processed']],
@@ -29,9 +29,7 @@ test.each<[string, Parameters<typeof explainResponse>]>([
 });
 
 test('an attempt has a hint', async () => {
-  const { url } = await startMerchant([404]);
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-  await create(sandbox, {});
+  const { sandbox } = await play('success', [404]);
   await sandbox.advance(1_000);
   expect(sandbox.attempts[0]?.hint).toContain('Nothing is mounted at this path.');
 });

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../support/port.js';
-import { course, create, startMerchant, startSandbox } from './support.js';
+import { course, create, play, startMerchant, startSandbox } from './support.js';
 
 test('an attempt has its duration and the body of its response', async () => {
   const responses = [
@@ -33,9 +33,7 @@ test('the same seed makes the same ids, and another seed makes other ids', async
 });
 
 test('resend delivers the same bytes again, with new attempts', async () => {
-  const { url, bodies } = await startMerchant([200, 500, 200]);
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, scenario: 'success' });
-  await create(sandbox, { externalId: 'one' });
+  const { sandbox, bodies } = await play('success', [200, 500, 200]);
   await expect(sandbox.resend('one')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   await sandbox.advance(1_000);
   await sandbox.resend(String(sandbox.transfers()[0]?.id));
@@ -49,9 +47,7 @@ test('resend delivers the same bytes again, with new attempts', async () => {
 });
 
 test('resend delivers a callback that the scenario withheld', async () => {
-  const { url, received } = await startMerchant();
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, scenario: 'no-callback' });
-  await create(sandbox, { externalId: 'one' });
+  const { sandbox, received } = await play('no-callback');
   await sandbox.advance(1_000);
   await sandbox.resend('one');
   expect(received).toHaveLength(1);
@@ -118,9 +114,7 @@ test('close cancels scheduled work, and idle does not wait for it', async () => 
 });
 
 test('close leaves no work on a manual clock', async () => {
-  const { url, received } = await startMerchant();
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-  await create(sandbox, { externalId: 'one' });
+  const { sandbox, received } = await play();
   await sandbox.advance(1_000);
   await create(sandbox, {});
   await sandbox.close();

@@ -1,25 +1,7 @@
 import { expect, test } from 'vitest';
 import type { TransferCallback } from 'transfer-callbacks';
 import { transferScenarios } from 'transfer-callbacks/sandbox';
-import {
-  course,
-  create,
-  longEnoughMs,
-  query,
-  startMerchant,
-  startReceiver,
-  startSandbox,
-  type Responding,
-} from './support.js';
-import type { TransferScenario } from '../../src/sandbox/scenarios.js';
-
-/** One transfer of a scenario, from its creation on, with a manual clock. */
-async function play(scenario: TransferScenario, responding?: Responding | readonly number[]) {
-  const merchant = await startMerchant(responding);
-  const sandbox = await startSandbox({ clock: 'manual', scenario, callbackUrl: merchant.url });
-  const created = await create(sandbox, { externalId: 'one' });
-  return { ...merchant, sandbox, created };
-}
+import { course, create, longEnoughMs, play, query, startMerchant, startReceiver, startSandbox } from './support.js';
 
 const statusOf = async (sandbox: Parameters<typeof query>[0]) => (await query(sandbox, 'one')).body.data?.status;
 

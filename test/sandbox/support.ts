@@ -14,6 +14,7 @@ import type { Message as StreamMessage } from '../../src/sandbox/stream.js';
 import type { Row } from '../../src/sandbox/view.js';
 import { serve } from '../support/serve.js';
 import type { TransferSandboxOptions } from '../../src/sandbox/options.js';
+import type { TransferScenario } from '../../src/sandbox/scenarios.js';
 
 type Message = StreamMessage<ConsoleSettings>;
 
@@ -84,6 +85,14 @@ export async function call(sandbox: TransferSandbox, path: string, init: Request
 export function create(sandbox: TransferSandbox, request: unknown) {
   const body = typeof request === 'string' ? request : JSON.stringify(request);
   return call(sandbox, '/transactions/transfer', { method: 'POST', body });
+}
+
+/** The transfer `one` of a scenario, from its creation on, with a manual clock. */
+export async function play(scenario: TransferScenario = 'success', responding?: Responding | readonly number[]) {
+  const merchant = await startMerchant(responding);
+  const sandbox = await startSandbox({ clock: 'manual', scenario, callbackUrl: merchant.url });
+  const created = await create(sandbox, { externalId: 'one' });
+  return { ...merchant, sandbox, created };
 }
 
 /** Longer than any scenario takes, in sandbox time. */

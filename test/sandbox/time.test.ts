@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { create, startMerchant, startSandbox } from './support.js';
+import { create, play, startMerchant, startSandbox } from './support.js';
 
 test('a manual clock repeats a run to the byte', async () => {
   async function run(): Promise<unknown> {
@@ -79,17 +79,15 @@ test('advance skips the pauses of a running clock, and the clock keeps running',
 });
 
 test('a transfer shows the attempt that is planned next, the earliest one of its two deliveries', async () => {
-  const { url } = await startMerchant([500, 500, 200, 200, 500]);
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  const { sandbox } = await play('late-callback', [500, 500, 200, 200, 500]);
   const start = Date.parse('2026-01-15T10:30:00.000Z');
   const next = () => sandbox.transfers().map((transfer) => transfer.next);
-  await create(sandbox, { externalId: 'late-callback-1' });
   expect(next()).toEqual([undefined]);
   await sandbox.advance(1_000);
   expect(next()).toEqual([{ number: 1, plannedAtMs: start + 601_000 }]);
   await sandbox.advance(610_000);
   expect(next()).toEqual([{ number: 2, plannedAtMs: start + 631_000 }]);
-  await sandbox.resend('late-callback-1');
+  await sandbox.resend('one');
   expect(next()).toEqual([{ number: 2, plannedAtMs: start + 631_000 }]);
   await sandbox.advance(20_000);
   expect(next()).toEqual([{ number: 2, plannedAtMs: start + 641_000 }]);
