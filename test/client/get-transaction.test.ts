@@ -1,7 +1,9 @@
-import { describe, expect, test } from 'vitest';
-import type { Transaction } from 'transfer-callbacks/client';
+import { getEventListeners } from 'node:events';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { transferClient, type Transaction } from 'transfer-callbacks/client';
+import { fakeClock } from '../core/support.js';
 import { containing } from '../support/containing.js';
-import { catchError, credentials, startService, transaction } from './support.js';
+import { catchError, credentials, hangUp, refusal, startService, transaction } from './support.js';
 
 describe('getTransaction', () => {
   test('reads a transaction with the documented headers, under data or at the top', async () => {
@@ -73,5 +75,120 @@ describe('getTransaction', () => {
       },
     });
     expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({ code: 'UNREADABLE_RESPONSE', cause });
+  });
+});
+
+describe('getTransaction, where the service fails,', () => {
+  test('retries a query while the service responds 429', async () => {
+    const { client, received } = await startService([
+      [429, ''],
+      [429, ''],
+      [200, transaction],
+    ]);
+    expect(await client.getTransaction('tr-1')).toEqual(transaction);
+    expect(received).toHaveLength(3);
+  });
+
+  test('gives up after the third time', async () => {
+    const { client, received, baseUrl } = await startService([hangUp, refusal(500, 'Oops')]);
+    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({
+      code: 'UNAVAILABLE',
+      status: 500,
+      message: containing(
+        `The service at ${new URL(baseUrl).origin} responded with 500, "Oops". The transfer could not be read.`,
+      ),
+    });
+    expect(received).toHaveLength(3);
+  });
+
+  test('a refusal is final immediately', async () => {
+    const { client, received } = await startService([refusal(404, 'Not found')]);
+    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({ code: 'REFUSED', status: 404 });
+    expect(received).toHaveLength(1);
+  });
+
+  test.each([
+    ['11 seconds', () => '11', 11_000],
+    ['a date in an hour', () => new Date(Date.now() + 3_600_000).toUTCString(), 3_600_000],
+  ])('rejects without waiting as long as a Retry-After of %s', async (_title, makeHeader, ms) => {
+    const header = makeHeader();
+    const { client, received } = await startService([[503, '', { 'Retry-After': header }]]);
+    const error = await catchError(client.getTransaction('tr-1'));
+    expect(received).toHaveLength(1);
+    expect(error.retryAfterMs).toBeGreaterThan(ms / 2);
+    expect(error.retryAfterMs).toBeLessThanOrEqual(ms);
+  });
+
+  /** Returns the pauses between the requests of a query, in milliseconds of a fake clock, and a result of the query. */
+  async function measurePauses(responses: readonly (() => Response)[], random: number) {
+    fakeClock();
+    vi.spyOn(Math, 'random').mockReturnValue(random);
+    onTestFinished(() => {
+      vi.useRealTimers();
+      vi.restoreAllMocks();
+    });
+    const at: number[] = [];
+    const respond = (): Response => (responses[at.push(performance.now()) - 1] ?? Response.error)();
+    const fetch = (): Promise<Response> => Promise.resolve(respond());
+    const query = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch }).getTransaction('tr-1');
+    await vi.advanceTimersByTimeAsync(20_000);
+    return { pauses: at.slice(1).map((ms, index) => ms - (at[index] ?? 0)), read: await query };
+  }
+  const busy = (headers?: Record<string, string>) => () =>
+    new Response('', { status: 503, ...(headers && { headers }) });
+  const found = (): Response => Response.json(transaction);
+
+  test.each([
+    [0, [125, 250]],
+    [1, [375, 750]],
+  ])('pauses for a random time that doubles: with %d for %j ms', async (random, pauses) => {
+    expect(await measurePauses([busy(), busy(), found], random)).toEqual({ pauses, read: transaction });
+  });
+
+  test('waits for a Retry-After of 10 s', async () => {
+    expect((await measurePauses([busy({ 'Retry-After': '10' }), found], 0)).pauses).toEqual([10_000]);
+  });
+
+  test('a signal that aborts during a request ends the query without a pause, and without another request', async () => {
+    fakeClock();
+    onTestFinished(() => void vi.useRealTimers());
+    const reason = new Error('enough');
+    const controller = new AbortController();
+    const fetch = vi.fn<typeof globalThis.fetch>(() => {
+      controller.abort(reason);
+      return Promise.reject(new Error('down'));
+    });
+    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
+    await expect(client.getTransaction('tr-1', { signal: controller.signal })).rejects.toBe(reason);
+    expect(fetch).toHaveBeenCalledOnce();
+  });
+
+  test('a query leaves no timer and no listener behind, whether it paused or not', async () => {
+    fakeClock();
+    onTestFinished(() => void vi.useRealTimers());
+    const { signal } = new AbortController();
+    const responses = [busy(), found];
+    const fetch = (): Promise<Response> => Promise.resolve((responses.shift() ?? found)());
+    const client = transferClient({ ...credentials, baseUrl: 'http://127.0.0.1:9', fetch });
+    const query = client.getTransaction('tr-1', { signal });
+    await vi.advanceTimersByTimeAsync(1_000);
+    await query;
+    expect(vi.getTimerCount()).toBe(0);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  test('ends with its signal, before the first request and between two', async () => {
+    const reason = new Error('enough');
+    const controller = new AbortController();
+    const { signal } = controller;
+    const { client, received } = await startService([[503, '', { 'Retry-After': '9' }]]);
+    const call = client.getTransaction('tr-1', { signal });
+    await vi.waitUntil(() => received.length === 1);
+    setTimeout(() => {
+      controller.abort(reason);
+    }, 50);
+    await expect(call).rejects.toBe(reason);
+    await expect(client.getTransaction('tr-1', { signal })).rejects.toBe(reason);
+    expect(received).toHaveLength(1);
   });
 });

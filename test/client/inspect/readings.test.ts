@@ -36,6 +36,8 @@ describe('what is read', () => {
       record: { state: 'free' },
       meaning: 'Nothing can be concluded: the service was not read.',
     });
+    const receiver = { inspect: () => Promise.resolve({ state: 'free' as const }) };
+    expect(await inspectTransfer({ id: 'tr-1', receiver })).toMatchObject({ record: { state: 'free' } });
   });
 
   test('a service that cannot be read is named with its address and the reason, and with what to check', async () => {
