@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { memoryStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
 import { confirmWith, type Transaction } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { fakeClock, later, never, receiverOf } from '../core/support.js';
+import { fakeClock, later, receiverOf } from '../core/support.js';
 import { gatedClient, hangUp, startKnowing, startQueries, startService, type Reply } from './support.js';
 import { containing } from '../support/containing.js';
 import type { ConfirmOptions } from '../../src/client/confirm.js';
@@ -181,24 +181,6 @@ describe('confirmWith and a service that does not respond', () => {
     silent = false;
     expect(await receiver.receive(real)).toMatchObject({ outcome: 'processed' });
     expect(service.received).toHaveLength(2);
-  });
-
-  test('a query is aborted after twice timeoutMs, and its delivery has ended before', async () => {
-    fakeClock();
-    const signals: (AbortSignal | undefined)[] = [];
-    const client = {
-      getTransaction(_id: string, { signal }: { signal?: AbortSignal | undefined } = {}) {
-        signals.push(signal);
-        return never();
-      },
-    };
-    const ended = confirmWith(client, { timeoutMs: 1_000 })(transferSucceeded(), new AbortController());
-    const rejected = expect(ended).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-    await vi.advanceTimersByTimeAsync(1_999);
-    await rejected;
-    expect(signals.map((signal) => signal?.aborted)).toEqual([false]);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
   });
 
   test('a delivery that ends early leaves its slot to the query until that has ended', async () => {

@@ -101,12 +101,6 @@ describe('getTransaction, where the service fails,', () => {
     expect(received).toHaveLength(3);
   });
 
-  test('a refusal is final immediately', async () => {
-    const { client, received } = await startService([refusal(404, 'Not found')]);
-    expect(await catchError(client.getTransaction('tr-1'))).toMatchObject({ code: 'REFUSED', status: 404 });
-    expect(received).toHaveLength(1);
-  });
-
   test.each([
     ['11 seconds', () => '11', 11_000],
     ['a date in an hour', () => new Date(Date.now() + 3_600_000).toUTCString(), 3_600_000],

@@ -20,33 +20,6 @@ describe('the signal of a pass', () => {
     expect(report).toMatchObject({ stopped: 'aborted', processed: 1, pending: 1, cursor: { id: 'tr-0' } });
   });
 
-  test('a signal ends the pass: none is taken any more, and the stream is closed', async () => {
-    const { client } = await startKnowing();
-    const controller = new AbortController();
-    let closed = false;
-    async function* cursor(): AsyncGenerator<PendingTransfer> {
-      try {
-        for (let index = 0; ; index += 1) yield Promise.resolve(old(`payout-${index}`));
-      } finally {
-        closed = true;
-      }
-    }
-    const counted = await reconcileTransfers({
-      client,
-      receiver: receiverOf(),
-      pending: cursor(),
-      signal: controller.signal,
-      onProgress: (_reconciled, { unknown }) => {
-        if (unknown === 5) controller.abort();
-      },
-    });
-    expect(counted.stopped).toBe('aborted');
-    expect(counted.unknown).toBeGreaterThanOrEqual(5);
-    expect(counted).toMatchObject({ failed: 0 });
-    expect(counted.unknown + counted.pending).toBeLessThanOrEqual(10);
-    expect(closed).toBe(true);
-  });
-
   test('a signal ends the reading of a service that does not respond, and what was not read is pending', async () => {
     const service = await startService([() => undefined]);
     const controller = new AbortController();
