@@ -9,9 +9,7 @@ import { longestLine, objects, run, start, type Surroundings } from './support.j
 /** Starts the sandbox, and returns how to create a transfer once it has greeted. */
 async function greeted(args: readonly string[], surroundings?: Surroundings) {
   const started = start(['sandbox', ...args], surroundings);
-  await vi.waitFor(() => {
-    expect(started.said.out).toMatch(/\n {4}-d .+\n\n|"type":"started".+\n/);
-  });
+  await expect.poll(() => started.said.out).toMatch(/\n {4}-d .+\n\n|"type":"started".+\n/);
   const greeting = started.said.out;
   const baseUrl = String(/http:\/\/[^\s"]+/.exec(greeting)?.[0]);
   const create = (body: object, apiKey = 'sandbox-key', apiSecret = 'sandbox-secret') =>
@@ -77,9 +75,7 @@ test('the callbacks of a sandbox carry the token and the headers of a configurat
   const cwd = await folderOf(config, 'dev.mjs');
   const { said, create } = await greeted(['--config', 'dev.mjs', '--header', 'X-More: d', '--speed', '1000'], { cwd });
   await create({});
-  await vi.waitFor(() => {
-    expect(said.out).toContain('← 200');
-  });
+  await expect.poll(() => said.out).toContain('← 200');
   const sent = received.map(({ headers }) => [headers['x-token'], headers['x-more']]);
   expect(sent).toEqual(Array(3).fill(['abc', 'd']));
   expect(said.out.match(/Hint: 401/g)).toHaveLength(1);
@@ -127,9 +123,7 @@ async function fakeOpener() {
 test('sandbox --open opens the console that it prints', async () => {
   const { env, opened } = await fakeOpener();
   const { said, child, ended } = start(['sandbox', '--open'], { env });
-  await vi.waitFor(async () => {
-    expect((await opened()).trim()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/console\/$/);
-  });
+  await expect.poll(async () => (await opened()).trim()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/console\/$/);
   const address = (await opened()).trim();
   expect(said.out).toContain(`Console     ${address}\n`);
   expect((await fetch(address)).status).toBe(200);
@@ -139,9 +133,7 @@ test('sandbox --open opens the console that it prints', async () => {
 
 test('sandbox --no-console has none', async () => {
   const { said, child, ended } = start(['sandbox', '--no-console', '--json']);
-  await vi.waitFor(() => {
-    expect(said.out).toContain('\n');
-  });
+  await expect.poll(() => said.out).toContain('\n');
   const [{ baseUrl, consoleUrl }] = objects(said.out) as [{ baseUrl: string; consoleUrl?: string }];
   expect(consoleUrl).toBeUndefined();
   expect((await fetch(`${baseUrl}/console/`)).status).toBe(404);

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { transferSandbox, transferScenarios } from 'transfer-callbacks/sandbox';
 import { create, startMerchant, startSandbox } from '../sandbox/support.js';
 import {
@@ -60,11 +60,9 @@ describe('a transfer', () => {
     for (const expected of ['500', '500', '200']) {
       await page.getByRole('button', { name: 'Query' }).click();
       await response.getByText(new RegExp(`^${expected}\n`)).waitFor();
-      await vi.waitFor(async () => {
-        expect((await page.locator('#timeline li').allInnerTexts()).join()).toMatch(
-          expected === '200' ? 'queried\nSUCCESS' : 'queried\n500',
-        );
-      });
+      await expect
+        .poll(async () => (await page.locator('#timeline li').allInnerTexts()).join())
+        .toMatch(expected === '200' ? 'queried\nSUCCESS' : 'queried\n500');
     }
     await shows(page, '500, 2 times');
     await page.getByText('Payload').click();
@@ -110,9 +108,7 @@ describe('a payload', () => {
     // The verdict is gone with the payload that it is about.
     await create(sandbox, { externalId: 'success-2' });
     await sandbox.advance(1_000);
-    await vi.waitFor(async () => {
-      expect(await payload.inputValue()).toContain('success-2');
-    });
+    await expect.poll(() => payload.inputValue()).toContain('success-2');
     expect(await page.locator('#forged').isVisible()).toBe(false);
   });
 });
@@ -201,15 +197,11 @@ describe('the clock', () => {
     const speeds = () => Promise.all([page, other].map((each) => each.getByLabel('Speed of the clock').inputValue()));
     expect(await speeds()).toEqual(['5', '5']);
     await page.getByLabel('Speed of the clock').selectOption('Paused');
-    await vi.waitFor(async () => {
-      expect(await speeds()).toEqual(['0', '0']);
-    });
+    await expect.poll(speeds).toEqual(['0', '0']);
     await create(sandbox, { externalId: 'one' });
     await shows(other, 'in 60 min');
     await other.getByLabel('Speed of the clock').selectOption('Speed ×1000');
-    await vi.waitFor(() => {
-      expect(received).toHaveLength(1);
-    });
+    await expect.poll(() => received).toHaveLength(1);
     await shows(page, 'acknowledged');
   });
 });
@@ -236,12 +228,8 @@ describe('by keyboard', () => {
     await press('Enter');
     await page.locator('#name').getByText('two').waitFor();
     await press('s');
-    await vi.waitFor(() => {
-      expect(sandbox.attempts).toHaveLength(3);
-    });
-    await vi.waitFor(async () => {
-      expect((await rows(page)).filter((row) => row.includes('✓'))).toHaveLength(2);
-    });
+    await expect.poll(() => sandbox.attempts).toHaveLength(3);
+    await expect.poll(async () => (await rows(page)).filter((row) => row.includes('✓'))).toHaveLength(2);
     expect(await focused()).toBe('two');
     await press('r');
     await shows(page, 'resent');
@@ -251,7 +239,7 @@ describe('by keyboard', () => {
     await page.locator('#detail').focus();
     await press('n');
     await page.getByRole('heading', { name: 'New transfer' }).waitFor();
-    expect(await focused()).toBe('New transfer');
+    await expect.poll(focused).toBe('New transfer');
     await page.getByRole('radio', { name: /^flip/ }).focus();
     await press('/');
     expect(await focused()).toBe('find');

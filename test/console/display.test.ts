@@ -18,16 +18,12 @@ describe('a transfer', () => {
     await shows(page, 'in 30 s');
     for (const number of [2, 3, 4]) {
       await skip(page);
-      await vi.waitFor(() => {
-        expect(sandbox.attempts).toHaveLength(number);
-      });
+      await expect.poll(() => sandbox.attempts).toHaveLength(number);
     }
     await shows(page, '500, gave up after attempt 4');
     expect(await page.getByRole('button', { name: 'Skip to next' }).isDisabled()).toBe(true);
     expect(await rows(page)).toEqual([expect.stringContaining('✗ 500, gave up after attempt 4')]);
-    await vi.waitFor(async () => {
-      expect(await page.getByRole('status').innerText()).toMatch(/^success-1: .*got 500$/);
-    });
+    await expect.poll(() => page.getByRole('status').innerText()).toMatch(/^success-1: .*got 500$/);
   });
 
   test('shows the request and the response of each attempt side by side, with headers, and what the merchant did', async () => {
@@ -82,8 +78,9 @@ describe('a transfer', () => {
     }
     await sandbox.advance(1_000);
     await create(sandbox, { externalId: 'success-2' });
-    await vi.waitFor(async () => {
-      expect((await rows(page)).map((row) => row.replaceAll(/\s+/g, ' ').trim())).toEqual([
+    await expect
+      .poll(async () => (await rows(page)).map((row) => row.replaceAll(/\s+/g, ' ').trim()))
+      .toEqual([
         'success-2 pending ◌ final at 10:30:02 in 1 s',
         'malformed-1 SUCCESS ✗ acknowledged wrongly, attempt 1',
         'lost-attempts-1 SUCCESS ◌ lost on the way, attempt 2 at 10:30:31 in 30 s',
@@ -92,7 +89,6 @@ describe('a transfer', () => {
         'late-callback-1 SUCCESS ◌ attempt 1 at 10:40:01 in 10 min',
         'no-callback-1 SUCCESS – no callback is sent',
       ]);
-    });
     await page.getByRole('link', { name: 'burst-1' }).click();
     await shows(page, 'attempt 10');
     await page.getByRole('link', { name: 'no-callback-1' }).click();

@@ -29,9 +29,7 @@ test('the stream begins with the list, the newest transfer and the settings, and
     },
   });
   await sandbox.advance(1_000);
-  await vi.waitFor(() => {
-    expect(page()).toMatchObject({ shown: { delivered: true, underWay: 0 }, rows: [{ text: /^acknowledged/ }] });
-  });
+  await expect.poll(page).toMatchObject({ shown: { delivered: true, underWay: 0 }, rows: [{ text: /^acknowledged/ }] });
   expect(page().shown?.events.map(({ type }) => type)).toEqual([
     ...['created', 'final', ...Array<string>(10).fill('attempt'), 'acknowledged'],
   ]);
@@ -45,9 +43,7 @@ test('events are sent from an index: 300 resends of one transfer that is shown t
   await sandbox.advance(1_000);
   const { received, page } = await readStream(sandbox);
   for (let resent = 0; resent < 300; resent += 1) await sandbox.resend('one');
-  await vi.waitFor(() => {
-    expect(page().shown?.events).toHaveLength(sandbox.transfers()[0]?.events.length ?? 0);
-  });
+  await expect.poll(() => page().shown?.events).toHaveLength(sandbox.transfers()[0]?.events.length ?? 0);
   expect(sandbox.attempts).toHaveLength(301);
   expect(received.length).toBeLessThan(5_000_000);
 });
@@ -58,9 +54,7 @@ test('a query that is repeated replaces the event of the one before', async () =
   const { page } = await readStream(sandbox);
   for (const times of [1, 2]) {
     await query(sandbox, 'one');
-    await vi.waitFor(() => {
-      expect(page().shown?.events).toMatchObject([{ type: 'created' }, { type: 'queried', times }]);
-    });
+    await expect.poll(() => page().shown?.events).toMatchObject([{ type: 'created' }, { type: 'queried', times }]);
   }
 });
 
@@ -68,9 +62,7 @@ test('the stream sends the new time when nothing else has changed', async () => 
   const sandbox = await startSandbox({ clock: 'manual' });
   const { messages } = await readStream(sandbox);
   await sandbox.advance(60_000);
-  await vi.waitFor(() => {
-    expect(messages.at(-1)).toMatchObject({ clock: { nowMs: Date.parse('2026-01-15T10:31:00.000Z') } });
-  });
+  await expect.poll(() => messages.at(-1)).toMatchObject({ clock: { nowMs: Date.parse('2026-01-15T10:31:00.000Z') } });
 });
 
 test('the list has the newest 200 transfers, and an old one that changes displaces none of them', async () => {
@@ -81,16 +73,12 @@ test('the list has the newest 200 transfers, and an old one that changes displac
   for (let made = 1; made <= 200; made += 1) await create(sandbox, { externalId: `new-${made}` });
   const { page, messages } = await readStream(sandbox);
   await sandbox.advance(500);
-  await vi.waitFor(() => {
-    expect(messages.at(-1)?.clock.nowMs).toBe(Date.parse('2026-01-15T10:30:01.000Z'));
-  });
+  await expect.poll(() => messages.at(-1)?.clock.nowMs).toBe(Date.parse('2026-01-15T10:30:01.000Z'));
   expect(sandbox.attempts).toHaveLength(30);
   expect(page()).toMatchObject({ total: 230, matching: 230, shown: { externalId: 'new-200' } });
   expect(page().listed).toEqual(Array.from({ length: 200 }, (_, index) => `new-${200 - index}`));
   await create(sandbox, { externalId: 'newest' });
-  await vi.waitFor(() => {
-    expect(page()).toMatchObject({ total: 231, shown: { externalId: 'newest' } });
-  });
+  await expect.poll(page).toMatchObject({ total: 231, shown: { externalId: 'newest' } });
   expect([page().listed.length, page().listed[0], page().listed.at(-1)]).toEqual([200, 'newest', 'new-2']);
 });
 
@@ -134,22 +122,18 @@ test('the list is narrowed by outcome, and a transfer leaves it or comes when it
   const everything = ['no-callback-5', 'lost-attempts-4', 'flip-3', 'refused-2', 'success-1'];
   expect(show()).toEqual({ acknowledged: [], refused: [], waiting: everything, contradicted: [] });
   await sandbox.advance(12_000);
-  await vi.waitFor(() => {
-    expect(show()).toEqual({
-      acknowledged: ['success-1'],
-      refused: ['flip-3', 'refused-2'],
-      waiting: ['no-callback-5', 'lost-attempts-4'],
-      contradicted: ['flip-3'],
-    });
+  await expect.poll(show).toEqual({
+    acknowledged: ['success-1'],
+    refused: ['flip-3', 'refused-2'],
+    waiting: ['no-callback-5', 'lost-attempts-4'],
+    contradicted: ['flip-3'],
   });
   await sandbox.advance(600_000);
-  await vi.waitFor(() => {
-    expect(show()).toEqual({
-      acknowledged: ['lost-attempts-4', 'flip-3', 'refused-2', 'success-1'],
-      refused: [],
-      waiting: ['no-callback-5'],
-      contradicted: ['flip-3'],
-    });
+  await expect.poll(show).toEqual({
+    acknowledged: ['lost-attempts-4', 'flip-3', 'refused-2', 'success-1'],
+    refused: [],
+    waiting: ['no-callback-5'],
+    contradicted: ['flip-3'],
   });
 });
 
@@ -161,9 +145,7 @@ test('a page is sent the transfer that it names, however old, or none', async ()
   const { page } = await readStream(sandbox, `id=${id}`);
   expect(page().shown).toMatchObject({ externalId: 'first', events: [{ type: 'created' }] });
   await query(sandbox, 'first');
-  await vi.waitFor(() => {
-    expect(page().shown?.events).toHaveLength(2);
-  });
+  await expect.poll(() => page().shown?.events).toHaveLength(2);
   const { messages } = await readStream(sandbox, 'id=unknown');
   expect(messages[0]?.shown).toBeNull();
 });
@@ -212,9 +194,7 @@ test('a reader that has stopped reading fills no memory, and is sent what it has
     );
   }
   socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-  await vi.waitFor(() => {
-    expect(text).toContain('"times":220');
-  });
+  await expect.poll(() => text).toContain('"times":220');
   expect(text.length).toBeLessThan(15_000_000);
 });
 

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { confirmWith, transferClient } from 'transfer-callbacks/client';
 import type { TransferSandbox } from 'transfer-callbacks/sandbox';
 import { post } from '../support/post.js';
@@ -109,9 +109,7 @@ test('the clock is paused, and goes on at another speed from where it was', asyn
   const { page, messages } = await readStream(sandbox);
   const write = async (body: object) => (await post(`${String(sandbox.consoleUrl)}speed`, body)).status;
   expect(await write({ speed: 0 })).toBe(204);
-  await vi.waitFor(() => {
-    expect(messages.at(-1)?.clock).toMatchObject({ speed: 0, isManual: false });
-  });
+  await expect.poll(() => messages.at(-1)?.clock).toMatchObject({ speed: 0, isManual: false });
   await create(sandbox, { externalId: 'one' });
   const createdAtMs = sandbox.transfers()[0]?.createdAtMs ?? NaN;
   await create(sandbox, { externalId: 'two' });
@@ -124,9 +122,7 @@ test('the clock is paused, and goes on at another speed from where it was', asyn
   await idle;
   expect(received).toHaveLength(2);
   expect(sandbox.transfers()[0]?.finalAtMs).toBe(createdAtMs + 60_000);
-  await vi.waitFor(() => {
-    expect(page().shown).toMatchObject({ delivered: true });
-  });
+  await expect.poll(() => page().shown).toMatchObject({ delivered: true });
 });
 
 test('clear forgets all transfers and what is due for them, also for one whose attempt is under way', async () => {
@@ -143,9 +139,7 @@ test('clear forgets all transfers and what is due for them, also for one whose a
   await create(sandbox, { externalId: 'slow' });
   await create(sandbox, { externalId: 'flip-slow' });
   const advanced = sandbox.advance(1_000);
-  await vi.waitFor(() => {
-    expect(received).toHaveLength(4);
-  });
+  await expect.poll(() => received).toHaveLength(4);
   await create(sandbox, { externalId: 'pending' });
   const { page } = await readStream(sandbox);
   const clear = await post(`${String(sandbox.consoleUrl)}clear`, {});
@@ -155,13 +149,9 @@ test('clear forgets all transfers and what is due for them, also for one whose a
   await sandbox.advance(600_000);
   expect(received).toHaveLength(4);
   expect((await query(sandbox, 'retried')).status).toBe(404);
-  await vi.waitFor(() => {
-    expect(page()).toMatchObject({ total: 0, listed: [], shown: undefined });
-  });
+  await expect.poll(page).toMatchObject({ total: 0, listed: [], shown: undefined });
   await create(sandbox, { externalId: 'retried' });
   await sandbox.advance(1_000);
   expect(received).toHaveLength(5);
-  await vi.waitFor(() => {
-    expect(page()).toMatchObject({ total: 1, listed: ['retried'] });
-  });
+  await expect.poll(page).toMatchObject({ total: 1, listed: ['retried'] });
 });

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { TransferSandbox } from 'transfer-callbacks/sandbox';
 import { create, play, query, startReceiver, startSandbox } from './support.js';
 
@@ -77,9 +77,7 @@ test('a transfer counts its running attempts', async () => {
     response.end();
   });
   const advanced = sandbox.advance(1_000);
-  await vi.waitFor(() => {
-    expect(received).toHaveLength(10);
-  });
+  await expect.poll(() => received).toHaveLength(10);
   expect(sandbox.transfers()).toMatchObject([{ underWay: 10, next: undefined }]);
   respond?.();
   await advanced;

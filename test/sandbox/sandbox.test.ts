@@ -92,9 +92,7 @@ test('close aborts a running attempt, frees the port, and ends the wait of idle'
   const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 0, port: await freePort() });
   await create(sandbox, {});
   const idle = sandbox.idle();
-  await vi.waitFor(() => {
-    expect(received).toHaveLength(1);
-  });
+  await expect.poll(() => received).toHaveLength(1);
   await Promise.all([sandbox.close(), sandbox.close()]);
   await idle;
   expect(sandbox.attempts).toMatchObject([{ response: { error: 'aborted' } }]);

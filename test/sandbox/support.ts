@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import { expect, onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import {
   memoryStore,
   transferCallbackListener,
@@ -161,9 +161,7 @@ export async function readStream(sandbox: TransferSandbox, query = '') {
     }
   }
   const ended = read().catch(() => undefined);
-  await vi.waitFor(() => {
-    expect(messages).not.toEqual([]);
-  });
+  await expect.poll(() => messages).not.toEqual([]);
   return { messages, received, ended, leave, page: () => assemble(messages) };
 }
 

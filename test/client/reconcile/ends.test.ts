@@ -29,9 +29,7 @@ describe('the signal of a pass', () => {
       pending: [old('payout-1'), old('payout-2')],
       signal: controller.signal,
     });
-    await vi.waitFor(() => {
-      expect(service.received).toHaveLength(2);
-    });
+    await expect.poll(() => service.received).toHaveLength(2);
     controller.abort();
     expect(await pass).toMatchObject({ ...emptyReport, pending: 2, stopped: 'aborted', cursor: undefined });
   });
@@ -68,9 +66,7 @@ describe('the signal of a pass', () => {
     });
     expect(await aborted).toMatchObject({ unknown: 1, pending: 0, stopped: 'aborted' });
     goOn.resolve();
-    await vi.waitFor(() => {
-      expect(closed).toBe(2);
-    });
+    await expect.poll(() => closed).toBe(2);
   });
 
   test('a signal is heard in a pass that does no I/O', async () => {
