@@ -1,7 +1,9 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { transferClient } from 'transfer-callbacks/client';
 import { catchError, credentials, hangUp, refusal, request, startService, type Reply } from './support.js';
+import { later } from '../core/support.js';
 import { containing } from '../support/containing.js';
 
 describe('createTransfer', () => {
@@ -157,12 +159,17 @@ describe('the outcome of createTransfer', () => {
     expect(received).toHaveLength(1);
   });
 
-  test('reads the body of the response within timeoutMs, and its outcome is unknown then', async () => {
-    const { client } = await startService([(response) => void response.writeHead(200).write('{')], { timeoutMs: 50 });
+  test('reads the body of the response within timeoutMs, closes the connection, and its outcome is unknown then', async () => {
+    const closed = later();
+    const respond = (response: ServerResponse): void => {
+      response.on('close', closed.resolve).writeHead(200).write('{');
+    };
+    const { client } = await startService([respond], { timeoutMs: 50 });
     expect(await catchError(client.createTransfer(request))).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
       cause: expect.objectContaining({ name: 'TimeoutError' }) as unknown,
     });
+    await closed.promise;
   });
 
   test.each(['shutdown', null])(
