@@ -94,7 +94,11 @@ describe('forget', () => {
       { warn: () => Promise.reject(new Error('disk full')), error: () => undefined },
       { message: 'disk full' },
     ],
-    ['is missing', false, { code: 'INVALID_ARGUMENT', option: 'logger' }],
+    [
+      'is missing',
+      false,
+      { message: 'Expected `logger` to be a logger, because `forget` must leave a trace, got false.' },
+    ],
   ])('forgets nothing if the logger %s', async (_name, logger, error) => {
     const receiver = receiverOf({ logger });
     const { id, settled } = await settle(receiver);
