@@ -71,12 +71,18 @@ describe('what is read', () => {
     const again = `${checkStore} Inspect it again when both can be read.`;
     const responding = async (status: number): Promise<object> => (await startService([[status, '']])).client;
     const unread = { read: () => Promise.reject(new Error('down')) };
-    const cases: [what: string, options: object, advice: string | RegExp][] = [
+    const cases: [what: string, options: object, advice: string][] = [
       ['a service that is busy', { client: await responding(503), store: unread }, again],
       ['a refusal that is not of the key', { client: await responding(422), store: unread }, again],
       ['a 404, which the service may mean', { client: await responding(404), store: unread }, again],
       ['an id that is not sent', { client: await responding(404), id: 'a/b', store: unread }, again],
       ['neither half', { client: undefined, store: unread }, again],
+      [
+        'a record that was read',
+        { client: await responding(503) },
+        'Inspect it again when both can be read. Until then the record is that of the given id, and counts only if that is the id of the service.',
+      ],
+      ['no store', { client: await responding(503), store: undefined }, 'Inspect it again when both can be read.'],
       [
         'a client of your own that gives no reason',
         // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- JavaScript may.

@@ -103,6 +103,7 @@ describe('reconcileTransfers', () => {
       [{ concurrency: 10_001 }, 'Expected `concurrency` to be a whole number from 1 to 10000, got 10001.'],
       [{ limit: 0 }, 'Expected `limit` to be a whole number from 1 to 2147483647, got 0.'],
       [{ queriesPerSecond: 0.5 }, 'Expected `queriesPerSecond` to be a whole number from 1 to 2147483647, got 0.5.'],
+      [{ onProgress: 'log' }, 'Expected `onProgress` to be a function, got "log".'],
       [{ minAgeMs: -1 }, 'Expected `minAgeMs` to be a whole number from 0 to 9007199254740991, got -1.'],
       [
         { minAge: 1 },
