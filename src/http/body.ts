@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { isUnreadable } from '../core/callback.js';
 import { consumed, findHeaderFault, parseBytes, parseText, ReceivedBytes, tooLarge, type ReadBody } from './content.js';
 
 /** The properties that an app's middleware may have added to a request. */
@@ -33,9 +34,12 @@ export function readBody(
 
 function toRead(given: unknown, rawBody: unknown): ReadBody {
   if (ArrayBuffer.isView(given)) return parseBytes(toBuffer(given));
+  const input = typeof given === 'string' ? parseText(given) : given;
   // A text is not what was received: its decoder may have changed bytes.
-  const bytes = ArrayBuffer.isView(rawBody) ? toBuffer(rawBody) : 'gone';
-  return { input: typeof given === 'string' ? parseText(given) : given, bytes };
+  if (!ArrayBuffer.isView(rawBody)) return { input, bytes: 'gone' };
+  // What was signed is handled: a replay of the same bytes as a form or in UTF-7 makes a parser leave another value.
+  const received = parseBytes(toBuffer(rawBody));
+  return isUnreadable(received.input) ? { input, bytes: received.bytes } : received;
 }
 
 function toBuffer({ buffer, byteOffset, byteLength }: ArrayBufferView): Buffer {

@@ -1,15 +1,21 @@
 import { execFile, spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { cp, readdir, readFile } from 'node:fs/promises';
+import type { RequestListener, Server } from 'node:http';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { transferSucceeded } from 'transfer-callbacks/testing';
+import { hmacSignature, transferCallbackListener } from 'transfer-callbacks';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { root } from '../docs/pages.js';
 import { kill, tied } from '../support/child.js';
 import { freePort } from '../support/port.js';
 import { post } from '../support/post.js';
+import { recordingOptions } from '../support/recording-options.js';
+import { serve } from '../support/serve.js';
 import { token, type Reply } from './cases.js';
 import { bun, deno, hosts, hostsFolder } from './hosts.js';
 import { installHosts } from './install.js';
@@ -73,6 +79,30 @@ test('NestJS closes the receiver before its server: a running handler finishes, 
   expect(status).toBe(503);
   expect((await running).status).toBe(200);
   await once(child, 'exit');
+});
+
+test("Google's framework hands a signed body over as it was signed, although it decodes UTF-7 and forms", async () => {
+  const load = createRequire(join(hostsFolder, 'package.json'));
+  const { http } = load('@google-cloud/functions-framework') as { http: (name: string, listener: unknown) => void };
+  const { getTestServer } = load('@google-cloud/functions-framework/testing') as {
+    getTestServer: (name: string) => Server;
+  };
+  const { options, handled } = recordingOptions();
+  const verify = hmacSignature({ header: 'x-signature', secrets: token });
+  http('signed', transferCallbackListener({ ...options, verify }));
+  const [listenAsGoogle] = getTestServer('signed').listeners('request') as [RequestListener];
+  const { url, close } = await serve(listenAsGoogle);
+  onTestFinished(close);
+  const callback = transferFailed({
+    provider: '+ACI-,+ACI-amount+ACI-:999999,+ACI-x+ACI-:+ACI-&data[amount]=999999&z=',
+  });
+  const body = Buffer.from(JSON.stringify(callback));
+  const signature = createHmac('sha256', token).update(body).digest('hex');
+  for (const type of ['json; charset=utf-7', 'x-www-form-urlencoded', 'json']) {
+    const headers = { 'Content-Type': `application/${type}`, 'X-Signature': signature };
+    expect((await post(url, body, { headers })).status).toBe(200);
+  }
+  expect(handled).toEqual([callback]);
 });
 
 const permissions = ['--no-prompt', '--allow-net', '--allow-env', '--allow-read', '--allow-sys=hostname'];

@@ -1,7 +1,15 @@
 // The bytes that a verifier gets as its third argument.
+import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { hmacSignature, transferToken, type Verifier } from 'transfer-callbacks';
+import { z } from 'zod/v4';
+import {
+  hmacSignature,
+  memoryStore,
+  transferToken,
+  type TransferCallbackOptions,
+  type Verifier,
+} from 'transfer-callbacks';
 import { httpServers, nodeServers, type Middleware, type NodeServer } from '../support/http-servers.js';
 import { post } from '../support/post.js';
 import { recordingOptions } from '../support/recording-options.js';
@@ -63,13 +71,12 @@ describe.each(httpServers)('on $name', (server) => {
   });
 });
 
-/** Express's parser as its documentation shows it, which leaves the bytes in `rawBody`. */
-const keepsBytes = (parsers: NodeServer['parsers']): Middleware =>
-  parsers.json({
-    verify: (request, _response, given) => {
-      (request as IncomingMessage & { rawBody?: unknown }).rawBody = given;
-    },
-  }) as Middleware;
+/** Leaves the bytes in `rawBody`, as the documentation of Express's parsers shows it. */
+function keepBytes(request: IncomingMessage & { rawBody?: unknown }, _response: unknown, given: Buffer): void {
+  request.rawBody = given;
+}
+
+const keepsBytes = (parsers: NodeServer['parsers']): Middleware => parsers.json({ verify: keepBytes }) as Middleware;
 
 const leaves =
   (make: (given: Buffer) => object): Middleware =>
@@ -78,6 +85,33 @@ const leaves =
     next();
   };
 const secret = 'a-secret-long-enough';
+const sign = (body: Buffer): string => createHmac('sha256', secret).update(body).digest('hex');
+
+/** A schema that takes what a form has: amounts are texts there. */
+const coercing = z.looseObject({
+  event: z.enum(['transfer.success', 'transfer.failed']),
+  data: z.looseObject({
+    id: z.string(),
+    externalId: z.string(),
+    status: z.enum(['SUCCESS', 'FAILED']),
+    amount: z.coerce.number(),
+  }),
+});
+
+/** A failure in which one text, in UTF-7 or in a form, is the success of another amount. */
+const signedFailure = Buffer.from(
+  JSON.stringify({
+    event: 'transfer.failed',
+    data: {
+      ...{ id: 'tx-1', externalId: 'X', status: 'FAILED', amount: 5 },
+      provider: '&event=transfer.success&data[id]=tx-1&data[externalId]=X&data[status]=SUCCESS&data[amount]=999999&z=',
+      reference: 'r","status":"SUCCESS","amount":999999},"event":"transfer.success","x":{"y":"'.replace(
+        /["{}]/g,
+        (character) => ({ '"': '+ACI-', '{': '+AHs-', '}': '+AH0-' })[character] ?? '',
+      ),
+    },
+  }),
+);
 
 describe.each(nodeServers)('on $name', (server) => {
   const kept: [string, Middleware][] = [
@@ -121,6 +155,39 @@ describe.each(nodeServers)('on $name', (server) => {
     const message = expect.stringMatching(/^A verifier needs the bytes.*mount the router before/) as string;
     expect(logged).toMatchObject([{ details: { outcome: 'unauthorized', err: { code: 'BODY_CONSUMED', message } } }]);
   });
+
+  /** Express's parsers as an app mounts them that keeps the bytes of each body. */
+  const keeping = (parse: keyof NodeServer['parsers'], type: string): Middleware =>
+    server.parsers[parse]({ type, extended: true, verify: keepBytes }) as Middleware;
+
+  test.each([
+    ['JSON', keeping('json', 'application/json')],
+    ['text', keeping('text', '*/*')],
+    ['bytes', server.parsers.raw({ type: '*/*' }) as Middleware],
+    ['forms', keeping('urlencoded', 'application/x-www-form-urlencoded')],
+  ])(
+    'a signed body that is replayed as something else is handled as it was signed, behind a parser of %s',
+    async (_what, before) => {
+      const handled: unknown[] = [];
+      const record = ({ event, data }: { event: string; data: { amount: number } }): void => {
+        handled.push([event, data.amount]);
+      };
+      const verify = hmacSignature({ header: 'x-signature', secrets: secret });
+      const options = { store: memoryStore(), schema: coercing, verify, onSuccess: record, onFailed: record };
+      const { url } = await start(server, { ...options, logger: false } as unknown as TransferCallbackOptions, {
+        before: [keeping('json', 'application/json'), before],
+      });
+      const replays = ['', '; charset=utf-7'].map((charset) => `application/json${charset}`);
+      for (const type of [...replays, 'text/plain; charset=utf-7', 'application/x-www-form-urlencoded']) {
+        const response = await post(url, signedFailure, {
+          headers: { 'Content-Type': type, 'X-Signature': sign(signedFailure) },
+        });
+        // What no parser has read is refused by its type, and by its charset.
+        expect([200, 415, 401]).toContain(response.status);
+      }
+      expect(handled).toEqual([['transfer.failed', 5]]);
+    },
+  );
 
   test('a verifier that needs no bytes accepts behind middleware that parses the body', async () => {
     const verify = transferToken(secret);
