@@ -1,4 +1,4 @@
-import { invalidSecret, onlyKnownOptions, requireFunction, wholeNumber } from '../lib/checks.js';
+import { invalidSecret, invalidVariable, onlyKnownOptions, requireFunction, wholeNumber } from '../lib/checks.js';
 import { createTransfer, type CreateOptions, type TransferRequest } from './create-transfer.js';
 import { findTransaction, getTransaction, type Transaction } from './get-transaction.js';
 
@@ -87,7 +87,7 @@ export function transferClient(options: TransferClientOptions): TransferClient {
 /** A header cannot carry other characters, and the error of fetch would show the value. */
 function requireHeaderText(option: string, value: unknown, example: string): void {
   if (typeof value === 'string' && /^[!-~]+$/.test(value)) return;
-  throw invalidSecret(option, 'a text of visible ASCII characters', value, example);
+  throw invalidVariable(option, 'a text of visible ASCII characters', value, example);
 }
 
 function checkedBaseUrl(given: unknown): string {

@@ -196,15 +196,29 @@ export const receiverOptionNames = [
   ...Object.keys(receiverDefaults),
 ];
 
+/** Clients and pools, each by a method that only it has, and the code that makes a store of it. */
+const clients = [
+  ['sendCommand', 'redisStore(redis)'],
+  ['$transaction', "prismaStore(prisma, { dialect: 'postgres' })"],
+  ['getConnection', 'mysqlStore(pool)'],
+  ['connect', 'pgStore(pool)'],
+] as const;
+
+function findRouterOption(name: string): string | undefined {
+  if (name !== 'verify' && name !== 'bodyLimitBytes') return undefined;
+  return `It belongs to the router, the listener or the handler: \`transferCallbackRouter({ receiver, ${name} })\`.`;
+}
+
 /** Validates the options and applies the defaults. Reads each option once. Throws INVALID_ARGUMENT. */
 export function resolveReceiverOptions<C extends EventShape, Tx>(
   options: ReceiverOptions<C, Tx>,
 ): ResolvedOptions<CallbackOf<C>, Tx> & { readonly logger: SafeLogger } {
-  onlyKnownOptions(options, receiverOptionNames);
+  onlyKnownOptions(options, receiverOptionNames, findRouterOption);
   const { store, onSuccess, onFailed, onOther, confirm, onOutcome, logger, schema } = options;
   if (!hasMethods(store, 'claim')) {
     const expected = 'a store, such as memoryStore(), redisStore(client) or pgStore(pool)';
-    throw invalidArgument('store', expected, store, 'store: memoryStore()');
+    const [, example] = clients.find(([method]) => hasMethods(store, method)) ?? [];
+    throw invalidArgument('store', expected, store, `store: ${example ?? 'memoryStore()'}`);
   }
   requireFunction('onSuccess', onSuccess, 'async ({ data }) => {}');
   requireFunction('onFailed', onFailed, 'async ({ data }) => {}');

@@ -47,7 +47,8 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   options: TransferCallbackOptions<C, Tx, HostRequest>,
 ): ResolvedHttpOptions<CallbackOf<C>, Tx, HostRequest> {
   const madeBefore = (options as { receiver?: unknown } | null | undefined)?.receiver !== undefined;
-  onlyKnownOptions(options, ['verify', 'bodyLimitBytes', ...(madeBefore ? ['receiver'] : receiverOptionNames)]);
+  const known = ['verify', 'bodyLimitBytes', ...(madeBefore ? ['receiver'] : receiverOptionNames)];
+  onlyKnownOptions(options, known, findReceiverOption);
   const { verify, bodyLimitBytes = defaultBodyLimitBytes, ...rest } = options;
 
   const given: Verifier<CallbackOf<C>, HostRequest> | readonly Verifier<CallbackOf<C>, HostRequest>[] = verify ?? [];
@@ -68,6 +69,11 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
     logger.warn({}, 'Every sender of transfer callbacks is trusted: set `verify` or `confirm`.');
   }
   return { receiver, verifiers, bodyLimitBytes };
+}
+
+function findReceiverOption(name: string): string | undefined {
+  if (!receiverOptionNames.includes(name)) return undefined;
+  return `It belongs to the receiver that you have given: \`transferCallbackReceiver({ ${name}, … })\`.`;
 }
 
 function requireReceiver(receiver: unknown): void {

@@ -34,14 +34,31 @@ export function transferCallbackRouter<C extends EventShape = TransferCallback, 
   const readsPath = resolved.verifiers.some((verify) => verify.readsPath === true);
   // A verifier may read the parameters of the route.
   const router = Router({ mergeParams: true });
+  let hasWarned = false;
   router.use(function receiveDelivery(request, response, next) {
-    const isToken = readsPath && request.method === 'POST' && /^\/[^/]+\/?$/.test(request.path);
-    if (request.path === '/' || isToken || isRouteOf(router, request)) listen(request, response);
-    else next();
+    const isPost = request.method === 'POST';
+    const isToken = readsPath && isPost && /^\/[^/]+\/?$/.test(request.path);
+    if (request.path === '/' || isToken || isRouteOf(router, request)) {
+      listen(request, response);
+      return;
+    }
+    // Express sets `route` for a handler of `app.post`, whatever that handler calls.
+    if (isPost && 'route' in request && !hasWarned) {
+      hasWarned = true;
+      resolved.receiver.options.logger.warn({}, leftToApp);
+    }
+    next();
   });
-  // `isRouteOf` looks for this name.
-  return Object.defineProperty(router, 'name', { value: 'transferCallbackRouter' });
+  routerCount += 1;
+  // `isRouteOf` looks for this name. Another router may be in a route that was left by `next('route')`.
+  return Object.defineProperty(router, 'name', { value: `transferCallbackRouter${routerCount}` });
 }
+
+let routerCount = 0;
+
+const leftToApp =
+  'A POST was left to the app, because its route calls a function that may wrap this router: pass the router itself ' +
+  'to `app.post`.';
 
 /** What Express, but not every framework that takes its routers, sets as `request.route`. */
 interface Route {

@@ -1,3 +1,4 @@
+import { didYouMean } from './did-you-mean.js';
 import { TransferCallbackError } from './errors.js';
 
 /** The longest delay of a Node timer, in milliseconds. A timer with a longer delay fires immediately. */
@@ -18,8 +19,23 @@ export function invalidSecret(option: string, expected: string, value: unknown, 
   return unexpected(option, expected, got, example);
 }
 
-function unexpected(option: string, expected: string, got: string, example: string): TransferCallbackError {
-  const advice = example === '' ? '' : ` Write \`${example}\`.`;
+/**
+ * Returns the error for a secret that is mostly read from an environment variable. If nothing was given, the code is as it
+ * should be and the variable is missing: the error then names no code.
+ */
+export function invalidVariable(
+  option: string,
+  expected: string,
+  value: unknown,
+  example: string,
+): TransferCallbackError {
+  if (value !== undefined && value !== '') return invalidSecret(option, expected, value, example);
+  const got = value === undefined ? 'undefined' : 'an empty text';
+  return unexpected(option, expected, got, '', ' Is its environment variable set?');
+}
+
+function unexpected(option: string, expected: string, got: string, example: string, hint = ''): TransferCallbackError {
+  const advice = example === '' ? hint : ` Write \`${example}\`.`;
   return new TransferCallbackError(
     'INVALID_ARGUMENT',
     `Expected \`${option}\` to be ${expected}, got ${got}.${advice}`,
@@ -67,14 +83,32 @@ export function hasMethods(value: unknown, ...names: readonly string[]): boolean
   return names.every((name) => typeof known[name] === 'function');
 }
 
-/** Throws INVALID_ARGUMENT if `options` is not an object or has a key that is not one of `known`. */
-export function onlyKnownOptions(options: unknown, known: readonly string[]): void {
+/**
+ * Throws INVALID_ARGUMENT if `options` is not an object or has a key that is not one of `known`. `findPlace` returns a
+ * sentence about an option that belongs elsewhere.
+ */
+export function onlyKnownOptions(
+  options: unknown,
+  known: readonly string[],
+  findPlace: (name: string) => string | undefined = () => undefined,
+): void {
   if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);
-  for (const name of Object.keys(options)) {
-    if (known.includes(name)) continue;
-    const shown = /^[\w$]{1,40}$/.test(name) ? `\`${name}\`` : `with a name of ${name.length} characters`;
-    throw new TransferCallbackError('INVALID_ARGUMENT', `Unknown option ${shown}; known are ${known.join(', ')}.`);
-  }
+  const name = Object.keys(options).find((each) => !known.includes(each));
+  if (name === undefined) return;
+  throw new TransferCallbackError('INVALID_ARGUMENT', `Unknown option ${describeUnknown(name, known, findPlace)}`);
+}
+
+function describeUnknown(
+  name: string,
+  known: readonly string[],
+  findPlace: (name: string) => string | undefined,
+): string {
+  const list = `; known are ${known.join(', ')}.`;
+  // A connection string may have been spread into the options.
+  if (!/^[\w$]{1,40}$/.test(name)) return `with a name of ${name.length} characters${list}`;
+  const meant = didYouMean(name, known);
+  const advice = findPlace(name) ?? (meant !== undefined && `Did you mean \`${meant}\`?`);
+  return advice === false ? `\`${name}\`${list}` : `\`${name}\`. ${advice}`;
 }
 
 /**

@@ -126,7 +126,7 @@ test('an error about a secret shows nothing of it, whatever its kind', () => {
 test('an unknown option is named if it looks like a name', () => {
   const refuse = (name: string) => () => receiverOf({ [name]: 1 });
   for (const shown of ['a', 'on_success', '$', '0', 'x'.repeat(40)])
-    expect(refuse(shown)).toThrow(`option \`${shown}\`;`);
+    expect(refuse(shown)).toThrow(`option \`${shown}\``);
   for (const hidden of ['', 'x'.repeat(41), 'a:b', '\u202e']) {
     expect(refuse(hidden)).toThrow(`Unknown option with a name of ${hidden.length} characters; known are store, `);
   }

@@ -1,3 +1,6 @@
+import { Redis } from 'ioredis';
+import { createPool } from 'mysql2/promise';
+import { Pool } from 'pg';
 import { expect, test } from 'vitest';
 import { memoryStore, RetryLater, TransferCallbackError, transferCallbackReceiver } from 'transfer-callbacks';
 import { containing } from '../support/containing.js';
@@ -53,6 +56,32 @@ test('an error about an option has the code to write instead', () => {
 
 test.each([undefined, null, () => undefined])('options that are no object are refused: %o', (options) => {
   expect(thrownBy(() => transferCallbackReceiver(options as never))).toMatchObject({ option: 'options' });
+});
+
+test.each([
+  [{ onFailure: () => undefined }, 'Unknown option `onFailure`. Did you mean `onFailed`?'],
+  [{ keyPrefix: 'x' }, 'Unknown option `keyPrefix`; known are store, '],
+  [
+    { verify: () => true },
+    'Unknown option `verify`. It belongs to the router, the listener or the handler: ' +
+      '`transferCallbackRouter({ receiver, verify })`.',
+  ],
+])('an unknown option is refused, with the one that was meant or its place, if that is known: %o', (given, message) => {
+  expect(thrownBy(() => transferCallbackReceiver({ ...required, ...given }))).toMatchObject({
+    message: containing(message),
+  });
+});
+
+test.each([
+  [new Redis({ lazyConnect: true }), 'redisStore(redis)'],
+  [new Pool(), 'pgStore(pool)'],
+  [createPool({}), 'mysqlStore(pool)'],
+  [{ $transaction: () => undefined }, "prismaStore(prisma, { dialect: 'postgres' })"],
+  [new Map(), 'memoryStore()'],
+])('a client in place of a store is refused with the code that makes a store of it', (store, code) => {
+  expect(thrownBy(() => transferCallbackReceiver({ ...required, store: store as never }))).toMatchObject({
+    write: `store: ${code}`,
+  });
 });
 
 test('an unknown option is refused, with the known ones', () => {

@@ -4,6 +4,7 @@ import { transferToken, urlToken } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { z } from 'zod/v4';
 import { expressServers } from '../support/http-servers.js';
+import { containing } from '../support/containing.js';
 import { post, type Sent } from '../support/post.js';
 import { serve } from '../support/serve.js';
 import { recordingOptions } from '../support/recording-options.js';
@@ -78,6 +79,53 @@ describe.each(expressServers)('in a separate app on $name', ({ framework, router
       expect([response.status, response.headers.allow]).toEqual([405, 'POST']);
     }
   });
+
+  const wrapped: [string, (app: Express, callbacks: Router) => unknown][] = [
+    ['a function', (app, callbacks) => app.post('/a', (...given) => void callbacks(...given))],
+    ['a router', (app, callbacks) => app.post('/a', framework.Router().use(callbacks))],
+    ['an app', (app, callbacks) => app.post('/a', framework().use(callbacks))],
+    ['a route that a middleware hides', (app, callbacks) => app.post('/a', hideRoute, callbacks)],
+  ];
+  const hideRoute: RequestHandler = (request, _response, next) => {
+    request.route = undefined;
+    next();
+  };
+  test.each(wrapped)('a router in %s leaves a callback to the app, and warns once', async (_what, declare) => {
+    const { options, handled, logged } = recordingOptions();
+    const app = framework();
+    declare(app, router(options));
+    const url = await serveApp(app);
+    for (const id of ['1', '2']) expect((await post(`${url}/a`, transferSucceeded({ id }))).status).toBe(404);
+    expect(handled).toEqual([]);
+    expect(logged).toMatchObject([{ level: 'warn', message: containing('pass the router itself to `app.post`') }]);
+  });
+
+  const left: [string, (app: Express, callbacks: Router, other: Router) => unknown][] = [
+    ['next', (app, callbacks, other) => app.post('/a/b', skipRoute, other).use('/a', callbacks)],
+    ['app.param', (app, callbacks, other) => app.param('id', skipRoute).post('/a/:id', other).use('/a', callbacks)],
+    [
+      'a handler of the same name',
+      (app, callbacks) =>
+        app
+          .post('/a/b', Object.defineProperty(passOn.bind(null), 'name', { value: 'transferCallbackRouter' }))
+          .use('/a', callbacks),
+    ],
+  ];
+  const skipRoute: RequestHandler = (_request, _response, next) => {
+    next('route');
+  };
+  test.each(left)(
+    'a route that was left by %s does not make another router take its request',
+    async (_how, declare) => {
+      const { options, handled } = recordingOptions();
+      const app = framework();
+      declare(app, router(options), router(options));
+      app.all('/a/b', (_request, response) => void response.send('a page of the app'));
+      const url = await serveApp(app);
+      expect((await post(`${url}/a/b`, transferSucceeded())).body).toBe('a page of the app');
+      expect(handled).toEqual([]);
+    },
+  );
 
   test('a router under app.use leaves other pages to the app, also after a route that has called next', async () => {
     const { options, handled } = recordingOptions();

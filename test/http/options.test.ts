@@ -20,9 +20,6 @@ const receiver = transferCallbackReceiver(options);
 
 const aVerifier = 'a function or a list of at least one';
 const aLimit = 'a whole number from 1 to 9007199254740991';
-const known = 'store, onSuccess, onFailed, onOther, confirm, schema, onOutcome, logger';
-const times =
-  'verifyTimeoutMs, confirmTimeoutMs, inFlightWaitMs, leaseMs, handlerTimeoutMs, storeTimeoutMs, retentionMs';
 const wrong: [string, unknown, string][] = [
   ['no options', undefined, 'Expected `options` to be an object, got undefined.'],
   ['verify: null', { ...options, verify: null }, `Expected \`verify\` to be ${aVerifier}, got null.`],
@@ -36,12 +33,17 @@ const wrong: [string, unknown, string][] = [
   [
     'an option that does not exist',
     { ...options, verifier: () => true },
-    `Unknown option \`verifier\`; known are verify, bodyLimitBytes, ${known}, ${times}.`,
+    'Unknown option `verifier`. Did you mean `verify`?',
   ],
   [
     "a receiver and a receiver's option",
     { receiver, store: options.store },
-    'Unknown option `store`; known are verify, bodyLimitBytes, receiver.',
+    'Unknown option `store`. It belongs to the receiver that you have given: `transferCallbackReceiver({ store, … })`.',
+  ],
+  [
+    'an option that neither of both has',
+    { receiver, prefix: '' },
+    'Unknown option `prefix`; known are verify, bodyLimitBytes, receiver.',
   ],
   ...(
     [

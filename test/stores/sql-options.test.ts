@@ -1,4 +1,4 @@
-import { Pool } from 'pg';
+import { Client, Pool } from 'pg';
 import {
   drizzleStore,
   knexStore,
@@ -24,7 +24,7 @@ const withDialect = (make: unknown): Factory => {
 
 /** Each factory, the name of its first argument, what it expects and the methods that this has. */
 const factories: readonly (readonly [name: string, make: Factory, argument: string, expected: string, string[]])[] = [
-  ['pgStore', pgStore as Factory, 'pool', 'a pool of pg', ['connect']],
+  ['pgStore', pgStore as Factory, 'pool', 'a pool of pg, and no client', ['connect']],
   ['mysqlStore', mysqlStore as Factory, 'pool', 'an object with getConnection and query', ['getConnection', 'query']],
   ['postgresJsStore', postgresJsStore as Factory, 'sql', 'an object with unsafe and begin', ['unsafe', 'begin']],
   [
@@ -69,7 +69,11 @@ function refused(message: string): unknown {
   return expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) });
 }
 
-describe.each(factories)('%s', (_name, make, argument, expected, methods) => {
+test('pgStore refuses a client, which connects only once', () => {
+  expect(() => pgStore(new Client() as never)).toThrow(refused('Write `pgStore(new Pool({ connectionString }))`.'));
+});
+
+describe.each(factories)('%s', (name, make, argument, expected, methods) => {
   const library = Object.fromEntries(methods.map((name) => [name, method]));
 
   test('refuses what is not its library, and shows no password of it', () => {
@@ -78,10 +82,12 @@ describe.each(factories)('%s', (_name, make, argument, expected, methods) => {
       [{}, 'an object'],
       ['postgres://payouts:hunter2@127.0.0.1/payouts', 'a string of 44 characters'],
     ] as const) {
-      expect(() => make(given)).toThrow(refused(`Expected \`${argument}\` to be ${expected}, got ${got}.`));
+      expect(() => make(given)).toThrow(
+        refused(`Expected \`${argument}\` to be ${expected}, got ${got}. Write \`${name}(`),
+      );
     }
-    for (const name of methods) {
-      expect(() => make({ ...library, [name]: undefined })).toThrow(
+    for (const method of methods) {
+      expect(() => make({ ...library, [method]: undefined })).toThrow(
         refused(`Expected \`${argument}\` to be ${expected}, got an object.`),
       );
     }

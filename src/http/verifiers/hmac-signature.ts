@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
 import { readHeader, toHeaderName, type SenderRequest } from '../request.js';
-import { toSecretList, type Secret } from './secrets.js';
+import { minSecretLength, toSecretList, type Secret } from './secrets.js';
 
 /** How a service signs its callbacks. */
 export interface HmacSignatureOptions {
@@ -120,7 +120,9 @@ function toKey(secret: string, encoding: keyof typeof written): Buffer {
   const text = encoding === 'base64' ? secret.replace(/^whsec_/, '') : secret;
   // `Buffer.from` leaves out what does not fit the encoding: the key would be another one, or empty.
   if (!written[encoding].test(text)) throw invalidSecret('secrets', `written in ${encoding}`, secret, secretExample);
-  return Buffer.from(text, encoding);
+  const key = Buffer.from(text, encoding);
+  if (key.length >= minSecretLength) return key;
+  throw invalidSecret('secrets', `at least ${minSecretLength} bytes in ${encoding}`, secret, secretExample);
 }
 
 /** Returns the form of a signature, without the padding of Base64. */

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { invalidSecret } from '../../lib/checks.js';
+import { invalidVariable } from '../../lib/checks.js';
 
 /**
  * A secret of at least 16 characters, or a list of several during a rotation, the newest first. The type includes
@@ -8,14 +8,14 @@ import { invalidSecret } from '../../lib/checks.js';
  */
 export type Secret = string | undefined | readonly (string | undefined)[];
 
-const minSecretLength = 16;
+export const minSecretLength = 16;
 
 /** What an error expects in place of something else. */
-export const secretDescription = `a string of at least ${minSecretLength} characters, as \`openssl rand -hex 32\` prints`;
+export const secretDescription = `a string of at least ${minSecretLength} characters without blanks at its ends, as \`openssl rand -hex 32\` prints`;
 
-/** Returns whether this is long enough not to be guessed. */
+/** Returns whether this is long enough not to be guessed. A newline of the file that it came from would refuse every sender. */
 export function isSecret(value: unknown): value is string {
-  return typeof value === 'string' && value.length >= minSecretLength;
+  return typeof value === 'string' && value.length >= minSecretLength && value.trim() === value;
 }
 
 /** Returns the secrets as a list, the newest first. Throws INVALID_ARGUMENT. */
@@ -28,7 +28,7 @@ export function toSecretList(
   const list = [newest, ...older.filter((each) => each !== undefined)];
   for (const each of list) {
     if (isSecret(each)) continue;
-    throw invalidSecret(option, `${secretDescription}, or several`, each, example);
+    throw invalidVariable(option, `${secretDescription}, or several`, each, example);
   }
   return list as [string, ...string[]];
 }

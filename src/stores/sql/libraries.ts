@@ -27,7 +27,14 @@ export function prismaStore<
   P extends { $queryRawUnsafe: Method; $transaction: Method; $extends: Method },
   D extends SqlDialect,
 >(prisma: P, options: DialectOptions<D>): SqlStore<TxOn<D, TxOf<Parameters<P['$transaction']>[0]>>> {
-  const library = requireMethods('prisma', prisma, '$queryRawUnsafe', '$transaction', '$extends');
+  const library = requireMethods(
+    "prismaStore(new PrismaClient(), { dialect: 'postgres' })",
+    'prisma',
+    prisma,
+    '$queryRawUnsafe',
+    '$transaction',
+    '$extends',
+  );
   const transactions = new WeakMap<object, PrismaOperations>();
   const calls: LibraryCalls<typeof library> = {
     query: (sql, tx) => (tx === undefined ? library.$queryRawUnsafe(sql) : transactions.get(tx)?.send(sql, tx)),
@@ -56,10 +63,16 @@ export function drizzleStore<B extends { transaction: Method }, D extends SqlDia
   options: DialectOptions<D>,
 ): SqlStore<TxOn<D, TxOf<Parameters<B['transaction']>[0]>>> {
   if (requireOptions(options).dialect === 'sqlite') {
-    const library = requireMethods('db', db, 'all', 'run');
+    const library = requireMethods("drizzleStore(drizzle(client), { dialect: 'sqlite' })", 'db', db, 'all', 'run');
     return storeOn(options, { query: (sql) => (hasRows(sql) ? library.all(sql) : library.run(sql)) });
   }
-  const library = requireMethods('db', db, 'execute', 'transaction');
+  const library = requireMethods(
+    "drizzleStore(drizzle(pool), { dialect: 'postgres' })",
+    'db',
+    db,
+    'execute',
+    'transaction',
+  );
   return storeOn(options, {
     query: (sql, tx: typeof library = library) => tx.execute(sql),
     transaction: (work) => library.transaction(work),
@@ -76,7 +89,13 @@ export function kyselyStore<
   B extends { executeQuery: Method; transaction: () => { execute: Method } },
   D extends SqlDialect,
 >(db: B, options: DialectOptions<D>): SqlStore<TxOn<D, TxOf<Parameters<ReturnType<B['transaction']>['execute']>[0]>>> {
-  const library = requireMethods('db', db, 'executeQuery', 'transaction');
+  const library = requireMethods(
+    "kyselyStore(new Kysely({ dialect }), { dialect: 'postgres' })",
+    'db',
+    db,
+    'executeQuery',
+    'transaction',
+  );
   return storeOn(options, {
     query: (sql, tx: typeof library = library) => tx.executeQuery(toCompiledQuery(sql)),
     transaction: (work) => (library.transaction() as unknown as { execute: Call }).execute(work),
@@ -99,7 +118,13 @@ export function knexStore<B extends { raw: Method; transaction: Method }, D exte
   knex: B,
   options: DialectOptions<D>,
 ): SqlStore<TxOn<D, TxOf<Parameters<B['transaction']>[0]>>> {
-  const library = requireMethods('knex', knex, 'raw', 'transaction');
+  const library = requireMethods(
+    "knexStore(knex(config), { dialect: 'postgres' })",
+    'knex',
+    knex,
+    'raw',
+    'transaction',
+  );
   return storeOn(options, {
     query: (sql, tx: typeof library = library) => tx.raw(sql),
     transaction: (work) => library.transaction(work),
@@ -116,7 +141,13 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
   source: S,
   options: DialectOptions<D>,
 ): SqlStore<TxOn<D, S['manager']>> {
-  const library = requireMethods('source', source, 'query', 'transaction');
+  const library = requireMethods(
+    "typeormStore(new DataSource(config), { dialect: 'postgres' })",
+    'source',
+    source,
+    'query',
+    'transaction',
+  );
   return storeOn(
     options,
     {
@@ -139,7 +170,13 @@ export function sequelizeStore<S extends { query: Method; transaction: Method },
   sequelize: S,
   options: DialectOptions<D>,
 ): SqlStore<TxOn<D, Awaited<ReturnType<S['transaction']>>>> {
-  const library = requireMethods('sequelize', sequelize, 'query', 'transaction');
+  const library = requireMethods(
+    "sequelizeStore(new Sequelize(url), { dialect: 'postgres' })",
+    'sequelize',
+    sequelize,
+    'query',
+    'transaction',
+  );
   return storeOn(options, {
     // `null` keeps a statement outside of the transaction that Sequelize may find by its CLS.
     query: (sql, transaction: unknown = null) => library.query(sql, { transaction }),
@@ -157,7 +194,7 @@ export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
   sql: S,
   options: SqlStoreOptions = {},
 ): SqlStore<TxOf<Parameters<S['begin']>[1]>> {
-  const library = requireMethods('sql', sql, 'unsafe', 'begin');
+  const library = requireMethods('postgresJsStore(postgres(url))', 'sql', sql, 'unsafe', 'begin');
   return storeOf('postgres', options, {
     query: (text, tx: typeof library = library) => tx.unsafe(text),
     transaction: (work) => library.begin(work),
@@ -174,7 +211,7 @@ export function mysqlStore<P extends { getConnection: Method; query: Method }>(
   pool: P,
   options: SqlStoreOptions = {},
 ): SqlStore<Awaited<ReturnType<P['getConnection']>>> {
-  const library = requireMethods('pool', pool, 'getConnection', 'query');
+  const library = requireMethods('mysqlStore(createPool(url))', 'pool', pool, 'getConnection', 'query');
   // A pool of callbacks has them, too.
   if (hasMethods(pool, 'promise'))
     throw invalidSecret('pool', 'a pool of mysql2/promise', pool, 'mysqlStore(pool.promise())');
@@ -206,14 +243,16 @@ export function mysqlStore<P extends { getConnection: Method; query: Method }>(
   );
 }
 
-/** Returns `value` if it has the methods of the library, and throws INVALID_ARGUMENT otherwise. */
+/** Returns `value` if it has the methods of the library, and throws INVALID_ARGUMENT with this `example` otherwise. */
 function requireMethods<Name extends string>(
+  example: string,
   option: string,
   value: unknown,
   ...names: readonly Name[]
 ): Record<Name, Call> {
   // The value may be a URL with a password in it.
-  if (!hasMethods(value, ...names)) throw invalidSecret(option, `an object with ${names.join(' and ')}`, value);
+  if (!hasMethods(value, ...names))
+    throw invalidSecret(option, `an object with ${names.join(' and ')}`, value, example);
   return value as Record<Name, Call>;
 }
 

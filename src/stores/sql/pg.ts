@@ -49,9 +49,10 @@ const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED';
  * });
  */
 export function pgStore<Pool extends PgPool>(pool: Pool, options: SqlStoreOptions = {}): SqlStore<PgClientOf<Pool>> {
-  if (!hasMethods(pool, 'connect')) {
+  // A client connects only once, and one connection is not enough.
+  if (!hasMethods(pool, 'connect') || hasMethods(pool, 'escapeIdentifier')) {
     // The value may be a URL with a password in it.
-    throw invalidSecret('pool', 'a pool of pg', pool, 'pgStore(new Pool({ connectionString }))');
+    throw invalidSecret('pool', 'a pool of pg, and no client', pool, 'pgStore(new Pool({ connectionString }))');
   }
   const { sql, idleTimeoutMs } = resolveOptions('postgres', options);
   // Without a listener, an idle connection that breaks would end the process.

@@ -106,8 +106,8 @@ describe('reconcileTransfers', () => {
       [{ onProgress: 'log' }, 'Expected `onProgress` to be a function, got "log".'],
       [{ minAgeMs: -1 }, 'Expected `minAgeMs` to be a whole number from 0 to 9007199254740991, got -1.'],
       [
-        { minAge: 1 },
-        'Unknown option `minAge`; known are client, concurrency, queriesPerSecond, limit, signal, receiver, pending, minAgeMs, onProgress.',
+        { batch: 1 },
+        'Unknown option `batch`; known are client, concurrency, queriesPerSecond, limit, signal, receiver, pending, minAgeMs, onProgress.',
       ],
     ];
     for (const [changes, message] of cases) {

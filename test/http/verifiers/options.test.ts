@@ -7,10 +7,10 @@ const older = 'older-secret-0123456789';
 const short = 'hunter2hunter2h';
 const spaced = 'hunter2 hunter2 hunter2';
 
-const secretLength = 'a string of at least 16 characters, as `openssl rand -hex 32` prints';
+const secretLength = 'a string of at least 16 characters without blanks at its ends, as `openssl rand -hex 32` prints';
 const long = `${secretLength}, or several`;
 const inUrls = 'made of letters, digits, `-`, `.`, `_` and `~`';
-const inHeaders = 'made of ASCII characters, without a space at its ends';
+const inHeaders = 'made of ASCII characters';
 const aName = 'a header name';
 const aKeptName = 'a header that every host passes on unchanged';
 const aUsername = 'a string of at least one character and without a colon';
@@ -27,14 +27,14 @@ const wrong: [what: string, make: () => unknown, option: string, expected: strin
   ['urlToken too short', () => urlToken(short), 'secret', long, text(15)],
   ['urlToken with a space', () => urlToken(spaced), 'secret', inUrls, text(23)],
   ['urlToken with a slash', () => urlToken(`${secret}/`), 'secret', inUrls, text(24)],
-  ['urlToken with a newline', () => urlToken(`${secret}\n`), 'secret', inUrls, text(24)],
+  ['urlToken with a newline', () => urlToken(`${secret}\n`), 'secret', long, text(24)],
   ['transferToken of two missing', () => transferToken([undefined, undefined]), 'secret', long, 'undefined'],
-  ['transferToken whose older one is empty', () => transferToken([secret, '']), 'secret', long, text(0)],
+  ['transferToken whose older one is empty', () => transferToken([secret, '']), 'secret', long, 'an empty text'],
   ['headerToken too short', () => headerToken('X-Token', short), 'secret', long, text(15)],
   ['headerToken without ASCII', () => headerToken('X-Token', [older, `${secret}é`]), 'secret', inHeaders, text(24)],
   ['headerToken with DEL', () => headerToken('X-Token', `${secret}\u007f`), 'secret', inHeaders, text(24)],
-  ['headerToken with a space first', () => headerToken('X-Token', ` ${secret}`), 'secret', inHeaders, text(24)],
-  ['headerToken with a space last', () => headerToken('X-Token', `${secret} `), 'secret', inHeaders, text(24)],
+  ['headerToken with a space first', () => headerToken('X-Token', ` ${secret}`), 'secret', long, text(24)],
+  ['headerToken with a space last', () => headerToken('X-Token', `${secret} `), 'secret', long, text(24)],
   ['headerToken without a name', () => headerToken('', secret), 'name', aName, text(0)],
   ['headerToken of a bad name', () => headerToken('X Token', secret), 'name', aName, text(7)],
   ['headerToken of what Node makes a list', () => headerToken('Set-Cookie', secret), 'name', aKeptName, text(10)],
@@ -59,6 +59,10 @@ const wrong: [what: string, make: () => unknown, option: string, expected: strin
       [{ header: undefined }, 'header', aName, "undefined. Write `header: 'x-signature'`"],
       [{ header: 'cookie' }, 'header', aKeptName, text(6)],
       [{ secrets: undefined }, 'secrets', long, 'undefined'],
+      [{ secrets: '' }, 'secrets', long, 'an empty text'],
+      [{ secrets: `${secret}\n` }, 'secrets', long, text(24)],
+      [{ secretEncoding: 'base64', secrets: `A${'='.repeat(15)}` }, 'secrets', 'at least 16 bytes in base64', text(16)],
+      [{ secretEncoding: 'hex', secrets: '0'.repeat(30) }, 'secrets', 'at least 16 bytes in hex', text(30)],
       [{ secrets: [secret, short] }, 'secrets', long, text(15)],
       [{ secretEncoding: 'hex', secrets: spaced }, 'secrets', 'written in hex', text(23)],
       [{ secretEncoding: 'hex', secrets: '0'.repeat(17) }, 'secrets', 'written in hex', text(17)],
@@ -107,8 +111,20 @@ test.each(wrong)('the error for %s names what was expected', (_what, make, optio
 });
 
 test.each([
-  [hmac({ secret }), 'secret', 'header, secrets, secretEncoding, algorithm, encoding, signed, timestamp, toleranceMs'],
-  [() => basicAuth({ username: 'service', password: spaced, realm: 'x' } as never), 'realm', 'username, password'],
-])('an unknown option of a verifier is refused, with the known ones: %o', (make, option, known) => {
-  expect(make).toThrow(`Unknown option \`${option}\`; known are ${known}.`);
+  ['urlToken', () => urlToken(undefined)],
+  ['headerToken', () => headerToken('X-Token', '')],
+  ['basicAuth', () => basicAuth({ username: 'service', password: undefined })],
+  ['hmacSignature', hmac({ secrets: undefined })],
+])('the error of %s for a secret that is not set asks for its variable, and tells to write no code', (_name, make) => {
+  expect(make).toThrow(/, got (undefined|an empty text)\. Is its environment variable set\?$/);
+});
+
+test.each([
+  [hmac({ secret }), '`secret`. Did you mean `secrets`?'],
+  [
+    () => basicAuth({ username: 'service', password: spaced, realm: 'x' } as never),
+    '`realm`; known are username, password.',
+  ],
+])('an unknown option of a verifier is refused, with the one that was meant or the known ones: %o', (make, message) => {
+  expect(make).toThrow(`Unknown option ${message}`);
 });
