@@ -2,6 +2,13 @@ import { requireFunction } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import type { InFlight } from './in-flight.js';
 import type { Logger } from '../lib/logger.js';
+import type { ResolvedTimes } from './options.js';
+
+interface AfterCommitParts {
+  readonly logger: Logger;
+  readonly inFlight: InFlight;
+  readonly times: Pick<ResolvedTimes, 'handlerTimeoutMs'>;
+}
 
 /** What a handler wants to be called once its success is recorded. */
 export class AfterCommit {
@@ -25,16 +32,28 @@ export class AfterCommit {
     this.#isOpen = false;
   }
 
-  /** Calls the functions after the response. `close` of the receiver waits for them. What they throw is logged. */
-  start(names: { readonly delivery: string; readonly id: string }, logger: Logger, inFlight: InFlight): void {
+  /**
+   * Calls the functions after the response. `close` of the receiver waits for them. What they throw is logged, and also that
+   * one has not ended after `handlerTimeoutMs`.
+   */
+  start(
+    names: { readonly delivery: string; readonly id: string },
+    { logger, inFlight, times }: AfterCommitParts,
+  ): void {
     if (this.#functions.length === 0) return;
     const running = { id: names.id };
     inFlight.add(running);
     const callAndLog = async (call: () => unknown): Promise<void> => {
+      const late = setTimeout(() => {
+        const message = `A function of \`afterCommit\` has not ended after ${times.handlerTimeoutMs} ms; it still runs.`;
+        logger.warn(names, message);
+      }, times.handlerTimeoutMs).unref();
       try {
         await call();
       } catch (error) {
         logger.error({ ...names, err: error }, 'A function of `afterCommit` threw; the callback stays handled.');
+      } finally {
+        clearTimeout(late);
       }
     };
     setImmediate(() => {

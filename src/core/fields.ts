@@ -26,16 +26,20 @@ const oneOf = (path: string, ...texts: readonly unknown[]): Rule => ({
 });
 
 const rules: readonly Rule[] = [
-  oneOf('event', 'transfer.success', 'transfer.failed'),
+  // An event that is `other` does not come here.
+  {
+    ...oneOf('event', 'transfer.success', 'transfer.failed'),
+    expected: "'transfer.success', 'transfer.failed' or 'other'",
+  },
   text('data.id'),
   text('data.externalId'),
   oneOf('data.status', 'SUCCESS', 'FAILED'),
   {
     path: 'data.amount',
-    expected: 'a number or a text',
+    expected: 'a number, a text or undefined',
     isRight: (value) => value === undefined || typeof value === 'number' || isText(value),
   },
-  { ...text('data.currency'), isRight: (value) => value === undefined || isText(value) },
+  { path: 'data.currency', expected: 'a text or undefined', isRight: (value) => value === undefined || isText(value) },
 ];
 
 /**
@@ -58,8 +62,10 @@ export function readFields(produced: unknown): CallbackFields {
 /** Describes a wrong field by the kind of its value, which could be a phone number, never by the value. */
 function describe({ path, expected }: Rule, value: unknown): string {
   const fault = `Expected \`schema\` to produce ${expected} for \`${path}\`, got ${describeKind(value)}.`;
+  const name = path.replace('data.', '');
+  if (value === null && expected.endsWith('undefined')) return `${fault} Write \`${name}: ${name} ?? undefined\`.`;
   const isNumeric = typeof value === 'number' || typeof value === 'bigint';
-  return isNumeric && expected.endsWith('a text') ? `${fault} Write \`String(${path.replace('data.', '')})\`.` : fault;
+  return isNumeric && expected.includes('a text') ? `${fault} Write \`String(${name})\`.` : fault;
 }
 
 function describeKind(value: unknown): string {

@@ -225,10 +225,9 @@ export class HeldClaim<Tx> implements Work {
 
   /** Records the success and starts `afterCommit`. Resolves with whether another delivery may have had the claim. */
   async #record(afterCommit: AfterCommit): Promise<boolean> {
-    const { logger, inFlight } = this.#parts;
     const overlapped = hasOverlapped(await this.#claim.settle());
     // Another delivery may have run its handler too: what follows a success must not run twice.
-    if (!overlapped) afterCommit.start(this.#names, logger, inFlight);
+    if (!overlapped) afterCommit.start(this.#names, this.#parts);
     return overlapped;
   }
 

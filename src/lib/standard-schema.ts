@@ -27,7 +27,12 @@ export interface Issue {
 interface SafeParser<T> {
   safeParse(
     input: unknown,
-  ): { success: true; data: T } | { success: false; error: { readonly issues: readonly Issue[] } };
+  ): { success: true; data: T } | { success: false; error: { readonly issues: readonly ZodIssue[] } };
+}
+
+interface ZodIssue extends Issue {
+  /** Of a union that nothing fits: the issues of each branch, with their paths from the union on. */
+  readonly errors?: readonly (readonly ZodIssue[])[];
 }
 
 /** Throws INVALID_ARGUMENT if `schema` does not have what `parseWith` calls. */
@@ -47,7 +52,7 @@ export function parseWith<T>(
   // By Standard Schema, zod would run a schema that throws once more, and hide the error in a promise.
   if ('safeParse' in schema) {
     const parsed = (schema as unknown as SafeParser<T>).safeParse(input);
-    return parsed.success ? { value: parsed.data } : { issues: parsed.error.issues };
+    return parsed.success ? { value: parsed.data } : { issues: parsed.error.issues.flatMap(findNearest) };
   }
   const result = schema['~standard'].validate(input);
   if (result instanceof Promise) throw notSynchronous(result, 'Expected `schema` to be synchronous.');
@@ -56,6 +61,18 @@ export function parseWith<T>(
   // class whose `map` returns another one of it.
   return { issues: Array.from(result.issues, ({ path = [] }) => ({ path: Array.from(path, toKey), message })) };
 }
+
+/**
+ * Returns the issues of the branch of a union that fits best: the one whose faults are deepest, because the others mostly lack
+ * the event itself. The union's own issue names no field.
+ */
+function findNearest(issue: ZodIssue): readonly Issue[] {
+  const [nearest] = [...(issue.errors ?? [])].sort((one, other) => findDepth(other) - findDepth(one));
+  if (nearest === undefined) return [issue];
+  return nearest.flatMap(findNearest).map(({ path, message }) => ({ path: [...issue.path, ...path], message }));
+}
+
+const findDepth = (issues: readonly Issue[]): number => Math.min(...issues.map(({ path }) => path.length));
 
 function toKey(segment: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
   return typeof segment === 'object' ? segment.key : segment;

@@ -129,6 +129,31 @@ test('a function of afterCommit that fails is logged, changes nothing, and keeps
   expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
 });
 
+test('a function of afterCommit that has not ended after handlerTimeoutMs is logged once', async () => {
+  const logger = recordingLogger();
+  const [slow, endless] = [later(), later()];
+  const receiver = receiverOf({
+    logger,
+    handlerTimeoutMs: 3_000,
+    onSuccess(_callback, { afterCommit }) {
+      for (const { promise } of [slow, endless]) afterCommit(() => promise);
+    },
+  });
+  const callback = transferSucceeded();
+  const { delivery } = await receiver.receive(callback);
+  await turn();
+  await vi.advanceTimersByTimeAsync(2_999);
+  slow.resolve();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(logger.lines).toEqual([
+    {
+      level: 'warn',
+      details: { delivery, id: callback.data.id },
+      message: 'A function of `afterCommit` has not ended after 3000 ms; it still runs.',
+    },
+  ]);
+});
+
 test('what is to follow the commit is waited for by close, which names what still runs', async () => {
   const sent = later();
   const callback = transferSucceeded();

@@ -105,11 +105,17 @@ describe('a schema that makes a wrong field', () => {
   test.each<[object, string]>([
     [{ id: 5 }, `${one('a text', 'data.id', 'a number')} Write \`String(id)\`.`],
     [{ externalId: 5n }, `${one('a text', 'data.externalId', 'a bigint')} Write \`String(externalId)\`.`],
-    [{ amount: 15_000n }, `${one('a number or a text', 'data.amount', 'a bigint')} Write \`String(amount)\`.`],
+    [
+      { amount: 15_000n },
+      `${one('a number, a text or undefined', 'data.amount', 'a bigint')} Write \`String(amount)\`.`,
+    ],
     [{ externalId: undefined }, one('a text', 'data.externalId', 'undefined')],
-    [{ currency: null }, one('a text', 'data.currency', 'null')],
-    [{ currency: ['XAF'] }, one('a text', 'data.currency', 'an array')],
-    [{ amount: { value: 5 } }, one('a number or a text', 'data.amount', 'an object')],
+    [
+      { currency: null },
+      `${one('a text or undefined', 'data.currency', 'null')} Write \`currency: currency ?? undefined\`.`,
+    ],
+    [{ currency: ['XAF'] }, one('a text or undefined', 'data.currency', 'an array')],
+    [{ amount: { value: 5 } }, one('a number, a text or undefined', 'data.amount', 'an object')],
     [{ id: true }, one('a text', 'data.id', 'a boolean')],
     [{ status: 'success' }, one(statuses, 'data.status', 'another text')],
     [{ status: 1 }, one(statuses, 'data.status', 'a number')],
@@ -120,10 +126,10 @@ describe('a schema that makes a wrong field', () => {
   test('every wrong field is named, and no right one', async () => {
     expect(await tell({ id: 5, amount: null, status: 'OK' }, 'paid')).toBe(
       [
-        one("'transfer.success' or 'transfer.failed'", 'event', 'another text'),
+        one("'transfer.success', 'transfer.failed' or 'other'", 'event', 'another text'),
         `${one('a text', 'data.id', 'a number')} Write \`String(id)\`.`,
         one(statuses, 'data.status', 'another text'),
-        one('a number or a text', 'data.amount', 'null'),
+        `${one('a number, a text or undefined', 'data.amount', 'null')} Write \`amount: amount ?? undefined\`.`,
       ].join(' '),
     );
   });
