@@ -19,8 +19,7 @@ import {
 } from 'transfer-callbacks';
 import { confirmWith, reconcileTransfers, transferClient, inspectTransfer } from 'transfer-callbacks/client';
 import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
-import { transferSandbox } from 'transfer-callbacks/sandbox';
-import { deliver } from 'transfer-callbacks/testing';
+import { deliver, transferSandbox } from 'transfer-sandbox';
 import { receiverOf } from './support.js';
 
 const password = 'hunter2';

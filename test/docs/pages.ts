@@ -32,7 +32,7 @@ export function listFiles(folder: string, extension: string): string[] {
 
 /** README, CONTRIBUTING, SECURITY, the list of examples and all of `docs`. */
 export const pages: readonly Page[] = [
-  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'examples/README.md'].filter(isThere),
+  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'examples/README.md', 'sandbox/README.md'].filter(isThere),
   ...listFiles('docs', '.md'),
 ].map((path) => ({ path, text: readText(path) }));
 

@@ -223,7 +223,7 @@ describe('a project without Express', () => {
 const isPicture = (path: string): boolean => /\.(png|svg)$/.test(path);
 
 /** Where the documents lead that are not in the package. */
-const inCloneOnly = /^(test|src|bench)\/|^CONTRIBUTING\.md$/;
+const inCloneOnly = /^(test|src|bench|sandbox)\/|^CONTRIBUTING\.md$/;
 
 /** The pages of `docs`, which has other things in folders. */
 async function listDocuments(): Promise<string[]> {
