@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { build } from 'tsup';
 import type { TestProject } from 'vitest/node';
 import { findMariaDb, findMySql } from './mysql-programs.js';
-import { pack } from './pack.js';
+import { findPacked, pack } from './pack.js';
 import { findPgBouncer } from './pgbouncer.js';
 import { findBinary } from './redis-launch.js';
 import { removeAbandonedFolders } from './server.js';
@@ -51,8 +51,11 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
     project.onTestsRerun(buildCli);
   }
   if (paths.some((path) => /\/test\/(hosts|package)\//.test(path))) {
-    // `.ci/run` has packed it already.
-    project.provide('tarball', process.env.PACKAGE_TARBALL ?? (await pack(join(buildFolder, 'package'))));
+    // `.ci/run` has packed them already.
+    const folder = process.env.PACKED;
+    const packed = await (folder === undefined ? pack(join(buildFolder, 'package')) : findPacked(folder));
+    project.provide('tarball', packed.tarball);
+    project.provide('sandboxTarball', packed.sandboxTarball);
   }
   return removeBuilds;
 }
