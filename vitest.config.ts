@@ -144,7 +144,7 @@ export default defineConfig({
       provider: 'v8',
       include: ['src/**', 'sandbox/src/**'],
       // It runs as a process of its own, whose coverage is not collected; test/cli tries it all.
-      // The files of the console run in a browser, which counts them: see test/console.
+      // The files of the console run in a browser, which counts them: see sandbox/test/console.
       exclude: ['{src,sandbox/src}/cli/**', 'sandbox/src/service/console/**'],
       reporter: ['text', 'json-summary'],
       thresholds: { lines: 99 },

@@ -42,7 +42,7 @@ const names = 'id client store receiver retentionMs storeTimeoutMs schema signal
 const times = 'verifyTimeoutMs confirmTimeoutMs inFlightWaitMs leaseMs handlerTimeoutMs storeTimeoutMs retentionMs';
 const receiver = `store onSuccess onFailed confirm schema onOutcome logger ${times}`;
 const pass = 'client receiver pending minAgeMs concurrency queriesPerSecond limit cursor signal onProgress schema';
-// Without `host`, for which the system is asked: see test/sandbox.
+// Without `host`, for which the system is asked: see sandbox/test/service.
 const sandbox =
   'port apiKey apiSecret seed finalAfterMs speed clock scenario callbackUrl callbackHeaders console onAttempt';
 
