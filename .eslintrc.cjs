@@ -10,6 +10,8 @@ const ownFolder = String.raw`\./[^/]+`;
 const lib = String.raw`(?:\.\./){1,2}lib/[^/]+`;
 const core = String.raw`(?:\.\./){1,2}core/[^/]+`;
 const attempt = String.raw`\.\./attempt/[^/]+`;
+// From a folder of the sandbox, which is built with what it imports of the receiver.
+const receiver = (parts) => String.raw`\.\./\.\./\.\./src/(?:${parts})`;
 /** From a folder within it, one that holds it: `reconcile` in `client`. */
 const holdingFolder = String.raw`\.\./[^/]+`;
 
@@ -39,8 +41,8 @@ module.exports = [
   // packages that this repository does not install, and those of `test/sql` in packages that its tests install.
   {
     ignores: [
-      ...['dist/', '.test/', 'coverage/', 'bench/', 'examples/hosts/', 'examples/prisma/'],
-      ...['test/package/projects/', 'src/sandbox/console/'],
+      ...['dist/', 'sandbox/dist/', '**/.test/', 'coverage/', 'bench/', 'examples/hosts/', 'examples/prisma/'],
+      ...['test/package/projects/', 'sandbox/src/service/console/'],
       ...(existsSync(join(__dirname, 'test/sql/node_modules')) ? [] : ['test/sql/']),
     ],
   },
@@ -60,12 +62,12 @@ module.exports = [
     },
   },
   {
-    files: ['src/**/*.ts'],
+    files: ['{src,sandbox/src}/**/*.ts'],
     rules: {
       'max-lines-per-function': ['error', { max: 60, skipBlankLines: false, skipComments: false }],
     },
   },
-  allowImports(['src/**'], ['(?!)'], 'This folder has no import rule yet: give it one in .eslintrc.cjs.'),
+  allowImports(['{src,sandbox/src}/**'], ['(?!)'], 'This folder has no import rule yet: give it one in .eslintrc.cjs.'),
   allowImports(['src/lib/**'], [ownFolder], 'lib knows nothing of callbacks.'),
   allowImports(
     ['src/core/**'],
@@ -104,31 +106,42 @@ module.exports = [
     'metrics knows core, and takes a metrics library by its methods.',
   ),
   allowImports(
-    ['src/attempt/**'],
-    ['node:(?:https?|net|timers/promises)', core, lib, ownFolder],
+    ['sandbox/src/attempt/**'],
+    ['node:(?:https?|net|timers/promises)', receiver('(?:core|lib)/[^/]+'), ownFolder],
     'attempt knows core and Node.',
   ),
   allowImports(
-    ['src/sandbox/**'],
-    ['node:(?:http|net|events|fs/promises)', core, lib, attempt, ownFolder],
-    'sandbox knows core, attempt and Node.',
+    ['sandbox/src/service/**'],
+    ['node:(?:http|net|events|fs/promises)', receiver('(?:core|lib)/[^/]+'), attempt, ownFolder],
+    'The service knows core, attempt and Node.',
   ),
   allowImports(
-    ['src/testing/**'],
-    ['node:(?:assert/strict|events|https?|net|tls)', core, lib, attempt, ownFolder],
-    'testing knows core and attempt.',
+    ['sandbox/src/deliver/**'],
+    ['node:(?:events|https?|net|tls)', receiver('(?:core|lib)/[^/]+'), attempt, ownFolder],
+    'deliver knows core and attempt.',
   ),
   allowImports(
-    ['src/cli/**'],
+    ['sandbox/src/cli/**'],
     [
-      'node:(?:util|module|events|fs|path|url|http|net|os|child_process|console)',
-      String.raw`\.\./(?:client|node|sandbox)\.js`,
-      String.raw`\.\./sandbox/[^/]+`,
-      lib,
+      'node:(?:util|module|events|fs|http|net|os|child_process|timers/promises)',
+      receiver('(?:lib|cli|testing)/[^/]+'),
+      String.raw`\.\./service/[^/]+`,
       attempt,
+      String.raw`\.\./index\.js`,
       ownFolder,
     ],
-    'The command line knows attempt, the sandbox, the client and the entry for Node.',
+    'The command line of the sandbox knows its service, lib, and what both command lines share.',
+  ),
+  allowImports(
+    ['sandbox/src/index.ts'],
+    [String.raw`\./(?:deliver|service)/[^/]+`, String.raw`\.\./\.\./src/testing/fixtures\.js`],
+    'The entry exports what is in its folders, and the fixtures.',
+  ),
+  allowImports(['src/testing/**'], ['node:assert/strict', core, lib, ownFolder], 'testing knows core.'),
+  allowImports(
+    ['src/cli/**'],
+    ['node:(?:util|module|fs|path|url|child_process|console)', String.raw`\.\./(?:client|node)\.js`, lib, ownFolder],
+    'The command line knows the client and the entry for Node.',
   ),
   {
     // The file of a user's app: its path is known at run time only.
@@ -150,7 +163,7 @@ module.exports = [
     [String.raw`\./shared\.js`, String.raw`\./http/handler\.js`],
     'The handler, without Express.',
   ),
-  ...['client', 'metrics', 'sandbox', 'testing'].map((folder) =>
+  ...['client', 'metrics', 'testing'].map((folder) =>
     allowImports(
       [`src/${folder}.ts`],
       [String.raw`\./${folder}/(?:\w+/)?[^/]+`],
@@ -163,7 +176,7 @@ module.exports = [
     'The root entry is `node`, `web` and the router.',
   ),
   {
-    files: ['{examples,scripts,test}/**/*.ts', '*.config.ts'],
+    files: ['{examples,scripts,test,sandbox/{demo,test}}/**/*.ts', '*.config.ts'],
     rules: { 'no-console': 'off' },
   },
 ];

@@ -1,9 +1,10 @@
 import { transform } from 'esbuild';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { defineConfig, type Options } from 'tsup';
 
+/** Runs in the folder of either package. What the sandbox imports of `../src` is built into it. */
 const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as { exports: Record<string, unknown> };
 
 /** The sources of the entries in package.json, by the names of the files that are built from them. */
@@ -17,6 +18,8 @@ const libraries = Object.fromEntries(
 );
 
 const target = 'node20';
+
+const console = 'src/service/console';
 
 /** The browser runs these files as they are. */
 const shipped = new Set(['', '.html', '.css', '.js', '.svg']);
@@ -41,7 +44,7 @@ const code = (outDir: string): Options => ({
       await writeFile(join(outDir, `${name}.d.ts`), `export * from './${name}.cjs';\n`);
     }
     const filter = (path: string): boolean => shipped.has(extname(path));
-    await cp('src/sandbox/console', join(outDir, 'console'), { recursive: true, filter });
+    if (existsSync(console)) await cp(console, join(outDir, 'console'), { recursive: true, filter });
   },
 });
 

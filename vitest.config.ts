@@ -6,6 +6,7 @@ const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url
 export const ownEntries = [
   { find: /^transfer-callbacks$/, replacement: at('src/index.ts') },
   { find: /^transfer-callbacks\/(\w+)$/, replacement: `${at('src')}/$1` },
+  { find: /^transfer-sandbox$/, replacement: at('sandbox/src/index.ts') },
 ];
 
 /** The lowest zod that the peer range allows. It carries zod 4 at `zod/v4`, as an app on zod 3 has it. */
@@ -20,7 +21,11 @@ export const quickTests = ['test/core', 'test/lib', 'test/http', 'test/stores/me
 
 const inQuickProcess = quickTests.map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`));
 
-const inSharedProcess = ['test/{attempt,client,metrics,sandbox,stores,testing}/**/*.test.ts', 'examples/*.test.ts'];
+const inSharedProcess = [
+  'test/{client,metrics,stores,testing}/**/*.test.ts',
+  'sandbox/test/{attempt,deliver,service}/**/*.test.ts',
+  'examples/*.test.ts',
+];
 
 /** What `npm test` leaves to `npm run test:full`. No promise rests on these files alone: test/docs/guarantees.test.ts. */
 export const longTests = {
@@ -32,8 +37,10 @@ export const longTests = {
   ],
   inOwnProcess: [
     'test/{no-*,servers}.test.ts',
-    'test/cli/{config,demo,inspect*,loading,reconcile*,secrets,trigger,usage}.test.ts',
-    'test/{console,package,schedules,types}/**/*.test.ts',
+    'test/cli/{config,inspect*,loading,reconcile*,secrets,usage}.test.ts',
+    'sandbox/test/cli/{trigger,usage}.test.ts',
+    'sandbox/test/{console,demo,package}/**/*.test.ts',
+    'test/{package,schedules,types}/**/*.test.ts',
     'test/docs/snippets.test.ts',
     'test/examples/**/*.test.ts',
     'test/faults/{held-up,ledger,redis-readme,soak,transfers}.test.ts',
@@ -44,7 +51,7 @@ export const longTests = {
 /** What installs 1.2 GB, or unpacks programs again: once a week, and before a release. No promise rests on it, either. */
 export const weeklyTests = [
   'test/{hosts,sql}/**/*.test.ts',
-  'test/console/unpacking.test.ts',
+  'sandbox/test/console/unpacking.test.ts',
   'test/package/release.test.ts',
   'test/programs.test.ts',
 ];
@@ -60,7 +67,7 @@ function select(all: readonly string[], long: readonly string[]): { include: str
 }
 
 const shared = select(inSharedProcess, longTests.inSharedProcess);
-const others = select(['test/**/*.test.ts'], longTests.inOwnProcess);
+const others = select(['{test,sandbox/test}/**/*.test.ts'], longTests.inOwnProcess);
 const inOwnProcess = suite === 'weekly' ? { ...others, include: weeklyTests } : others;
 
 /**
@@ -135,10 +142,10 @@ export default defineConfig({
     ],
     coverage: {
       provider: 'v8',
-      include: ['src/**'],
+      include: ['src/**', 'sandbox/src/**'],
       // It runs as a process of its own, whose coverage is not collected; test/cli tries it all.
-      // The files of the console run in a browser, which counts them: see test/console.
-      exclude: ['src/cli/**', 'src/sandbox/console/**'],
+      // The files of the console run in a browser, which counts them: see sandbox/test/console.
+      exclude: ['{src,sandbox/src}/cli/**', 'sandbox/src/service/console/**'],
       reporter: ['text', 'json-summary'],
       thresholds: { lines: 99 },
     },

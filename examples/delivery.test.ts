@@ -7,8 +7,8 @@ import {
   type Verifier,
 } from 'transfer-callbacks';
 import { reconcileTransfers, transferClient } from 'transfer-callbacks/client';
-import { transferSandbox } from 'transfer-callbacks/sandbox';
-import { deliver, invalidCallbacks, transferSucceeded } from 'transfer-callbacks/testing';
+import { deliver, transferSandbox } from 'transfer-sandbox';
+import { invalidCallbacks, transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { payouts } from './payouts.js';
 

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { confirmWith, reconcileTransfers, transferClient, type PendingTransfer } from 'transfer-callbacks/client';
-import { transferSandbox } from 'transfer-callbacks/sandbox';
+import { transferSandbox } from 'transfer-sandbox';
 import { payouts } from './payouts.js';
 
 // Imitates the service. Use its address, and your keys from its dashboard.

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { memoryStore, transferCallbackRouter } from 'transfer-callbacks';
-import { transferSandbox } from 'transfer-callbacks/sandbox';
+import { transferSandbox } from 'transfer-sandbox';
 
 const app = express();
 app.post(

@@ -35,15 +35,15 @@ export const parts = {
   },
   client: {
     least: 95,
-    mutate: ['src/{client,attempt}/**/*.ts', 'src/lib/slots.ts'],
-    tests: ['test/{attempt,client}/**/*.test.ts'],
+    mutate: ['src/client/**/*.ts', 'sandbox/src/attempt/**/*.ts', 'src/lib/slots.ts'],
+    tests: ['test/client/**/*.test.ts', 'sandbox/test/attempt/**/*.test.ts'],
     without: ['test/client/{flood,reconcile/scale}.test.ts'],
   },
   sandbox: {
     least: 85,
-    mutate: ['src/sandbox/*.ts'],
-    tests: ['test/sandbox/**/*.test.ts'],
-    without: ['test/sandbox/{console-stream,load}.test.ts'],
+    mutate: ['sandbox/src/service/*.ts'],
+    tests: ['sandbox/test/service/**/*.test.ts'],
+    without: ['sandbox/test/service/{console-stream,load}.test.ts'],
   },
 };
 

@@ -22,15 +22,20 @@ export function readCompilerOptions(): ts.CompilerOptions {
   return ts.parseJsonConfigFileContent(config, ts.sys, root).options;
 }
 
-/** Returns the entry points in the order of package.json. */
+/** Returns the entry points of both packages in the order of their package.json. */
 export function listEntries(): Entry[] {
-  const { name, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    name: string;
-    exports: Record<string, unknown>;
-  };
-  return Object.keys(exports)
-    .filter((path) => path !== './package.json')
-    .map((path) => ({ name: join(name, path), source: join(root, 'src', `${path === '.' ? 'index' : path}.ts`) }));
+  return ['', 'sandbox'].flatMap((folder) => {
+    const { name, exports } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as {
+      name: string;
+      exports: Record<string, unknown>;
+    };
+    return Object.keys(exports)
+      .filter((path) => path !== './package.json')
+      .map((path) => ({
+        name: join(name, path),
+        source: join(root, folder, 'src', `${path === '.' ? 'index' : path}.ts`),
+      }));
+  });
 }
 
 /** Returns what a module exports, with aliases resolved, by the name that users import. */

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { memoryStore, transferCallbackListener } from 'transfer-callbacks';
 import { transferClient } from 'transfer-callbacks/client';
-import { transferSandbox } from 'transfer-callbacks/sandbox';
+import { transferSandbox } from 'transfer-sandbox';
 import { startBrowser } from '../test/support/browser.js';
 
 const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));

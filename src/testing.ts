@@ -1,4 +1,3 @@
-export { deliver } from './testing/deliver.js';
 export { transferFailed, transferSucceeded } from './testing/fixtures.js';
 export { invalidCallbacks } from './testing/invalid.js';
 export { storeContract } from './testing/store-contract.js';

@@ -1,9 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { describeGiven } from '../lib/checks.js';
 import type { TransferCallbackError } from '../node.js';
-import { transferScenarios } from '../sandbox.js';
-import { requireScenario } from '../sandbox/options.js';
-import type { TransferScenario } from '../sandbox/scenarios.js';
 
 /** The arguments or the configuration are wrong: shown as it is, with exit code 2. */
 export class UsageError extends Error {}
@@ -62,11 +59,6 @@ export function toNumber(name: string, value: string | undefined): number | unde
   throw new UsageError(`Expected ${name} to be a number, got ${describeGiven(value)}.`);
 }
 
-export function toScenario(value: string): TransferScenario {
-  requireScenario('scenario', value);
-  return value;
-}
-
 /** The ids of standard input, one per line, each once. */
 export async function readIds(): Promise<string[]> {
   if (process.stdin.isTTY) process.stderr.write('Ids, one per line, until Ctrl+D:\n');
@@ -75,13 +67,3 @@ export async function readIds(): Promise<string[]> {
   const lines = input.split('\n').map((line) => line.trim());
   return [...new Set(lines.filter((line) => line !== ''))];
 }
-
-/** A random seed: a receiver whose store outlives this run would take repeated ids for duplicates. */
-export function randomSeed(): number {
-  return crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
-}
-
-/** For the help of a command. */
-export const scenarioList = transferScenarios
-  .map(({ name, description }) => `  ${name.padEnd(18)} ${description}`)
-  .join('\n');

@@ -7,7 +7,7 @@ import { afterAll, inject, onTestFinished } from 'vitest';
 import { redisStore, transferCallbackListener } from 'transfer-callbacks';
 import { transferClient } from 'transfer-callbacks/client';
 import { receiverOf } from '../core/support.js';
-import { startSandbox } from '../sandbox/support.js';
+import { startSandbox } from '../../sandbox/test/service/support.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { serve } from '../support/serve.js';
 import { root, start, type Surroundings } from './support.js';

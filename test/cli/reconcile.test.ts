@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { readText } from '../docs/pages.js';
-import { startMerchant } from '../sandbox/support.js';
+import { startMerchant } from '../../sandbox/test/service/support.js';
 import { freePort } from '../support/port.js';
 import { serve } from '../support/serve.js';
 import { folderOf, reconcile, startApp, toConfig } from './app-support.js';

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { run, start } from './support.js';
+import { run, runSandboxCli, start, startSandboxCli } from './support.js';
 
 // Each command is a separate process, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 300_000 });
@@ -7,9 +7,11 @@ vi.setConfig({ testTimeout: 300_000 });
 const password = 'hunter2';
 const url = `http://payouts:${password}@127.0.0.1:1/`;
 
+const ofSandbox = ['sandbox', 'trigger'];
+
 /** The options of a command that take a value, as its help lists them. */
 async function optionsOf(command: string): Promise<string[]> {
-  const { out } = await run('help', command);
+  const { out } = await (ofSandbox.includes(command) ? runSandboxCli : run)('help', command);
   return [...new Set([...out.matchAll(/^ {2}(--[\w-]+) (?:[A-Z]|'NAME)/gm)].map(([, option = '']) => option))];
 }
 
@@ -19,13 +21,16 @@ const needed: Record<string, string[]> = {
   inspect: ['any'],
 };
 
-test.each(['sandbox', 'trigger', 'reconcile', 'inspect', 'demo'])(
+test.each([...ofSandbox, 'reconcile', 'inspect'])(
   'no option of %s prints a URL with a password that it is given',
   async (command) => {
     const options = (await optionsOf(command)).filter((option) => option !== '--api-key'); // It is shown to be copied.
     const tried = [...options.map((option) => [option, url]), [url], [`--${url}`], [`-${url}`]];
     for (const args of tried) {
-      const { child, said, ended } = start([command, ...(needed[command] ?? []), ...args], { stdin: 'any\n' });
+      const { child, said, ended } = (ofSandbox.includes(command) ? startSandboxCli : start)(
+        [command, ...(needed[command] ?? []), ...args],
+        { stdin: 'any\n' },
+      );
       // A sandbox runs until it is stopped.
       await Promise.race([ended, vi.waitUntil(() => said.out.includes('Base URL'), { timeout: 120_000 })]);
       child.kill();

@@ -12,6 +12,8 @@ export interface Surroundings {
   readonly env?: Record<string, string>;
   /** Whether standard output and standard error are a terminal. */
   readonly terminal?: boolean;
+  /** What Node imports before the program. */
+  readonly imports?: readonly string[];
   readonly stdin?: string;
   /** Where the command runs. Default: the root of the repository. */
   readonly cwd?: string;
@@ -27,10 +29,14 @@ const unset = {
   SANDBOX_API_SECRET: undefined,
 };
 
-/** Starts the command line as a process. */
-export function start(args: readonly string[], { env, terminal = false, stdin = '', cwd = root }: Surroundings = {}) {
-  const imports = terminal ? ['--import', import.meta.resolve('./as-terminal.mjs')] : [];
-  const child = spawn(process.execPath, [...imports, inject('cli'), ...args], {
+/** Starts a program as a process. */
+export function startProgram(
+  file: string,
+  args: readonly string[],
+  { env, terminal = false, imports = [], stdin = '', cwd = root }: Surroundings = {},
+) {
+  const first = [...imports, ...(terminal ? [import.meta.resolve('./as-terminal.mjs')] : [])];
+  const child = spawn(process.execPath, [...first.map((module) => `--import=${module}`), file, ...args], {
     cwd,
     env: { ...process.env, ...unset, TERM: 'xterm-256color', ...env },
   });
@@ -47,7 +53,13 @@ export function start(args: readonly string[], { env, terminal = false, stdin = 
   return { child, said, ended };
 }
 
+export const start = (args: readonly string[], surroundings?: Surroundings) =>
+  startProgram(inject('cli'), args, surroundings);
 export const run = (...args: string[]) => start(args).ended;
+
+export const startSandboxCli = (args: readonly string[], surroundings?: Surroundings) =>
+  startProgram(inject('sandboxCli'), args, surroundings);
+export const runSandboxCli = (...args: string[]) => startSandboxCli(args).ended;
 
 /** The objects of an output with one JSON object per line. */
 export function objects(out: string): unknown[] {

@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { describe, expect, inject, test } from 'vitest';
-import { transferScenarios } from 'transfer-callbacks/sandbox';
-import { longestLine, root, run, start } from './support.js';
+import { longestLine, root, run } from './support.js';
 
 test.each(['--version', '-v'])('%s prints the version of the package', async (option) => {
   const { version } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8')) as { version: string };
@@ -14,60 +13,27 @@ test('help names every command, however it is asked for', async () => {
   const ways = await Promise.all([run(), run('help'), run('--help'), run('-h')]);
   for (const { code, out, err } of ways) {
     expect([code, err]).toEqual([0, '']);
-    expect(out).toMatch(/\n {2}sandbox .+\n {2}trigger .+\n {2}demo .+\n {2}inspect .+\n {2}reconcile /);
+    expect(out).toMatch(/\n {2}inspect .+\n {2}reconcile /);
     expect(out).toBe(ways[0].out);
   }
 });
 
-test.each(['sandbox', 'trigger', 'demo', 'inspect', 'reconcile'])('help on %s is in 80 columns', async (name) => {
+test.each(['inspect', 'reconcile'])('help on %s is in 80 columns', async (name) => {
   const { code, out, err } = await run('help', name);
   expect([code, err]).toEqual([0, '']);
   expect(out).toContain(`Usage: transfer-callbacks ${name} `);
   expect(longestLine(out)).toBeLessThanOrEqual(80);
-  for (const scenario of ['sandbox', 'trigger'].includes(name) ? transferScenarios : [])
-    expect(out).toContain(`  ${scenario.name} `);
 });
 
 test('help on a command is the same in every form', async () => {
-  const [help, ...others] = await Promise.all([run('help', 'demo'), run('demo', '--help'), run('demo', '-h')]);
+  const [help, ...others] = await Promise.all([run('help', 'inspect'), run('inspect', '--help'), run('inspect', '-h')]);
   expect(others).toEqual([help, help]);
 });
 
 describe('wrong arguments are named in one line, with exit code 2:', () => {
-  const to = ['--to', 'http://127.0.0.1:1/'];
   test.each<[string, string[]]>([
-    ['Unknown command: got "frob"; known are sandbox, trigger, demo, inspect, reconcile.', ['frob']],
-    ["Unknown option '--frob'.", ['sandbox', '--frob']],
-    ['Unexpected argument: got "frob".', ['sandbox', 'frob']],
+    ['Unknown command: got "frob"; known are inspect, reconcile.', ['frob']],
     ['Unexpected argument: got "frob".', ['reconcile', 'frob']],
-    ['Unexpected argument: got "frob".', ['demo', 'frob']],
-    ['Expected --open or --no-console, not both.', ['sandbox', '--open', '--no-console']],
-    ['Expected --port to be a number, got "x".', ['sandbox', '--port', 'x']],
-    ['Expected --port to be a whole number from 0 to 65535, got 70000.', ['sandbox', '--port', '70000']],
-    ['Expected a value for --port; one that begins with a dash is given as --port=-1.', ['sandbox', '--port', '-1']],
-    ['Expected --host to be an address, got "".', ['sandbox', '--host', '']],
-    ['Expected --api-key to be visible ASCII characters', ['sandbox', '--api-key', 'a b']],
-    ['Expected --final-after to be a whole number', ['sandbox', '--final-after', '1.5']],
-    ['Expected --callback-url to be a URL on this machine', ['sandbox', '--callback-url', 'http://example.com']],
-    ['Expected --scenario to be one of success', ['sandbox', '--scenario', 'frob']],
-    ['Expected --seed once, got it twice.', ['sandbox', '--seed', '1', '--seed', '2']],
-    ['Expected a scenario', ['trigger', ...to]],
-    ['Expected <scenario> to be one of success', ['trigger', 'frob', ...to]],
-    ['Unexpected argument: got "flip".', ['trigger', 'failed', 'flip', ...to]],
-    ['Unexpected argument: got "failed".', ['trigger', 'failed', '--data', 'package.json', ...to]],
-    ['Expected --data to name a file that can be read, got ENOENT', ['trigger', '--data', 'no-file', ...to]],
-    ["Option '--to <value>' argument missing.", ['trigger', 'failed', '--to']],
-    ['Expected --external-id to be a string of at least one character.', ['trigger', 'burst', ...to, '--external-id=']],
-    ['Expected --to to be a URL on this machine, or --allow-other-hosts', ['trigger', 'failed', '--to=http://e.com']],
-    ['Expected --header to have a name and a colon.', ['trigger', 'failed', ...to, '--header', 'the-secret']],
-    [
-      'Expected the same header once in --header, got it twice.',
-      ['trigger', 'failed', ...to, '--header=A: 1', '--header=a: 2'],
-    ],
-    ['Expected --header to be without Host, Connection', ['trigger', 'failed', ...to, '--header=Content-Type: a/b']],
-    ['Expected --to URL, the callback endpoint, or a callbackUrl exported from transfer-', ['trigger', 'failed']],
-    ['Expected --to or --config, not both.', ['trigger', 'failed', ...to, '--config', 'package.json']],
-    ['Expected --config to name a file that exists.', ['sandbox', '--config', 'the-secret']],
     ['Expected an id: transfer-callbacks inspect <id or externalId>.', ['inspect', '']],
     ['Unexpected argument: got "b".', ['inspect', 'a', 'b']],
     ["Unknown option '--redis'.", ['inspect', 'a', '--redis', 'redis://:the-secret@127.0.0.1']],
@@ -85,21 +51,4 @@ test('output that cannot be written is exit code 1, with the reason', async () =
   const full = spawn('sh', ['-c', command], { cwd: root });
   const [code] = (await once(full, 'close')) as [number];
   expect(code).toBe(process.platform === 'linux' ? 1 : code);
-});
-
-describe('colours', () => {
-  const escape = '\u001b[';
-  const flip = ['trigger', 'success', '--to', 'http://127.0.0.1:1/', '--speed', '100000'];
-
-  test.each<[string, boolean, Record<string, string>, boolean]>([
-    ['are not in a pipe', false, {}, false],
-    ['are in a pipe with FORCE_COLOR', false, { FORCE_COLOR: '1' }, true],
-    ['are on a terminal', true, {}, true],
-    ['are not on a terminal with NO_COLOR', true, { NO_COLOR: '1' }, false],
-    ['are not on a terminal with TERM=dumb', true, { TERM: 'dumb' }, false],
-  ])('%s', async (_when, terminal, env, coloured) => {
-    const { out } = await start(flip, { terminal, env }).ended;
-    expect(out).toContain('Not passed.');
-    expect(out.includes(escape)).toBe(coloured);
-  });
 });

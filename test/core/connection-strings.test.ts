@@ -19,8 +19,7 @@ import {
 } from 'transfer-callbacks';
 import { confirmWith, reconcileTransfers, transferClient, inspectTransfer } from 'transfer-callbacks/client';
 import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
-import { transferSandbox } from 'transfer-callbacks/sandbox';
-import { deliver } from 'transfer-callbacks/testing';
+import { deliver, transferSandbox } from 'transfer-sandbox';
 import { receiverOf } from './support.js';
 
 const password = 'hunter2';
@@ -43,7 +42,7 @@ const names = 'id client store receiver retentionMs storeTimeoutMs schema signal
 const times = 'verifyTimeoutMs confirmTimeoutMs inFlightWaitMs leaseMs handlerTimeoutMs storeTimeoutMs retentionMs';
 const receiver = `store onSuccess onFailed confirm schema onOutcome logger ${times}`;
 const pass = 'client receiver pending minAgeMs concurrency queriesPerSecond limit cursor signal onProgress schema';
-// Without `host`, for which the system is asked: see test/sandbox.
+// Without `host`, for which the system is asked: see sandbox/test/service.
 const sandbox =
   'port apiKey apiSecret seed finalAfterMs speed clock scenario callbackUrl callbackHeaders console onAttempt';
 

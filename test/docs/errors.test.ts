@@ -28,8 +28,7 @@ import {
   transferClient,
   TransferClientError,
 } from 'transfer-callbacks/client';
-import { transferSandbox } from 'transfer-callbacks/sandbox';
-import { deliver } from 'transfer-callbacks/testing';
+import { deliver, transferSandbox } from 'transfer-sandbox';
 import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
 import { findAnchors, findPage } from './pages.js';
 

@@ -5,7 +5,11 @@ import { longTests, weeklyTests } from '../../vitest.config.js';
 import { findPage, isThere, listFiles, readText, root } from './pages.js';
 
 const guarantees = findPage('docs/guarantees.md');
-const testFiles = [...listFiles('test', '.test.ts'), ...listFiles('examples', '.test.ts')];
+const testFiles = [
+  ...listFiles('test', '.test.ts'),
+  ...listFiles('sandbox/test', '.test.ts'),
+  ...listFiles('examples', '.test.ts'),
+];
 const titles = new Map(testFiles.map((path) => [path, findTitles(path)]));
 
 /** Returns the titles in a test file, of tests and of groups of tests. */

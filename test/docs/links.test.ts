@@ -32,7 +32,7 @@ test('every section of docs/service.md that code, a test or a page cites exists'
   const sections = [...findPage('docs/service.md').text.matchAll(/^#{2,3} §(\d+(?:\.\d+)?) /gm)].map(
     ([, each]) => each,
   );
-  const sources = ['src', 'test', 'examples'].flatMap((folder) => listFiles(folder, '.ts'));
+  const sources = ['src', 'test', 'examples', 'sandbox'].flatMap((folder) => listFiles(folder, '.ts'));
   const texts = [...sources.map((path) => ({ path, text: readText(path) })), ...pages];
   const cited = texts.flatMap(({ path, text }) =>
     [...text.matchAll(/§ ?(\d+(?:\.\d+)?)/g)].map(([, section]) => ({ path, section })),

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { start } from '../cli/support.js';
+import { startSandboxCli } from '../cli/support.js';
 import { kill, tied } from '../support/child.js';
 import { freePort } from '../support/port.js';
 import { post } from '../support/post.js';
@@ -21,11 +21,11 @@ describe('the quick start', () => {
   test('the quick start and the command that sends it a callback print what the README shows', async () => {
     const [{ code: session } = expect.fail('The README shows no session.')] = findBlocks(readme, 'text');
     const [command = '', ...output] = session.trimEnd().split('\n');
-    const args = command.replace('$ npx transfer-callbacks ', '').split(' ');
+    const args = command.replace('$ npx transfer-sandbox ', '').split(' ');
     const { port, printed } = await startServer(['examples/quick-start.ts']);
     const paid = once(printed, 'line') as Promise<[string]>;
 
-    const { code, out } = await start(args.map((each) => each.replace(':3000/', `:${port}/`))).ended;
+    const { code, out } = await startSandboxCli(args.map((each) => each.replace(':3000/', `:${port}/`))).ended;
 
     expect(code).toBe(0);
     expect(withoutChance(out.trimEnd().split('\n'))).toEqual(withoutChance(output));
@@ -42,7 +42,7 @@ describe('the quick start', () => {
     const env = { CALLBACK_SECRET: 'the-secret-of-the-callback-url' };
     const { port } = await startServer(['--input-type=module', '--eval', inProduction], env);
     const url = `http://localhost:${port}/callbacks/transfers`;
-    const trigger = (to: string) => start(['trigger', 'success', '--to', to, '--speed', '10000']).ended;
+    const trigger = (to: string) => startSandboxCli(['trigger', 'success', '--to', to, '--speed', '10000']).ended;
 
     const sent = await trigger(`${url}/${env.CALLBACK_SECRET}`);
     const withoutToken = await trigger(url);

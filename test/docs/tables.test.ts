@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
-import { transferScenarios } from 'transfer-callbacks/sandbox';
+import { transferScenarios } from 'transfer-sandbox';
 import { receiverDefaults, receiverOptionNames } from '../../src/core/options.js';
 import { logFields } from '../../src/core/report.js';
 import { defaultBodyLimitBytes } from '../../src/http/options.js';
@@ -11,7 +11,6 @@ import { findNames, findPage, findTable, readText, toNumber } from './pages.js';
 
 const handlers = findPage('docs/handlers.md');
 const reconciliation = findPage('docs/reconciliation.md');
-const testing = findPage('docs/testing.md');
 
 const entries = listEntries();
 const program = ts.createProgram(
@@ -91,8 +90,8 @@ test.each([
   ['docs/stores.md', 'option', 'stores/sql/options', 'SqlStoreOptions'],
   ['docs/reconciliation.md', 'option of `confirmWith`', 'client/confirm', 'ConfirmOptions'],
   ['docs/reconciliation.md', 'option of `reconcileTransfers`', 'client/reconcile/reconcile', 'ReconcileOptions'],
-  ['docs/testing.md', 'option of `deliver`', 'testing/deliver', 'DeliverOptions'],
-  ['docs/testing.md', 'option of `transferSandbox`', 'sandbox/options', 'TransferSandboxOptions'],
+  ['sandbox/README.md', 'option of `deliver`', '../sandbox/src/deliver/deliver', 'DeliverOptions'],
+  ['sandbox/README.md', 'option of `transferSandbox`', '../sandbox/src/service/options', 'TransferSandboxOptions'],
 ])('%s lists each %s of %s, %s, with its default', (path, first, source, name) => {
   const rows = findTable(findPage(path), first);
   const properties = findProperties(source, name);
@@ -154,8 +153,8 @@ test('docs/reconciliation.md lists each result of a transfer, and each reason to
   expect(firstNames(findTable(reconciliation, 'stopped')).sort()).toEqual(reasons.sort());
 });
 
-test('docs/testing.md lists each scenario as the code describes it', () => {
-  const documented = findTable(testing, 'scenario').map(([name, description]) => ({
+test('sandbox/README.md lists each scenario as the code describes it', () => {
+  const documented = findTable(findPage('sandbox/README.md'), 'scenario').map(([name, description]) => ({
     name: (name ?? '').replaceAll('`', ''),
     description,
   }));

@@ -10,14 +10,14 @@ import {
   type PendingTransfer,
   type TransferClient,
 } from 'transfer-callbacks/client';
-import { transferScenarios } from 'transfer-callbacks/sandbox';
+import { transferScenarios } from 'transfer-sandbox';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { forkApp, kill } from '../support/child.js';
 import { effectsOn, payerOptions } from '../support/payer.js';
 import { freePort } from '../support/port.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import type { TransferClientOptions } from '../../src/client/client.js';
-import type { SandboxTransfer } from '../../src/sandbox/transfer.js';
+import type { SandboxTransfer } from '../../sandbox/src/service/transfer.js';
 
 // The service, the merchant and the creator of the transfers, in three processes.
 

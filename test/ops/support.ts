@@ -17,12 +17,12 @@ import { expect, onTestFinished } from 'vitest';
 import { folderOf } from '../cli/app-support.js';
 import { start } from '../cli/support.js';
 import { registerMetrics } from '../metrics/support.js';
-import { startSandbox } from '../sandbox/support.js';
+import { startSandbox } from '../../sandbox/test/service/support.js';
 import { recordingLogger } from '../support/logger.js';
 import { startPostgres } from '../support/postgres.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { serve } from '../support/serve.js';
-import type { TransferSandboxOptions } from '../../src/sandbox/options.js';
+import type { TransferSandboxOptions } from '../../sandbox/src/service/options.js';
 
 export const secret = 'the-new-secret-of-the-url';
 

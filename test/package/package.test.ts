@@ -53,7 +53,7 @@ describe('the tarball', () => {
 
   test('the tarball contains the built files and the documents, and nothing else', async () => {
     const built = files.filter((file) =>
-      /^dist\/([\w-]+\.(js|cjs|d\.ts|d\.cts)|console\/[a-z]+\.(html|css|js|svg))$/.test(file),
+      /^dist\/[\w-]+\.(js|cjs|d\.ts|d\.cts)$/.test(file),
     );
     const others = files.filter((file) => !built.includes(file));
     expect(others.filter((file) => !/^(docs\/[a-z-]+\.md$|examples\/)/.test(file))).toEqual([
@@ -70,13 +70,13 @@ describe('the tarball', () => {
     expect(built.map((file) => `./${file}`)).toEqual(expect.arrayContaining(targetsOf(manifest.exports)));
   });
 
-  /** The code for ES modules and CommonJS, the types, the documents, the examples, the alerts, and the console. */
+  /** The code for ES modules and CommonJS, the types, the documents, the examples, and the alerts. */
   test('the tarball is small, and so are its files', async () => {
     const { size } = await stat(inject('tarball'));
-    expect(size, `The tarball has ${size} bytes.`).toBeLessThan(312_000);
+    expect(size, `The tarball has ${size} bytes.`).toBeLessThan(249_000);
     const sizes = await Promise.all(files.map(async (file) => (await stat(join(home, file))).size));
     const unpacked = sizes.reduce((sum, each) => sum + each, 0);
-    expect(unpacked, `The files have ${unpacked} bytes.`).toBeLessThan(1_110_000);
+    expect(unpacked, `The files have ${unpacked} bytes.`).toBeLessThan(890_000);
   });
 
   test('the types are in the tarball once: those of ES modules lead to those of CommonJS', async () => {
@@ -223,7 +223,7 @@ describe('a project without Express', () => {
 const isPicture = (path: string): boolean => /\.(png|svg)$/.test(path);
 
 /** Where the documents lead that are not in the package. */
-const inCloneOnly = /^(test|src|bench)\/|^CONTRIBUTING\.md$/;
+const inCloneOnly = /^(test|src|bench|sandbox)(\/|$)|^CONTRIBUTING\.md$/;
 
 /** The pages of `docs`, which has other things in folders. */
 async function listDocuments(): Promise<string[]> {

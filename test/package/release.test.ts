@@ -27,6 +27,8 @@ import {
 /** The newest that runs on the oldest Node that is supported. It asks for node-fetch by a tag that not every registry has. */
 const server = { dependencies: { verdaccio: '6.8.0' }, overrides: { 'node-fetch': '2.7.0' } };
 
+const sandboxName = 'transfer-sandbox';
+
 let workshop: string;
 let registry: ChildProcess | undefined;
 /** Lets npm publish to that registry, and get every package from it. */
@@ -61,7 +63,7 @@ beforeAll(async () => {
   };
   await vi.waitFor(() => fetch(`http://${address}/-/ping`), { timeout: stepMs / 2 });
   ({ version } = await readJson<Manifest>(join(repository, 'package.json')));
-  published = await publish(inject('tarball'));
+  published = (await publish(inject('sandboxTarball'))) + (await publish(inject('tarball')));
 }, stepMs);
 
 afterAll(async () => {
@@ -74,6 +76,7 @@ storage: ./storage
 uplinks: { upstream: { url: ${JSON.stringify(upstream)}, maxage: 1h } }
 packages:
   ${packageName}: { access: $all, publish: $all }
+  ${sandboxName}: { access: $all, publish: $all }
   '**': { access: $all, proxy: upstream }
 web: { enable: false }
 log: { type: stdout, level: warn }
@@ -97,21 +100,24 @@ async function receiveOne(app: string): Promise<string> {
   const lines = createInterface(server.stdout);
   const [greeting] = (await once(lines, 'line')) as [string];
   const paid = once(lines, 'line') as Promise<[string]>;
-  await run('npx', [packageName, 'trigger', 'success', '--to', greeting.replace(/^.* at /, '')], app, env);
+  await run('npx', ['--yes', sandboxName, 'trigger', 'success', '--to', greeting.replace(/^.* at /, '')], app, env);
   return (await paid)[0];
 }
 
 const readInstalled = (app: string, file: string): Promise<string> =>
   readFile(join(app, 'node_modules', packageName, file), 'utf8');
 
-test('npm publishes the package as it is, and has nothing to fix in it', async () => {
-  expect(published).toContain(`+ ${packageName}@${version}`);
+test.each([
+  [packageName, ''],
+  [sandboxName, 'sandbox'],
+])('npm publishes %s as it is, and has nothing to fix in it', async (name, folder) => {
+  expect(published).toContain(`+ ${name}@${version}`);
   expect(published).not.toMatch(/npm (warn|error) publish|auto-corrected/);
-  const manifest = await readFile(join(repository, 'package.json'), 'utf8');
-  await mkdir(at('fixed'));
-  await writeFile(at('fixed', 'package.json'), manifest);
-  await run('npm', ['pkg', 'fix'], at('fixed'), env);
-  expect(await readFile(at('fixed', 'package.json'), 'utf8')).toBe(manifest);
+  const manifest = await readFile(join(repository, folder, 'package.json'), 'utf8');
+  await mkdir(at(`fixed-${name}`));
+  await writeFile(at(`fixed-${name}`, 'package.json'), manifest);
+  await run('npm', ['pkg', 'fix'], at(`fixed-${name}`), env);
+  expect(await readFile(at(`fixed-${name}`, 'package.json'), 'utf8')).toBe(manifest);
 });
 
 test(
@@ -144,12 +150,17 @@ test(
 );
 
 test(
-  'npx runs the demonstration where nothing is installed',
+  'npx starts the sandbox where nothing is installed',
   async () => {
     const folder = at('empty');
     await mkdir(folder);
-    const printed = await run('npx', ['--yes', `${packageName}@${version}`, 'demo'], folder, env);
-    expect(printed).toContain('All 12 are as designed');
+    const args = ['--yes', `${sandboxName}@${version}`, '--port', '0'];
+    const child = tied(spawn('npx', args, { cwd: folder, env: { ...process.env, ...env }, detached: true }));
+    const lines = createInterface(child.stdout);
+    await once(lines, 'line');
+    for await (const line of lines) if (line.includes('Base URL')) break;
+    process.kill(-Number(child.pid), 'SIGTERM');
+    await once(child, 'close');
   },
   stepMs,
 );

@@ -1,10 +1,12 @@
+import { execFile } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { build } from 'tsup';
 import type { TestProject } from 'vitest/node';
 import { findMariaDb, findMySql } from './mysql-programs.js';
-import { pack } from './pack.js';
+import { findPacked, pack } from './pack.js';
 import { findPgBouncer } from './pgbouncer.js';
 import { findBinary } from './redis-launch.js';
 import { removeAbandonedFolders } from './server.js';
@@ -14,12 +16,17 @@ declare module 'vitest' {
   export interface ProvidedContext {
     /** The file of the command line, built for this run. */
     cli: string;
+    /** The same of the sandbox. */
+    sandboxCli: string;
   }
 }
 
 /** Another run at the same time has another folder. */
 const buildFolder = fileURLToPath(new URL(`../../.test/${process.pid}`, import.meta.url));
 const cliFolder = join(buildFolder, 'cli');
+/** Within its package, which `--version` finds by its name. */
+const sandboxFolder = fileURLToPath(new URL(`../../sandbox/.test/${process.pid}`, import.meta.url));
+const repository = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
  * Runs once, before the first test, and provides what the test files of this run need. A test file names what it needs by
@@ -40,11 +47,15 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
   if (usesCli || files.some((file) => file.includes('/cli/support.js'))) {
     await buildCli();
     project.provide('cli', join(cliFolder, 'cli.js'));
+    project.provide('sandboxCli', join(sandboxFolder, 'cli.js'));
     project.onTestsRerun(buildCli);
   }
   if (paths.some((path) => /\/test\/(hosts|package)\//.test(path))) {
-    // `.ci/run` has packed it already.
-    project.provide('tarball', process.env.PACKAGE_TARBALL ?? (await pack(join(buildFolder, 'package'))));
+    // `.ci/run` has packed them already.
+    const folder = process.env.PACKED;
+    const packed = await (folder === undefined ? pack(join(buildFolder, 'package')) : findPacked(folder));
+    project.provide('tarball', packed.tarball);
+    project.provide('sandboxTarball', packed.sandboxTarball);
   }
   return removeBuilds;
 }
@@ -53,6 +64,10 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
 async function buildCli(): Promise<void> {
   try {
     await build({ format: 'esm', dts: false, outDir: cliFolder, silent: true });
+    // The config reads the manifest of the folder in which it runs.
+    const tsup = join(repository, 'node_modules/tsup/dist/cli-default.js');
+    const args = [tsup, '--config', '../tsup.config.ts', '--no-dts', '--out-dir', sandboxFolder, '--silent'];
+    await promisify(execFile)(process.execPath, args, { cwd: join(repository, 'sandbox') });
   } catch (error) {
     removeBuilds();
     endRun(error);
@@ -60,7 +75,7 @@ async function buildCli(): Promise<void> {
 }
 
 function removeBuilds(): void {
-  rmSync(buildFolder, { recursive: true, force: true });
+  for (const folder of [buildFolder, sandboxFolder]) rmSync(folder, { recursive: true, force: true });
 }
 
 /** Ends the run with the message alone. If the setup threw, Vitest would also print that it found no test files. */

@@ -1,5 +1,5 @@
 /** The sandbox as a separate process. Asked over IPC: `idle` replies when it is, with all of its transfers. */
-import { transferSandbox } from 'transfer-callbacks/sandbox';
+import { transferSandbox } from 'transfer-sandbox';
 
 const sandbox = await transferSandbox(JSON.parse(process.env.SANDBOX ?? '{}') as Parameters<typeof transferSandbox>[0]);
 

@@ -3,7 +3,7 @@ import { transferCallbackListener, transferCallbackReceiver, type CallbackStore 
 import { transferClient, inspectTransfer } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import type { InspectOptions } from '../../../src/client/inspect/inspect.js';
-import { startSandbox } from '../../sandbox/support.js';
+import { startSandbox } from '../../../sandbox/test/service/support.js';
 import { serve } from '../../support/serve.js';
 
 /** The sandbox's service, and an endpoint that handles its callbacks with `handler`, on one store. */

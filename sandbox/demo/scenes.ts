@@ -1,0 +1,154 @@
+import { reconcileTransfers, type TransferClient } from 'transfer-callbacks/client';
+import { RetryLater } from 'transfer-callbacks/node';
+import type { TransferSandbox } from 'transfer-sandbox';
+import { attemptCallback, type AttemptResponse } from '../src/attempt/attempt.js';
+import { inWords } from '../src/cli/in-words.js';
+import type { Merchant } from './merchant.js';
+
+/** The three columns of a row: the responses to the attempts, what the handlers did, how the deliveries ended. */
+export type Cells = readonly [attempts: string, runs: string, outcomes: string];
+
+interface Stage {
+  readonly merchant: Merchant;
+  readonly sandbox: TransferSandbox;
+  readonly client: TransferClient;
+}
+
+/** One transfer, or one forgery, and what should come of it. */
+export interface Scene {
+  readonly title: string;
+  readonly expected: Cells;
+  readonly isForged?: true;
+  /** Resolves with the responses to the attempts. */
+  readonly play: (stage: Stage) => Promise<AttemptResponse[]>;
+}
+
+export const scenes: readonly Scene[] = [
+  {
+    title: 'A success',
+    expected: ['200', 'paid 15,000', 'processed'],
+    play: (stage) => pay(stage, 'success-1', { amount: 15_000 }),
+  },
+  {
+    title: 'A failure',
+    expected: ['200', 'refunded 900', 'processed'],
+    play: (stage) => pay(stage, 'failed-2'),
+  },
+  {
+    title: 'A bank account',
+    expected: ['200', 'wired 250,000', 'processed'],
+    play: (stage) => pay(stage, 'success-3', { amount: 250_000, paymentMethod: 'bank' }),
+  },
+  {
+    title: 'Handler fails once',
+    expected: ['500, 200', 'error, paid 900', 'handler_failed, processed'],
+    play: (stage) => {
+      stage.merchant.failOnce(new Error('The database is down'));
+      return pay(stage, 'success-4');
+    },
+  },
+  {
+    title: 'Handler wants later',
+    expected: ['503, 200', 'later, paid 900', 'retry_later, processed'],
+    play: (stage) => {
+      stage.merchant.failOnce(new RetryLater('The books are closed for the night'));
+      return pay(stage, 'success-5');
+    },
+  },
+  {
+    title: 'Ten copies together',
+    expected: ['10 × 200', 'paid 900', 'processed, 9 × duplicate'],
+    play: (stage) => pay(stage, 'burst-6'),
+  },
+  {
+    title: 'Two attempts lost',
+    expected: ['2 × lost, 200', 'paid 900', 'processed'],
+    play: (stage) => pay(stage, 'lost-attempts-7'),
+  },
+  {
+    title: 'JSON cut short',
+    expected: ['400, 200', 'paid 900', 'invalid, processed'],
+    play: (stage) => pay(stage, 'malformed-8'),
+  },
+  {
+    title: 'A contradiction',
+    expected: ['200, 4 × 422', 'refunded 900', 'processed, 4 × conflict'],
+    play: (stage) => pay(stage, 'flip-9'),
+  },
+  {
+    title: 'A forgery',
+    expected: ['401', 'nothing', 'unauthorized'],
+    isForged: true,
+    play: forge,
+  },
+  {
+    title: 'No callback',
+    expected: ['nothing', 'paid 900', 'processed'],
+    play: async (stage) => {
+      const attempts = await pay(stage, 'no-callback-10');
+      await reconcile(stage, 'no-callback-10');
+      return attempts;
+    },
+  },
+  {
+    title: 'Reconciled first',
+    expected: ['200', 'paid 900', 'processed, duplicate'],
+    play: async (stage) => {
+      const attempts = pay(stage, 'late-callback-11');
+      // Until the transfer is final; its callback comes 600 ms later.
+      while ((await reconcile(stage, 'late-callback-11')) === 0);
+      return attempts;
+    },
+  },
+];
+
+/** Creates a transfer, and waits until the service makes no more attempts. */
+async function pay(
+  { merchant: { callbackUrl }, sandbox, client }: Stage,
+  externalId: string,
+  fields: object = {},
+): Promise<AttemptResponse[]> {
+  await client.createTransfer({ callbackUrl, externalId, amount: 900, currency: 'XAF', ...fields });
+  await sandbox.idle();
+  return sandbox.attempts.filter((attempt) => attempt.externalId === externalId).map(({ response }) => response);
+}
+
+/** Makes one pass over one open transfer. Resolves with how many were found to be final. */
+async function reconcile({ merchant: { receiver }, client }: Stage, id: string): Promise<number> {
+  const { processed, duplicate } = await reconcileTransfers({ client, receiver, pending: [{ id, createdAt: 0 }] });
+  return processed + duplicate;
+}
+
+/** Announces, without the token, that the first transfer has failed. */
+async function forge({ merchant, sandbox }: Stage): Promise<AttemptResponse[]> {
+  const data = { ...sandbox.transfers()[0]?.callback?.data, id: crypto.randomUUID(), status: 'FAILED' };
+  const body = JSON.stringify({ event: 'transfer.failed', data });
+  return [await attemptCallback(merchant.publicUrl, body)];
+}
+
+/** What came of a scene. */
+export interface Observed {
+  readonly cells: Cells;
+  readonly isAsExpected: boolean;
+  readonly attempts: number;
+  /** How often the merchant acted on it. */
+  readonly handled: number;
+}
+
+/** Plays a scene, and returns what the merchant and the service saw of it. */
+export async function observe(scene: Scene, stage: Stage): Promise<Observed> {
+  const { runs, outcomes } = stage.merchant;
+  runs.length = 0;
+  outcomes.length = 0;
+  const responses = await scene.play(stage);
+  // A copy may learn that the first delivery has settled before that one reports it.
+  const inOrder = outcomes.toSorted((a, b) => Number(a === 'duplicate') - Number(b === 'duplicate'));
+  const statuses = responses.map((response) => ('status' in response ? response.status : response.error));
+  const cells = [inWords(statuses), inWords(runs), inWords(inOrder)] as const;
+  return {
+    cells,
+    isAsExpected: cells.every((cell, column) => cell === scene.expected[column]),
+    attempts: responses.length,
+    handled: runs.filter((run) => /^(?:paid|refunded|wired) /.test(run)).length,
+  };
+}

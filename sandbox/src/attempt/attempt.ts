@@ -1,0 +1,133 @@
+import { request as httpRequest, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { setTimeout as pause } from 'node:timers/promises';
+import { messageOf, parseJson } from '../../../src/lib/text.js';
+
+/** The response to one attempt, or why there was none. `body` is its first 4 096 bytes as text. */
+export type AttemptResponse = { status: number; body: string; headers?: IncomingHttpHeaders } | { error: string };
+
+/** Whether the response is a 2xx: nothing else acknowledges a callback (service §4.3). */
+export function isAcknowledgement(response: AttemptResponse): boolean {
+  return 'status' in response && response.status >= 200 && response.status < 300;
+}
+
+/** Returns the reason in the body of a response: the message of an error, or the outcome of a success. */
+export function findReason(response: AttemptResponse): string | undefined {
+  const body = 'body' in response ? parseJson(response.body) : undefined;
+  const { message, outcome } = (body ?? {}) as { message?: unknown; outcome?: unknown };
+  return [message, outcome].find((text) => typeof text === 'string');
+}
+
+export interface AttemptOptions {
+  /**
+   * The documented one is the default (service §4.3).
+   * @default 'application/json'
+   */
+  contentType?: string | undefined;
+  /** Sent beside the headers of the attempt itself. See `requireHeaders`. */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Accepts any certificate of an https server, for a server whose address is known to be right.
+   * @default false
+   */
+  anyCertificate?: boolean | undefined;
+  /**
+   * How long to wait for the whole response, in milliseconds of real time. How long the service waits is not
+   * documented.
+   * @default 10_000
+   */
+  timeoutMs?: number | undefined;
+  /** Ends the attempt without a response. */
+  signal?: AbortSignal | undefined;
+  /** Sends the body in small pieces with pauses, as over a bad line. */
+  pieces?: boolean | undefined;
+  /** Cuts the connection when the merchant responds, instead of reading the response. */
+  dropResponse?: boolean | undefined;
+}
+
+/** A longer body is read to its end; the rest is dropped. */
+const keptBodyBytes = 4_096;
+const pieceBytes = 64;
+const betweenPiecesMs = 5;
+
+/**
+ * Makes one delivery attempt on its own connection, as the service does (service §4.3): a POST of `body`,
+ * unchanged. Redirects are not followed. Never rejects.
+ */
+export function attemptCallback(
+  url: string,
+  body: string | Buffer,
+  options: AttemptOptions = {},
+): Promise<AttemptResponse> {
+  const { timeoutMs = 10_000, signal, pieces = false, dropResponse = false } = options;
+  const bytes = Buffer.from(body);
+
+  return new Promise<AttemptResponse>((resolve) => {
+    const request = requestFor(url, bytes.length, options);
+    function end(response: AttemptResponse): void {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      resolve(response);
+      request.destroy();
+    }
+    function abort(): void {
+      end({ error: 'aborted' });
+    }
+    const timer = setTimeout(() => {
+      end({ error: `no response within ${timeoutMs} ms` });
+    }, timeoutMs);
+
+    // Several of these events may come: the promise resolves with the first.
+    request.on('error', (error) => {
+      end({ error: messageOf(error) });
+    });
+    let isResponding = false;
+    request.on('close', () => {
+      // A response without a length ends with its connection: its own `end` follows this event.
+      if (!isResponding) end({ error: 'connection closed without a response' });
+    });
+    request.on('response', (response) => {
+      isResponding = true;
+      if (dropResponse) end({ error: 'response lost' });
+      else readToEnd(response, end);
+    });
+
+    signal?.addEventListener('abort', abort);
+    if (signal?.aborted === true) abort();
+    else if (pieces) void sendInPieces(request, bytes);
+    else request.end(bytes);
+  }).catch((error: unknown) => ({ error: String(error) })); // `url` is no URL, or not one of HTTP.
+}
+
+function requestFor(url: string, length: number, options: AttemptOptions): ClientRequest {
+  const { contentType = 'application/json', headers, anyCertificate = false } = options;
+  return (new URL(url).protocol === 'https:' ? httpsRequest : httpRequest)(url, {
+    method: 'POST',
+    headers: { ...headers, 'Content-Type': contentType, 'Content-Length': length },
+    // An explicit `true` would overrule NODE_TLS_REJECT_UNAUTHORIZED.
+    ...(anyCertificate && { rejectUnauthorized: false }),
+    // The merchant could close a kept connection just when the next attempt is sent on it.
+    agent: false,
+  });
+}
+
+function readToEnd(response: IncomingMessage, end: (response: AttemptResponse) => void): void {
+  let kept = Buffer.alloc(0);
+  response.on('data', (chunk: Buffer) => {
+    kept = Buffer.concat([kept, chunk]).subarray(0, keptBodyBytes);
+  });
+  response.on('end', () => {
+    end({ status: Number(response.statusCode), body: kept.toString(), headers: response.headers });
+  });
+  response.on('error', () => {
+    end({ error: 'response cut short' });
+  });
+}
+
+async function sendInPieces(request: ClientRequest, bytes: Buffer): Promise<void> {
+  for (let from = 0; from < bytes.length && !request.destroyed; from += pieceBytes) {
+    request.write(bytes.subarray(from, from + pieceBytes));
+    await pause(betweenPiecesMs);
+  }
+  if (!request.destroyed) request.end();
+}

@@ -1,0 +1,44 @@
+import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
+import { fit, paint, printable, width } from '../../../src/cli/terminal.js';
+import type { SandboxAttempt } from '../service/announcements.js';
+
+/** Two or three lines on an attempt: what was sent, what came back and why. `when` comes first, and sets the indent. */
+export function attemptRows(attempt: SandboxAttempt, when: string): string {
+  const { number, response, durationMs, reason, nextAtMs, plannedAtMs } = attempt;
+  const indent = ' '.repeat(when.length + 2);
+  const tail = `  ${describe(attempt.body)}  attempt ${number}`;
+  const name = fit(printable(attempt.externalId), width() - indent.length - tail.length);
+
+  const result = describeResponse(response);
+  const took = isLost(response) ? '' : `  ${durationMs} ms`;
+  const next = nextAtMs === undefined ? '' : `  next in ${(nextAtMs - plannedAtMs) / 1_000} s`;
+  const why = reason === undefined ? '' : printable(reason);
+  const isShort = `${indent}← ${result}${took}  ${why}${next}`.length <= width();
+  const colour = isAcknowledgement(response) ? 'green' : 'red';
+  const inline = why !== '' && isShort ? `  ${why}` : '';
+  const below = isShort ? '' : `${indent}  ${fit(why, width() - indent.length - 2)}\n`;
+  return (
+    `${paint('dim', when)}  ${name}${tail}\n` +
+    `${indent}${paint('dim', '←')} ${paint(colour, result)}${took}${inline}${next}\n${below}`
+  );
+}
+
+function isLost(response: AttemptResponse): boolean {
+  return 'error' in response && response.error === 'lost';
+}
+
+function describeResponse(response: AttemptResponse): string {
+  if ('status' in response) return String(response.status);
+  return isLost(response) ? 'lost: part of the scenario' : fit(printable(response.error), 50);
+}
+
+/** The event and the amount of a callback's body; a payload of one's own, and that of the scenario `malformed`, may be none. */
+function describe(body: string): string {
+  try {
+    const { event, data } = JSON.parse(body) as { event?: string; data: { amount: number; currency: string } };
+    if (event === undefined) return '(no callback)';
+    return printable(`${event}  ${data.amount} ${data.currency}`);
+  } catch {
+    return '(no callback)';
+  }
+}

@@ -1,0 +1,30 @@
+#!/usr/bin/env node
+import { createRequire } from 'node:module';
+import { runProgram } from '../../../src/cli/program.js';
+import * as sandbox from './sandbox.js';
+import * as trigger from './trigger.js';
+
+const help = `Usage: transfer-sandbox [command] [options]
+
+Commands:
+  sandbox    Run the transfer service, imitated from its documentation (default)
+  trigger    Play one transfer of a scenario against a callback endpoint
+
+  transfer-sandbox help <command>    Options of a command (-h, --help)
+  transfer-sandbox --version         The version of the package (-v)
+`;
+
+runProgram({
+  name: 'transfer-sandbox',
+  // By the package's own name: the way to the file differs between src and dist.
+  version: () => (createRequire(import.meta.url)('transfer-sandbox/package.json') as { version: string }).version,
+  help,
+  commands: new Map(Object.entries({ sandbox, trigger })),
+  defaultCommand: 'sandbox',
+  flags: {
+    sandbox: { finalAfterMs: '--final-after', callbackHeaders: '--header' },
+    trigger: { callbackHeaders: '--header', scenario: '<scenario>' },
+  },
+  // It ends with the code of a verdict.
+  needNoReader: ['trigger'],
+});

@@ -1,0 +1,130 @@
+import { attemptsPerCallback } from '../../../src/core/service.js';
+import { invalidArgument, onlyKnownOptions, requireBoolean, wholeNumber } from '../../../src/lib/checks.js';
+import { attemptCallback, isAcknowledgement, type AttemptResponse, type AttemptOptions } from '../attempt/attempt.js';
+import { requireHeaders } from '../attempt/headers.js';
+import { openTarget, type DeliverTarget } from './target.js';
+
+/** Options of `deliver`. */
+export interface DeliverOptions {
+  /**
+   * The path of the callback endpoint in the app, with its token if it has one. Of a URL its own path is the default.
+   * @default '/'
+   */
+  path?: string | undefined;
+  /**
+   * Sent with each attempt, for an endpoint that checks a token or a password: `{ 'X-Token': '…' }`. Host, Connection,
+   * Content-Type, Content-Length and Transfer-Encoding are refused: the delivery sets them as the service does.
+   * @default none
+   */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /**
+   * How often the callback is delivered; the service may do so more than once (service §6.2).
+   * @default 1
+   */
+  copies?: number | undefined;
+  /**
+   * Whether the copies are delivered concurrently, or one after the other.
+   * @default false
+   */
+  concurrent?: boolean | undefined;
+  /**
+   * Whether a copy that is not acknowledged is sent again, up to 4 attempts in total (service §6.3). It is sent
+   * immediately, because tests do not wait 30 s.
+   * @default true
+   */
+  retry?: boolean | undefined;
+  /**
+   * How long one attempt waits for the whole response, in milliseconds. An app that never responds takes four times as
+   * long: set it below the timeout of your test runner.
+   * @default 10_000
+   */
+  attemptTimeoutMs?: number | undefined;
+}
+
+const optionNames: readonly (keyof DeliverOptions)[] = [
+  'path',
+  'headers',
+  'copies',
+  'concurrent',
+  'retry',
+  'attemptTimeoutMs',
+];
+
+/**
+ * Delivers a callback as the service does (service §6): a POST of the same bytes, repeated until the response is a 2xx
+ * or the fourth attempt has failed. `target` is an Express app, any other request listener, a server of `node:http` or
+ * `node:https`, or a URL. A server need not listen: it is then reached through a port of 127.0.0.1 that is open during
+ * the delivery. The certificate of a server is not checked; that of a URL is. A `callback` that is a string is sent
+ * unchanged, anything else as JSON.
+ *
+ * Resolves with whether each copy was acknowledged with a 2xx, at its first attempt or a later one, and with the status of
+ * the response to each attempt, copy by copy, or why there was none. Rejects with INVALID_ARGUMENT only.
+ *
+ * @example
+ * const { acknowledged } = await deliver(app, transferSucceeded(), { path: '/callbacks/transfers', copies: 5 });
+ */
+export async function deliver(
+  target: DeliverTarget,
+  callback: unknown,
+  options: DeliverOptions = {},
+): Promise<{ acknowledged: boolean; responses: (number | string)[] }> {
+  onlyKnownOptions(options, optionNames);
+  const { path = '', headers = {}, copies = 1, concurrent = false } = options;
+  const { retry = true, attemptTimeoutMs: timeoutMs = 10_000 } = options;
+  requireHeaders(headers);
+  wholeNumber('copies', copies, { min: 1, example: 2 });
+  wholeNumber('attemptTimeoutMs', timeoutMs, { min: 1, example: 10_000 });
+  requireBoolean('concurrent', concurrent);
+  requireBoolean('retry', retry);
+  const body = renderBody(callback);
+  const opened = await openTarget(target);
+  try {
+    const url = urlAt(path, opened.baseUrl);
+    const attempt = { headers, timeoutMs, anyCertificate: opened.anyCertificate };
+    const send = (): Promise<AttemptResponse[]> => deliverOnce(url, body, attempt, retry);
+    const delivered: AttemptResponse[][] = [];
+    if (concurrent) delivered.push(...(await Promise.all(Array.from({ length: copies }, send))));
+    else while (delivered.length < copies) delivered.push(await send());
+    return {
+      acknowledged: delivered.every((responses) => responses.some(isAcknowledgement)),
+      responses: delivered.flat().map((response) => ('status' in response ? response.status : response.error)),
+    };
+  } finally {
+    await opened.close();
+  }
+}
+
+async function deliverOnce(
+  url: string,
+  body: string,
+  options: AttemptOptions,
+  retry: boolean,
+): Promise<AttemptResponse[]> {
+  const responses: AttemptResponse[] = [];
+  for (let attempt = 0; attempt < (retry ? attemptsPerCallback : 1); attempt += 1) {
+    const response = await attemptCallback(url, body, options);
+    responses.push(response);
+    if (isAcknowledgement(response)) break;
+  }
+  return responses;
+}
+
+function renderBody(callback: unknown): string {
+  if (typeof callback === 'string') return callback;
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(callback);
+  } catch {
+    // The value refers to itself, or contains a bigint.
+  }
+  if (text === undefined) throw invalidArgument('callback', 'a string or a JSON value', callback);
+  return text;
+}
+
+/** Refuses a path that leads to another origin, as `//example.com` and a whole URL do. */
+function urlAt(path: unknown, base: string): string {
+  const url = typeof path === 'string' && URL.canParse(path, base) ? new URL(path, base) : undefined;
+  if (url?.origin !== new URL(base).origin)
+    throw invalidArgument('path', 'a path of the target', path, "path: '/callbacks/transfers'");
+  return url.href;
+}

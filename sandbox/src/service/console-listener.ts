@@ -1,0 +1,160 @@
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { invalidArgument } from '../../../src/lib/checks.js';
+import { parseJson } from '../../../src/lib/text.js';
+import { isLoopback } from '../attempt/address.js';
+import type { Forged, Forgery } from './forgery.js';
+import { refuseReader, refuseWriter } from './origin-guard.js';
+import type { ResolvedSandboxOptions } from './options.js';
+import { transferScenarios } from './scenarios.js';
+import type { ConsoleStream } from './stream.js';
+import type { PageQuery } from './view.js';
+import { bodyLimitBytes, readText, sendError } from './http-messages.js';
+
+/** What the console needs of the sandbox. */
+interface ConsoleParts {
+  readonly options: ResolvedSandboxOptions;
+  readonly stream: ConsoleStream;
+  readonly resend: (id: string) => Promise<void>;
+  readonly contradict: (id: string) => Promise<void>;
+  readonly forge: (id: string, forgery: Forgery) => Promise<Forged>;
+  readonly clear: () => unknown;
+  readonly setSpeed: (speed: number) => unknown;
+  /** Moves sandbox time on by `ms`, or to the time when anything is due next. */
+  readonly advance: (ms: number | undefined) => Promise<void>;
+}
+
+/** What a request leads to: a response, an error, or the stream of events for what the page asks for. */
+type Reply =
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly content?: Buffer }
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly message: string }
+  | { readonly query: PageQuery };
+
+const contentTypes = {
+  html: 'text/html; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+} as const;
+
+const securityHeaders = {
+  'Cache-Control': 'no-store',
+  // An externalId and the body of a response are text of strangers: nothing but the page's own files may run.
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+};
+
+/** Responds to every path of the console, which are those that `isConsolePath` names. Never rejects. */
+export function consoleListener(parts: ConsoleParts) {
+  return async function respondAsConsole(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
+    // The browser has hung up while it was sending, and reads no response.
+    const reply = await findReply(parts, request).catch((error: unknown) => ({ status: 500, message: String(error) }));
+    if ('query' in reply) {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
+      parts.stream.add(response, reply.query, toSettings(parts.options));
+    } else if ('message' in reply) {
+      sendError(response, reply);
+    } else {
+      response.writeHead(reply.status, reply.headers).end(reply.content);
+    }
+  };
+}
+
+/** Whether a request is for the console; the service has every other path. */
+export function isConsolePath({ method, url = '', headers: { accept = '' } }: IncomingMessage): boolean {
+  if (/^\/console(?:[/?]|$)/.test(url)) return true;
+  return method === 'GET' && url === '/' && accept.includes('text/html');
+}
+
+async function findReply(parts: ConsoleParts, request: IncomingMessage): Promise<Reply> {
+  const [path = '', query = ''] = String(request.url).split('?');
+  if (!path.startsWith('/console/')) return { status: 302, headers: { Location: '/console/' } };
+  const name = path.slice('/console/'.length);
+  if (isAction(name)) return act(parts, name, request);
+  if (request.method !== 'GET') return { status: 405, message: 'This path is a GET.', headers: { Allow: 'GET' } };
+  return refuseReader(request) ?? (name === 'events' ? beginStream(parts, query) : readPageFile(name || 'index.html'));
+}
+
+function beginStream({ stream }: ConsoleParts, query: string): Reply {
+  if (stream.isFull) return { status: 503, message: 'Too many pages of the console are open.' };
+  const fields = new URLSearchParams(query);
+  const read = (name: keyof PageQuery): string => fields.get(name) ?? '';
+  return { query: { find: read('find'), outcome: read('outcome'), id: read('id') } };
+}
+
+/** Built, this module lies in `dist`, and the files of the page in `dist/console`. */
+async function readPageFile(name: string): Promise<Reply> {
+  const [, type] = /^[a-z]+\.(html|css|js|svg)$/.exec(name) ?? [];
+  const file = new URL(`console/${name}`, import.meta.url);
+  const content = type === undefined ? undefined : await readFile(file).catch(() => undefined);
+  if (content === undefined) return { status: 404, message: `No ${name} here.` };
+  return { status: 200, headers: { 'Content-Type': contentTypes[type as keyof typeof contentTypes] }, content };
+}
+
+/** What the page needs to create transfers, and to show an attempt as a command. */
+function toSettings(options: ResolvedSandboxOptions) {
+  const { host, apiKey, apiSecret, callbackUrl, callbackHeaders } = options;
+  // Beyond loopback others may open the page. They are shown no secret that was given: it may be a real one.
+  const mayShow = isLoopback(host);
+  const masked = Object.keys(callbackHeaders).map((name) => [name, '…']);
+  return {
+    apiKey,
+    apiSecret: mayShow || apiSecret === 'sandbox-secret' ? apiSecret : null,
+    isDefaultSecret: apiSecret === 'sandbox-secret',
+    /** `null` if the sandbox has none, or makes one for each externalId. */
+    callbackUrl: typeof callbackUrl === 'string' ? callbackUrl : null,
+    hasCallbackUrl: callbackUrl !== undefined,
+    /** Tells a sandbox that was restarted from the one before it, which had the same ids. */
+    run: performance.timeOrigin,
+    callbackHeaders: mayShow ? callbackHeaders : (Object.fromEntries(masked) as Record<string, string>),
+    scenarios: transferScenarios,
+  };
+}
+
+export type ConsoleSettings = ReturnType<typeof toSettings>;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Each takes what the method of the sandbox takes and checks, and ends when that ends. What it returns is `data` of the response. */
+const actions = {
+  resend: (parts: ConsoleParts, { id }: Fields) => parts.resend(requireText('id', id)),
+  contradict: (parts: ConsoleParts, { id }: Fields) => parts.contradict(requireText('id', id)),
+  forge: (parts: ConsoleParts, { id, url, body, hasHeaders }: Fields) => {
+    const forgery = { url: requireText('url', url), body: requireText('body', body), hasHeaders: hasHeaders === true };
+    return parts.forge(requireText('id', id), forgery);
+  },
+  clear: (parts: ConsoleParts) => parts.clear(),
+  speed: (parts: ConsoleParts, { speed }: Fields) => parts.setSpeed(speed as number),
+  advance: (parts: ConsoleParts, { ms }: Fields) => parts.advance(ms as number | undefined),
+};
+
+function isAction(name: string): name is keyof typeof actions {
+  return Object.hasOwn(actions, name);
+}
+
+async function act(parts: ConsoleParts, name: keyof typeof actions, request: IncomingMessage): Promise<Reply> {
+  if (request.method !== 'POST') return { status: 405, message: 'This path is a POST.', headers: { Allow: 'POST' } };
+  const refusal = refuseWriter(request);
+  if (refusal !== undefined) return refusal;
+  const text = await readText(request);
+  if (text === undefined) return { status: 413, message: `The body is longer than ${bodyLimitBytes} bytes.` };
+  const fields = parseJson(text);
+  if (typeof fields !== 'object' || fields === null) return { status: 400, message: 'The body is no JSON object.' };
+  try {
+    const data = await actions[name](parts, fields as Fields);
+    return data === undefined ? { status: 204 } : { status: 200, content: Buffer.from(JSON.stringify({ data })) };
+  } catch (error) {
+    return { status: 409, message: (error as Error).message };
+  }
+}
+
+function requireText(name: string, value: unknown): string {
+  if (typeof value === 'string') return value;
+  throw invalidArgument(name, 'a string', value);
+}

@@ -1,0 +1,132 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { createServer, type AddressInfo } from 'node:net';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { attemptCallback, findReason, isAcknowledgement } from '../../src/attempt/attempt.js';
+import { startMerchant } from '../service/support.js';
+import { selfSigned } from '../../../test/support/certificate.js';
+
+test('only a 2xx acknowledges a callback', () => {
+  const statuses = [99, 199, 200, 204, 299, 300, 307, 404, 503];
+  expect(statuses.filter((status) => isAcknowledgement({ status, body: '' }))).toEqual([200, 204, 299]);
+  expect(isAcknowledgement({ error: 'aborted' })).toBe(false);
+});
+
+test('the reason is the message or the outcome in the body', () => {
+  const cases: [body: string, reason: string | undefined][] = [
+    ['{"message":"busy","outcome":"in_progress"}', 'busy'],
+    ['{"message":5,"outcome":"processed"}', 'processed'],
+    ['{}', undefined],
+    ['null', undefined],
+    ['<html>', undefined],
+  ];
+  for (const [body, reason] of cases) expect(findReason({ status: 200, body }), body).toBe(reason);
+  expect(findReason({ error: 'aborted' })).toBeUndefined();
+});
+
+test('the headers of the caller are added to those of the attempt', async () => {
+  const { url, received } = await startMerchant();
+  const headers = { 'X-Token': 'a secret', Authorization: 'Basic YTpi' };
+  expect(await attemptCallback(url, '{}', { headers })).toMatchObject({ status: 200 });
+  expect(received[0]?.headers).toEqual({
+    host: new URL(url).host,
+    connection: 'close',
+    'content-type': 'application/json',
+    'content-length': '2',
+    'x-token': 'a secret',
+    authorization: 'Basic YTpi',
+  });
+});
+
+test('a self-signed certificate is refused, and accepted if any certificate is', async () => {
+  const server = createHttpsServer(selfSigned, (_request, response) => response.end()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  expect(await attemptCallback(url, '{}')).toEqual({
+    error: expect.stringMatching(/^self-signed certificate/) as string,
+  });
+  expect(await attemptCallback(url, '{}', { anyCertificate: true })).toMatchObject({ status: 200 });
+});
+
+test('an attempt whose response has no length ends with the connection', async () => {
+  const { url } = await startMerchant((_received, _count, response) => {
+    response.socket?.end('HTTP/1.1 202 Accepted\r\nConnection: close\r\n\r\nas long as it lasts');
+  });
+  expect(await attemptCallback(url, '{}')).toMatchObject({ status: 202 });
+});
+
+test('of a long response the first 4 096 bytes are kept', async () => {
+  const { url } = await startMerchant((_received, _count, response) => {
+    response.writeHead(500, { 'Retry-After': '7' });
+    response.write('a'.repeat(4_000), () => response.end('b'.repeat(300_000)));
+  });
+  const body = 'a'.repeat(4_000) + 'b'.repeat(96);
+  expect(await attemptCallback(url, '{}')).toMatchObject({ status: 500, body, headers: { 'retry-after': '7' } });
+});
+
+test('a body is sent as a whole, or in pieces that make up the same body', async () => {
+  const { url, received } = await startMerchant();
+  const body = Array.from({ length: 100 }, (_, index) => `${index} `).join('');
+  expect(await attemptCallback(url, body)).toMatchObject({ status: 200 });
+  expect(await attemptCallback(url, body, { pieces: true })).toMatchObject({ status: 200 });
+  expect(received.map((each) => each.body)).toEqual([body, body]);
+  expect(received.map(({ pieces }) => pieces > 1)).toEqual([false, true]);
+});
+
+test('an attempt that is sent in pieces stops when the merchant cuts the connection', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const response = await attemptCallback(`http://127.0.0.1:${port}/`, 'x'.repeat(100_000), { pieces: true });
+  expect(response).toEqual({ error: expect.stringMatching(/hang up|ECONNRESET|EPIPE/) as string });
+});
+
+test.each([
+  ['nowhere', /Invalid URL/],
+  ['ftp://127.0.0.1/', /ftp:/],
+  ['http://localhost:1/', /ECONNREFUSED/],
+])('an attempt at %s resolves with an error and does not reject', async (url, error) => {
+  expect(await attemptCallback(url, '{}')).toEqual({ error: expect.stringMatching(error) as string });
+});
+
+test('an attempt gets no response if the server switches to another protocol', async () => {
+  const { url } = await startMerchant((_received, _count, response) => {
+    response.socket?.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+  });
+  expect(await attemptCallback(url, '{}')).toEqual({ error: expect.stringMatching(/closed|hang up/) as string });
+});
+
+test('an attempt gets no response if it is cut in the middle', async () => {
+  const { url } = await startMerchant((_received, _count, response) => {
+    response.writeHead(200, { 'Content-Length': 9 }).write('half', () => response.destroy());
+  });
+  expect(await attemptCallback(url, '{}')).toEqual({ error: 'response cut short' });
+});
+
+test('an attempt that loses the response ends without it, although the merchant has responded', async () => {
+  const { url, received } = await startMerchant();
+  expect(await attemptCallback(url, '{}', { dropResponse: true })).toEqual({ error: 'response lost' });
+  expect(received).toHaveLength(1);
+});
+
+test('an attempt ends without a response after timeoutMs, or when its signal aborts, and is not sent after that', async () => {
+  const controller = new AbortController();
+  const responses: ServerResponse[] = [];
+  const { url, received } = await startMerchant(({ body }, _count, response) => {
+    responses.push(response);
+    if (body === '{"aborts":true}') controller.abort();
+  });
+  // On a busy machine it may end before the merchant has it.
+  expect(await attemptCallback(url, '{}', { timeoutMs: 100 })).toEqual({ error: 'no response within 100 ms' });
+  const { signal } = controller;
+  expect(await attemptCallback(url, '{"aborts":true}', { signal, timeoutMs: 60_000 })).toEqual({ error: 'aborted' });
+  await vi.waitUntil(() => responses.every(({ destroyed }) => destroyed));
+  expect(await attemptCallback(url, '{"after":true}', { signal })).toEqual({ error: 'aborted' });
+  expect(received.filter(({ body }) => body === '{"after":true}')).toEqual([]);
+});

@@ -1,0 +1,131 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { deliver } from 'transfer-sandbox';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { create, startMerchant, startSandbox } from '../service/support.js';
+import { serve } from '../../../test/support/serve.js';
+import { browser, openConsole, shows } from './support.js';
+
+// The page does no harm: with text of strangers, for pages of strangers, with secrets, and in a shell.
+
+test('text of strangers is text: an externalId, a response, a reason', async () => {
+  const hostile = '<img src=x onerror="document.title=1"><script>alert(1)</script>';
+  const { url } = await startMerchant((_received, _count, response) => {
+    response.writeHead(500).end(JSON.stringify({ message: hostile, body: hostile }));
+  });
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  await create(sandbox, { externalId: hostile, currency: hostile, provider: hostile });
+  await sandbox.advance(1_000);
+  const page = await openConsole(sandbox);
+  await shows(page, '500');
+  expect(await page.locator('#name').innerText()).toBe(hostile);
+  expect(await page.locator('img, #rows script, article script').count()).toBe(0);
+});
+
+test('a page of another origin can neither read the console nor write to it', async () => {
+  const { url, received } = await startMerchant((_received, _count, response) => {
+    response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>stranger</title>');
+  });
+  const sandbox = await startSandbox({ clock: 'manual' });
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(url);
+  const { consoleUrl } = sandbox;
+  const attempt = (path: string, init: object) =>
+    page.evaluate<string>(
+      `fetch('${String(consoleUrl)}${path}', ${JSON.stringify(init)}).then((r) => r.type, () => 'refused')`,
+    );
+  expect(await attempt('events', {})).toBe('refused');
+  expect(
+    await attempt('advance', { method: 'POST', body: '{}', headers: { 'Content-Type': 'application/json' } }),
+  ).toBe('refused');
+  expect(await attempt('advance', { method: 'POST', body: '{"ms":5000}', mode: 'no-cors' })).toBe('refused');
+  await context.close();
+  expect(received.length).toBeGreaterThan(0);
+  await create(sandbox, {});
+  expect(sandbox.transfers()[0]?.createdAtMs).toBe(Date.parse('2026-01-15T10:30:00.000Z'));
+});
+
+describe('the form', () => {
+  test('hides a secret that was given, and on other machines asks for it', async () => {
+    const own = await openConsole(await startSandbox({ apiSecret: 'given-secret' }));
+    expect(await own.getByText('given-secret').first().isVisible()).toBe(false);
+    await own.getByText('Show', { exact: true }).click();
+    await own.locator('#secret').getByText('given-secret').waitFor();
+
+    const sandbox = await startSandbox({ host: '0.0.0.0', apiSecret: 'given-secret', clock: 'manual' });
+    const page = await openConsole(sandbox);
+    expect(await page.content()).not.toContain('given-secret');
+    await page.getByLabel('API secret').fill('given-secret');
+    await page.getByLabel('Callbacks go to').fill('');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.locator('#name').getByText('success-1').waitFor();
+    await shows(page, 'in 1 s');
+  });
+});
+
+describe('a transfer', () => {
+  test('gives the command and the test of an attempt, quoted for a shell', async () => {
+    const { url } = await startMerchant([500]);
+    const callbackHeaders = { 'X-Token': "it's" };
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: `${url}?a='b'`, callbackHeaders });
+    await create(sandbox, { externalId: "success-'; touch /tmp/x; '" });
+    await sandbox.advance(1_000);
+    const page = await openConsole(sandbox, { permissions: ['clipboard-read', 'clipboard-write'] });
+    const copy = async (name: string): Promise<string> => {
+      await page.evaluate("document.getElementById('status').textContent = ''");
+      await page.getByRole('button', { name }).click();
+      await page.getByRole('status').getByText('Copied.').waitFor();
+      return page.evaluate('navigator.clipboard.readText()');
+    };
+    const [attempt] = sandbox.attempts;
+    const { stdout } = await promisify(execFile)('sh', [
+      '-c',
+      `curl() { printf '%s\\n' "$@"; }\n${await copy('Copy curl')}`,
+    ]);
+    expect(stdout.trimEnd().split('\n')).toEqual([
+      ...['-i', `${url}?a='b'`, '-H', "X-Token: it's", '-H', 'Content-Type: application/json'],
+      ...['--data-binary', attempt?.body],
+    ]);
+    expect(await copy('Copy id')).toBe(attempt?.transferId);
+  });
+
+  test('is copied as a test that sends the same request, whatever characters its address has', async () => {
+    const received: (string | undefined)[][] = [];
+    const { url, close } = await serve((request, response) => {
+      request.resume();
+      received.push([request.url, request.headers['x-token'] as string]);
+      response.end();
+    });
+    onTestFinished(close);
+    const path = `/o'brien/cb',[(globalThis.isHacked=true)]:1,y:'?token=a'b\`\${globalThis.isHacked=true}`;
+    const callbackHeaders = { 'X-Token': "it's" };
+    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url + path, callbackHeaders });
+    await create(sandbox, { externalId: "success-'); globalThis.isHacked=true; ('" });
+    await sandbox.advance(1_000);
+    const page = await openConsole(sandbox, { permissions: ['clipboard-read', 'clipboard-write'] });
+    await page.getByRole('button', { name: 'Copy test' }).click();
+    await page.getByRole('status').getByText('Copied.').waitFor();
+    const code: string = await page.evaluate('navigator.clipboard.readText()');
+    const ran: Promise<void>[] = [];
+    const note = (_name: string, run: () => Promise<void>) => ran.push(run());
+    const names = ['deliver', 'expect', 'test', 'app'];
+    // eslint-disable-next-line @typescript-eslint/no-implied-eval -- It is the code that people paste.
+    const paste = new Function(...names, code.replaceAll(/^import .*$/gm, '')) as (...values: unknown[]) => void;
+    paste(deliver, expect, note, url);
+    await Promise.all(ran);
+    expect(ran).toHaveLength(1);
+    expect(received).toEqual([received[0], received[0]]);
+    expect(received[0]?.[1]).toBe("it's");
+    expect(globalThis).not.toHaveProperty('isHacked');
+  });
+});
+
+test('the files of the page have at most 42 kB, and name no other host', async () => {
+  const folder = new URL('../../src/service/console/', import.meta.url);
+  const shipped = (await readdir(folder)).filter((name) => !/\.(json|d\.ts)$/.test(name));
+  const page = await Promise.all(shipped.map((name) => readFile(new URL(name, folder), 'utf8')));
+  expect(Buffer.byteLength(page.join(''))).toBeLessThanOrEqual(42_000);
+  for (const text of page) expect(text).not.toMatch(/https?:\/\/(?!127\.0\.0\.1|www\.w3\.org)/);
+});

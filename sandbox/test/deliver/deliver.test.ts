@@ -1,0 +1,277 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import express, { type Express } from 'express';
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  basicAuth,
+  memoryStore,
+  transferCallbackListener,
+  transferCallbackRouter,
+  urlToken,
+  type ReceiverOptions,
+  type Verifier,
+} from 'transfer-callbacks';
+import { invalidCallbacks, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { deliver } from 'transfer-sandbox';
+import { selfSigned } from '../../../test/support/certificate.js';
+import { serve } from '../../../test/support/serve.js';
+import { containing } from '../../../test/support/containing.js';
+import type { DeliverOptions } from '../../src/deliver/deliver.js';
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** An app that responds with these statuses in turn, and the bodies it was sent. */
+function appResponding(...statuses: number[]): { app: Express; bodies: string[] } {
+  const bodies: string[] = [];
+  const app = express();
+  app.use(express.text({ type: () => true }), (request, response) => {
+    bodies.push(`${request.method} ${request.path} ${request.get('content-type') ?? ''} ${String(request.body)}`);
+    response.sendStatus(statuses[Math.min(bodies.length, statuses.length) - 1] ?? 200);
+  });
+  return { app, bodies };
+}
+
+function merchant(options: Partial<ReceiverOptions> & { verify?: Verifier<unknown> } = {}): {
+  app: Express;
+  handled: string[];
+} {
+  const handled: string[] = [];
+  const handle = ({ data }: { data: { id: string } }): number => handled.push(data.id);
+  const router = transferCallbackRouter({
+    store: memoryStore(),
+    verify: urlToken('a-secret-of-this-test'),
+    onSuccess: handle,
+    onFailed: handle,
+    logger: false,
+    ...options,
+  });
+  return { app: express().use('/callbacks', router), handled };
+}
+
+const path = '/callbacks/a-secret-of-this-test';
+
+test('deliver posts a callback as JSON, once if it is acknowledged', async () => {
+  const { app, bodies } = appResponding(204);
+  const callback = transferSucceeded();
+  expect(await deliver(app, callback, { path: '/here' })).toEqual({ acknowledged: true, responses: [204] });
+  expect(bodies).toEqual([`POST /here application/json ${JSON.stringify(callback)}`]);
+});
+
+test('deliver makes four attempts with the same bytes if a callback is not acknowledged', async () => {
+  const { app, bodies } = appResponding(500, 302, 404, 503, 200);
+  expect(await deliver(app, transferSucceeded())).toEqual({ acknowledged: false, responses: [500, 302, 404, 503] });
+  expect(new Set(bodies).size).toBe(1);
+});
+
+test('deliver stops at the first 2xx, and makes one attempt only without `retry`', async () => {
+  const { app } = appResponding(500, 200);
+  expect(await deliver(app, transferSucceeded())).toEqual({ acknowledged: true, responses: [500, 200] });
+  const { app: other } = appResponding(500, 200);
+  expect(await deliver(other, transferSucceeded(), { retry: false })).toEqual({
+    acknowledged: false,
+    responses: [500],
+  });
+});
+
+test('five concurrent copies run a handler once, and each is acknowledged', async () => {
+  const { app, handled } = merchant();
+  const callback = transferSucceeded();
+  expect(await deliver(app, callback, { path, copies: 5, concurrent: true })).toEqual({
+    acknowledged: true,
+    responses: [200, 200, 200, 200, 200],
+  });
+  expect(handled).toEqual([callback.data.id]);
+});
+
+test('copies that are not concurrent are delivered one after the other', async () => {
+  let running = 0;
+  let most = 0;
+  const { app } = merchant({
+    async onSuccess() {
+      most = Math.max(most, (running += 1));
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      running -= 1;
+    },
+  });
+  expect((await deliver(app, transferSucceeded(), { path, copies: 3 })).responses).toEqual([200, 200, 200]);
+  expect(most).toBe(1);
+});
+
+test('a target that does not respond is reported in `responses`', async () => {
+  const { url, close } = await serve((request) => request.socket.destroy());
+  closing.push(close);
+  const { acknowledged, responses } = await deliver(url, transferSucceeded(), { copies: 2 });
+  expect(acknowledged).toBe(false);
+  expect(responses).toHaveLength(8);
+  expect(responses.every((response) => typeof response === 'string')).toBe(true);
+});
+
+test.each<[object, string]>([
+  [{ copies: 0 }, 'Expected `copies` to be a whole number from 1 to 2147483647, got 0.'],
+  [{ path: '//example.com' }, 'Expected `path` to be a path of the target, got "//example.com".'],
+  [{ path: 'http://' }, 'Expected `path` to be a path of the target, got a string of 7 characters.'],
+  [{ attemptTimeoutMs: 0 }, 'Expected `attemptTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
+  [{ headers: { 'X Y': 'a' } }, 'Expected `headers` to be named as HTTP allows, got "X Y".'],
+])('deliver refuses the options %j', async (options, message) => {
+  await expect(deliver('http://127.0.0.1:9', {}, options as DeliverOptions)).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENT',
+    message: containing(message),
+  });
+});
+
+test.each([[undefined], [{ amount: 5n }]])('deliver refuses the callback %o', async (callback) => {
+  await expect(deliver('http://127.0.0.1:9', callback)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+});
+
+test('a delivery leaves nothing open, even if the app never responds', async () => {
+  const sockets: Socket[] = [];
+  const server = createServer(({ socket }) => sockets.push(socket));
+  // More than the socket takes: unread, it hides from the server that the client has gone. The server sees the request
+  // within the attempt, also on a busy machine.
+  await deliver(server, 'x'.repeat(10_000_000), { attemptTimeoutMs: 2_000, retry: false });
+  expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true]);
+});
+
+test('deliver ends an attempt without a response after `attemptTimeoutMs`', async () => {
+  const { url, close } = await serve(() => undefined);
+  closing.push(close);
+  expect(await deliver(url, {}, { attemptTimeoutMs: 20 })).toEqual({
+    acknowledged: false,
+    responses: Array.from({ length: 4 }, () => 'no response within 20 ms'),
+  });
+});
+
+test('deliver reaches an endpoint that checks a password, with `headers`', async () => {
+  const { app, handled } = merchant({ verify: basicAuth({ username: 'service', password: 'a-secret-of-this-test' }) });
+  const headers = { Authorization: `Basic ${btoa('service:a-secret-of-this-test')}` };
+  const callback = transferSucceeded();
+  const at = { path: '/callbacks', retry: false };
+  expect((await deliver(app, callback, at)).responses).toEqual([401]);
+  expect((await deliver(app, callback, { ...at, headers })).responses).toEqual([200]);
+  expect(handled).toEqual([callback.data.id]);
+});
+
+test.each(invalidCallbacks)('$title is refused with a 400 and reaches no handler', async ({ callback }) => {
+  const { app, handled } = merchant();
+  expect(await deliver(app, callback, { path })).toEqual({ acknowledged: false, responses: [400, 400, 400, 400] });
+  expect(handled).toEqual([]);
+});
+
+test('each invalid callback has a different title', () => {
+  expect(new Set(invalidCallbacks.map(({ title }) => title)).size).toBe(invalidCallbacks.length);
+  expect(invalidCallbacks.length).toBeGreaterThan(40);
+});
+
+describe('the target', () => {
+  function respondSlowly(_request: IncomingMessage, response: ServerResponse): void {
+    setTimeout(() => response.end(), 5);
+  }
+
+  test('deliver reaches a listener, a server that listens, a server that does not listen yet, and a URL', async () => {
+    const options = {
+      store: memoryStore(),
+      onSuccess: () => undefined,
+      onFailed: () => undefined,
+      logger: false,
+    } as const;
+    const listener = transferCallbackListener(options);
+    const served = await serve(listener);
+    closing.push(served.close);
+    const listening = createServer(listener).listen(0, '127.0.0.1');
+    closing.push(() => listening.close());
+    const idle = createServer(listener);
+    for (const target of [listener, listening, idle, served.url, new URL(served.url)]) {
+      expect(await deliver(target, transferFailed())).toEqual({ acknowledged: true, responses: [200] });
+    }
+    expect([listening.listening, idle.listening]).toEqual([true, false]);
+  });
+
+  test('deliver posts to the path of a URL', async () => {
+    const { app, bodies } = appResponding(200);
+    const { url, close } = await serve(app);
+    closing.push(close);
+    await deliver(`${url}/callbacks`, 'x');
+    await deliver(`${url}/callbacks`, 'x', { path: '/elsewhere' });
+    expect(bodies).toEqual(['POST /callbacks application/json x', 'POST /elsewhere application/json x']);
+  });
+
+  test('deliver reaches a server at every address that it listens on', async () => {
+    const server = createServer((_request, response) => response.end()).listen(0, 'localhost');
+    await once(server, 'listening');
+    expect(await deliver(server, {})).toEqual({ acknowledged: true, responses: [200] });
+    server.close();
+  });
+
+  test('deliver reaches an https server with any certificate, whether it listens yet or not', async () => {
+    const { app } = appResponding(200);
+    const listening = createHttpsServer(selfSigned, app).listen(0, '127.0.0.1');
+    closing.push(() => listening.close());
+    await once(listening, 'listening');
+    const idle = createHttpsServer(selfSigned, app);
+    for (const target of [listening, idle]) {
+      expect(await deliver(target, transferFailed())).toEqual({ acknowledged: true, responses: [200] });
+    }
+    expect([listening.listening, idle.listening]).toEqual([true, false]);
+  });
+
+  test('deliver checks the certificate of a URL, as the service would', async () => {
+    const server = createHttpsServer(selfSigned, (_request, response) => response.end());
+    closing.push(() => server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    expect(await deliver(`https://127.0.0.1:${port}`, {}, { retry: false })).toEqual({
+      acknowledged: false,
+      responses: [expect.stringMatching(/^self-signed certificate/)],
+    });
+  });
+
+  test('several concurrent deliveries reach one server that does not listen', async () => {
+    const server = createServer(respondSlowly);
+    const short = deliver(server, {});
+    const long = deliver(server, {}, { copies: 5 });
+    expect(await short).toEqual({ acknowledged: true, responses: [200] });
+    expect(await long).toEqual({ acknowledged: true, responses: [200, 200, 200, 200, 200] });
+    expect(server.listening).toBe(false);
+  });
+
+  test('a server that starts to listen during a delivery keeps its own port', async () => {
+    const server = createServer(respondSlowly).listen(0, '127.0.0.1');
+    closing.push(() => server.close());
+    expect(server.listening).toBe(false);
+    expect(await deliver(server, {})).toEqual({ acknowledged: true, responses: [200] });
+    expect(server.listening).toBe(true);
+  });
+
+  test.each<[string, unknown]>([
+    ['a path', '/callbacks'],
+    ['a URL without a scheme', 'localhost:3000'],
+    ['null', null],
+    ['an app that has its server within', { listen: () => undefined, server: createServer() }],
+  ])('deliver refuses %s as a target, and the error lists what it accepts', async (_title, target) => {
+    await expect(deliver(target as string, {})).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringMatching(
+        /^Expected `target` to be an app, a request listener, an http or https server \(of Fastify: `app\.server`\), or a URL, got /,
+      ) as string,
+    });
+  });
+
+  test('deliver reaches a server that listens at a path of the file system', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'transfer-callbacks-'));
+    const server = createServer(respondSlowly).listen(join(directory, 'socket'));
+    closing.push(
+      () => server.close(),
+      () => rm(directory, { recursive: true }),
+    );
+    await once(server, 'listening');
+    expect(await deliver(server, {})).toEqual({ acknowledged: true, responses: [200] });
+  });
+});

@@ -1,0 +1,160 @@
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { builtinModules } from 'node:module';
+import { join, relative } from 'node:path';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import {
+  compile,
+  install,
+  installed,
+  makeWorkshop,
+  readJson,
+  repository,
+  run,
+  stepMs,
+  type Manifest,
+} from '../../../test/package/support.js';
+import { serve } from '../../../test/support/serve.js';
+
+// What transfer-sandbox holds, and that it works alone, and beside transfer-callbacks.
+
+const name = 'transfer-sandbox';
+
+let workshop: string;
+const alone = (...path: string[]): string => join(workshop, 'alone', ...path);
+const beside = (...path: string[]): string => join(workshop, 'beside', ...path);
+
+beforeAll(async () => {
+  workshop = await makeWorkshop();
+  const dependencies = { [name]: `file:${inject('sandboxTarball')}`, '@types/node': await installed('@types/node') };
+  await Promise.all([mkdir(alone()), mkdir(beside())]);
+  await install(alone(), { dependencies });
+  const receiver = { 'transfer-callbacks': `file:${inject('tarball')}`, zod: await installed('zod') };
+  await install(beside(), { dependencies: { ...dependencies, ...receiver } });
+}, stepMs);
+
+afterAll(() => rm(workshop, { recursive: true, force: true }));
+
+/** The paths of the files that are installed, from the folder of the package. */
+async function listFiles(): Promise<string[]> {
+  const home = alone('node_modules', name);
+  const entries = await readdir(home, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(home, join(entry.parentPath, entry.name)))
+    .sort();
+}
+
+test('the tarball is small, and contains the built files, the README and the licence, and nothing else', async () => {
+  const files = await listFiles();
+  const others = files.filter(
+    (file) => !/^dist\/([\w-]+\.(js|cjs|d\.ts|d\.cts)|console\/[a-z]+\.(html|css|js|svg))$/.test(file),
+  );
+  expect(others).toEqual(['LICENSE', 'README.md', 'package.json']);
+  const { size } = await stat(inject('sandboxTarball'));
+  expect(size, `The tarball has ${size} bytes.`).toBeLessThan(100_000);
+});
+
+test('what is packed imports nothing but modules of Node, by their whole names', async () => {
+  const scripts = (await listFiles()).filter((file) => /^dist\/[^/]+\.c?js$/.test(file));
+  const texts = await Promise.all(scripts.map((file) => readFile(alone('node_modules', name, file), 'utf8')));
+  const imported = texts.flatMap((text) =>
+    [...text.matchAll(/(?:\bfrom|\bimport|\b(?:import|require)\()\s*["']([^"']+)["']/g)].map(([, from = '']) => from),
+  );
+  const modules = new Set(imported.filter((from) => !from.startsWith('./')));
+  expect(modules).toContain('node:http');
+  expect([...modules].filter((from) => !/^node:/.test(from) || !builtinModules.includes(from.slice(5)))).toEqual([]);
+});
+
+test('no manifest names the other package, both have one version, and neither runs a script when it is installed', async () => {
+  const own = await readJson<Manifest & { engines: object }>(join(repository, 'sandbox', 'package.json'));
+  const other = await readJson<Manifest & { engines: object }>(join(repository, 'package.json'));
+  const names = (manifest: object): string[] =>
+    Object.entries(manifest).flatMap(([field, value]) =>
+      /dependencies$/i.test(field) ? Object.keys(value as object) : [],
+    );
+  expect(names(own)).toEqual([]);
+  expect(names(other)).not.toContain(name);
+  expect([own.version, own.engines]).toEqual([other.version, other.engines]);
+  expect(Object.keys(own.scripts)).toEqual(['build', 'prepack']);
+  expect((await readdir(alone('node_modules'))).sort()).toEqual(
+    expect.not.arrayContaining(['transfer-callbacks', 'zod', 'express']),
+  );
+});
+
+test.each([
+  ['module', `import * as sandbox from '${name}';`],
+  ['commonjs', `const sandbox = require('${name}');`],
+])('the sandbox serves its page and delivers its fixtures, in a %s', async (type, load) => {
+  const program = `${load}
+    const { deliver, transferSandbox, transferSucceeded } = sandbox;
+    transferSandbox().then(async (running) => {
+      const files = ['', 'app.js', 'style.css', 'icon.svg'].map((file) => fetch(running.consoleUrl + file));
+      const statuses = (await Promise.all(files)).map(({ status }) => status);
+      const app = (request, response) => request.resume().on('end', () => response.end());
+      const { acknowledged } = await deliver(app, transferSucceeded());
+      console.log(JSON.stringify([statuses, acknowledged, Object.keys(sandbox).sort()]));
+      await running.close();
+    });`;
+  const printed = await run(process.execPath, [`--input-type=${type}`, '--eval', program], alone());
+  expect(JSON.parse(printed)).toEqual([
+    [200, 200, 200, 200],
+    true,
+    ['deliver', 'transferFailed', 'transferSandbox', 'transferScenarios', 'transferSucceeded'],
+  ]);
+});
+
+test('npx runs its command offline, from the tarball', async () => {
+  const { version } = await readJson<Manifest>(join(repository, 'sandbox', 'package.json'));
+  const bodies: string[] = [];
+  const { url, close } = await serve((request, response) => {
+    request.setEncoding('utf8').on('data', (text: string) => bodies.push(text));
+    request.on('end', () => response.end());
+  });
+  onTestFinished(close);
+  const folder = join(workshop, 'empty');
+  await mkdir(folder);
+  const npx = (...args: string[]): Promise<string> =>
+    run('npx', ['--yes', '--offline', `file:${inject('sandboxTarball')}`, ...args], folder);
+  expect((await npx('--version')).trim()).toBe(version);
+  const printed = await npx('trigger', 'lost-attempts', '--to', url, '--json');
+  const attempts = printed
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { type: string; response: object })
+    .filter(({ type }) => type === 'attempt');
+  expect(attempts.map(({ response }) => response)).toMatchObject([
+    { error: 'lost' },
+    { error: 'lost' },
+    { status: 200 },
+  ]);
+  expect(bodies).toHaveLength(1);
+});
+
+test.each(['mts', 'cts'])(
+  'the types of both packages compile strictly, and those of either fit the functions of the other, in .%s',
+  async (ending) => {
+    const folder = beside(ending);
+    await mkdir(folder);
+    const options = { strict: true, module: 'nodenext', target: 'es2022', lib: ['es2023'], types: ['node'] };
+    const compilerOptions = { ...options, noEmit: true, skipLibCheck: false, exactOptionalPropertyTypes: true };
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
+    await writeFile(
+      join(folder, `main.${ending}`),
+      `import { transferCallbackReceiver, transferCallbackListener, memoryStore, type TransferCallback } from 'transfer-callbacks/node';
+       import { transferClient } from 'transfer-callbacks/client';
+       import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+       import * as sandbox from '${name}';
+       const options = { store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined };
+       const receiver = transferCallbackReceiver(options);
+       export const outcomes = [receiver.receive(sandbox.transferSucceeded()), receiver.receive(sandbox.transferFailed())];
+       const app = transferCallbackListener(options);
+       export const delivered = [sandbox.deliver(app, transferSucceeded()), sandbox.deliver(app, transferFailed())];
+       export const callbacks: TransferCallback[] = [sandbox.transferSucceeded({ amount: 1 }), sandbox.transferFailed()];
+       export const clientOf = ({ baseUrl, keys }: sandbox.TransferSandbox) => transferClient({ baseUrl, ...keys.valid });
+       // @ts-expect-error An amount is a number.
+       sandbox.transferSucceeded({ amount: '1' });`,
+    );
+    expect(await compile(folder, join(repository, 'node_modules', 'typescript'))).toEqual([]);
+  },
+  stepMs,
+);

@@ -1,0 +1,216 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { transferSandbox, transferScenarios } from 'transfer-sandbox';
+import { manualClock } from '../../src/service/clock.js';
+import { ConsoleStream } from '../../src/service/stream.js';
+import { viewTransfers } from '../../src/service/view.js';
+import { serve } from '../../../test/support/serve.js';
+import { head } from '../../../test/support/sockets.js';
+import { create, get, play, query, readStream, startMerchant, startSandbox } from './support.js';
+
+test('the stream begins with the list, the newest transfer and the settings, and then sends what changes', async () => {
+  const { url } = await startMerchant();
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, callbackHeaders: { 'X-Token': 'a' } });
+  await create(sandbox, { externalId: 'burst-1' });
+  const { messages, page } = await readStream(sandbox);
+  expect(messages[0]).toMatchObject({
+    total: 1,
+    matching: 1,
+    rows: [{ externalId: 'burst-1', state: 'pending', place: 1, text: 'final' }],
+    shown: { externalId: 'burst-1', state: 'pending', from: 0, events: [{ type: 'created' }] },
+    clock: { speed: 0, nextMs: Date.parse('2026-01-15T10:30:01.000Z') },
+    settings: {
+      apiKey: 'sandbox-key',
+      apiSecret: 'sandbox-secret',
+      callbackUrl: url,
+      callbackHeaders: { 'X-Token': 'a' },
+      scenarios: transferScenarios,
+    },
+  });
+  await sandbox.advance(1_000);
+  const acknowledged = expect.stringMatching(/^acknowledged/) as string;
+  await expect.poll(page).toMatchObject({ shown: { delivered: true, underWay: 0 }, rows: [{ text: acknowledged }] });
+  expect(page().shown?.events.map(({ type }) => type)).toEqual([
+    ...['created', 'final', ...Array<string>(10).fill('attempt'), 'acknowledged'],
+  ]);
+  expect(messages.flatMap(({ said = [] }) => said)).toEqual(['burst-1: 10 attempts, 10 got 200']);
+});
+
+test('events are sent from an index: 300 resends of one transfer that is shown take less than 5 MB', async () => {
+  const { sandbox } = await play('success', (_received, _count, response) => {
+    response.writeHead(500).end('x'.repeat(4_096));
+  });
+  await sandbox.advance(1_000);
+  const { received, page } = await readStream(sandbox);
+  for (let resent = 0; resent < 300; resent += 1) await sandbox.resend('one');
+  await expect.poll(() => page().shown?.events).toHaveLength(sandbox.transfers()[0]?.events.length ?? 0);
+  expect(sandbox.attempts).toHaveLength(301);
+  expect(received.length).toBeLessThan(5_000_000);
+});
+
+test('a query that is repeated replaces the event of the one before', async () => {
+  const sandbox = await startSandbox({ clock: 'manual' });
+  await create(sandbox, { externalId: 'one' });
+  const { page } = await readStream(sandbox);
+  for (const times of [1, 2]) {
+    await query(sandbox, 'one');
+    await expect.poll(() => page().shown?.events).toMatchObject([{ type: 'created' }, { type: 'queried', times }]);
+  }
+});
+
+test('the stream sends the new time when nothing else has changed', async () => {
+  const sandbox = await startSandbox({ clock: 'manual' });
+  const { messages } = await readStream(sandbox);
+  await sandbox.advance(60_000);
+  await expect.poll(() => messages.at(-1)).toMatchObject({ clock: { nowMs: Date.parse('2026-01-15T10:31:00.000Z') } });
+});
+
+test('the list has the newest 200 transfers, and an old one that changes displaces none of them', async () => {
+  const { url } = await startMerchant();
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  for (let made = 1; made <= 30; made += 1) await create(sandbox, { externalId: `old-${made}` });
+  await sandbox.advance(500);
+  for (let made = 1; made <= 200; made += 1) await create(sandbox, { externalId: `new-${made}` });
+  const { page, messages } = await readStream(sandbox);
+  await sandbox.advance(500);
+  await expect.poll(() => messages.at(-1)?.clock.nowMs).toBe(Date.parse('2026-01-15T10:30:01.000Z'));
+  expect(sandbox.attempts).toHaveLength(30);
+  expect(page()).toMatchObject({ total: 230, matching: 230, shown: { externalId: 'new-200' } });
+  expect(page().listed).toEqual(Array.from({ length: 200 }, (_, index) => `new-${200 - index}`));
+  await create(sandbox, { externalId: 'newest' });
+  await expect.poll(page).toMatchObject({ total: 231, shown: { externalId: 'newest' } });
+  expect([page().listed.length, page().listed[0], page().listed.at(-1)]).toEqual([200, 'newest', 'new-2']);
+});
+
+test('a transfer is found among all of them by what it is and by what became of it', async () => {
+  const { url } = await startMerchant((_received, count, response) => {
+    response.writeHead(count === 1 ? 503 : 200).end('{"message":"Closed for the night"}');
+  });
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  await create(sandbox, { externalId: 'Needle', reference: 'order 77', amount: 4_711, provider: 'Orange' });
+  await sandbox.advance(1_000);
+  for (let made = 0; made < 250; made += 1) await create(sandbox, { externalId: `hay-${made}` });
+  for (const find of ['needle', ' NEEDLE ', 'order+77', '4711', 'orange', '503', 'for+the+night', 'attempt 2']) {
+    const { page } = await readStream(sandbox, `find=${find}`);
+    expect(page(), find).toMatchObject({
+      total: 251,
+      matching: 1,
+      listed: ['Needle'],
+      shown: { externalId: 'Needle' },
+    });
+  }
+  const { page } = await readStream(sandbox, 'find=nothing');
+  expect(page()).toMatchObject({ total: 251, matching: 0, listed: [], shown: { externalId: 'hay-249' } });
+});
+
+test('the list is narrowed by outcome, and a transfer leaves it or comes when its outcome changes', async () => {
+  const { url } = await startMerchant(({ body }, count, response) => {
+    const isRefused = body.includes('"refused') || (body.includes('"flip') && body.includes('SUCCESS'));
+    response.writeHead(isRefused && count < 10 ? 422 : 200).end();
+  });
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  for (const externalId of ['success-1', 'refused-2', 'flip-3', 'lost-attempts-4', 'no-callback-5']) {
+    await create(sandbox, { externalId });
+  }
+  const lists = {
+    acknowledged: await readStream(sandbox, 'outcome=acknowledged'),
+    refused: await readStream(sandbox, 'outcome=refused'),
+    waiting: await readStream(sandbox, 'outcome=waiting'),
+    contradicted: await readStream(sandbox, 'outcome=contradicted'),
+  };
+  const show = () => Object.fromEntries(Object.entries(lists).map(([name, { page }]) => [name, page().listed]));
+  const everything = ['no-callback-5', 'lost-attempts-4', 'flip-3', 'refused-2', 'success-1'];
+  expect(show()).toEqual({ acknowledged: [], refused: [], waiting: everything, contradicted: [] });
+  await sandbox.advance(12_000);
+  await expect.poll(show).toEqual({
+    acknowledged: ['success-1'],
+    refused: ['flip-3', 'refused-2'],
+    waiting: ['no-callback-5', 'lost-attempts-4'],
+    contradicted: ['flip-3'],
+  });
+  await sandbox.advance(600_000);
+  await expect.poll(show).toEqual({
+    acknowledged: ['lost-attempts-4', 'flip-3', 'refused-2', 'success-1'],
+    refused: [],
+    waiting: ['no-callback-5'],
+    contradicted: ['flip-3'],
+  });
+});
+
+test('a page is sent the transfer that it names, however old, or none', async () => {
+  const sandbox = await startSandbox({ clock: 'manual' });
+  await create(sandbox, { externalId: 'first' });
+  for (let made = 0; made < 201; made += 1) await create(sandbox, {});
+  const { id } = sandbox.transfers()[0] ?? expect.fail('no transfer');
+  const { page } = await readStream(sandbox, `id=${id}`);
+  expect(page().shown).toMatchObject({ externalId: 'first', events: [{ type: 'created' }] });
+  await query(sandbox, 'first');
+  await expect.poll(() => page().shown?.events).toHaveLength(2);
+  const { messages } = await readStream(sandbox, 'id=unknown');
+  expect(messages[0]?.shown).toBeNull();
+});
+
+test('the stream accepts 20 readers, and another one when one has left', async () => {
+  const sandbox = await startSandbox();
+  const readers = [];
+  for (let count = 0; count < 20; count += 1) readers.push(await readStream(sandbox));
+  const events = `${String(sandbox.consoleUrl)}events`;
+  expect((await get(events)).status).toBe(503);
+  readers[0]?.leave();
+  await vi.waitFor(async () => {
+    const { messages } = await readStream(sandbox);
+    expect(messages).toHaveLength(1);
+  });
+});
+
+test('the stream ends when the sandbox closes', async () => {
+  const sandbox = await transferSandbox();
+  const { ended } = await readStream(sandbox);
+  await sandbox.close();
+  await ended;
+});
+
+test('a reader that has stopped reading fills no memory, and is sent what it has missed when it reads on', async () => {
+  const sandbox = await startSandbox({ clock: 'manual' });
+  await create(sandbox, { externalId: 'x'.repeat(90_000) });
+  const { id } = sandbox.transfers()[0] ?? expect.fail('no transfer');
+  const { port } = new URL(sandbox.baseUrl);
+  const socket = connect(Number(port), '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  await once(socket, 'connect');
+  socket.write(head(`${String(sandbox.consoleUrl)}events`, {}, 'GET'));
+  await once(socket, 'readable');
+  const watching = await readStream(sandbox, 'id=none');
+  // Each change is 90 kB. The sockets of both sides keep a few megabytes.
+  let text = '';
+  for (let asked = 1; asked <= 220; asked += 1) {
+    const known = watching.messages.length;
+    await query(sandbox, id);
+    await vi.waitFor(
+      () => {
+        expect(watching.messages.length).toBeGreaterThan(known);
+      },
+      { interval: 5 },
+    );
+  }
+  socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  await expect.poll(() => text).toContain('"times":220');
+  expect(text.length).toBeLessThan(15_000_000);
+});
+
+test('the stream sends comments while nothing happens, until the last reader has left', async () => {
+  const query = { find: '', outcome: '', id: '' };
+  const stream = new ConsoleStream(manualClock(), (what) => viewTransfers(new Map(), what), { commentMs: 5 });
+  const { url, close } = await serve((_request, response) => {
+    stream.add(response.writeHead(200), query, {});
+  });
+  onTestFinished(close);
+  const response = await fetch(url);
+  let text = '';
+  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk;
+    if (text.includes('\n\n:\n\n:\n\n')) break;
+  }
+  expect(text).toMatch(/^retry: 1000\ndata: \{/);
+});

@@ -1,0 +1,157 @@
+import { expect, test } from 'vitest';
+import { confirmWith, transferClient } from 'transfer-callbacks/client';
+import type { TransferSandbox } from 'transfer-sandbox';
+import { post } from '../../../test/support/post.js';
+import { head, overSocket } from '../../../test/support/sockets.js';
+import { create, get, play, query, readStream, startMerchant, startReceiver, startSandbox } from './support.js';
+
+test.each<[string, unknown, number, string]>([
+  ['advance', '{', 400, 'no JSON object'],
+  ['advance', 'null', 400, 'no JSON object'],
+  ['advance', { ms: -1 }, 409, 'Expected `ms` to be a whole number'],
+  ['resend', {}, 409, 'Expected `id` to be a string'],
+  ['resend', { id: 'unknown' }, 409, 'of a transfer that is final'],
+  ['speed', { speed: -1 }, 409, 'Expected `speed` to be a whole number'],
+  ['speed', { speed: 10 }, 409, 'Expected `speed` to be left as it is, since the clock is manual'],
+  ['forge', { id: 'unknown', url: 'http://127.0.0.1:1/', body: '' }, 409, 'a URL of the origin of the callback URL'],
+  ['advance', `{"x":"${'x'.repeat(102_400)}"}`, 413, 'longer than'],
+])('an invalid write to %s is refused with the reason (%#)', async (action, body, status, reason) => {
+  const { consoleUrl } = await startSandbox({ clock: 'manual' });
+  const sent = await post(`${String(consoleUrl)}${action}`, body);
+  expect([sent.status, JSON.parse(sent.body)]).toMatchObject([
+    status,
+    { error: true, statusCode: status, message: expect.stringContaining(reason) as string },
+  ]);
+});
+
+test('an interrupted write has no effect on the sandbox', async () => {
+  const { baseUrl, consoleUrl } = await startSandbox({ clock: 'manual' });
+  const headers = { 'Content-Type': 'application/json', 'Content-Length': 100 };
+  await overSocket(baseUrl, (socket) => socket.end(`${head(`${String(consoleUrl)}advance`, headers)}{`));
+  expect((await get(String(consoleUrl))).status).toBe(200);
+});
+
+test.each([
+  ['advance', 'GET', 'POST'],
+  ['events', 'POST', 'GET'],
+])('the response of /console/%s to %s names the allowed method', async (path, method, allow) => {
+  const { consoleUrl } = await startSandbox();
+  const { status, headers } = await get(String(consoleUrl) + path, {}, method);
+  expect([status, headers.allow]).toEqual([405, allow]);
+});
+
+test('writes resend, contradict, and move time to the next due attempt', async () => {
+  const { sandbox } = await play('success', [500, 200, 200, 422]);
+  const write = async (action: string, body: object) =>
+    (await post(`${String(sandbox.consoleUrl)}${action}`, body)).status;
+  const { id } = sandbox.transfers()[0] ?? expect.fail('no transfer');
+  expect(await write('advance', {})).toBe(204);
+  expect(await write('advance', {})).toBe(204);
+  expect(await write('resend', { id })).toBe(204);
+  expect(await write('contradict', { id })).toBe(204);
+  const first = sandbox.attempts[0]?.sentAtMs ?? 0;
+  expect(sandbox.attempts.map(({ number, sentAtMs, response }) => [number, sentAtMs - first, response])).toMatchObject([
+    [1, 0, { status: 500 }],
+    [2, 30_000, { status: 200 }],
+    [1, 30_000, { status: 200 }],
+    [1, 30_000, { status: 422 }],
+  ]);
+  expect(await write('advance', {})).toBe(204);
+});
+
+/** Sends what a stranger would, for the first transfer of a sandbox. */
+async function forge(sandbox: TransferSandbox, fields: { url: string; body: string; hasHeaders?: true }) {
+  const { id } = sandbox.transfers()[0] ?? expect.fail('no transfer');
+  const { status, body } = await post(`${String(sandbox.consoleUrl)}forge`, { id, ...fields });
+  return { status, ...(JSON.parse(body) as { data?: unknown; message?: string }) };
+}
+
+test('a forgery has the headers of the sandbox only if its sender knows them, and goes to no other origin', async () => {
+  const { url, received } = await startMerchant([200, 401, 422]);
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, callbackHeaders: { 'X-Token': 'a' } });
+  await create(sandbox, { externalId: 'one' });
+  await sandbox.advance(1_000);
+  const sent = { url: `${url}/x`, body: '{' };
+  expect(await forge(sandbox, sent)).toMatchObject({
+    data: { response: { status: 401, body: 'noted' }, tone: 'good', text: 'Your app did not believe it.' },
+  });
+  expect(await forge(sandbox, { ...sent, hasHeaders: true })).toMatchObject({ data: { response: { status: 422 } } });
+  expect(received.slice(1).map(({ body, headers }) => [body, headers['x-token']])).toEqual([
+    ['{', undefined],
+    ['{', 'a'],
+  ]);
+  for (const other of [url.replace('127.0.0.1', 'localhost'), 'http://example.com/', 'no URL']) {
+    expect((await forge(sandbox, { ...sent, url: other })).status).toBe(409);
+  }
+  expect(received).toHaveLength(3);
+  expect(sandbox.attempts).toHaveLength(1);
+  expect(sandbox.transfers()[0]?.events).toHaveLength(4);
+});
+
+test('what the app believes because the service confirms it is not called a forgery', async () => {
+  const sandbox = await startSandbox({ clock: 'manual' });
+  const client = transferClient({ baseUrl: sandbox.baseUrl, ...sandbox.keys.valid });
+  const url = await startReceiver({ confirm: confirmWith(client) });
+  await create(sandbox, { callbackUrl: url });
+  await sandbox.advance(1_000);
+  const { body } = sandbox.attempts[0] ?? expect.fail('no attempt');
+  expect(await forge(sandbox, { url, body: body.replace('MTN', 'another') })).toMatchObject({
+    data: { tone: 'open', text: 'Your app acknowledged it, and it is true.' },
+  });
+  expect(await forge(sandbox, { url, body: body.replace('15000', '9915000') })).toMatchObject({
+    data: { tone: 'good', text: 'Your app did not believe it.' },
+  });
+});
+
+test('the clock is paused, and goes on at another speed from where it was', async () => {
+  const { url, received } = await startMerchant();
+  const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 60_000 });
+  const { page, messages } = await readStream(sandbox);
+  const write = async (body: object) => (await post(`${String(sandbox.consoleUrl)}speed`, body)).status;
+  expect(await write({ speed: 0 })).toBe(204);
+  await expect.poll(() => messages.at(-1)?.clock).toMatchObject({ speed: 0, isManual: false });
+  await create(sandbox, { externalId: 'one' });
+  const createdAtMs = sandbox.transfers()[0]?.createdAtMs ?? NaN;
+  await create(sandbox, { externalId: 'two' });
+  expect(sandbox.transfers()[1]?.createdAtMs).toBe(createdAtMs);
+  let isIdle = false;
+  const idle = sandbox.idle().then(() => (isIdle = true));
+  await sandbox.advance(30_000);
+  expect([received.length, isIdle]).toEqual([0, false]);
+  expect(await write({ speed: 1_000_000 })).toBe(204);
+  await idle;
+  expect(received).toHaveLength(2);
+  expect(sandbox.transfers()[0]?.finalAtMs).toBe(createdAtMs + 60_000);
+  await expect.poll(() => page().shown).toMatchObject({ delivered: true });
+});
+
+test('clear forgets all transfers and what is due for them, also for one whose attempt is under way', async () => {
+  let respond: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => (respond = resolve));
+  const { url, received } = await startMerchant(async ({ body }, _count, response) => {
+    if (body.includes('slow')) await released;
+    response.writeHead(body.includes('flip') ? 200 : 500).end();
+  });
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  await create(sandbox, { externalId: 'flip-1' });
+  await create(sandbox, { externalId: 'retried' });
+  await sandbox.advance(1_000);
+  await create(sandbox, { externalId: 'slow' });
+  await create(sandbox, { externalId: 'flip-slow' });
+  const advanced = sandbox.advance(1_000);
+  await expect.poll(() => received).toHaveLength(4);
+  await create(sandbox, { externalId: 'pending' });
+  const { page } = await readStream(sandbox);
+  const clear = await post(`${String(sandbox.consoleUrl)}clear`, {});
+  expect([clear.status, sandbox.transfers()]).toEqual([204, []]);
+  respond();
+  await advanced;
+  await sandbox.advance(600_000);
+  expect(received).toHaveLength(4);
+  expect((await query(sandbox, 'retried')).status).toBe(404);
+  await expect.poll(page).toMatchObject({ total: 0, listed: [], shown: undefined });
+  await create(sandbox, { externalId: 'retried' });
+  await sandbox.advance(1_000);
+  expect(received).toHaveLength(5);
+  await expect.poll(page).toMatchObject({ total: 1, listed: ['retried'] });
+});

@@ -1,0 +1,124 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { freePort } from '../../../test/support/port.js';
+import { course, create, play, startMerchant, startSandbox } from './support.js';
+
+test('an attempt has its duration and the body of its response', async () => {
+  const responses = [
+    '{"outcome":"processed"}',
+    '{"error":true,"statusCode":500,"message":"Broken","data":null}',
+    'OK',
+    '7',
+  ];
+  const { url } = await startMerchant((_received, count, response) => response.end(responses[count - 1]));
+  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  for (const externalId of ['a', 'b', 'c', 'd']) {
+    await create(sandbox, { externalId });
+    await sandbox.advance(1_000);
+  }
+  expect(sandbox.attempts.map(({ reason }) => reason)).toEqual(['processed', 'Broken', undefined, undefined]);
+  expect(sandbox.attempts.map(({ response }) => 'body' in response && response.body)).toEqual(responses);
+  for (const { durationMs } of sandbox.attempts) expect(durationMs).toBeLessThan(10_000);
+});
+
+test('the same seed makes the same ids, and another seed makes other ids', async () => {
+  async function ids(seed?: number): Promise<string[]> {
+    const sandbox = await startSandbox({ clock: 'manual', seed });
+    for (const request of [{}, { externalId: 'x' }, {}]) await create(sandbox, request);
+    return sandbox.transfers().map(({ id, externalId }) => `${id} ${externalId}`);
+  }
+  const first = await ids();
+  expect(await ids(1)).toEqual(first);
+  expect(new Set([...first, ...(await ids(2))]).size).toBe(6);
+  for (const each of first) expect(each).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12} /);
+});
+
+test('resend delivers the same bytes again, with new attempts', async () => {
+  const { sandbox, bodies } = await play('success', [200, 500, 200]);
+  await expect(sandbox.resend('one')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  await sandbox.advance(1_000);
+  await sandbox.resend(String(sandbox.transfers()[0]?.id));
+  await sandbox.advance(30_000);
+  expect(course(sandbox)).toEqual([
+    [0, 1, 200],
+    [0, 1, 500],
+    [30, 2, 200],
+  ]);
+  expect(new Set(bodies()).size).toBe(1);
+});
+
+test('resend delivers a callback that the scenario withheld', async () => {
+  const { sandbox, received } = await play('no-callback');
+  await sandbox.advance(1_000);
+  await sandbox.resend('one');
+  expect(received).toHaveLength(1);
+  expect(sandbox.transfers()).toMatchObject([{ delivered: true }]);
+});
+
+test('transfers() returns a copy that later events do not change', async () => {
+  const sandbox = await startSandbox({ clock: 'manual' });
+  await create(sandbox, {});
+  const [before] = sandbox.transfers();
+  await sandbox.advance(1_000);
+  const [transfer] = sandbox.transfers();
+  if (transfer?.callback) transfer.callback.data.amount = -1;
+  expect(sandbox.transfers()[0]?.callback?.data.amount).toBe(15_000);
+  expect([before?.events.length, transfer?.events.length]).toEqual([1, 2]);
+});
+
+test('onAttempt is called for every attempt, and an error that it throws becomes a warning', async () => {
+  const warnings = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
+  onTestFinished(() => {
+    warnings.mockRestore();
+  });
+  const heard: number[] = [];
+  const { url } = await startMerchant([500]);
+  const sandbox = await startSandbox({
+    clock: 'manual',
+    callbackUrl: url,
+    onAttempt({ number }) {
+      heard.push(number);
+      // eslint-disable-next-line @typescript-eslint/only-throw-error -- whatever a listener may throw.
+      throw number === 1 ? new Error('first') : 'second';
+    },
+  });
+  await create(sandbox, {});
+  await sandbox.advance(60_000);
+  expect(heard).toEqual([1, 2]);
+  expect(warnings.mock.calls).toEqual([[new Error('first')], ['second']]);
+});
+
+test('close aborts a running attempt, frees the port, and ends the wait of idle', async () => {
+  const { url, received } = await startMerchant(() => undefined);
+  const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 0, port: await freePort() });
+  await create(sandbox, {});
+  const idle = sandbox.idle();
+  await expect.poll(() => received).toHaveLength(1);
+  await Promise.all([sandbox.close(), sandbox.close()]);
+  await idle;
+  expect(sandbox.attempts).toMatchObject([{ response: { error: 'aborted' } }]);
+  await expect(fetch(sandbox.baseUrl)).rejects.toThrow();
+  const again = await startSandbox({ port: Number(new URL(sandbox.baseUrl).port) });
+  expect(again.baseUrl).toBe(sandbox.baseUrl);
+});
+
+test('close cancels scheduled work, and idle does not wait for it', async () => {
+  const { url } = await startMerchant();
+  const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 2_000_000 });
+  await create(sandbox, {});
+  const idle = sandbox.idle();
+  await sandbox.close();
+  await idle;
+  expect(sandbox.attempts).toEqual([]);
+});
+
+test('close leaves no work on a manual clock', async () => {
+  const { sandbox, received } = await play();
+  await sandbox.advance(1_000);
+  await create(sandbox, {});
+  await sandbox.close();
+  await sandbox.advance(300_000);
+  await sandbox.resend('one');
+  await sandbox.advance(300_000);
+  expect(received).toHaveLength(1);
+  expect(sandbox.attempts).toMatchObject([{ response: { status: 200 } }, { response: { error: 'aborted' } }]);
+});

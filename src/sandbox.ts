@@ -1,2 +1,0 @@
-export { transferSandbox, type TransferSandbox } from './sandbox/sandbox.js';
-export { transferScenarios } from './sandbox/scenarios.js';
