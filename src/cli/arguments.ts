@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { describeGiven } from '../lib/checks.js';
 import type { TransferCallbackError } from '../node.js';
@@ -59,11 +60,16 @@ export function toNumber(name: string, value: string | undefined): number | unde
   throw new UsageError(`Expected ${name} to be a number, got ${describeGiven(value)}.`);
 }
 
-/** The ids of standard input, one per line, each once. */
+/** The ids of standard input, one per line, each once. Throws UsageError if nothing is piped in. */
 export async function readIds(): Promise<string[]> {
+  const input = fstatSync(0);
+  // A line of cron without its query reads /dev/null, and would be green every night.
+  if (input.isDirectory() || (input.isCharacterDevice() && !process.stdin.isTTY)) {
+    throw new UsageError('Expected ids on standard input, one per line: pipe them in, or redirect a file.');
+  }
   if (process.stdin.isTTY) process.stderr.write('Ids, one per line, until Ctrl+D:\n');
-  let input = '';
-  for await (const chunk of process.stdin.setEncoding('utf8') as AsyncIterable<string>) input += chunk;
-  const lines = input.split('\n').map((line) => line.trim());
+  let read = '';
+  for await (const chunk of process.stdin.setEncoding('utf8') as AsyncIterable<string>) read += chunk;
+  const lines = read.split('\n').map((line) => line.trim());
   return [...new Set(lines.filter((line) => line !== ''))];
 }

@@ -16,8 +16,9 @@ ${appHelp}
   --json                     Print one JSON object for each transfer
 
 Exit code 0 if there is nothing to do, 1 if you should look into it, 2 if the
-arguments or the configuration are wrong, 3 if nothing can be concluded. Of many
-transfers the first of 1, 3 and 0 counts that one of them has.
+arguments or the configuration are wrong, 3 if nothing can be concluded, or if
+the app has ended the process. Of many transfers the first of 1, 3 and 0 counts
+that one of them has.
 `;
 
 /** A verdict as an exit code: 0 nothing to do, 1 look into it, 3 nothing can be concluded. */
@@ -86,7 +87,8 @@ function toJson({ service, record, ...inspection }: TransferInspection): object 
     ...inspection,
     service:
       'transaction' in service
-        ? { ...service, transaction: toShown(service.transaction) }
+        ? // The callback has the personal fields, too.
+          { ...service, callback: undefined, transaction: toShown(service.transaction) }
         : { state: service.state, error: service.error },
     record: record.state === 'unread' ? { state: record.state, error: messageOf(record.error) } : record,
   };

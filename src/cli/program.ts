@@ -1,7 +1,7 @@
 import { describeGiven } from '../lib/checks.js';
 import type { TransferCallbackError } from '../lib/errors.js';
 import { describeInvalid, UsageError } from './arguments.js';
-import { messageOf, print, printable } from './terminal.js';
+import { messageOf, print, printable, stdout } from './terminal.js';
 
 interface Command {
   readonly help: string;
@@ -30,13 +30,15 @@ export function runProgram(program: Program): void {
   const args = withDefault(program, process.argv.slice(2));
   const [command = ''] = args;
 
-  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-    if (code !== 'EPIPE') {
+  const failureCode = program.failureCodes?.[command] ?? 1;
+  stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    // EIO: the terminal is gone.
+    if (code !== 'EPIPE' && !(code === 'EIO' && stdout.isTTY)) {
       process.stderr.write(`${program.name}: ${message}\n`);
       process.exit(1);
     }
     // The reader of the pipe, such as `head`, has seen enough.
-    if (!program.needNoReader.includes(command)) process.exit(0);
+    if (!program.needNoReader.includes(command)) exit(0);
   });
   // Without a listener, a reader of standard error that has gone would end the command.
   process.stderr.on('error', () => undefined);
@@ -49,7 +51,7 @@ export function runProgram(program: Program): void {
     const message =
       option === undefined ? messageOf(error) : describeInvalid(toFlag(program, command, option), invalid);
     process.stderr.write(`${program.name}: ${message.split('\n').map(printable).join('\n')}\n`);
-    end(isUsage ? 2 : (program.failureCodes?.[command] ?? 1));
+    end(isUsage ? 2 : failureCode);
   }
 
   run(program, args).then(end, fail);
@@ -62,6 +64,20 @@ export function runProgram(program: Program): void {
   });
   // A driver, or the module of an app, may throw where nobody waits for it.
   process.on('uncaughtException', fail);
+  // The module of an app may end the process, for example at SIGTERM: what is left would look handled.
+  process.on('exit', (exitCode) => {
+    if (hasEnded || exitCode !== 0) return;
+    process.stderr.write(`${program.name}: Your app has ended the process before the command had finished.\n`);
+    process.exitCode = failureCode;
+  });
+}
+
+/** Whether the exit code is that of the command. */
+let hasEnded = false;
+
+function exit(exitCode: number): void {
+  hasEnded = true;
+  process.exit(exitCode);
 }
 
 const helpWords = ['help', '--help', '-h'];
@@ -106,8 +122,8 @@ function toFlag({ flags }: Program, command: string, option: string): string {
 /** Ends the process once everything is printed: the connections of an app would keep it alive. */
 function end(exitCode: number): void {
   process.exitCode = exitCode;
-  process.stdout.write('', () => {
+  stdout.write('', () => {
     // The listener of `error` is called after this.
-    setImmediate(() => process.exit());
+    setImmediate(exit, exitCode);
   });
 }

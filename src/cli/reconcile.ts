@@ -1,7 +1,7 @@
 import { reconcileTransfers, type Reconciled, type ReconciliationReport } from '../client.js';
 import { appHelp, appOptions, connectApp, type ConnectedApp } from './app.js';
 import { allowPositionals, flag, parseArguments, readIds } from './arguments.js';
-import { fit, jsonLine, paint, print, printable, width, type Style } from './terminal.js';
+import { fit, jsonLine, paint, print, printable, stdout, width, type Style } from './terminal.js';
 
 export const help = `Usage: transfer-callbacks reconcile [options] < ids
 
@@ -18,11 +18,12 @@ ${appHelp}
 On a terminal it prints a line for each and a progress line; elsewhere one JSON
 object per line. It asks for one transfer at a time, waits when the service
 wants that for up to a minute, and ends after 10 failures in a row, or when the
-running handler has finished after SIGINT or SIGTERM.
+running handler has finished after SIGINT, SIGTERM or SIGHUP.
 
-Exit code 0 if every transfer is handled or open, or there is none, 1 if one is
-unknown or could not be read or handled, 2 if the arguments or the configuration
-are wrong.
+Exit code 0 if every transfer is handled or open, or there is none. 1 if one is
+unknown or could not be read or handled, if a success could not be recorded or a
+function of \`afterCommit\` has not ended, or if the app has ended the process. 2
+if the arguments or the configuration are wrong.
 `;
 
 /** Reads every id of standard input back from the service, and has the app handle what is final. */
@@ -31,35 +32,41 @@ export async function run(args: readonly string[]): Promise<number> {
   allowPositionals(positionals, 0);
   const app = await connectApp(values.config, 'reconcileTransfers');
   const ids = await readIds();
-  const json = values.json === true || !process.stdout.isTTY;
+  const json = values.json === true || !stdout.isTTY;
   const counts = new Map<string, number>();
-  const { stopped } = await reconcile(ids, app, printer(ids.length, counts, json));
+  const { stopped, advice, unfinished } = await reconcile(ids, app, printer(ids.length, counts, json));
   showProgress('');
   const notRead = ids.length - total(counts);
   if (json) print(jsonLine({ type: 'summary', ...Object.fromEntries(counts), notRead, stopped }));
   else print(`${stopped === undefined ? '' : `${paint('red', 'Stopped:')} ${stopped}\n`}${inWords(counts, notRead)}\n`);
-  return (counts.get('unknown') ?? 0) + (counts.get('failed') ?? 0) + notRead === 0 ? 0 : 1;
+  if (advice !== undefined) process.stderr.write(`${advice}\n`);
+  if (unfinished > 0) {
+    const what = 'a success is not recorded, or a function of `afterCommit` has not ended';
+    process.stderr.write(`Of ${unfinished} transfers ${what}.\n`);
+  }
+  return (counts.get('unknown') ?? 0) + (counts.get('failed') ?? 0) + notRead + unfinished === 0 ? 0 : 1;
 }
 
 async function reconcile(
   ids: readonly string[],
   { client, receiver }: ConnectedApp,
   onProgress: (reconciled: Reconciled) => void,
-): Promise<ReconciliationReport> {
+): Promise<Pick<ReconciliationReport, 'stopped' | 'advice'> & { readonly unfinished: number }> {
   // Their ages are not known, so that none is left to its callback.
   const pending = ids.map((id) => ({ id, createdAt: 0 }));
   const signal = abortOnSignal();
-  try {
-    return await reconcileTransfers({ client, receiver, pending, minAgeMs: 0, concurrency: 1, signal, onProgress });
-  } finally {
-    await receiver.close();
-  }
+  const pass = reconcileTransfers({ client, receiver, pending, minAgeMs: 0, concurrency: 1, signal, onProgress });
+  await Promise.allSettled([pass]);
+  // What is not finished ends with this process.
+  const { unfinished } = await receiver.close();
+  const { stopped, advice } = await pass;
+  return { stopped, advice, unfinished };
 }
 
 /** npx repeats the SIGINT of Ctrl+C, so that two within this time are one. In milliseconds. */
 const repeatedMs = 1_000;
 
-/** Returns a signal that SIGINT or SIGTERM aborts. A second one ends the process. */
+/** Returns a signal that SIGINT, SIGTERM or SIGHUP aborts. A second one ends the process. */
 function abortOnSignal(): AbortSignal {
   const controller = new AbortController();
   let firstAt = Infinity;
@@ -70,7 +77,7 @@ function abortOnSignal(): AbortSignal {
     process.stderr.write('Ending: the running handler is waited for. Send the signal again to end immediately.\n');
     controller.abort();
   }
-  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal).on('SIGHUP', onSignal);
   return controller.signal;
 }
 

@@ -3,9 +3,12 @@ import { styleText } from 'node:util';
 /** Shows the characters of a text from elsewhere that would rewrite the line. */
 export { escapeUnprintable as printable, messageOf } from '../lib/text.js';
 
+/** Standard output, which has the results alone: `process.stdout` of an app that was loaded is standard error. */
+export const stdout = process.stdout;
+
 /** Prints to standard output. */
 export function print(output: string): void {
-  process.stdout.write(output);
+  stdout.write(output);
 }
 
 /** One line of JSON. */
@@ -17,13 +20,13 @@ export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 
 /** Styles text for standard output: plain in a pipe, with NO_COLOR and with TERM=dumb, unless FORCE_COLOR is set. */
 export function paint(style: Style, text: string): string {
-  return styleText(style, text);
+  return styleText(style, text, { stream: stdout });
 }
 
 /** The width of the terminal in columns; 80 where there is none. Text for fewer than 20 columns helps nobody. */
 export function width(): number {
   // A terminal without a size has 0 columns.
-  return Math.max(20, process.stdout.columns || 80);
+  return Math.max(20, stdout.columns || 80);
 }
 
 /** East Asian characters and emoji, which take two columns. */

@@ -25,6 +25,12 @@ export interface TransferClientOptions {
    * @default looks under `data` and at the top for an object with the documented `id`, `externalId` and `status`
    */
   readTransaction?: ((body: unknown) => Transaction | undefined) | undefined;
+  /**
+   * Makes the callback of a final transaction as the service sends it, for a receiver with a `schema` of its own. It is
+   * used wherever a transfer is read in place of a callback: `confirmWith`, `inspectTransfer` and reconciliation.
+   * @default makes the documented callback, `{ event, data: transaction }`
+   */
+  toCallback?: ((transaction: Transaction) => unknown) | undefined;
 }
 
 /**
@@ -48,9 +54,11 @@ export interface TransferClient {
    * cannot be reached or responds with 5xx or 429.
    */
   getTransaction(idOrExternalId: string, options?: { signal?: AbortSignal | undefined }): Promise<Transaction>;
+  /** Makes the callback of a final transaction as the service sends it, if that is not the documented one. */
+  readonly toCallback?: ((transaction: Transaction) => unknown) | undefined;
 }
 
-const optionNames = ['baseUrl', 'apiKey', 'apiSecret', 'timeoutMs', 'fetch', 'readTransaction'];
+const optionNames = ['baseUrl', 'apiKey', 'apiSecret', 'timeoutMs', 'fetch', 'readTransaction', 'toCallback'];
 
 /**
  * Makes a client of the transfer service. Throws INVALID_ARGUMENT.
@@ -68,6 +76,7 @@ export function transferClient(options: TransferClientOptions): TransferClient {
     // Looked up at each request, so that instrumentation and test servers may replace it later.
     fetch = (...request: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...request),
     readTransaction = findTransaction,
+    toCallback,
   } = options;
   const transactionsUrl = `${checkedBaseUrl(options.baseUrl)}/transactions`;
   requireHeaderText('apiKey', apiKey, 'apiKey: process.env.TRANSFER_API_KEY');
@@ -75,12 +84,14 @@ export function transferClient(options: TransferClientOptions): TransferClient {
   wholeNumber('timeoutMs', timeoutMs, { min: 1, example: 10_000 });
   requireFunction('fetch', fetch, 'globalThis.fetch');
   requireFunction('readTransaction', readTransaction, '(body) => body.data');
+  if (toCallback !== undefined) requireFunction('toCallback', toCallback, '(transaction) => ({ event, data })');
   const headers = { 'x-api-key': apiKey, 'x-api-secret': apiSecret, 'Content-Type': 'application/json' };
   const access = { transactionsUrl, headers, secrets: [apiSecret, apiKey], timeoutMs, fetch };
 
   return {
     createTransfer: (request, createOptions) => createTransfer(access, request, createOptions),
     getTransaction: (id, queryOptions) => getTransaction(access, readTransaction, id, queryOptions),
+    toCallback,
   };
 }
 

@@ -4,8 +4,7 @@ import { deadlineSignal, withDeadline } from '../lib/deadline.js';
 import { parseWith, requireSchema, type StandardSchema } from '../lib/standard-schema.js';
 import { toPrintable } from '../lib/text.js';
 import { Slots } from '../lib/slots.js';
-import { reconciliation, toCallback } from './callback.js';
-import type { TransferClient } from './client.js';
+import { announce, giveToCallback, reconciliation, type ReadingClient } from './callback.js';
 import { TransferClientError } from './errors.js';
 import type { Transaction } from './get-transaction.js';
 
@@ -50,7 +49,7 @@ const idsRemembered = 5_000;
  * app.post('/callbacks/transfers', transferCallbackRouter({ ...options, confirm: confirmWith(client) }));
  */
 export function confirmWith<C extends CallbackShape = TransferCallback>(
-  client: Pick<TransferClient, 'getTransaction'>,
+  client: ReadingClient,
   options: ConfirmOptions<C> = {},
 ): (callback: NoInfer<C>, context: { signal: AbortSignal; source?: string | undefined }) => Promise<NoInfer<C>> {
   onlyKnownOptions(options, ['concurrency', 'timeoutMs', 'schema']);
@@ -83,26 +82,27 @@ export function confirmWith<C extends CallbackShape = TransferCallback>(
     if (source === reconciliation) return callback;
     const { id } = callback.data;
     await takeSlot(id, signal);
-    const read = toCallback(await readInSlot(client, id, { slots, timeoutMs, signal }));
+    const read = announce(client, await readInSlot(client, id, { slots, timeoutMs, signal }));
     if (read === undefined) {
       throw new TransferClientError(
         'NOT_FINAL',
         'Expected the transfer to be final, but the service has not finished it.',
       );
     }
-    const parsed = parseWith(schema, read);
+    const parsed = parseWith(schema, read.callback);
     if ('value' in parsed) return parsed.value;
     const at = parsed.issues.map(({ path }) => path.map(String).join('.')).join(', ');
     throw new TransferClientError(
       'UNREADABLE_RESPONSE',
-      `The transaction that was read is not as documented, at ${toPrintable(at)}.`,
+      `The transaction that was read is not as ${options.schema === undefined ? 'documented' : '`schema` expects'}, at ${toPrintable(at)}.` +
+        (options.schema === undefined || client.toCallback !== undefined ? '' : giveToCallback),
     );
   };
 }
 
 /** Waits for the response until `signal` aborts or `timeoutMs` have passed. Releases the slot when the query ends. */
 async function readInSlot(
-  client: Pick<TransferClient, 'getTransaction'>,
+  client: ReadingClient,
   id: string,
   { slots, timeoutMs, signal }: { slots: Slots; timeoutMs: number; signal: AbortSignal },
 ): Promise<Transaction> {

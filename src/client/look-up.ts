@@ -1,12 +1,11 @@
 import { messageOf } from '../lib/text.js';
-import { toCallback, type AnnouncedTransaction } from './callback.js';
-import type { TransferClient } from './client.js';
+import { announce, type Announcement, type ReadingClient } from './callback.js';
 import { TransferClientError } from './errors.js';
 import type { Transaction } from './get-transaction.js';
 
 /** What the service responds for one transfer. */
 export type Lookup =
-  | { result: 'final'; event: AnnouncedTransaction['event']; transaction: Transaction }
+  | ({ result: 'final'; transaction: Transaction } & Announcement)
   | { result: 'open'; transaction: Transaction }
   /** The service responded with 404. What it responds for an unknown transfer is not documented (service §7). */
   | { result: 'unknown'; error: TransferClientError }
@@ -16,19 +15,16 @@ export type Lookup =
   | { result: 'skipped' };
 
 /** Reads a transfer. Never rejects. */
-export async function lookUpTransfer(
-  client: Pick<TransferClient, 'getTransaction'>,
-  id: string,
-  signal: AbortSignal,
-): Promise<Lookup> {
+export async function lookUpTransfer(client: ReadingClient, id: string, signal: AbortSignal): Promise<Lookup> {
   try {
     const transaction = await client.getTransaction(id, { signal });
     if (transaction.id !== id && transaction.externalId !== id) {
       throw new TransferClientError('UNREADABLE_RESPONSE', 'The service responded with another transfer.');
     }
-    const callback = toCallback(transaction);
-    if (callback === undefined) return { result: 'open', transaction };
-    return { result: 'final', event: callback.event, transaction };
+    const announcement = announce(client, transaction);
+    return announcement === undefined
+      ? { result: 'open', transaction }
+      : { result: 'final', transaction, ...announcement };
   } catch (thrown) {
     if (signal.aborted) return { result: 'skipped' };
     const error = toClientError(thrown);

@@ -170,7 +170,7 @@ function withDeliveryName(record: StoreRecord): StoreRecord {
 }
 
 /** Throws STORE_REPLY_UNEXPECTED unless `record` is one. A store in JavaScript may resolve with any value. */
-function requireRecord(record: StoreRecord | undefined): StoreRecord {
+export function requireRecord(record: StoreRecord | undefined): StoreRecord {
   if (record?.state === 'free' || record?.state === 'claimed') return record;
   if (record?.state === 'settled' && typeof record.fingerprint === 'string') return record;
   throw new TransferCallbackError(

@@ -30,7 +30,7 @@ test('inspect gives each verdict of many transfers', async () => {
     ['no-callback-missed', 'missed'],
     ['no-callback-conflict', 'conflict'],
     ['query-lags-unfounded', 'unfounded'],
-    [forged.data.id, 'unfounded'],
+    [forged.data.id, 'undecided'],
     ['unheard-of', 'unknown'],
     ['a/b', 'undecided'],
   ];

@@ -42,6 +42,16 @@ describe('an app that never finishes loading', () => {
   });
 });
 
+test.each([
+  ['while it loads', 'process.exit(0);'],
+  ['when nothing is left to do', "process.on('beforeExit', () => process.exit(0)); await new Promise(() => {});"],
+])('an app that ends the process %s does not make the command green', async (_when, config) => {
+  const cwd = await folderOf(config);
+  const message = expect.stringMatching(/Your app has ended the process before|The command cannot finish/) as string;
+  expect(await inspect(['a'], { cwd })).toEqual({ code: 3, out: '', err: message });
+  expect(await reconcile(['a'], { cwd }).ended).toEqual({ code: 1, out: '', err: message });
+});
+
 describe('a file that Node cannot read', () => {
   test('is named with the line to correct', async () => {
     const cases: [name: string, text: string, message: RegExp][] = [

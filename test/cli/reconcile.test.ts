@@ -1,12 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { closeSync, openSync } from 'node:fs';
+import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { readText } from '../docs/pages.js';
 import { startMerchant } from '../../sandbox/test/service/support.js';
 import { freePort } from '../support/port.js';
 import { serve } from '../support/serve.js';
-import { folderOf, reconcile, startApp, toConfig } from './app-support.js';
+import { findRedis, folderOf, inspect, reconcile, startApp, toConfig } from './app-support.js';
 import { longestLine, objects } from './support.js';
 
 /** The folder of an app whose service responds to every query with `respond`, and how often it was asked. */
@@ -95,6 +96,39 @@ test('on a terminal reconcile prints a row for each in 80 columns, and a progres
   expect(err.endsWith('\r\u001b[K')).toBe(true);
 });
 
+test('reconcile says once that the service has responded with 404 to every query', async () => {
+  const { cwd } = await startBroken(404);
+  const { code, err } = await reconcile(['a', 'b'], { cwd }).ended;
+  expect([code, err.match(/responded with 404 to every query: is `baseUrl` right/g)]).toEqual([
+    1,
+    [expect.any(String)],
+  ]);
+});
+
+test('reconcile and inspect take a schema of your own, with the toCallback of the client', async () => {
+  const { url, close } = await serve((_request, response) => response.end('{"number":7,"state":"paid"}'));
+  onTestFinished(close);
+  const cwd = await folderOf(`
+    import { Redis } from 'ioredis';
+    import { redisStore, transferCallbackReceiver } from 'transfer-callbacks';
+    import { transferClient } from 'transfer-callbacks/client';
+    import { z } from 'zod';
+    const schema = z.object({ paid: z.number() }).transform(({ paid }) => ({
+      event: 'transfer.success', data: { id: String(paid), externalId: 'payout-' + paid, status: 'SUCCESS' },
+    }));
+    const readTransaction = ({ number }) => ({ id: String(number), externalId: 'payout-' + number, status: 'SUCCESS', number });
+    const toCallback = ({ number }) => ({ paid: number });
+    export const client = transferClient({ baseUrl: '${url}', apiKey: 'k', apiSecret: 's', readTransaction, toCallback });
+    export const receiver = transferCallbackReceiver({
+      store: redisStore(new Redis('${(await findRedis()).url}'), { prefix: '${crypto.randomUUID()}:' }),
+      schema, logger: false, onSuccess() {}, onFailed() {},
+    });`);
+  const { code, out } = await reconcile(['payout-7'], { cwd }).ended;
+  expect([code, objects(out)[0]]).toEqual([0, { type: 'transfer', id: 'payout-7', result: 'processed' }]);
+  const inspected = await inspect(['payout-7', '--json'], { cwd });
+  expect([inspected.code, objects(inspected.out)]).toMatchObject([0, [{ verdict: 'handled' }]]);
+});
+
 test('with --json reconcile prints JSON on a terminal, too', async () => {
   const { cwd } = await startBroken(404);
   const { out } = await reconcile(['a'], { cwd, terminal: true }, '--json').ended;
@@ -159,29 +193,32 @@ test('readers of both outputs that have gone leave no transfer unhandled', async
   expect(await states()).toEqual(Array(5).fill('settled'));
 });
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the pass when the running handler has finished', async (signal) => {
-  const { cwd, reconcile, states } = await startOpen(2, untilDone);
-  const { child, said, ended } = reconcile();
-  await vi.waitUntil(() => said.err.includes('Begun'), { timeout: 60_000 });
-  // npx sends the SIGINT of Ctrl+C twice.
-  child.kill(signal);
-  child.kill(signal);
-  await vi.waitUntil(() => said.err.includes('Ending'), { timeout: 60_000 });
-  await writeFile(join(cwd, 'done'), '');
-  const { code, out, err } = await ended;
-  expect(code).toBe(1);
-  expect(err.split('\n')).toEqual([
-    'Begun no-callback-1',
-    'Ending: the running handler is waited for. Send the signal again to end immediately.',
-    'Handled no-callback-1',
-    '',
-  ]);
-  expect(objects(out)).toMatchObject([
-    { result: 'processed' },
-    { type: 'summary', processed: 1, notRead: 1, stopped: 'aborted' },
-  ]);
-  expect(await states()).toEqual(['settled', 'free']);
-});
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  '%s ends the pass when the running handler has finished',
+  async (signal) => {
+    const { cwd, reconcile, states } = await startOpen(2, untilDone);
+    const { child, said, ended } = reconcile();
+    await vi.waitUntil(() => said.err.includes('Begun'), { timeout: 60_000 });
+    // npx sends the SIGINT of Ctrl+C twice.
+    child.kill(signal);
+    child.kill(signal);
+    await vi.waitUntil(() => said.err.includes('Ending'), { timeout: 60_000 });
+    await writeFile(join(cwd, 'done'), '');
+    const { code, out, err } = await ended;
+    expect(code).toBe(1);
+    expect(err.split('\n')).toEqual([
+      'Begun no-callback-1',
+      'Ending: the running handler is waited for. Send the signal again to end immediately.',
+      'Handled no-callback-1',
+      '',
+    ]);
+    expect(objects(out)).toMatchObject([
+      { result: 'processed' },
+      { type: 'summary', processed: 1, notRead: 1, stopped: 'aborted' },
+    ]);
+    expect(await states()).toEqual(['settled', 'free']);
+  },
+);
 
 test('a signal that is sent again ends the command', async () => {
   const { reconcile } = await startOpen(1, untilDone);
@@ -193,4 +230,84 @@ test('a signal that is sent again ends the command', async () => {
   const { code } = await ended;
   clearInterval(again);
   expect(code).toBe(143);
+});
+
+test('standard input that is no pipe and no file is a mistake', async () => {
+  const { cwd } = await startApp();
+  for (const path of ['/dev/null', '/']) {
+    const stdin = openSync(path, 'r');
+    onTestFinished(() => {
+      closeSync(stdin);
+    });
+    const { status, stdout, stderr } = spawnSync(process.execPath, [inject('cli'), 'reconcile'], {
+      cwd,
+      stdio: [stdin, 'pipe', 'pipe'],
+      encoding: 'utf8',
+    });
+    const advice = 'Expected ids on standard input, one per line: pipe them in, or redirect a file.';
+    expect([status, stdout, stderr]).toEqual([2, '', `transfer-callbacks: ${advice}\n`]);
+  }
+});
+
+test('an app that ends the process after a signal does not make the command green', async () => {
+  const { cwd, reconcile } = await startOpen(2, untilDone);
+  await appendFile(
+    join(cwd, 'transfer-callbacks.config.mjs'),
+    `
+    process.on('SIGTERM', async () => {
+      await receiver.close();
+      process.exit(0);
+    });`,
+  );
+  const { child, said, ended } = reconcile();
+  await vi.waitUntil(() => said.err.includes('Begun'), { timeout: 60_000 });
+  child.kill('SIGTERM');
+  await vi.waitUntil(() => said.err.includes('Ending'), { timeout: 60_000 });
+  await writeFile(join(cwd, 'done'), '');
+  const { code, err } = await ended;
+  expect(code).toBe(1);
+  // Either the command ends first, with what it has not read, or the app ends it.
+  if (err.includes('Your app'))
+    expect(err).toContain('Your app has ended the process before the command had finished.');
+});
+
+test('a success that is not recorded, and a function of afterCommit that does not end, are no exit code 0', async () => {
+  const settleFails = `
+    onSuccess() {}, onFailed() {},
+  });
+  const { claim } = receiver.options.store;
+  receiver.options.store.claim = async (...given) => {
+    const reply = await claim(...given);
+    return { ...reply, claim: { tx: undefined, renew: () => reply.claim.renew(), release: () => reply.claim.release(),
+      settle: () => Promise.reject(new Error('read only')) } };
+  };
+  Object({`;
+  const hangs = 'onSuccess(_callback, { afterCommit }) { afterCommit(() => new Promise(() => {})); }, onFailed() {},';
+  await Promise.all(
+    [settleFails, hangs].map(async (own) => {
+      const app = await startApp(own);
+      await app.transfer('no-callback-1');
+      const { code, out, err } = await app.reconcile(['no-callback-1']).ended;
+      expect([code, objects(out)[0]]).toEqual([1, { type: 'transfer', id: 'no-callback-1', result: 'processed' }]);
+      expect(err).toMatch(
+        /^Of 1 transfers a success is not recorded, or a function of `afterCommit` has not ended\.$/m,
+      );
+    }),
+  );
+});
+
+test('what an app prints stands beside the JSON, on standard error', async () => {
+  const app = await startApp(`
+    async onSuccess() {
+      const { createRequire } = process.getBuiltinModule('node:module');
+      const pino = createRequire(import.meta.url)('pino');
+      console.log('by console');
+      process.stdout.write('by stdout\\n');
+      pino().info('by pino');
+    },
+    onFailed() {},`);
+  await app.transfer('no-callback-1');
+  const { code, out, err } = await app.reconcile(['no-callback-1']).ended;
+  expect([code, objects(out)]).toMatchObject([0, [{ result: 'processed' }, { type: 'summary' }]]);
+  for (const how of ['console', 'stdout', 'pino']) expect(err).toContain(`by ${how}`);
 });

@@ -134,7 +134,7 @@ test('a conflict is `handled` where the service gives the facts that were handle
   expect(merchant.booked).toEqual(['success-1 SUCCESS']);
 });
 
-test('a forged callback that was handled is `unfounded`: the service has not finished, or responds with 404', async () => {
+test('a forged callback that was handled is `unfounded`, or `undecided` if the service responds with 404', async () => {
   // Nothing becomes final in this merchant.
   const merchant = await startMerchantApp(await startRedisBackend(), { service: { finalAfterMs: 3_600_000 } });
   await merchant.create('payout-1');
@@ -147,7 +147,7 @@ test('a forged callback that was handled is `unfounded`: the service has not fin
   expect(readVerdict(found)).toEqual(['unfounded', 1]);
   expect(found.out).toMatch(/\n {2}service {3}PENDING/);
   const unheardOf = await merchant.run(toInspect(invented.data.id));
-  expect(readVerdict(unheardOf)).toEqual(['unfounded', 1]);
+  expect(readVerdict(unheardOf)).toEqual(['undecided', 3]);
   expect(unheardOf.out).toMatch(/\n {2}service {3}.*404/);
   expect(await reconciled(merchant.run(toReconcile('payout-1')))).toEqual(['pending', 0]);
 });

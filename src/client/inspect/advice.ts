@@ -60,7 +60,24 @@ function adviseInProgress({ by, leaseLeftMs }: Extract<StoreRecord, { state: 'cl
   };
 }
 
+const handledUnknown: Readonly<Advice> = {
+  meaning: 'The handler has succeeded, but the service responded with 404.',
+  advice:
+    'Check the address and the API key of the service first: with those of another environment it responds so for every ' +
+    'transfer. What its 404 means is not documented, so compare with your own books, and ask the provider.',
+};
+
+const handledUnreadably: Readonly<Advice> = {
+  meaning: 'The handler has succeeded, but the facts in its record cannot be read.',
+  advice:
+    'Another version of this package has written it, or a store of your own. Compare what the service responds with your ' +
+    'own books.',
+};
+
 function adviseUndecided(service: ServiceReading, record: RecordReading): Advice {
+  if (record.state === 'settled' && service.state !== 'unread') {
+    return service.state === 'unknown' ? handledUnknown : handledUnreadably;
+  }
   const unread: string[] = [];
   if (service.state === 'unread') unread.push(`the service ${describeFault(service.error)}`);
   if (record.state === 'unread') unread.push(`the record ${describeFault(record.error)}`);

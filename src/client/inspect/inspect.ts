@@ -1,4 +1,5 @@
 import type { CallbackShape, TransferCallback } from '../../core/callback.js';
+import { requireRecord } from '../../core/inspect.js';
 import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import { deadlineSignal, withDeadline } from '../../lib/deadline.js';
@@ -6,7 +7,7 @@ import { receiverDefaults } from '../../core/options.js';
 import { parseWith, requireSchema, type StandardSchema } from '../../lib/standard-schema.js';
 import type { CallbackStore, StoreRecord } from '../../core/store.js';
 import { requireClient, requireReceiver, requireSignal } from '../checks.js';
-import type { TransferClient } from '../client.js';
+import type { ReadingClient } from '../callback.js';
 import type { Transaction } from '../get-transaction.js';
 import { lookUpTransfer } from '../look-up.js';
 import { advise } from './advice.js';
@@ -20,7 +21,7 @@ export interface InspectOptions<C extends CallbackShape = TransferCallback> {
    * Reads the transfer.
    * @default none: the service is not asked
    */
-  client?: Pick<TransferClient, 'getTransaction'> | undefined;
+  client?: ReadingClient | undefined;
   /**
    * The store of your receiver. It must have `read`.
    * @default none: without it and without `receiver` no record is read
@@ -74,7 +75,7 @@ export type TransferInspection =
   | Inspection<'handled', 'final', 'settled'>
   | Inspection<'missed', 'final', 'free'>
   | Inspection<'conflict', 'final', 'settled'>
-  | Inspection<'unfounded', 'open' | 'unknown', 'settled'>
+  | Inspection<'unfounded', 'open', 'settled'>
   | Inspection<'unknown', 'unknown', 'free'>
   | Inspection<'undecided', ServiceReading['state'], RecordReading['state']>;
 
@@ -122,6 +123,7 @@ async function readService({ client, id, signal }: Sources): Promise<ServiceRead
         state: 'final',
         event: found.event,
         transaction: found.transaction,
+        callback: found.callback,
         finalAt: findTime(found.transaction),
       };
     case 'open':
@@ -143,8 +145,7 @@ async function readRecord({ store, receiver, signal, ...options }: Sources, id: 
     new TransferCallbackError('STORE_TIMEOUT', `The store did not reply within ${storeTimeoutMs} ms.`);
   try {
     return await withDeadline(deadlineSignal(storeTimeoutMs, signal, tooLate), async () => {
-      const record = await (receiver === undefined ? store?.read?.(id) : receiver.inspect(id));
-      return record ?? { state: 'unread', error: new Error('The store resolved with no record.') };
+      return requireRecord(await (receiver === undefined ? store?.read?.(id) : receiver.inspect(id)));
     });
   } catch (error) {
     signal?.throwIfAborted();
@@ -158,8 +159,8 @@ function findFacts(
   schema: StandardSchema<CallbackShape> | undefined,
 ): Partial<Record<string, unknown>> {
   if (service.state !== 'final') return {};
-  const { event, transaction } = service;
-  const parsed = schema === undefined ? undefined : parseWith(schema, { event, data: transaction });
+  const { transaction, callback } = service;
+  const parsed = schema === undefined ? undefined : parseWith(schema, callback);
   return parsed !== undefined && 'value' in parsed ? parsed.value.data : transaction;
 }
 

@@ -1,6 +1,6 @@
 import { parseFingerprint, type TransferCallbackFacts } from '../../core/facts.js';
 import type { StoreRecord } from '../../core/store.js';
-import type { AnnouncedTransaction } from '../callback.js';
+import type { Announcement } from '../callback.js';
 import type { Transaction } from '../get-transaction.js';
 import type { TransferClientError } from '../errors.js';
 
@@ -8,8 +8,10 @@ import type { TransferClientError } from '../errors.js';
 export type ServiceReading =
   | {
       state: 'final';
-      event: AnnouncedTransaction['event'];
+      event: Announcement['event'];
       transaction: Transaction;
+      /** The callback of this transaction, as the service sends it. Give it to `receiver.receive` to handle the transfer. */
+      callback: unknown;
       /** When it became final; `undefined` if `transaction.timestamp` is missing or no time. */
       finalAt: Date | undefined;
     }
@@ -41,7 +43,7 @@ export type TransferVerdict =
   | 'unfounded'
   /** Neither the service nor the store knows the transfer. */
   | 'unknown'
-  /** The service or the record could not be read. */
+  /** The service or the record could not be read, or the service responds with 404 for what was handled. */
   | 'undecided';
 
 /** `same` and `other`: settled with the facts that the service gives, or with other ones. */
@@ -52,7 +54,7 @@ type RecordColumn = Exclude<RecordReading['state'], 'settled'> | 'same' | 'other
 const verdicts: Readonly<Record<ServiceReading['state'], Readonly<Record<RecordColumn, TransferVerdict>>>> = {
   open:    { free: 'open',      claimed: 'in_progress', same: 'unfounded', other: 'unfounded', unread: 'undecided' },
   final:   { free: 'missed',    claimed: 'in_progress', same: 'handled',   other: 'conflict',  unread: 'undecided' },
-  unknown: { free: 'unknown',   claimed: 'in_progress', same: 'unfounded', other: 'unfounded', unread: 'undecided' },
+  unknown: { free: 'unknown',   claimed: 'in_progress', same: 'undecided', other: 'undecided', unread: 'undecided' },
   unread:  { free: 'undecided', claimed: 'in_progress', same: 'undecided', other: 'undecided', unread: 'undecided' },
 };
 
@@ -68,17 +70,17 @@ export function toVerdict(
 function toColumn(record: RecordReading, facts: Partial<Record<keyof TransferCallbackFacts, unknown>>): RecordColumn {
   if (record.state !== 'settled') return record.state;
   const settled = parseFingerprint(record.fingerprint);
+  // Written by another version, or by a store of your own.
+  if (settled === undefined) return 'unread';
   // The shape of a response is not documented (service §4.2), and another service's callback may have no amount: a fact
   // that is missing contradicts nothing.
-  const isSame =
-    settled !== undefined &&
-    (['status', 'amount', 'currency', 'externalId'] as const).every(
-      (name) =>
-        facts[name] === undefined ||
-        (settled[name] === undefined && (name === 'amount' || name === 'currency')) ||
-        facts[name] === settled[name] ||
-        (name === 'amount' && isSameAmount(facts.amount, settled.amount)),
-    );
+  const isSame = (['status', 'amount', 'currency', 'externalId'] as const).every(
+    (name) =>
+      facts[name] === undefined ||
+      (settled[name] === undefined && (name === 'amount' || name === 'currency')) ||
+      facts[name] === settled[name] ||
+      (name === 'amount' && isSameAmount(facts.amount, settled.amount)),
+  );
   return isSame ? 'same' : 'other';
 }
 

@@ -1,6 +1,7 @@
 import { withSection } from '../../lib/errors.js';
 import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackOutcome } from '../../core/outcomes.js';
+import type { ReadingClient } from '../callback.js';
 import { TransferClientError } from '../errors.js';
 import type { NotHandled, ReconciliationReport } from './report.js';
 
@@ -37,7 +38,10 @@ export class ReconciliationError extends Error {
 type Unhandled = Exclude<TransferCallbackOutcome, { outcome: 'processed' | 'duplicate' | 'closing' }>;
 
 /** Describes why the receiver did not handle a final transfer. */
-export function describeUnhandled(ended: Unhandled): { error: TransferClientError } & Partial<NotHandled> {
+export function describeUnhandled(
+  ended: Unhandled,
+  client: ReadingClient,
+): { error: TransferClientError } & Partial<NotHandled> {
   const { outcome } = ended;
   const cause = 'error' in ended ? ended.error : undefined;
   const notHandled = (why: string): TransferClientError =>
@@ -45,7 +49,9 @@ export function describeUnhandled(ended: Unhandled): { error: TransferClientErro
   if (outcome === 'invalid') {
     const { issues } = ended;
     const why = issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`).join('; ');
-    return { outcome, issues, error: notHandled(`: ${why}`) };
+    // Without one, the receiver's schema is mostly the documented one, and the transaction lacks what its issues name.
+    const advice = client.toCallback === undefined ? '. With a `schema` of your own, give the client `toCallback`' : '';
+    return { outcome, issues, error: notHandled(`: ${why}${advice}`) };
   }
   if (outcome === 'conflict') {
     const { settled, received } = ended;

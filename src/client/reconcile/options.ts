@@ -1,11 +1,11 @@
 import { wholeNumber } from '../../lib/checks.js';
 import { requireClient, requireSignal } from '../checks.js';
-import type { TransferClient } from '../client.js';
+import type { ReadingClient } from '../callback.js';
 
 /** Options of a pass over many transfers. */
 export interface PassOptions {
   /** Reads the transfers. */
-  client: Pick<TransferClient, 'getTransaction'>;
+  client: ReadingClient;
   /**
    * How many transfers are processed at the same time, at most 10 000.
    * @default 4

@@ -1,4 +1,5 @@
 import { pause } from '../../lib/deadline.js';
+import type { ReadingClient } from '../callback.js';
 import { lookUpTransfer, type Lookup } from '../look-up.js';
 import { PendingSource, type Pending } from './pending.js';
 import { Throttle } from './throttle.js';
@@ -7,6 +8,9 @@ import type { PendingTransfer, ReconciliationReport, Stopped } from './report.js
 import { ReconciliationError } from './errors.js';
 
 const itemsPerMacrotask = 1_000;
+
+const allUnknown =
+  'The service responded with 404 to every query: is `baseUrl` right, and is the key of the same environment?';
 
 interface Taken {
   readonly value: PendingTransfer;
@@ -60,7 +64,13 @@ export class Pass {
     this.#report.stopped = isComplete ? undefined : (this.#stopped ?? 'limit');
     this.#report.cursor = this.#firstSkipped === undefined ? this.#last : this.#firstSkipped.previous;
     this.#report.durationMs = performance.now() - this.#startedAt;
+    const { queries, unknown } = this.#report;
+    if (queries > 0 && unknown === queries) this.#report.advice = allUnknown;
     if (this.#fault !== undefined) throw this.#fault;
+  }
+
+  get client(): ReadingClient {
+    return this.#options.client;
   }
 
   /** Ends the pass, and gives up what is being read. */

@@ -78,6 +78,8 @@ export interface ReconciliationReport extends Record<Reconciled['result'], numbe
   oldestOpenMs: number | undefined;
   /** Why the pass ended before its last transfer; `undefined` if it did not. */
   stopped: Stopped | undefined;
+  /** What to check after a pass in which the service responded with 404 to every query; otherwise `undefined`. */
+  advice: string | undefined;
   /**
    * The last transfer up to which all were read. Let your query for the next pass begin after it, and at the start
    * once a pass ends without `stopped`. Set when the pass has ended; `undefined` if there is none.
@@ -101,6 +103,7 @@ export class ReportBuilder {
     problems: [],
     oldestOpenMs: undefined,
     stopped: undefined,
+    advice: undefined,
     cursor: undefined,
     queries: 0,
     durationMs: 0,

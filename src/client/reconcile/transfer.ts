@@ -2,7 +2,7 @@ import type { CallbackShape } from '../../core/callback.js';
 import type { TransferCallbackOutcome } from '../../core/outcomes.js';
 import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackReceiver } from '../../core/receiver.js';
-import { reconciliation, type AnnouncedTransaction } from '../callback.js';
+import { reconciliation } from '../callback.js';
 import { TransferClientError } from '../errors.js';
 import type { Pass } from './pass.js';
 import { describeUnhandled } from './errors.js';
@@ -14,7 +14,7 @@ const dayMs = 86_400_000;
 export async function reconcileTransfer<C extends CallbackShape, Tx>(
   transfer: PendingTransfer,
   minAgeMs: number,
-  pass: Pick<Pass, 'lookUp' | 'noteStore' | 'stop'>,
+  pass: Pick<Pass, 'client' | 'lookUp' | 'noteStore' | 'stop'>,
   receiver: Pick<TransferCallbackReceiver<C, Tx>, 'receive'>,
 ): Promise<Reconciled> {
   const id = findId(transfer);
@@ -28,18 +28,18 @@ export async function reconcileTransfer<C extends CallbackShape, Tx>(
   if (found.result === 'open') return { id, result: 'pending', reason: 'not_final' };
   if (found.result !== 'final') return { id, result: found.result, error: found.error };
 
-  const ended = await receiveFinal({ event: found.event, data: found.transaction }, receiver);
+  const ended = await receiveFinal(found.callback, receiver);
   if (ended instanceof TransferClientError) return { id, result: 'failed', error: ended };
   pass.noteStore(ended.outcome !== 'store_unavailable');
   if (ended.outcome === 'processed' || ended.outcome === 'duplicate') return { id, result: ended.outcome };
-  if (ended.outcome !== 'closing') return { id, result: 'failed', ...describeUnhandled(ended) };
+  if (ended.outcome !== 'closing') return { id, result: 'failed', ...describeUnhandled(ended, pass.client) };
   pass.stop('closing');
   return { id, result: 'pending', reason: 'not_read' };
 }
 
 /** Hands a final transfer to the receiver. This package's receiver never rejects; one of your own may. */
 async function receiveFinal<C extends CallbackShape, Tx>(
-  callback: AnnouncedTransaction,
+  callback: unknown,
   receiver: Pick<TransferCallbackReceiver<C, Tx>, 'receive'>,
 ): Promise<TransferCallbackOutcome | TransferClientError> {
   try {

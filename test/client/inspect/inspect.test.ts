@@ -104,7 +104,7 @@ describe('a transfer', () => {
     });
   });
 
-  test('that neither the service nor the store knows is unknown, and unfounded once it was handled', async () => {
+  test('that the service responds with 404 for is unknown, and undecided once it was handled: the address may be wrong', async () => {
     const { inspect, receiver } = await startMerchant(connect());
     const forged = transferSucceeded();
     expect(await inspect(forged.data.id)).toMatchObject({
@@ -116,9 +116,11 @@ describe('a transfer', () => {
     });
     await receiver.receive(forged);
     expect(await inspect(forged.data.id)).toMatchObject({
-      verdict: 'unfounded',
+      verdict: 'undecided',
       service: { state: 'unknown' },
       record: { state: 'settled' },
+      meaning: 'The handler has succeeded, but the service responded with 404.',
+      advice: expect.stringMatching(/^Check the address and the API key of the service first/) as string,
     });
   });
 

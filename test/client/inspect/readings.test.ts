@@ -113,12 +113,14 @@ describe('what is read', () => {
     });
   });
 
-  test('a store from JavaScript that resolves with nothing has no record that could be read', async () => {
-    const store = { read: () => Promise.resolve(undefined as never) };
-    expect(await inspectWith({}, { state: 'free' }, { store })).toMatchObject({
-      verdict: 'undecided',
-      record: { state: 'unread', error: { message: containing('The store resolved with no record.') } },
-    });
+  test('a store from JavaScript that resolves with no record has none that could be read', async () => {
+    for (const record of [undefined, { state: 'what' }, { state: 'settled' }]) {
+      const store = { read: () => Promise.resolve(record as never) };
+      expect(await inspectWith({}, { state: 'free' }, { store })).toMatchObject({
+        verdict: 'undecided',
+        record: { state: 'unread', error: { message: containing('Expected `store.read` to resolve with a record') } },
+      });
+    }
   });
 
   test.each(['service', 'store'])('an abort while the %s is read rejects with its reason', async (half) => {
