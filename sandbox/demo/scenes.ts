@@ -3,6 +3,8 @@ import { RetryLater } from 'transfer-callbacks/node';
 import type { TransferSandbox } from 'transfer-sandbox';
 import { attemptCallback, type AttemptResponse } from '../src/attempt/attempt.js';
 import { inWords } from '../src/cli/in-words.js';
+import { judgeForgery } from '../src/service/forgery.js';
+import { judgeAttempts, scenarioOf } from '../src/service/scenarios.js';
 import type { Merchant } from './merchant.js';
 
 /** The three columns of a row: the responses to the attempts, what the handlers did, how the deliveries ended. */
@@ -14,13 +16,20 @@ interface Stage {
   readonly client: TransferClient;
 }
 
+/** What the service saw of a scene. */
+interface Played {
+  /** The responses to the attempts. */
+  readonly responses: AttemptResponse[];
+  /** Whether they are those of a right endpoint, by the judge of the sandbox. */
+  readonly isRight: boolean;
+}
+
 /** One transfer, or one forgery, and what should come of it. */
 export interface Scene {
   readonly title: string;
   readonly expected: Cells;
   readonly isForged?: true;
-  /** Resolves with the responses to the attempts. */
-  readonly play: (stage: Stage) => Promise<AttemptResponse[]>;
+  readonly play: (stage: Stage) => Promise<Played>;
 }
 
 export const scenes: readonly Scene[] = [
@@ -85,19 +94,19 @@ export const scenes: readonly Scene[] = [
     title: 'No callback',
     expected: ['nothing', 'paid 900', 'processed'],
     play: async (stage) => {
-      const attempts = await pay(stage, 'no-callback-10');
+      const played = await pay(stage, 'no-callback-10');
       await reconcile(stage, 'no-callback-10');
-      return attempts;
+      return played;
     },
   },
   {
     title: 'Reconciled first',
     expected: ['200', 'paid 900', 'processed, duplicate'],
     play: async (stage) => {
-      const attempts = pay(stage, 'late-callback-11');
+      const played = pay(stage, 'late-callback-11');
       // Until the transfer is final; its callback comes 600 ms later.
       while ((await reconcile(stage, 'late-callback-11')) === 0);
-      return attempts;
+      return played;
     },
   },
 ];
@@ -107,10 +116,14 @@ async function pay(
   { merchant: { callbackUrl }, sandbox, client }: Stage,
   externalId: string,
   fields: object = {},
-): Promise<AttemptResponse[]> {
+): Promise<Played> {
   await client.createTransfer({ callbackUrl, externalId, amount: 900, currency: 'XAF', ...fields });
   await sandbox.idle();
-  return sandbox.attempts.filter((attempt) => attempt.externalId === externalId).map(({ response }) => response);
+  const attempts = sandbox.attempts.filter((attempt) => attempt.externalId === externalId);
+  return {
+    responses: attempts.map(({ response }) => response),
+    isRight: judgeAttempts(scenarioOf(externalId) ?? 'success', attempts).passed,
+  };
 }
 
 /** Makes one pass over one open transfer. Resolves with how many were found to be final. */
@@ -120,10 +133,14 @@ async function reconcile({ merchant: { receiver }, client }: Stage, id: string):
 }
 
 /** Announces, without the token, that the first transfer has failed. */
-async function forge({ merchant, sandbox }: Stage): Promise<AttemptResponse[]> {
+async function forge({ merchant: { publicUrl: url }, sandbox }: Stage): Promise<Played> {
   const data = { ...sandbox.transfers()[0]?.callback?.data, id: crypto.randomUUID(), status: 'FAILED' };
   const body = JSON.stringify({ event: 'transfer.failed', data });
-  return [await attemptCallback(merchant.publicUrl, body)];
+  const response = await attemptCallback(url, body);
+  return {
+    responses: [response],
+    isRight: judgeForgery(response, { url, body, hasHeaders: false }, []).tone === 'good',
+  };
 }
 
 /** What came of a scene. */
@@ -140,14 +157,14 @@ export async function observe(scene: Scene, stage: Stage): Promise<Observed> {
   const { runs, outcomes } = stage.merchant;
   runs.length = 0;
   outcomes.length = 0;
-  const responses = await scene.play(stage);
+  const { responses, isRight } = await scene.play(stage);
   // A copy may learn that the first delivery has settled before that one reports it.
   const inOrder = outcomes.toSorted((a, b) => Number(a === 'duplicate') - Number(b === 'duplicate'));
   const statuses = responses.map((response) => ('status' in response ? response.status : response.error));
   const cells = [inWords(statuses), inWords(runs), inWords(inOrder)] as const;
   return {
     cells,
-    isAsExpected: cells.every((cell, column) => cell === scene.expected[column]),
+    isAsExpected: isRight && cells.every((cell, column) => cell === scene.expected[column]),
     attempts: responses.length,
     handled: runs.filter((run) => /^(?:paid|refunded|wired) /.test(run)).length,
   };

@@ -62,7 +62,7 @@ test('what is packed imports nothing but modules of Node, by their whole names',
   );
   const modules = new Set(imported.filter((from) => !from.startsWith('./')));
   expect(modules).toContain('node:http');
-  expect([...modules].filter((from) => !/^node:/.test(from) || !builtinModules.includes(from.slice(5)))).toEqual([]);
+  expect([...modules].filter((from) => !from.startsWith('node:') || !builtinModules.includes(from.slice(5)))).toEqual([]);
 });
 
 test('no manifest names the other package, both have one version, and neither runs a script when it is installed', async () => {
