@@ -1,7 +1,7 @@
 import { isAcknowledgement } from '../attempt/attempt.js';
 import type { SandboxAttempt } from './announcements.js';
 import { isRefused, judgeAttempt, toResult, type Judgement } from './judgement.js';
-import type { Transfer } from './transfer.js';
+import type { TransferHistory } from './history.js';
 
 /** The state of the callback of a transfer, and when something is due that changes it. */
 export interface CallbackState extends Judgement {
@@ -10,18 +10,19 @@ export interface CallbackState extends Judgement {
 
 /** What the list of the console can be narrowed to. A transfer may be of several of these. */
 const outcomes = {
-  acknowledged: ({ delivered }: Transfer) => delivered,
-  refused: ({ delivered, lastAttempt }: Transfer) => !delivered && lastAttempt !== undefined && isRefused(lastAttempt),
-  waiting: (transfer: Transfer) => !transfer.delivered && !outcomes.refused(transfer),
-  contradicted: ({ events }: Transfer) => events.filter(({ type }) => type === 'final').length > 1,
+  acknowledged: ({ delivered }: TransferHistory) => delivered,
+  refused: ({ delivered, lastAttempt }: TransferHistory) =>
+    !delivered && lastAttempt !== undefined && isRefused(lastAttempt),
+  waiting: (transfer: TransferHistory) => !transfer.delivered && !outcomes.refused(transfer),
+  contradicted: ({ events }: TransferHistory) => events.filter(({ type }) => type === 'final').length > 1,
 };
 
 /** Returns whether a transfer has this outcome, and `true` for a name that is not of an outcome. */
-export function hasOutcome(outcome: string, transfer: Transfer): boolean {
+export function hasOutcome(outcome: string, transfer: TransferHistory): boolean {
   return !Object.hasOwn(outcomes, outcome) || outcomes[outcome as keyof typeof outcomes](transfer);
 }
 
-export function toCallbackState(transfer: Transfer): CallbackState {
+export function toCallbackState(transfer: TransferHistory): CallbackState {
   const { next, underWay, delivered, callbackUrl, final, finalDueMs, lastAttempt: last } = transfer;
   if (final === undefined) return { tone: 'open', text: 'final', dueMs: finalDueMs };
   const { tone, text }: Judgement = last === undefined ? { tone: 'open', text: '' } : judgeAttempt(last, transfer);

@@ -3,7 +3,7 @@ import type { TransferCallback } from '../../../src/core/callback.js';
 import { parseJson } from '../../../src/lib/text.js';
 import type { SandboxAttempt } from './announcements.js';
 import { expectOf } from './scenarios.js';
-import type { Transfer } from './transfer.js';
+import type { TransferHistory } from './history.js';
 
 /** Whether an app did right: a sign and a colour of the console. `open` is not known yet, `none` is neither. */
 export type Tone = 'good' | 'bad' | 'open' | 'none';
@@ -21,7 +21,7 @@ const keptBack = ['lost', 'response lost', 'aborted'];
 const contentRefusals = [400, 409, 415, 422];
 
 /** Judges the app by its response to one attempt. */
-export function judgeAttempt(attempt: SandboxAttempt, transfer: Transfer): Judgement {
+export function judgeAttempt(attempt: SandboxAttempt, transfer: TransferHistory): Judgement {
   const { response } = attempt;
   if ('error' in response && keptBack.includes(response.error)) return { tone: 'open', text: toResult(attempt) };
   const { does } = expectOf(attempt, attemptsBefore(attempt, transfer));
@@ -40,11 +40,11 @@ export function isRefused({ response }: SandboxAttempt): boolean {
 }
 
 /** Returns the attempt before this one that announced the other outcome and was acknowledged. */
-export function findContradicted(attempt: SandboxAttempt, transfer: Transfer): SandboxAttempt | undefined {
+export function findContradicted(attempt: SandboxAttempt, transfer: TransferHistory): SandboxAttempt | undefined {
   return expectOf(attempt, attemptsBefore(attempt, transfer)).contradicted;
 }
 
-function attemptsBefore(attempt: SandboxAttempt, { attempts }: Transfer): readonly SandboxAttempt[] {
+function attemptsBefore(attempt: SandboxAttempt, { attempts }: TransferHistory): readonly SandboxAttempt[] {
   return attempts.slice(0, attempts.indexOf(attempt));
 }
 

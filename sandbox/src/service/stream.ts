@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { SandboxAttempt } from './announcements.js';
 import type { SandboxClock } from './clock.js';
 import { tellAttempts, toCallbackState, type CallbackState } from './callback-state.js';
-import type { SandboxEvent, SandboxTransfer, Transfer } from './transfer.js';
+import type { SandboxEvent, SandboxTransfer, TransferHistory } from './history.js';
 import { toShownEvent, type Row, type ShownEvent, type View, type PageQuery } from './view.js';
 
 /** What the messages of the stream show of sandbox time. */
@@ -159,7 +159,7 @@ class Reader {
     this.response.write(`data: ${JSON.stringify(message)}\n\n`);
   }
 
-  #showChange(transfer: Transfer | undefined): Pick<Message, 'shown'> {
+  #showChange(transfer: TransferHistory | undefined): Pick<Message, 'shown'> {
     const { events = [], ...head } = transfer?.toPublic() ?? {};
     const known = transfer?.facts.id === this.#shownId ? this.#events : [];
     // Compared one by one: a query that is repeated replaces the last event.

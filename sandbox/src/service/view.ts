@@ -1,7 +1,7 @@
 import type { SandboxAttempt } from './announcements.js';
 import { findContradicted, judgeAttempt, toResult, type Judgement } from './judgement.js';
 import { hasOutcome, toCallbackState, type CallbackState } from './callback-state.js';
-import type { SandboxEvent, SandboxTransfer, Transfer } from './transfer.js';
+import type { SandboxEvent, SandboxTransfer, TransferHistory } from './history.js';
 
 /** What a page of the console asks for. */
 export interface PageQuery {
@@ -30,7 +30,7 @@ export interface View {
   readonly matching: number;
   /** The newest of those, in the order of creation. */
   readonly rows: readonly Row[];
-  readonly shown: Transfer | undefined;
+  readonly shown: TransferHistory | undefined;
 }
 
 /** An event as the page is sent it. */
@@ -46,7 +46,7 @@ interface ShownAttempt {
 const listedTransfers = 200;
 
 /** Returns what a page shows of the transfers, which are in the order of creation. */
-export function viewTransfers(byId: ReadonlyMap<string, Transfer>, { find, outcome, id }: PageQuery): View {
+export function viewTransfers(byId: ReadonlyMap<string, TransferHistory>, { find, outcome, id }: PageQuery): View {
   const text = find.trim().toLowerCase();
   const all = [...byId.values()];
   const matches = all.filter((transfer) => hasOutcome(outcome, transfer) && includes(transfer, text));
@@ -60,7 +60,7 @@ export function viewTransfers(byId: ReadonlyMap<string, Transfer>, { find, outco
   };
 }
 
-export function toShownEvent(event: SandboxEvent, transfer: Transfer): ShownEvent {
+export function toShownEvent(event: SandboxEvent, transfer: TransferHistory): ShownEvent {
   if (event.type !== 'attempt') return event;
   const { attempt } = event;
   const contradictedBody = findContradicted(attempt, transfer)?.body;
@@ -68,12 +68,12 @@ export function toShownEvent(event: SandboxEvent, transfer: Transfer): ShownEven
   return { ...event, attempt: shown };
 }
 
-function toRow(transfer: Transfer): Row {
+function toRow(transfer: TransferHistory): Row {
   const { id, externalId } = transfer.facts;
   return { id, externalId, place: transfer.place, state: transfer.state, ...toCallbackState(transfer) };
 }
 
-function includes(transfer: Transfer, text: string): boolean {
+function includes(transfer: TransferHistory, text: string): boolean {
   if (text === '' || transfer.searchText.includes(text)) return true;
   const { state, lastAttempt } = transfer;
   return `${state} ${toCallbackState(transfer).text} ${lastAttempt?.reason ?? ''}`.toLowerCase().includes(text);

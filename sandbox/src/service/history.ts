@@ -1,7 +1,7 @@
 import type { TransferCallback } from '../../../src/core/callback.js';
 import type { AnnouncementState, PlannedAttempt, SandboxAttempt } from './announcements.js';
 import { behaviours, type Behaviour, type TransferScenario } from './scenarios.js';
-import { callbackOf, type SandboxFacts } from './transactions.js';
+import { callbackOf, type SandboxFacts } from './facts.js';
 
 /** An event of a transfer. `atMs` is in milliseconds of Unix time by the sandbox's clock. */
 export type SandboxEvent =
@@ -70,7 +70,7 @@ interface TransferParts {
 }
 
 /** One transfer, and what has happened to it. */
-export class Transfer {
+export class TransferHistory {
   readonly facts: SandboxFacts;
   readonly behaviour: Behaviour;
   readonly callbackUrl: string | undefined;
