@@ -1,5 +1,6 @@
+import { attemptsPerCallback } from '../../../src/core/service.js';
 import { isAcknowledgement } from '../attempt/attempt.js';
-import type { SandboxAttempt } from './announcements.js';
+import type { PlannedAttempt, SandboxAttempt } from './announcements.js';
 import { isRefused, judgeAttempt, toResult, type Judgement } from './judgement.js';
 import type { TransferHistory } from './history.js';
 
@@ -29,11 +30,20 @@ export function toCallbackState(transfer: TransferHistory): CallbackState {
   const isRepeated = delivered && last !== undefined && !isAcknowledgement(last.response);
   const before = text && `${isRepeated ? 'acknowledged, then ' : ''}${text}, `;
   if (underWay > 0) return { tone, text: `${before}${underWay} under way` };
-  if (next !== undefined) return { tone, text: `${before}attempt ${next.number}`, dueMs: next.plannedAtMs };
+  if (next !== undefined) return { tone, text: `${before}${nameAttempt(next, transfer)}`, dueMs: next.plannedAtMs };
   if (last === undefined) {
     return { tone: 'none', text: callbackUrl === undefined ? 'no callbackUrl' : 'no callback is sent' };
   }
-  return { tone, text: `${before}${delivered ? '' : 'gave up after '}attempt ${last.number}` };
+  return { tone, text: `${before}${delivered ? '' : 'gave up after '}${nameAttempt(last, transfer)}` };
+}
+
+/** Returns what an attempt is called: `attempt 2 of 4`, or `copy 10 of 10` where copies are sent concurrently. */
+export function nameAttempt({ number, plannedAtMs }: PlannedAttempt, { attempts, behaviour }: TransferHistory): string {
+  const copies = behaviour.announcement?.copies ?? 1;
+  const together = attempts.filter((each) => each.plannedAtMs === plannedAtMs).length;
+  if (copies > 1 && together > 1) return `copy ${number} of ${together}`;
+  // The copies have numbers of their own, and count as one attempt.
+  return `attempt ${number > attemptsPerCallback ? number - copies + 1 : number} of ${attemptsPerCallback}`;
 }
 
 /** Returns one sentence about at least one attempt, as in "burst-1: 10 attempts, 10 got 200". */

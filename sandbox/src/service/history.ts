@@ -102,6 +102,12 @@ export class TransferHistory {
     return this.final?.callback.data.status ?? 'pending';
   }
 
+  /** The statuses that were announced, in words: `FAILED, then SUCCESS`. */
+  get stateInWords(): string {
+    const statuses = this.#events.flatMap((event) => (event.type === 'final' ? [event.status] : []));
+    return statuses.join(', then ') || this.state;
+  }
+
   get events(): readonly SandboxEvent[] {
     return this.#events;
   }

@@ -1,7 +1,7 @@
 import type { SandboxAttempt } from './announcements.js';
 import { findContradicted, judgeAttempt, toResult, type Judgement } from './judgement.js';
-import { hasOutcome, toCallbackState, type CallbackState } from './callback-state.js';
-import type { SandboxEvent, SandboxTransfer, TransferHistory } from './history.js';
+import { hasOutcome, nameAttempt, toCallbackState, type CallbackState } from './callback-state.js';
+import type { SandboxEvent, TransferHistory } from './history.js';
 
 /** What a page of the console asks for. */
 export interface PageQuery {
@@ -17,7 +17,8 @@ export interface PageQuery {
 export interface Row extends CallbackState {
   readonly id: string;
   readonly externalId: string;
-  readonly state: SandboxTransfer['state'];
+  /** Such as `FAILED, then SUCCESS`. */
+  readonly state: string;
   /** Counted from 1 in the order of creation. */
   readonly place: number;
 }
@@ -39,7 +40,7 @@ interface ShownAttempt {
   readonly type: 'attempt';
   readonly atMs: number;
   readonly attempt: SandboxAttempt &
-    Judgement & { readonly result: string; readonly contradictedBody: string | undefined };
+    Judgement & { readonly name: string; readonly result: string; readonly contradictedBody: string | undefined };
 }
 
 /** A page with more rows would be slow to read. */
@@ -64,17 +65,17 @@ export function toShownEvent(event: SandboxEvent, transfer: TransferHistory): Sh
   if (event.type !== 'attempt') return event;
   const { attempt } = event;
   const contradictedBody = findContradicted(attempt, transfer)?.body;
-  const shown = { ...attempt, ...judgeAttempt(attempt, transfer), result: toResult(attempt), contradictedBody };
-  return { ...event, attempt: shown };
+  const shown = { ...attempt, name: nameAttempt(attempt, transfer), ...judgeAttempt(attempt, transfer) };
+  return { ...event, attempt: { ...shown, result: toResult(attempt), contradictedBody } };
 }
 
 function toRow(transfer: TransferHistory): Row {
   const { id, externalId } = transfer.facts;
-  return { id, externalId, place: transfer.place, state: transfer.state, ...toCallbackState(transfer) };
+  return { id, externalId, place: transfer.place, state: transfer.stateInWords, ...toCallbackState(transfer) };
 }
 
 function includes(transfer: TransferHistory, text: string): boolean {
   if (text === '' || transfer.searchText.includes(text)) return true;
-  const { state, lastAttempt } = transfer;
-  return `${state} ${toCallbackState(transfer).text} ${lastAttempt?.reason ?? ''}`.toLowerCase().includes(text);
+  const { stateInWords, lastAttempt } = transfer;
+  return `${stateInWords} ${toCallbackState(transfer).text} ${lastAttempt?.reason ?? ''}`.toLowerCase().includes(text);
 }
