@@ -37,13 +37,13 @@ export function toCallbackState(transfer: TransferHistory): CallbackState {
   return { tone, text: `${before}${delivered ? '' : 'gave up after '}${nameAttempt(last, transfer)}` };
 }
 
-/** Returns what an attempt is called: `attempt 2 of 4`, or `copy 10 of 10` where copies are sent concurrently. */
+/** Returns what an attempt is called: `attempt 2`, or `copy 10 of 10` where copies are sent concurrently. */
 export function nameAttempt({ number, plannedAtMs }: PlannedAttempt, { attempts, behaviour }: TransferHistory): string {
   const copies = behaviour.announcement?.copies ?? 1;
   const together = attempts.filter((each) => each.plannedAtMs === plannedAtMs).length;
   if (copies > 1 && together > 1) return `copy ${number} of ${together}`;
   // The copies have numbers of their own, and count as one attempt.
-  return `attempt ${number > attemptsPerCallback ? number - copies + 1 : number} of ${attemptsPerCallback}`;
+  return `attempt ${number > attemptsPerCallback ? number - copies + 1 : number}`;
 }
 
 /** Returns one sentence about at least one attempt, as in "burst-1: 10 attempts, 10 got 200". */

@@ -76,7 +76,7 @@ function describeAttempt(attempt, transfer) {
   const did = text === 'acknowledged' && ['processed', 'duplicate'].includes(reason) ? reason : text !== got && text;
   const took = [did, !isLost && `${durationMs} ms`].filter(Boolean).join(', ');
   const result = [el('span', { class: `result ${tone}` }, got), took];
-  const item = { tone, atMs, what: attempt.name, result };
+  const item = { tone, atMs, what: inFull(attempt.name), result };
   if (isSame) return { ...item, more: [hint('The same request and response as before.')] };
   /** @type {Node[]} */ const more = [hint(attempt.hint), ...bothSides(attempt)];
   if (isLost) return { ...item, more };
@@ -96,6 +96,9 @@ const textOf = ({ result, response, body }) => JSON.stringify([result, { ...resp
 /** @param {string} label @param {string} text */
 const toCopy = (label, text) => el('button', { class: 'copy', 'data-text': text }, `Copy ${label}`);
 
+/** @param {string} name */
+const inFull = (name) => (name.startsWith('attempt') ? `${name} of 4` : name);
+
 /** The two sides of a contradiction. @param {Attempt} attempt @returns {Node[]} */
 function bothSides({ body: announced, contradictedBody: handled }) {
   if (!handled) return [];
@@ -114,7 +117,7 @@ function describeAhead(transfer) {
   if (underWay) return { tone: 'open', what: 'under way', result: [String(underWay)] };
   if (next) {
     const atMs = next.plannedAtMs;
-    return { tone: 'open', atMs, what: String(nextName), result: [due(atMs)] };
+    return { tone: 'open', atMs, what: inFull(String(nextName)), result: [due(atMs)] };
   }
   if (delivered) return undefined;
   const { tone, text } = callbackState;
