@@ -7,12 +7,14 @@ import { hosts } from '../test/hosts/hosts.js';
 import { installHosts } from '../test/hosts/install.js';
 import { pagePath, renderHost, renderPage } from '../test/hosts/page.js';
 import { tryHost } from '../test/hosts/start.js';
-import { pack } from '../test/support/pack.js';
+import { findPacked, pack } from '../test/support/pack.js';
 import { root } from './entries.js';
 
 const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-hosts-'));
 try {
-  await installHosts(process.env.PACKAGE_TARBALL ?? (await pack(folder)));
+  const { PACKED } = process.env;
+  const { tarball } = await (PACKED === undefined ? pack(folder) : findPacked(PACKED));
+  await installHosts(tarball);
   const rendered: string[] = [];
   let listener: Reply[] | undefined;
   for (const host of hosts) {

@@ -3,6 +3,8 @@ import { RetryLater } from 'transfer-callbacks/node';
 import type { TransferSandbox } from 'transfer-sandbox';
 import { attemptCallback, type AttemptResponse } from '../src/attempt/attempt.js';
 import { inWords } from '../src/cli/in-words.js';
+import { judgeForgery } from '../src/service/forgery.js';
+import { judgeAttempts, type TransferScenario } from '../src/service/scenarios.js';
 import type { Merchant } from './merchant.js';
 
 /** The three columns of a row: the responses to the attempts, what the handlers did, how the deliveries ended. */
@@ -14,37 +16,52 @@ interface Stage {
   readonly client: TransferClient;
 }
 
+/** What a scene is played with. */
+interface OnStage extends Stage {
+  readonly title: string;
+}
+
+/** The externalId by which the console shows the transfer of a scene. */
+const toId = (title: string): string => title.toLowerCase().replaceAll(' ', '-');
+
+/** What the service saw of a scene. */
+interface Played {
+  /** The responses to the attempts. */
+  readonly responses: AttemptResponse[];
+  /** Whether they are those of a right endpoint, by the judge of the sandbox. */
+  readonly isRight: boolean;
+}
+
 /** One transfer, or one forgery, and what should come of it. */
 export interface Scene {
   readonly title: string;
   readonly expected: Cells;
   readonly isForged?: true;
-  /** Resolves with the responses to the attempts. */
-  readonly play: (stage: Stage) => Promise<AttemptResponse[]>;
+  readonly play: (stage: OnStage) => Promise<Played>;
 }
 
 export const scenes: readonly Scene[] = [
   {
     title: 'A success',
     expected: ['200', 'paid 15,000', 'processed'],
-    play: (stage) => pay(stage, 'success-1', { amount: 15_000 }),
+    play: (stage) => pay(stage, 'success', { amount: 15_000 }),
   },
   {
     title: 'A failure',
     expected: ['200', 'refunded 900', 'processed'],
-    play: (stage) => pay(stage, 'failed-2'),
+    play: (stage) => pay(stage, 'failed'),
   },
   {
     title: 'A bank account',
     expected: ['200', 'wired 250,000', 'processed'],
-    play: (stage) => pay(stage, 'success-3', { amount: 250_000, paymentMethod: 'bank' }),
+    play: (stage) => pay(stage, 'success', { amount: 250_000, paymentMethod: 'bank' }),
   },
   {
     title: 'Handler fails once',
     expected: ['500, 200', 'error, paid 900', 'handler_failed, processed'],
     play: (stage) => {
       stage.merchant.failOnce(new Error('The database is down'));
-      return pay(stage, 'success-4');
+      return pay(stage, 'success');
     },
   },
   {
@@ -52,28 +69,28 @@ export const scenes: readonly Scene[] = [
     expected: ['503, 200', 'later, paid 900', 'retry_later, processed'],
     play: (stage) => {
       stage.merchant.failOnce(new RetryLater('The books are closed for the night'));
-      return pay(stage, 'success-5');
+      return pay(stage, 'success');
     },
   },
   {
     title: 'Ten copies together',
     expected: ['10 × 200', 'paid 900', 'processed, 9 × duplicate'],
-    play: (stage) => pay(stage, 'burst-6'),
+    play: (stage) => pay(stage, 'burst'),
   },
   {
     title: 'Two attempts lost',
     expected: ['2 × lost, 200', 'paid 900', 'processed'],
-    play: (stage) => pay(stage, 'lost-attempts-7'),
+    play: (stage) => pay(stage, 'lost-attempts'),
   },
   {
     title: 'JSON cut short',
     expected: ['400, 200', 'paid 900', 'invalid, processed'],
-    play: (stage) => pay(stage, 'malformed-8'),
+    play: (stage) => pay(stage, 'malformed'),
   },
   {
     title: 'A contradiction',
     expected: ['200, 4 × 422', 'refunded 900', 'processed, 4 × conflict'],
-    play: (stage) => pay(stage, 'flip-9'),
+    play: (stage) => pay(stage, 'flip'),
   },
   {
     title: 'A forgery',
@@ -85,45 +102,56 @@ export const scenes: readonly Scene[] = [
     title: 'No callback',
     expected: ['nothing', 'paid 900', 'processed'],
     play: async (stage) => {
-      const attempts = await pay(stage, 'no-callback-10');
-      await reconcile(stage, 'no-callback-10');
-      return attempts;
+      const played = await pay(stage, 'no-callback');
+      await reconcile(stage);
+      return played;
     },
   },
   {
     title: 'Reconciled first',
     expected: ['200', 'paid 900', 'processed, duplicate'],
     play: async (stage) => {
-      const attempts = pay(stage, 'late-callback-11');
+      const played = pay(stage, 'late-callback');
       // Until the transfer is final; its callback comes 600 ms later.
-      while ((await reconcile(stage, 'late-callback-11')) === 0);
-      return attempts;
+      while ((await reconcile(stage)) === 0);
+      return played;
     },
   },
 ];
 
-/** Creates a transfer, and waits until the service makes no more attempts. */
+/** Creates a transfer that is named after its scene, and waits until the service makes no more attempts. */
 async function pay(
-  { merchant: { callbackUrl }, sandbox, client }: Stage,
-  externalId: string,
+  { title, merchant: { callbackUrl }, sandbox, client }: OnStage,
+  scenario: TransferScenario,
   fields: object = {},
-): Promise<AttemptResponse[]> {
+): Promise<Played> {
+  const externalId = toId(title);
+  sandbox.setScenario(externalId, scenario);
   await client.createTransfer({ callbackUrl, externalId, amount: 900, currency: 'XAF', ...fields });
   await sandbox.idle();
-  return sandbox.attempts.filter((attempt) => attempt.externalId === externalId).map(({ response }) => response);
+  const attempts = sandbox.attempts.filter((attempt) => attempt.externalId === externalId);
+  return {
+    responses: attempts.map(({ response }) => response),
+    isRight: judgeAttempts(scenario, attempts).passed,
+  };
 }
 
 /** Makes one pass over one open transfer. Resolves with how many were found to be final. */
-async function reconcile({ merchant: { receiver }, client }: Stage, id: string): Promise<number> {
+async function reconcile({ title, merchant: { receiver }, client }: OnStage): Promise<number> {
+  const id = toId(title);
   const { processed, duplicate } = await reconcileTransfers({ client, receiver, pending: [{ id, createdAt: 0 }] });
   return processed + duplicate;
 }
 
 /** Announces, without the token, that the first transfer has failed. */
-async function forge({ merchant, sandbox }: Stage): Promise<AttemptResponse[]> {
+async function forge({ merchant: { publicUrl: url }, sandbox }: Stage): Promise<Played> {
   const data = { ...sandbox.transfers()[0]?.callback?.data, id: crypto.randomUUID(), status: 'FAILED' };
   const body = JSON.stringify({ event: 'transfer.failed', data });
-  return [await attemptCallback(merchant.publicUrl, body)];
+  const response = await attemptCallback(url, body);
+  return {
+    responses: [response],
+    isRight: judgeForgery(response, { url, body, hasHeaders: false }, []).tone === 'good',
+  };
 }
 
 /** What came of a scene. */
@@ -140,14 +168,14 @@ export async function observe(scene: Scene, stage: Stage): Promise<Observed> {
   const { runs, outcomes } = stage.merchant;
   runs.length = 0;
   outcomes.length = 0;
-  const responses = await scene.play(stage);
+  const { responses, isRight } = await scene.play({ ...stage, title: scene.title });
   // A copy may learn that the first delivery has settled before that one reports it.
   const inOrder = outcomes.toSorted((a, b) => Number(a === 'duplicate') - Number(b === 'duplicate'));
   const statuses = responses.map((response) => ('status' in response ? response.status : response.error));
   const cells = [inWords(statuses), inWords(runs), inWords(inOrder)] as const;
   return {
     cells,
-    isAsExpected: cells.every((cell, column) => cell === scene.expected[column]),
+    isAsExpected: isRight && cells.every((cell, column) => cell === scene.expected[column]),
     attempts: responses.length,
     handled: runs.filter((run) => /^(?:paid|refunded|wired) /.test(run)).length,
   };

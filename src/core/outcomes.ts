@@ -133,7 +133,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
 };
 
 /** The rows that replace that of `processed` or `invalid`. The comment says when. */
-const special = {
+export const special = {
   /** `processed` after its claim had passed to another delivery */
   overlapped: {
     ...outcomes.processed,

@@ -17,7 +17,7 @@ import { effectsOn, payerOptions } from '../support/payer.js';
 import { freePort } from '../support/port.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import type { TransferClientOptions } from '../../src/client/client.js';
-import type { SandboxTransfer } from '../../sandbox/src/service/transfer.js';
+import type { SandboxTransfer } from '../../sandbox/src/service/history.js';
 
 // The service, the merchant and the creator of the transfers, in three processes.
 

@@ -52,9 +52,7 @@ describe('the tarball', () => {
   });
 
   test('the tarball contains the built files and the documents, and nothing else', async () => {
-    const built = files.filter((file) =>
-      /^dist\/[\w-]+\.(js|cjs|d\.ts|d\.cts)$/.test(file),
-    );
+    const built = files.filter((file) => /^dist\/[\w-]+\.(js|cjs|d\.ts|d\.cts)$/.test(file));
     const others = files.filter((file) => !built.includes(file));
     expect(others.filter((file) => !/^(docs\/[a-z-]+\.md$|examples\/)/.test(file))).toEqual([
       'CHANGELOG.md',

@@ -1,5 +1,6 @@
 import { isAcknowledgement } from '../attempt/attempt.js';
 import { transferSandbox } from '../index.js';
+import { judgeAttempts } from '../service/scenarios.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from '../../../src/cli/arguments.js';
 import { attemptRows } from './attempt-rows.js';
 import { createTransfer } from './create-transfer.js';
@@ -7,7 +8,6 @@ import { sendFile } from './trigger-data.js';
 import { configFile, findConfigFile } from '../../../src/cli/config-file.js';
 import { callbackHelp, callbackOptions, findEndpoint, requireUrl, toHint } from './endpoint-options.js';
 import { jsonLine, paint, print } from '../../../src/cli/terminal.js';
-import { judgeAttempts } from './judge-attempts.js';
 import { randomSeed, scenarioList, toScenario } from './scenario.js';
 
 export const help = `Usage: transfer-sandbox trigger <scenario> [--to URL] [options]

@@ -1,7 +1,8 @@
+import { attemptsPerCallback } from '../../../src/core/service.js';
 import { isAcknowledgement } from '../attempt/attempt.js';
-import type { SandboxAttempt } from './announcements.js';
+import type { PlannedAttempt, SandboxAttempt } from './announcements.js';
 import { isRefused, judgeAttempt, toResult, type Judgement } from './judgement.js';
-import type { Transfer } from './transfer.js';
+import type { TransferHistory } from './history.js';
 
 /** The state of the callback of a transfer, and when something is due that changes it. */
 export interface CallbackState extends Judgement {
@@ -10,29 +11,39 @@ export interface CallbackState extends Judgement {
 
 /** What the list of the console can be narrowed to. A transfer may be of several of these. */
 const outcomes = {
-  acknowledged: ({ delivered }: Transfer) => delivered,
-  refused: ({ delivered, lastAttempt }: Transfer) => !delivered && lastAttempt !== undefined && isRefused(lastAttempt),
-  waiting: (transfer: Transfer) => !transfer.delivered && !outcomes.refused(transfer),
-  contradicted: ({ events }: Transfer) => events.filter(({ type }) => type === 'final').length > 1,
+  acknowledged: ({ delivered }: TransferHistory) => delivered,
+  refused: ({ delivered, lastAttempt }: TransferHistory) =>
+    !delivered && lastAttempt !== undefined && isRefused(lastAttempt),
+  waiting: (transfer: TransferHistory) => !transfer.delivered && !outcomes.refused(transfer),
+  contradicted: ({ events }: TransferHistory) => events.filter(({ type }) => type === 'final').length > 1,
 };
 
 /** Returns whether a transfer has this outcome, and `true` for a name that is not of an outcome. */
-export function hasOutcome(outcome: string, transfer: Transfer): boolean {
+export function hasOutcome(outcome: string, transfer: TransferHistory): boolean {
   return !Object.hasOwn(outcomes, outcome) || outcomes[outcome as keyof typeof outcomes](transfer);
 }
 
-export function toCallbackState(transfer: Transfer): CallbackState {
+export function toCallbackState(transfer: TransferHistory): CallbackState {
   const { next, underWay, delivered, callbackUrl, final, finalDueMs, lastAttempt: last } = transfer;
   if (final === undefined) return { tone: 'open', text: 'final', dueMs: finalDueMs };
   const { tone, text }: Judgement = last === undefined ? { tone: 'open', text: '' } : judgeAttempt(last, transfer);
   const isRepeated = delivered && last !== undefined && !isAcknowledgement(last.response);
   const before = text && `${isRepeated ? 'acknowledged, then ' : ''}${text}, `;
   if (underWay > 0) return { tone, text: `${before}${underWay} under way` };
-  if (next !== undefined) return { tone, text: `${before}attempt ${next.number}`, dueMs: next.plannedAtMs };
+  if (next !== undefined) return { tone, text: `${before}${nameAttempt(next, transfer)}`, dueMs: next.plannedAtMs };
   if (last === undefined) {
     return { tone: 'none', text: callbackUrl === undefined ? 'no callbackUrl' : 'no callback is sent' };
   }
-  return { tone, text: `${before}${delivered ? '' : 'gave up after '}attempt ${last.number}` };
+  return { tone, text: `${before}${delivered ? '' : 'gave up after '}${nameAttempt(last, transfer)}` };
+}
+
+/** Returns what an attempt is called: `attempt 2`, or `copy 10 of 10` where copies are sent concurrently. */
+export function nameAttempt({ number, plannedAtMs }: PlannedAttempt, { attempts, behaviour }: TransferHistory): string {
+  const copies = behaviour.announcement?.copies ?? 1;
+  const together = attempts.filter((each) => each.plannedAtMs === plannedAtMs).length;
+  if (copies > 1 && together > 1) return `copy ${number} of ${together}`;
+  // The copies have numbers of their own, and count as one attempt.
+  return `attempt ${number > attemptsPerCallback ? number - copies + 1 : number}`;
 }
 
 /** Returns one sentence about at least one attempt, as in "burst-1: 10 attempts, 10 got 200". */

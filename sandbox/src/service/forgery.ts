@@ -1,5 +1,5 @@
 import { findReason, isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
-import { explainResponse } from './hints.js';
+import { explainResponse, findOutcome } from './hints.js';
 import { readFacts, type Judgement } from './judgement.js';
 
 /** What a stranger sends. */
@@ -46,7 +46,7 @@ export function judgeForgery(
 /** Whether the app did not trust the sender, or the service did not confirm what it sent. */
 function isDisbelief(response: AttemptResponse, reason: string | undefined): boolean {
   if (!('status' in response)) return false;
-  return [401, 403].includes(response.status) || reason === 'The callback could not be confirmed.';
+  return [401, 403].includes(response.status) || findOutcome(response, reason) === 'unconfirmed';
 }
 
 function hasFactsOf(body: string, announced: readonly string[]): boolean {

@@ -1,3 +1,4 @@
+import { outcomes, special } from '../../../src/core/outcomes.js';
 import type { AttemptResponse } from '../attempt/attempt.js';
 
 const see = 'See the log of your app.';
@@ -20,13 +21,29 @@ const byStatus: Readonly<Record<number, string>> = {
   503: 'Your app could not handle it now.',
 };
 
-/** By the status and the reason of a response of this package. */
-const byReason: Readonly<Record<string, string>> = {
-  '200 processed': 'Your handler ran and succeeded.',
-  '200 duplicate': 'Handled before: your handler did not run again.',
-  '500 The callback could not be handled.': `Your handler threw. ${see}`,
-  '500 The callback could not be read.': `Your app read the body before the router, or its schema threw. ${see}`,
+const receiverRows = { ...outcomes, unreadable: special.unreadable };
+type ReceiverOutcome = keyof typeof receiverRows;
+
+/** By outcome of transfer-callbacks, where it tells more than the status. */
+const byOutcome: Partial<Readonly<Record<ReceiverOutcome, string>>> = {
+  processed: 'Your handler ran and succeeded.',
+  duplicate: 'Handled before: your handler did not run again.',
+  handler_failed: `Your handler threw. ${see}`,
+  unreadable: `Your app read the body before the router, or its schema threw. ${see}`,
 };
+
+/**
+ * Returns the outcome of transfer-callbacks that this response tells of; `undefined` if no such receiver sent it, or one of
+ * a version with other sentences. `reason` is that of `findReason`.
+ */
+export function findOutcome(response: AttemptResponse, reason: string | undefined): ReceiverOutcome | undefined {
+  if (reason === undefined || !('status' in response)) return undefined;
+  const names = Object.keys(receiverRows) as ReceiverOutcome[];
+  return names.find((name) => {
+    const row = receiverRows[name];
+    return row.status === response.status && reason === ('message' in row ? row.message : name);
+  });
+}
 
 const byError: readonly (readonly [RegExp, string])[] = [
   [/^lost$/, 'The scenario kept it from your app.'],
@@ -46,7 +63,8 @@ const byError: readonly (readonly [RegExp, string])[] = [
 export function explainResponse(response: AttemptResponse, reason: string | undefined): string {
   if ('error' in response) return byError.find(([pattern]) => pattern.test(response.error))?.[1] ?? '';
   const { status, headers: { 'retry-after': retryAfter } = {} } = response;
-  const hint = byReason[`${status} ${reason}`] ?? byStatus[status] ?? byStatus[Math.floor(status / 100)];
+  const outcome = findOutcome(response, reason);
+  const hint = (outcome && byOutcome[outcome]) ?? byStatus[status] ?? byStatus[Math.floor(status / 100)];
   const pause = retryAfter === undefined ? '' : ` It asked for a pause of ${retryAfter} s; the service keeps its own.`;
   return `${hint ?? `Only a 2xx acknowledges. ${see}`}${pause}`;
 }

@@ -2,7 +2,8 @@ import { isAcknowledgement } from '../attempt/attempt.js';
 import type { TransferCallback } from '../../../src/core/callback.js';
 import { parseJson } from '../../../src/lib/text.js';
 import type { SandboxAttempt } from './announcements.js';
-import type { Transfer } from './transfer.js';
+import { expectOf } from './scenarios.js';
+import type { TransferHistory } from './history.js';
 
 /** Whether an app did right: a sign and a colour of the console. `open` is not known yet, `none` is neither. */
 export type Tone = 'good' | 'bad' | 'open' | 'none';
@@ -19,16 +20,15 @@ const keptBack = ['lost', 'response lost', 'aborted'];
 /** The statuses that refuse a callback for its content. */
 const contentRefusals = [400, 409, 415, 422];
 
-/** Judges the app by its response. It must refuse what is cut short, or contradicts what it has acknowledged. */
-export function judgeAttempt(attempt: SandboxAttempt, transfer: Transfer): Judgement {
-  const { response, contentType, body } = attempt;
+/** Judges the app by its response to one attempt. */
+export function judgeAttempt(attempt: SandboxAttempt, transfer: TransferHistory): Judgement {
+  const { response } = attempt;
   if ('error' in response && keptBack.includes(response.error)) return { tone: 'open', text: toResult(attempt) };
-  const mustRefuse = parseJson(body) === undefined || findContradicted(attempt, transfer) !== undefined;
+  const { does } = expectOf(attempt, attemptsBefore(attempt, transfer));
   if (isAcknowledgement(response)) {
-    return mustRefuse ? { tone: 'bad', text: 'acknowledged wrongly' } : { tone: 'good', text: 'acknowledged' };
+    return does === 'refuse' ? { tone: 'bad', text: 'acknowledged wrongly' } : { tone: 'good', text: 'acknowledged' };
   }
-  const mayRefuse = mustRefuse || contentType !== 'application/json';
-  if (mayRefuse && 'status' in response && contentRefusals.includes(response.status)) {
+  if (does !== 'acknowledge' && 'status' in response && contentRefusals.includes(response.status)) {
     return { tone: 'good', text: 'refused rightly' };
   }
   return { tone: 'bad', text: toResult(attempt) };
@@ -40,13 +40,12 @@ export function isRefused({ response }: SandboxAttempt): boolean {
 }
 
 /** Returns the attempt before this one that announced the other outcome and was acknowledged. */
-export function findContradicted(attempt: SandboxAttempt, { attempts }: Transfer): SandboxAttempt | undefined {
-  const status = readFacts(attempt.body)?.status;
-  if (status === undefined) return undefined;
-  return attempts.slice(0, attempts.indexOf(attempt)).findLast((before) => {
-    const announced = readFacts(before.body)?.status;
-    return isAcknowledgement(before.response) && announced !== undefined && announced !== status;
-  });
+export function findContradicted(attempt: SandboxAttempt, transfer: TransferHistory): SandboxAttempt | undefined {
+  return expectOf(attempt, attemptsBefore(attempt, transfer)).contradicted;
+}
+
+function attemptsBefore(attempt: SandboxAttempt, { attempts }: TransferHistory): readonly SandboxAttempt[] {
+  return attempts.slice(0, attempts.indexOf(attempt));
 }
 
 export function toResult({ response }: SandboxAttempt): string {

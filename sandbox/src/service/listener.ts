@@ -6,12 +6,12 @@ import { refuseHost } from './origin-guard.js';
 import type { ResolvedSandboxOptions } from './options.js';
 import { serviceListener, type SandboxKeys } from './service-listener.js';
 import type { ConsoleStream } from './stream.js';
-import type { SandboxTransfers } from './transfers.js';
+import type { PayoutService } from './payout-service.js';
 import { sendError } from './http-messages.js';
 
 interface ListenerParts {
   readonly keys: SandboxKeys;
-  readonly transfers: SandboxTransfers;
+  readonly transfers: PayoutService;
   readonly stream: ConsoleStream;
   readonly clock: SandboxClock;
   readonly advance: (ms: number) => Promise<void>;

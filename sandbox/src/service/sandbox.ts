@@ -9,8 +9,8 @@ import { resolveSandboxOptions, type ResolvedSandboxOptions, type TransferSandbo
 import type { TransferScenario } from './scenarios.js';
 import type { SandboxKeys } from './service-listener.js';
 import { ConsoleStream } from './stream.js';
-import type { SandboxTransfer } from './transfer.js';
-import { SandboxTransfers } from './transfers.js';
+import type { SandboxTransfer } from './history.js';
+import { PayoutService } from './payout-service.js';
 
 /**
  * A running imitation of the transfer service.
@@ -90,7 +90,7 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
       void callSafely(resolved.onAttempt, attempt);
     },
   };
-  const transfers = new SandboxTransfers(resolved, parts, () => {
+  const transfers = new PayoutService(resolved, parts, () => {
     stream.publish();
   });
   async function advance(ms: number): Promise<void> {

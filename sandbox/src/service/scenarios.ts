@@ -1,3 +1,6 @@
+import { parseJson } from '../../../src/lib/text.js';
+import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
+
 /** The name of a scenario, as listed in `transferScenarios`. */
 export type TransferScenario =
   | 'success'
@@ -108,3 +111,82 @@ const longestFirst = names.toSorted((a, b) => b.length - a.length);
 export function scenarioOf(externalId: string): TransferScenario | undefined {
   return longestFirst.find((name) => externalId === name || externalId.startsWith(`${name}-`));
 }
+
+/** What a judge sees of an attempt. */
+interface Judged {
+  readonly number: number;
+  readonly body: string;
+  readonly contentType: string;
+  readonly response: AttemptResponse;
+}
+
+/** What a right endpoint does with an attempt: `either` is right in both ways. */
+export interface Expected<Attempt extends Judged> {
+  readonly does: 'acknowledge' | 'refuse' | 'either';
+  /** The acknowledged attempt that this one contradicts. */
+  readonly contradicted?: Attempt;
+}
+
+/** Returns what a right endpoint does with an attempt, after those of the same transfer that came `before` it. */
+export function expectOf<Attempt extends Judged>(attempt: Attempt, before: readonly Attempt[]): Expected<Attempt> {
+  const { body, contentType } = attempt;
+  if (parseJson(body) === undefined) return { does: 'refuse' };
+  const status = findStatus(body);
+  const contradicted = before.findLast((each) => {
+    const announced = findStatus(each.body);
+    return isAcknowledged(each) && announced !== undefined && status !== undefined && announced !== status;
+  });
+  if (contradicted !== undefined) return { does: 'refuse', contradicted };
+  // An endpoint may read JSON under any type. One that does not must refuse it.
+  return { does: contentType === 'application/json' ? 'acknowledge' : 'either' };
+}
+
+/** Whether the endpoint responded as it should in a scenario, and why in one sentence. */
+export interface Verdict {
+  readonly passed: boolean;
+  readonly because: string;
+}
+
+/**
+ * Judges an endpoint by its responses alone: what its handlers did, only the endpoint knows. `attempts` are all those
+ * of one transfer, in their order.
+ */
+export function judgeAttempts(scenario: TransferScenario, attempts: readonly Judged[]): Verdict {
+  const last = attempts.at(-1);
+  if (last === undefined) return passed('No callback was sent: in this scenario only a query tells the final status.');
+  const expected = attempts.map((attempt, index) => expectOf(attempt, attempts.slice(0, index)));
+  const wrong = attempts.findIndex((attempt, index) => expected[index]?.does === 'refuse' && isAcknowledged(attempt));
+  if (wrong !== -1) {
+    return failed(
+      expected[wrong]?.contradicted === undefined
+        ? 'JSON that was cut short was acknowledged.'
+        : 'After FAILED, SUCCESS was acknowledged for the same id: a payout may count twice.',
+    );
+  }
+  const acknowledged = attempts.find(isAcknowledged);
+  if (acknowledged === undefined) return failed(`None of ${attempts.length} attempts was acknowledged.`);
+  const { flipAfterMs, announcement: { repeated = false } = {} } = behaviours[scenario];
+  if (flipAfterMs !== undefined) {
+    return passed('FAILED was acknowledged; the contradiction that followed it was refused.');
+  }
+  if (repeated && !isAcknowledged(last)) {
+    return failed('The callback was acknowledged, but refused when it came again.');
+  }
+  const { number, contentType } = acknowledged;
+  return contentType === 'application/json'
+    ? passed(`The callback was acknowledged at attempt ${number}.`)
+    : passed(`JSON under ${contentType} was acknowledged: right if your app has read it.`);
+}
+
+function isAcknowledged({ response }: Judged): boolean {
+  return isAcknowledgement(response);
+}
+
+/** The status in the body of a callback; `undefined` in one that is cut short. */
+function findStatus(body: string): string | undefined {
+  const { data } = (parseJson(body) ?? {}) as { data?: { status?: string } | null };
+  return data?.status;
+}
+
+const passed = (because: string): Verdict => ({ passed: true, because });
+const failed = (because: string): Verdict => ({ passed: false, because });

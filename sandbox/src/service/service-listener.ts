@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { parseJson } from '../../../src/lib/text.js';
-import type { Result } from './transfers.js';
+import type { Result } from './payout-service.js';
 import { bodyLimitBytes, isJson, readText, sendError } from './http-messages.js';
 
 /** One valid key, and one for each reason for which the service refuses a key that it knows (service §5.4). */
@@ -8,7 +8,7 @@ export type SandboxKeys = Readonly<
   Record<'valid' | 'expired' | 'revoked' | 'merchantInactive', { readonly apiKey: string; readonly apiSecret: string }>
 >;
 
-/** The methods of `SandboxTransfers` that the listener calls. */
+/** The methods of `PayoutService` that the listener calls. */
 export interface Transfers {
   create(request: unknown): Promise<Result>;
   query(idOrExternalId: string): Result;

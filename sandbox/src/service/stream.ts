@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { SandboxAttempt } from './announcements.js';
 import type { SandboxClock } from './clock.js';
-import { tellAttempts, toCallbackState, type CallbackState } from './callback-state.js';
-import type { SandboxEvent, SandboxTransfer, Transfer } from './transfer.js';
+import { nameAttempt, tellAttempts, toCallbackState, type CallbackState } from './callback-state.js';
+import type { SandboxEvent, SandboxTransfer, TransferHistory } from './history.js';
 import { toShownEvent, type Row, type ShownEvent, type View, type PageQuery } from './view.js';
 
 /** What the messages of the stream show of sandbox time. */
@@ -37,6 +37,10 @@ export interface Message<Settings = unknown> {
 /** What the page shows of one transfer. */
 type Head = Omit<SandboxTransfer, 'events'>;
 type Shown = Head & {
+  /** Such as `FAILED, then SUCCESS`. */
+  readonly stateInWords: string;
+  /** What the attempt that is planned next is called. */
+  readonly nextName: string | undefined;
   readonly callbackState: CallbackState;
   readonly from: number;
   readonly events: readonly ShownEvent[];
@@ -159,7 +163,7 @@ class Reader {
     this.response.write(`data: ${JSON.stringify(message)}\n\n`);
   }
 
-  #showChange(transfer: Transfer | undefined): Pick<Message, 'shown'> {
+  #showChange(transfer: TransferHistory | undefined): Pick<Message, 'shown'> {
     const { events = [], ...head } = transfer?.toPublic() ?? {};
     const known = transfer?.facts.id === this.#shownId ? this.#events : [];
     // Compared one by one: a query that is repeated replaces the last event.
@@ -173,6 +177,8 @@ class Reader {
     if (transfer === undefined) return { shown: null };
     const callbackState = toCallbackState(transfer);
     const changedEvents = events.slice(from).map((event) => toShownEvent(event, transfer));
-    return { shown: { ...(head as Head), callbackState, from, events: changedEvents } };
+    const { stateInWords, next } = transfer;
+    const nextName = next && nameAttempt(next, transfer);
+    return { shown: { ...(head as Head), stateInWords, nextName, callbackState, from, events: changedEvents } };
   }
 }

@@ -1,7 +1,7 @@
 import type { SandboxAttempt } from './announcements.js';
 import { findContradicted, judgeAttempt, toResult, type Judgement } from './judgement.js';
-import { hasOutcome, toCallbackState, type CallbackState } from './callback-state.js';
-import type { SandboxEvent, SandboxTransfer, Transfer } from './transfer.js';
+import { hasOutcome, nameAttempt, toCallbackState, type CallbackState } from './callback-state.js';
+import type { SandboxEvent, TransferHistory } from './history.js';
 
 /** What a page of the console asks for. */
 export interface PageQuery {
@@ -17,7 +17,8 @@ export interface PageQuery {
 export interface Row extends CallbackState {
   readonly id: string;
   readonly externalId: string;
-  readonly state: SandboxTransfer['state'];
+  /** Such as `FAILED, then SUCCESS`. */
+  readonly state: string;
   /** Counted from 1 in the order of creation. */
   readonly place: number;
 }
@@ -30,7 +31,7 @@ export interface View {
   readonly matching: number;
   /** The newest of those, in the order of creation. */
   readonly rows: readonly Row[];
-  readonly shown: Transfer | undefined;
+  readonly shown: TransferHistory | undefined;
 }
 
 /** An event as the page is sent it. */
@@ -39,14 +40,14 @@ interface ShownAttempt {
   readonly type: 'attempt';
   readonly atMs: number;
   readonly attempt: SandboxAttempt &
-    Judgement & { readonly result: string; readonly contradictedBody: string | undefined };
+    Judgement & { readonly name: string; readonly result: string; readonly contradictedBody: string | undefined };
 }
 
 /** A page with more rows would be slow to read. */
 const listedTransfers = 200;
 
 /** Returns what a page shows of the transfers, which are in the order of creation. */
-export function viewTransfers(byId: ReadonlyMap<string, Transfer>, { find, outcome, id }: PageQuery): View {
+export function viewTransfers(byId: ReadonlyMap<string, TransferHistory>, { find, outcome, id }: PageQuery): View {
   const text = find.trim().toLowerCase();
   const all = [...byId.values()];
   const matches = all.filter((transfer) => hasOutcome(outcome, transfer) && includes(transfer, text));
@@ -60,21 +61,21 @@ export function viewTransfers(byId: ReadonlyMap<string, Transfer>, { find, outco
   };
 }
 
-export function toShownEvent(event: SandboxEvent, transfer: Transfer): ShownEvent {
+export function toShownEvent(event: SandboxEvent, transfer: TransferHistory): ShownEvent {
   if (event.type !== 'attempt') return event;
   const { attempt } = event;
   const contradictedBody = findContradicted(attempt, transfer)?.body;
-  const shown = { ...attempt, ...judgeAttempt(attempt, transfer), result: toResult(attempt), contradictedBody };
-  return { ...event, attempt: shown };
+  const shown = { ...attempt, name: nameAttempt(attempt, transfer), ...judgeAttempt(attempt, transfer) };
+  return { ...event, attempt: { ...shown, result: toResult(attempt), contradictedBody } };
 }
 
-function toRow(transfer: Transfer): Row {
+function toRow(transfer: TransferHistory): Row {
   const { id, externalId } = transfer.facts;
-  return { id, externalId, place: transfer.place, state: transfer.state, ...toCallbackState(transfer) };
+  return { id, externalId, place: transfer.place, state: transfer.stateInWords, ...toCallbackState(transfer) };
 }
 
-function includes(transfer: Transfer, text: string): boolean {
+function includes(transfer: TransferHistory, text: string): boolean {
   if (text === '' || transfer.searchText.includes(text)) return true;
-  const { state, lastAttempt } = transfer;
-  return `${state} ${toCallbackState(transfer).text} ${lastAttempt?.reason ?? ''}`.toLowerCase().includes(text);
+  const { stateInWords, lastAttempt } = transfer;
+  return `${stateInWords} ${toCallbackState(transfer).text} ${lastAttempt?.reason ?? ''}`.toLowerCase().includes(text);
 }

@@ -161,12 +161,12 @@ describe('many transfers', () => {
     );
     await page.getByRole('link', { name: 'New' }).click();
     await page.getByRole('radio', { name: /^burst/ }).check();
-    await page.getByRole('button', { name: '50 of it' }).click();
+    await page.getByRole('button', { name: '50 like it' }).click();
     await page.getByRole('heading', { name: 'Transfers (65)' }).waitFor();
     await page.locator('#name').getByText('burst-65').waitFor();
     await page.getByRole('link', { name: 'New' }).click();
     await page.getByLabel('externalId').fill('order');
-    await page.getByRole('button', { name: '50 of it' }).click();
+    await page.getByRole('button', { name: '50 like it' }).click();
     await page.locator('#name').getByText('order-115').waitFor();
     const answers = [false, true];
     page.on('dialog', (dialog) => void (answers.shift() === true ? dialog.accept() : dialog.dismiss()));
@@ -174,6 +174,7 @@ describe('many transfers', () => {
     await page.getByRole('button', { name: 'Clear' }).click();
     await page.getByRole('heading', { name: 'Transfers (0)' }).waitFor();
     await page.getByRole('heading', { name: 'No transfers yet' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Clear' }).isDisabled()).toBe(true);
     expect([answers, sandbox.transfers(), await rows(page)]).toEqual([[], [], []]);
   });
 });

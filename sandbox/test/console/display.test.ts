@@ -64,7 +64,7 @@ describe('a transfer', () => {
     await create(sandbox, { externalId: 'one' });
     await sandbox.advance(40_000);
     const page = await openConsole(sandbox);
-    await shows(page, 'as before');
+    await shows(page, 'The same request and response as before.');
     await page.getByText('x-count: 1').waitFor();
     expect(await page.getByText('x-count: 2').count()).toBe(0);
   });
@@ -84,13 +84,13 @@ describe('a transfer', () => {
         'success-2 pending ◌ final at 10:30:02 in 1 s',
         'malformed-1 SUCCESS ✗ acknowledged wrongly, attempt 1',
         'lost-attempts-1 SUCCESS ◌ lost on the way, attempt 2 at 10:30:31 in 30 s',
-        'burst-1 SUCCESS ✓ acknowledged, attempt 10',
+        'burst-1 SUCCESS ✓ acknowledged, copy 10 of 10',
         'duplicate-1 SUCCESS ✓ acknowledged, attempt 2 at 10:30:31 in 30 s',
         'late-callback-1 SUCCESS ◌ attempt 1 at 10:40:01 in 10 min',
         'no-callback-1 SUCCESS – no callback is sent',
       ]);
     await page.getByRole('link', { name: 'burst-1' }).click();
-    await shows(page, 'attempt 10');
+    await shows(page, 'copy 10 of 10');
     await page.getByRole('link', { name: 'no-callback-1' }).click();
     await shows(page, 'A query still shows the final status');
   });
@@ -168,7 +168,7 @@ describe('by keyboard', () => {
     await page.getByRole('heading', { name: 'Transfers (1 of 2)' }).waitFor();
     expect(await rows(page)).toEqual([expect.stringContaining('nrs-1')]);
     await page.locator('#find').fill('nothing like it');
-    await page.getByText('None to show.').waitFor();
+    await page.getByText('No transfer matches.').waitFor();
     expect(await page.locator('#name').innerText()).toBe('other-2');
     expect(sandbox.attempts).toEqual([]);
   });
@@ -240,6 +240,29 @@ describe('for everyone', () => {
       expect((await control.boundingBox())?.height).toBeGreaterThanOrEqual(24);
     }
   });
+
+  test.each([375, 768])(
+    'at %d px no word of a contradiction is broken, and a title is high enough to be hit',
+    async (width) => {
+      const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startCallbacks() });
+      await create(sandbox, { externalId: 'flip-1' });
+      await sandbox.advance(12_000);
+      const page = await openConsole(sandbox, { viewport: { width, height: 800 } });
+      const title = page.getByRole('link', { name: 'flip-1' });
+      expect((await title.boundingBox())?.height).toBeGreaterThanOrEqual(24);
+      // In one line: no part of it stands in a second one.
+      expect((await title.boundingBox())?.height).toBeLessThan(40);
+      expect(await rows(page)).toEqual([expect.stringMatching(/^flip-1\s+FAILED, then SUCCESS\s+✓/)]);
+      await title.click();
+      await page.locator('#state').getByText('FAILED, then SUCCESS').waitFor();
+      const oneLine = (await page.locator('#state').boundingBox())?.height ?? 0;
+      for (const cell of await page.locator('#timeline :is(th, td)').all()) {
+        expect((await cell.boundingBox())?.height).toBeLessThan(2 * oneLine);
+      }
+      const overflow: number = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+      expect(overflow).toBeLessThanOrEqual(0);
+    },
+  );
 
   test('the time between two events is the one that was counted down', async () => {
     const sandbox = await startSandbox({ speed: 1, callbackUrl: (await startMerchant([500])).url });

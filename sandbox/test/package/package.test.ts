@@ -13,6 +13,7 @@ import {
   stepMs,
   type Manifest,
 } from '../../../test/package/support.js';
+import { findLinks } from '../../../test/docs/pages.js';
 import { serve } from '../../../test/support/serve.js';
 
 // What transfer-sandbox holds, and that it works alone, and beside transfer-callbacks.
@@ -54,6 +55,14 @@ test('the tarball is small, and contains the built files, the README and the lic
   expect(size, `The tarball has ${size} bytes.`).toBeLessThan(100_000);
 });
 
+test('every link of the README leads to npm, to a section of the README, or to a picture', async () => {
+  const page = { path: 'README.md', text: await readFile(alone('node_modules', name, 'README.md'), 'utf8') };
+  const links = findLinks(page);
+  expect(links.length).toBeGreaterThan(0);
+  expect(links.filter(({ path }) => path !== page.path && !/^\.\.\/docs\/images\/[\w-]+\.png$/.test(path))).toEqual([]);
+  expect(page.text).toContain('](https://www.npmjs.com/package/transfer-callbacks)');
+});
+
 test('what is packed imports nothing but modules of Node, by their whole names', async () => {
   const scripts = (await listFiles()).filter((file) => /^dist\/[^/]+\.c?js$/.test(file));
   const texts = await Promise.all(scripts.map((file) => readFile(alone('node_modules', name, file), 'utf8')));
@@ -62,7 +71,9 @@ test('what is packed imports nothing but modules of Node, by their whole names',
   );
   const modules = new Set(imported.filter((from) => !from.startsWith('./')));
   expect(modules).toContain('node:http');
-  expect([...modules].filter((from) => !/^node:/.test(from) || !builtinModules.includes(from.slice(5)))).toEqual([]);
+  expect([...modules].filter((from) => !from.startsWith('node:') || !builtinModules.includes(from.slice(5)))).toEqual(
+    [],
+  );
 });
 
 test('no manifest names the other package, both have one version, and neither runs a script when it is installed', async () => {

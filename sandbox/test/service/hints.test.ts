@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest';
+import { outcomes, special, type OutcomeName } from '../../../src/core/outcomes.js';
 import { explainResponse } from '../../src/service/hints.js';
 import { play } from './support.js';
+
+function messageOf(name: OutcomeName): string | undefined {
+  const row = outcomes[name];
+  return 'message' in row ? row.message : undefined;
+}
 
 test.each<[string, Parameters<typeof explainResponse>]>([
   ['Your handler ran and succeeded.', [{ status: 200, body: '' }, 'processed']],
@@ -9,7 +15,9 @@ test.each<[string, Parameters<typeof explainResponse>]>([
   ['Redirects are not followed', [{ status: 302, body: '' }, undefined]],
   ['is no documented callback', [{ status: 400, body: '' }, 'processed']],
   ['The sender was refused', [{ status: 401, body: '' }, undefined]],
-  ['Your handler threw', [{ status: 500, body: '' }, 'The callback could not be handled.']],
+  ['Your handler threw', [{ status: 500, body: '' }, messageOf('handler_failed')]],
+  ['Your app read the body before the router', [{ status: 500, body: '' }, special.unreadable.message]],
+  ['Your app failed, or something before it', [{ status: 500, body: '' }, 'A sentence of another version.']],
   ['Your app failed, or something before it', [{ status: 500, body: '' }, undefined]],
   ['In production this raises the alert TransferConflict', [{ status: 422, body: '' }, undefined]],
   ['Only a 2xx acknowledges', [{ status: 418, body: '' }, undefined]],

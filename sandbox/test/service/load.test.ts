@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { scaledClock } from '../../src/service/clock.js';
 import { resolveSandboxOptions } from '../../src/service/options.js';
-import { SandboxTransfers } from '../../src/service/transfers.js';
+import { PayoutService } from '../../src/service/payout-service.js';
 import { create, startMerchant, startSandbox } from './support.js';
 
 /** Resolves `all` when `count` have arrived, so that each of them waits for the others. */
@@ -66,7 +66,7 @@ test('creating and finding a transfer takes as long among 60 000 as among a few'
   const clock = scaledClock(1);
   const options = resolveSandboxOptions({ finalAfterMs: 1_000_000 });
   const { signal } = new AbortController();
-  const transfers = new SandboxTransfers(options, {
+  const transfers = new PayoutService(options, {
     clock,
     timeoutMs: 1,
     headers: {},

@@ -43,6 +43,7 @@ function take({ settings, clock, said, shown: change, ...list }) {
   }
   takeClock(clock);
   total = list.total;
+  clear.disabled = !total;
   showRows(list, Boolean(settings));
   if (change) shown = { ...change, events: [...(shown?.events.slice(0, change.from) ?? []), ...change.events] };
   else if (change === null) shown = null;

@@ -14,14 +14,20 @@ let other = '';
 
 /** @type {ForTransfer<void>} */
 export function showTransfer(transfer) {
-  const { externalId, scenario, state, callback, callbackUrl } = transfer;
+  const { externalId, scenario, state, stateInWords, callback, callbackUrl } = transfer;
   if (id !== transfer.id) $('query-box').hidden = true;
   id = transfer.id;
   const description = sandbox.settings.scenarios.find(({ name }) => name === scenario)?.description;
   const { amount, currency, paymentMethod, provider, failureReason } = callback?.data ?? {};
   const facts = [`${amount?.toLocaleString('fr')} ${currency}`, paymentMethod, provider, failureReason];
   const texts = {
-    ...{ id, state, name: toName(externalId), scenario: `${scenario}: ${description}`, url: callbackUrl ?? 'nobody' },
+    ...{
+      id,
+      state: stateInWords,
+      name: toName(externalId),
+      scenario: `${scenario}: ${description}`,
+      url: callbackUrl ?? 'nobody',
+    },
     facts: callback ? facts.filter(Boolean).join(' · ') : 'not final yet',
   };
   for (const [name, text] of Object.entries(texts)) write($(name), text);

@@ -19,7 +19,8 @@ export function showRows({ rows: changed, gone, total, matching }, isWhole) {
   changed.forEach(showRow);
   write($('list-title'), `Transfers (${matching === total ? total : `${matching} of ${total}`})`);
   const isCut = rows.size < matching;
-  write($('list-note'), isCut ? `The newest ${rows.size}. Search finds the others.` : matching ? '' : 'None to show.');
+  const empty = matching || !total ? '' : 'No transfer matches.';
+  write($('list-note'), isCut ? `The newest ${rows.size}. Search finds the others.` : empty);
 }
 
 /** @param {string} id */
@@ -38,7 +39,7 @@ function showRow({ id, externalId, state, tone, text, dueMs, place }) {
   const row = rows.get(id) ?? el('tr', { 'data-place': place }, el('th', { scope: 'row' }, link));
   while (row.children[1]) row.children[1].remove();
   row.append(
-    el('td', { class: `state ${state}` }, state),
+    el('td', { class: `state ${state.includes('FAILED') ? 'FAILED' : ''}` }, state),
     el('td', { class: 'stands' }, sign, ` ${text} `, dueMs ? due(dueMs) : ''),
   );
   if (rows.has(id)) return;

@@ -51,7 +51,11 @@ function describe(event, transfer) {
     case 'created':
       return { ...item, result: ['201, PENDING'] };
     case 'queried':
-      return { ...item, result: [`${event.status ?? 500}${event.times > 1 ? `, ${event.times} times` : ''}`] };
+      return {
+        ...item,
+        what: 'app queried',
+        result: [`${event.status ?? 500}${event.times > 1 ? `, ${event.times} times` : ''}`],
+      };
     case 'final': {
       const isFirst = transfer.events.find((each) => each.type === type) === event;
       return { ...item, what: isFirst ? type : 'contradicted', result: [event.status] };
@@ -70,10 +74,10 @@ function describeAttempt(attempt, transfer) {
   const isSame = before && textOf(before) === textOf(attempt);
   // What the merchant did: this package's response has its outcome.
   const did = text === 'acknowledged' && ['processed', 'duplicate'].includes(reason) ? reason : text !== got && text;
-  const took = [did, !isLost && `${durationMs} ms`, isSame && 'as before'].filter(Boolean).join(', ');
+  const took = [did, !isLost && `${durationMs} ms`].filter(Boolean).join(', ');
   const result = [el('span', { class: `result ${tone}` }, got), took];
-  const item = { tone, atMs, what: nameOf(attempt, transfer), result };
-  if (isSame) return item;
+  const item = { tone, atMs, what: inFull(attempt.name), result };
+  if (isSame) return { ...item, more: [hint('The same request and response as before.')] };
   /** @type {Node[]} */ const more = [hint(attempt.hint), ...bothSides(attempt)];
   if (isLost) return { ...item, more };
   const headers = { ...sandbox.settings.callbackHeaders, 'Content-Type': contentType };
@@ -92,8 +96,8 @@ const textOf = ({ result, response, body }) => JSON.stringify([result, { ...resp
 /** @param {string} label @param {string} text */
 const toCopy = (label, text) => el('button', { class: 'copy', 'data-text': text }, `Copy ${label}`);
 
-/** @param {{ number: number }} attempt @param {Transfer} transfer */
-const nameOf = ({ number }, { scenario }) => `attempt ${number}${scenario === 'burst' ? '' : ' of 4'}`;
+/** @param {string} name */
+const inFull = (name) => (name.startsWith('attempt') ? `${name} of 4` : name);
 
 /** The two sides of a contradiction. @param {Attempt} attempt @returns {Node[]} */
 function bothSides({ body: announced, contradictedBody: handled }) {
@@ -108,12 +112,12 @@ function bothSides({ body: announced, contradictedBody: handled }) {
 
 /** What is under way or due, or that nothing more follows. @type {ForTransfer<Item | undefined>} */
 function describeAhead(transfer) {
-  const { finalDueMs, next, underWay, delivered, callbackState } = transfer;
+  const { finalDueMs, next, nextName, underWay, delivered, callbackState } = transfer;
   if (finalDueMs !== undefined) return { tone: 'open', atMs: finalDueMs, what: 'final', result: [due(finalDueMs)] };
   if (underWay) return { tone: 'open', what: 'under way', result: [String(underWay)] };
   if (next) {
     const atMs = next.plannedAtMs;
-    return { tone: 'open', atMs, what: nameOf(next, transfer), result: [due(atMs)] };
+    return { tone: 'open', atMs, what: inFull(String(nextName)), result: [due(atMs)] };
   }
   if (delivered) return undefined;
   const { tone, text } = callbackState;

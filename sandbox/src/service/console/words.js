@@ -55,7 +55,7 @@ export function toTest(attempt, transfer) {
   const options = JSON.stringify({ path: pathname + search, headers, retry: false });
   const before = attempt.contradictedBody;
   const first = before ? `  await deliver(app, ${JSON.stringify(before)}, ${options});\n` : '';
-  return `import { deliver } from 'transfer-callbacks/testing';
+  return `import { deliver } from 'transfer-sandbox';
 import { expect, test } from 'vitest';
 import { app } from './app.js'; // Your Express app.
 

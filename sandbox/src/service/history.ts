@@ -1,7 +1,7 @@
 import type { TransferCallback } from '../../../src/core/callback.js';
 import type { AnnouncementState, PlannedAttempt, SandboxAttempt } from './announcements.js';
 import { behaviours, type Behaviour, type TransferScenario } from './scenarios.js';
-import { callbackOf, type SandboxFacts } from './transactions.js';
+import { callbackOf, type SandboxFacts } from './facts.js';
 
 /** An event of a transfer. `atMs` is in milliseconds of Unix time by the sandbox's clock. */
 export type SandboxEvent =
@@ -70,7 +70,7 @@ interface TransferParts {
 }
 
 /** One transfer, and what has happened to it. */
-export class Transfer {
+export class TransferHistory {
   readonly facts: SandboxFacts;
   readonly behaviour: Behaviour;
   readonly callbackUrl: string | undefined;
@@ -100,6 +100,12 @@ export class Transfer {
 
   get state(): SandboxTransfer['state'] {
     return this.final?.callback.data.status ?? 'pending';
+  }
+
+  /** The statuses that were announced, in words: `FAILED, then SUCCESS`. */
+  get stateInWords(): string {
+    const statuses = this.#events.flatMap((event) => (event.type === 'final' ? [event.status] : []));
+    return statuses.join(', then ') || this.state;
   }
 
   get events(): readonly SandboxEvent[] {

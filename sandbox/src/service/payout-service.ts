@@ -11,22 +11,22 @@ import { judgeForgery, type Forged, type Forgery } from './forgery.js';
 import { readFacts } from './judgement.js';
 import { callbackUrlFault, requireScenario, type ResolvedSandboxOptions } from './options.js';
 import { scenarioOf, type AnnouncementBehaviour, type TransferScenario } from './scenarios.js';
-import { pendingTransaction, seededFacts } from './transactions.js';
-import { Transfer, type FinalOutcome, type SandboxTransfer } from './transfer.js';
+import { pendingTransaction, seededFacts } from './facts.js';
+import { TransferHistory, type FinalOutcome, type SandboxTransfer } from './history.js';
 import { viewTransfers, type View, type PageQuery } from './view.js';
 
 /** A response of the service: data, or the content of an error body. */
 export type Result = { status: 200 | 201; data: object } | { status: 400 | 404 | 409 | 500; message: string };
 
 /** Creates the transfers of one sandbox, makes them final on time, and announces them as their scenarios require. */
-export class SandboxTransfers {
+export class PayoutService {
   readonly #options: ResolvedSandboxOptions;
   readonly #parts: AnnouncerParts;
   readonly #onChange: () => void;
   readonly #announceCallback: ReturnType<typeof callbackAnnouncer>;
   readonly #drawFacts: ReturnType<typeof seededFacts>;
-  readonly #byId = new Map<string, Transfer>();
-  readonly #byExternalId = new Map<string, Transfer>();
+  readonly #byId = new Map<string, TransferHistory>();
+  readonly #byExternalId = new Map<string, TransferHistory>();
   readonly #chosen = new Map<string, TransferScenario>();
 
   /** Calls `onChange` when a transfer has changed. */
@@ -45,7 +45,7 @@ export class SandboxTransfers {
   }
 
   async create(body: unknown): Promise<Result> {
-    let transfer: Transfer;
+    let transfer: TransferHistory;
     try {
       transfer = this.#add(parseCreation(body, this.#options));
     } catch (error) {
@@ -134,12 +134,12 @@ export class SandboxTransfers {
     return viewTransfers(this.#byId, query);
   }
 
-  #find(name: string): Transfer | undefined {
+  #find(name: string): TransferHistory | undefined {
     return this.#byId.get(name) ?? this.#byExternalId.get(name);
   }
 
   /** Returns a transfer that can be announced, and its outcome. Throws INVALID_ARGUMENT if there is none. */
-  #requireFinal(idOrExternalId: string): [Transfer, FinalOutcome] {
+  #requireFinal(idOrExternalId: string): [TransferHistory, FinalOutcome] {
     const transfer = this.#find(idOrExternalId);
     if (transfer?.final === undefined || transfer.callbackUrl === undefined) {
       throw invalidArgument('idOrExternalId', 'of a transfer that is final and has a callback URL', idOrExternalId);
@@ -147,7 +147,7 @@ export class SandboxTransfers {
     return [transfer, transfer.final];
   }
 
-  #add(creation: Creation): Transfer {
+  #add(creation: Creation): TransferHistory {
     const given = creation.externalId;
     // The documentation requires a unique externalId (service §2.1) and does not show the response to a second one.
     if (given !== undefined && this.#byExternalId.has(given)) {
@@ -157,7 +157,7 @@ export class SandboxTransfers {
     const { id, externalId } = facts;
     const scenario = this.#chosen.get(externalId) ?? scenarioOf(externalId) ?? this.#options.scenario;
     const createdAtMs = this.#parts.clock.nowMs();
-    const transfer = new Transfer({
+    const transfer = new TransferHistory({
       place: this.#byId.size + 1,
       facts,
       scenario,
@@ -181,7 +181,7 @@ export class SandboxTransfers {
   }
 
   /** Makes the transfer final. If its first attempt is due now, resolves when that attempt has ended. */
-  async #finish(transfer: Transfer, outcome: 'SUCCESS' | 'FAILED', atMs: number): Promise<void> {
+  async #finish(transfer: TransferHistory, outcome: 'SUCCESS' | 'FAILED', atMs: number): Promise<void> {
     const final = transfer.finish(outcome, atMs);
     const { silent, callbackAfterMs = 0, announcement = {} } = transfer.behaviour;
     if (!silent) await this.#announce(transfer, final, announcement, atMs + callbackAfterMs);
@@ -189,7 +189,7 @@ export class SandboxTransfers {
 
   /** Delivers the callback if `atMs` has come, and otherwise schedules it. */
   async #announce(
-    transfer: Transfer,
+    transfer: TransferHistory,
     final: FinalOutcome,
     behaviour: AnnouncementBehaviour,
     atMs: number,
@@ -216,7 +216,7 @@ export class SandboxTransfers {
     clock.at(atMs, () => this.#announceCallback(announcement, atMs));
   }
 
-  #flipLater(transfer: Transfer, final: FinalOutcome, acknowledgedAtMs: number): void {
+  #flipLater(transfer: TransferHistory, final: FinalOutcome, acknowledgedAtMs: number): void {
     const { flipAfterMs } = transfer.behaviour;
     if (flipAfterMs === undefined || final.callback.data.status === 'SUCCESS') return;
     const atMs = acknowledgedAtMs + flipAfterMs;
