@@ -28,7 +28,9 @@ test('another-service.ts handles the outcomes of payouts and charges once, and r
     payout,
   }));
 
-  for (const event of [charge, ...others]) expect(await send(url, event)).toMatchObject(processed);
+  const copies = await Promise.all(Array.from({ length: 5 }, () => send(url, charge)));
+  expect(copies.map(({ body }) => body).sort()).toEqual([...Array<string>(4).fill(duplicate.body), processed.body]);
+  for (const event of others) expect(await send(url, event)).toMatchObject(processed);
   expect(await send(url, paid)).toMatchObject(processed);
   expect(await send(url, bounced)).toMatchObject(processed);
   for (const event of [charge, ...others, paid, bounced]) expect(await send(url, event)).toMatchObject(duplicate);
@@ -42,16 +44,14 @@ test('another-service.ts handles the outcomes of payouts and charges once, and r
     });
   }
   expect((await post(url, charge)).status).toBe(401);
-  const wrong: [unknown, string][] = [
-    [{ ...paid, type: 'payout.reversed' }, 'type'],
-    [{ ...paid, payout: { ...payout, amount: undefined } }, 'payout.amount'],
-    [{ ...charge, charge: { ...payout, amount: undefined } }, 'charge.amount'],
+  const wrong = [
+    { ...paid, type: 'payout.reversed' },
+    { ...paid, payout: { ...payout, amount: undefined } },
+    { ...charge, charge: { ...payout, amount: undefined } },
+    'null',
+    '{',
   ];
-  for (const [event, path] of wrong) {
-    const body = errorBody(400, `This is not a documented callback: see ${path}.`);
-    expect(await send(url, event)).toMatchObject({ status: 400, body });
-  }
-  for (const event of ['null', '{']) expect((await send(url, event)).status).toBe(400);
+  for (const event of wrong) expect((await send(url, event)).status).toBe(400);
 
   expect(output().match(/Nothing to do for .*/g)).toEqual(others.map(({ type }) => `Nothing to do for ${type}`));
   await said(/Refunded a\/2: Wallet closed/);

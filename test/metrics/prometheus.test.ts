@@ -37,7 +37,7 @@ describe('before the first delivery', () => {
     expect([...series.keys()].filter((text) => text.includes('timestamp') || text.includes('open_transfers'))).toEqual(
       [],
     );
-    expect(series.size).toBeLessThan(2 * outcomeCount + outcomeCount * 16 + 2 * 13 + 12);
+    expect(series.size).toBeLessThan(3 * outcomeCount - 2 + (2 * outcomeCount - 2) * 16 + 2 * 13 + 12);
   });
 });
 

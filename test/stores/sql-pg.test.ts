@@ -88,7 +88,7 @@ test('five copies of twenty other events book each once, although a handler of e
   const run = crypto.randomUUID();
   const ids = Array.from({ length: 20 }, (_, index) => `${run} ${index}`);
   const copies = ids.flatMap((id) => Array.from({ length: 5 }, () => ({ type: 'charge.paid', data: { id } })));
-  await Promise.all(copies.map((event, index) => receivers[index % 2]?.receive(event)));
+  await Promise.all(copies.map(async (event, index) => receivers[index % 2]?.receive(event)));
   for (const id of ids) expect(await bookings(id)).toEqual(['SUCCESS']);
   expect(failed.size).toBe(5);
 });
