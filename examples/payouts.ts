@@ -11,3 +11,10 @@ export const payouts = {
     console.log(`Refunded ${externalId}: ${reason ?? 'no reason given'}`);
   },
 };
+
+export const deposits = {
+  credit: async (externalId: string, amount: number): Promise<void> => {
+    await setTimeout(5);
+    console.log(`Credited ${externalId}: ${amount}`);
+  },
+};

@@ -80,9 +80,15 @@ export interface CallbackShape {
   };
 }
 
-/** An event without a final status. Only a custom `schema` produces it, for `onOther`. */
+/** An event that announces no final status. Only a custom `schema` produces it, for `onOther`. */
 export interface OtherEvent {
   event: 'other';
+  /** What the service calls it, such as `charge.paid`. */
+  type: string;
+  data: {
+    /** One for each event of this type: what comes with the same type and id is a copy. */
+    id: string;
+  };
 }
 
 /** What a schema may produce. */
@@ -114,6 +120,23 @@ export function isCallbackId(value: unknown): value is string {
  */
 export function isExact(amount: number): boolean {
   return Number.isFinite(amount) && (!Number.isInteger(amount) || Number.isSafeInteger(amount));
+}
+
+const otherPrefix = 'other:';
+
+/** Returns whether this is the id of an event of `onOther`, as `toRecordId` makes it, and not that of a transfer. */
+export function isOtherId(id: string): boolean {
+  return id.startsWith(otherPrefix);
+}
+
+/**
+ * Returns the id by which the store, log lines and outcomes know a callback: that of the transfer, and of another event
+ * `other:<type>:<id>`. No two differ in type or id and share one, and none is that of a transfer.
+ */
+export function toRecordId(id: string, type?: string): string {
+  if (type !== undefined) return `${otherPrefix}${type.replace(/[%:]/g, encodeURIComponent)}:${id}`;
+  // No event has an empty type.
+  return isOtherId(id) ? `${otherPrefix}:${id}` : id;
 }
 
 export const idMessage =

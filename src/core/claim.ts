@@ -90,7 +90,7 @@ export class ClaimQueue<Tx> {
     return claimCallback(store, id, request, times.storeTimeoutMs);
   }
 
-  #toRequest({ name, fingerprint, event, externalId }: Delivery, leftMs: number): ClaimRequest {
+  #toRequest({ name, fingerprint, event, type, externalId }: Delivery, leftMs: number): ClaimRequest {
     const { leaseMs, retentionMs, storeTimeoutMs, handlerTimeoutMs } = this.#parts.times;
     return {
       token: name,
@@ -101,8 +101,8 @@ export class ClaimQueue<Tx> {
       // A delivery with no time left to wait still needs a connection for its one request.
       queueMs: Math.max(storeTimeoutMs, Math.ceil(leftMs)),
       maxHeldMs: maxHandlerTimeouts * handlerTimeoutMs,
-      event,
-      externalId,
+      event: type ?? event,
+      externalId: externalId ?? '',
     };
   }
 

@@ -1,12 +1,15 @@
 import { toPrintable } from '../lib/text.js';
 
-/** The facts that callbacks with the same id must share. A callback with other facts is a conflict. */
+/**
+ * The facts that callbacks with the same id must share. A callback with other facts is a conflict. What the callback of another
+ * service has not is missing.
+ */
 export interface TransferCallbackFacts {
-  readonly status: 'SUCCESS' | 'FAILED';
-  /** Missing if the callback of another service has none. */
+  /** `SUCCESS` or `FAILED`, and any text of an event of `onOther`. */
+  readonly status?: string | undefined;
   readonly amount?: number | string | undefined;
   readonly currency?: string | undefined;
-  readonly externalId: string;
+  readonly externalId?: string | undefined;
 }
 
 /** Returns the facts as text for the store. It is plain JSON, so that people can read it there. A missing fact is `null`. */

@@ -1,12 +1,22 @@
 import { TransferCallbackError } from '../lib/errors.js';
-import type { CallbackShape } from './callback.js';
+import { toRecordId, type CallbackShape, type OtherEvent } from './callback.js';
+import type { TransferCallbackFacts } from './facts.js';
 
-/** What the receiver reads of a callback. */
-export type CallbackFields = CallbackShape['data'] & {
-  readonly event: CallbackShape['event'];
+interface CommonFields extends TransferCallbackFacts {
+  readonly id: string;
+  /** By which the store, log lines and outcomes know it. */
+  readonly recordId: string;
   /** `undefined` if a custom schema produces no text. */
   readonly timestamp: string | undefined;
-};
+}
+
+/** What the receiver reads of a callback: of another event its facts, too, if it has any. */
+export type CallbackFields = CommonFields &
+  (
+    | (Pick<CallbackShape, 'event'> &
+        Pick<CallbackShape['data'], 'externalId' | 'status'> & { readonly type: undefined })
+    | Pick<OtherEvent, 'event' | 'type'>
+  );
 
 /** What a field must be. */
 interface Rule {
@@ -25,8 +35,22 @@ const oneOf = (path: string, ...texts: readonly unknown[]): Rule => ({
   isRight: (value) => texts.includes(value),
 });
 
-const rules: readonly Rule[] = [
-  // An event that is `other` does not come here.
+const optional = (rule: Rule): Rule => ({
+  ...rule,
+  expected: `${rule.expected} or undefined`,
+  isRight: (value) => value === undefined || rule.isRight(value),
+});
+
+const amountRule: Rule = {
+  path: 'data.amount',
+  expected: 'a number, a text',
+  isRight: (value) => typeof value === 'number' || isText(value),
+};
+
+const moneyRules = [optional(amountRule), optional(text('data.currency'))];
+
+const transferRules: readonly Rule[] = [
+  // An event that is `other` has rules of its own.
   {
     ...oneOf('event', 'transfer.success', 'transfer.failed'),
     expected: "'transfer.success', 'transfer.failed' or 'other'",
@@ -34,12 +58,16 @@ const rules: readonly Rule[] = [
   text('data.id'),
   text('data.externalId'),
   oneOf('data.status', 'SUCCESS', 'FAILED'),
-  {
-    path: 'data.amount',
-    expected: 'a number, a text or undefined',
-    isRight: (value) => value === undefined || typeof value === 'number' || isText(value),
-  },
-  { path: 'data.currency', expected: 'a text or undefined', isRight: (value) => value === undefined || isText(value) },
+  ...moneyRules,
+];
+
+/** Another event may leave out every fact. */
+const otherRules: readonly Rule[] = [
+  text('type'),
+  text('data.id'),
+  optional(text('data.externalId')),
+  optional(text('data.status')),
+  ...moneyRules,
 ];
 
 /**
@@ -47,16 +75,31 @@ const rules: readonly Rule[] = [
  * if a field is not what the receiver needs, because callers from JavaScript are not type-checked.
  */
 export function readFields(produced: unknown): CallbackFields {
-  const { event, data } = (produced ?? {}) as { event?: unknown; data?: Record<string, unknown> | null };
+  const { event, type, data } = (produced ?? {}) as Record<'event' | 'type', unknown> & {
+    data?: Record<string, unknown>;
+  };
   const { id, externalId, status, amount, currency, timestamp } = data ?? {};
-  const values = [event, id, externalId, status, amount, currency];
-  const broken = rules.filter(({ isRight }, index) => !isRight(values[index]));
-  if (broken.length > 0) {
-    const faults = broken.map((rule) => describe(rule, values[rules.indexOf(rule)]));
-    throw new TransferCallbackError('INVALID_ARGUMENT', faults.join(' '));
-  }
-  const time = isText(timestamp) ? timestamp : undefined;
-  return { event, id, externalId, status, amount, currency, timestamp: time } as CallbackFields;
+  const isOther = event === 'other';
+  const facts = [id, externalId, status, amount, currency];
+  requireRight(isOther ? otherRules : transferRules, [isOther ? type : event, ...facts]);
+  return {
+    event,
+    type: isOther ? type : undefined,
+    id,
+    recordId: toRecordId(id as string, isOther ? (type as string) : undefined),
+    externalId,
+    status,
+    amount,
+    currency,
+    timestamp: isText(timestamp) && !isOther ? timestamp : undefined,
+  } as CallbackFields;
+}
+
+function requireRight(all: readonly Rule[], values: readonly unknown[]): void {
+  const broken = all.filter(({ isRight }, index) => !isRight(values[index]));
+  if (broken.length === 0) return;
+  const faults = broken.map((rule) => describe(rule, values[all.indexOf(rule)]));
+  throw new TransferCallbackError('INVALID_ARGUMENT', faults.join(' '));
 }
 
 /** Describes a wrong field by the kind of its value, which could be a phone number, never by the value. */

@@ -1,7 +1,7 @@
 import { setDeadline } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
-import type { CallbackFor, CallbackShape } from './callback.js';
+import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
 import type { Delivery } from './delivery.js';
 import type { HeldClaim } from './held-claim.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
@@ -19,8 +19,8 @@ type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
  * closed before, it only releases the claim. Never rejects.
  */
 export async function runHandler<C extends CallbackShape, Tx>(
-  callback: C,
-  delivery: Delivery<C>,
+  callback: C | OtherEvent,
+  delivery: Delivery,
   claim: HeldClaim<Tx>,
   isClosed: boolean,
   options: ResolvedOptions<C, Tx>,
@@ -53,11 +53,11 @@ export async function runHandler<C extends CallbackShape, Tx>(
 
 /** Calls the handler. Resolves with how it failed, or with `undefined`. */
 async function callHandler<C extends CallbackShape, Tx>(
-  callback: C,
-  delivery: Delivery<C>,
+  callback: C | OtherEvent,
+  delivery: Delivery,
   { signal, tx }: HeldClaim<Tx>,
   afterCommit: AfterCommit,
-  { onSuccess, onFailed }: ResolvedOptions<C, Tx>,
+  { onSuccess, onFailed, onOther }: ResolvedOptions<C, Tx>,
 ): Promise<Failure | undefined> {
   const context: HandlerContext<Tx> = {
     delivery: delivery.name,
@@ -69,11 +69,12 @@ async function callHandler<C extends CallbackShape, Tx>(
     },
   };
   try {
-    await traceHandler(delivery, () =>
-      callback.event === 'transfer.success'
+    await traceHandler(delivery, () => {
+      if (delivery.event === 'other') return onOther?.(callback as OtherEvent, context);
+      return delivery.event === 'transfer.success'
         ? onSuccess(callback as unknown as CallbackFor<C, 'transfer.success'>, context)
-        : onFailed(callback as unknown as CallbackFor<C, 'transfer.failed'>, context),
-    );
+        : onFailed(callback as unknown as CallbackFor<C, 'transfer.failed'>, context);
+    });
     return undefined;
   } catch (error) {
     return toFailure(error);

@@ -50,7 +50,7 @@ export interface HandlerContext<Tx = undefined> {
   afterCommit: (call: () => unknown) => void;
 }
 
-/** The second argument of `confirm` and of `onOther`. */
+/** The second argument of `confirm`. */
 export interface CallContext {
   /** Names this delivery in log lines, outcomes and the store, for logs of your own. */
   delivery: string;
@@ -80,12 +80,11 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
   /** Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. */
   onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
   /**
-   * Called for an event that your `schema` makes `{ event: 'other', … }`, and awaited for at most `handlerTimeoutMs`. Name such
-   * events in the schema one by one, because a new one may announce a final status. They are neither confirmed nor deduplicated. The
-   * service gets 200 once this function has succeeded. Without it they are `invalid`.
+   * Called for an event that your `schema` makes `{ event: 'other', type, data: { id } }`, once for each type and id, as the other
+   * handlers are called once for each transfer. `confirm` does not run for it. Without this function it is `invalid`.
    * @default none
    */
-  onOther?: ((event: NoInfer<Extract<C, OtherEvent>>, context: CallContext) => unknown) | undefined;
+  onOther?: ((event: NoInfer<Extract<C, OtherEvent>>, context: HandlerContext<Tx>) => unknown) | undefined;
   /**
    * Verifies the callback before it is claimed, for example by reading the transfer back. Returns the callback for the
    * handler, with the same id, event and facts; another value, or a throw, is `unconfirmed`. Called for duplicates too.
@@ -152,13 +151,13 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
 /** The validated options with defaults applied. */
 export type ResolvedOptions<C extends CallbackShape = TransferCallback, Tx = undefined> = Omit<
   ReceiverOptions<C, Tx>,
-  keyof ResolvedTimes | 'confirm' | 'onOther'
+  keyof ResolvedTimes | 'confirm' | 'onOther' | 'schema'
 > &
   ResolvedTimes & {
-    schema: StandardSchema<C>;
+    schema: StandardSchema<C | OtherEvent>;
     logger: Logger;
     confirm: Confirm<C> | undefined;
-    onOther: ((event: OtherEvent, context: CallContext) => unknown) | undefined;
+    onOther: ((event: OtherEvent, context: HandlerContext<Tx>) => unknown) | undefined;
   };
 
 /** The defaults of the options in milliseconds. */
@@ -234,7 +233,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
     // Bind the handlers: if the options are an instance of a class, they need its `this`.
     onSuccess: onSuccess.bind(options),
     onFailed: onFailed.bind(options),
-    onOther: onOther?.bind(options) as ResolvedOptions['onOther'],
+    onOther: onOther?.bind(options) as ResolvedOptions<CallbackOf<C>, Tx>['onOther'],
     confirm: confirm?.bind(options),
     onOutcome: onOutcome?.bind(options),
     // Without a custom schema, C is its default, TransferCallback.

@@ -37,12 +37,6 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     level: 'info',
     line: 'A transfer callback had been handled before.',
   },
-  /** An event without a final status, and your `onOther` has succeeded. The service is done. */
-  ignored: {
-    status: 200,
-    level: 'info',
-    line: 'An event without a final status was handled.',
-  },
   /** Another delivery still holds the claim after `inFlightWaitMs`. The service retries. */
   in_progress: {
     status: 409,
@@ -97,14 +91,6 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     message: 'The callback could not be handled.',
     level: 'error',
     line: 'The handler of a transfer callback failed.',
-  },
-  /** `onOther` threw, or did not finish within `handlerTimeoutMs`. The service retries. */
-  other_failed: {
-    status: 503,
-    retryAfter: true,
-    message: 'The event could not be handled.',
-    level: 'error',
-    line: 'The handler of an event without a final status failed.',
   },
   /** Your handler did not finish within `handlerTimeoutMs`, and may still succeed. The service retries. */
   timed_out: {
@@ -211,19 +197,6 @@ export type Ending =
   | { outcome: 'store_unavailable'; error: unknown }
   | { outcome: 'closing' };
 
-/** How a delivery of an event without a final status can end. */
-export type OtherEnding = { outcome: 'ignored' } | { outcome: 'other_failed'; error: unknown } | { outcome: 'closing' };
-
-/** The fields of an event without a final status. */
-interface OtherFields {
-  event: 'other';
-  /** Its id, if it could be read. */
-  id?: string;
-  /** Your own id of the transfer, if it could be read. */
-  externalId?: string;
-  status?: undefined;
-}
-
 /** The case of a payload that is not as documented. */
 export interface Invalid {
   outcome: 'invalid';
@@ -236,6 +209,7 @@ export interface Invalid {
   /** Your own id of the transfer, if it could be read. */
   externalId?: string;
   event?: undefined;
+  type?: undefined;
   status?: undefined;
   /** Set if your own app is at fault, because its schema threw or its middleware consumed the body. */
   error?: unknown;
@@ -249,16 +223,33 @@ export interface Unauthorized {
   id?: undefined;
   externalId?: undefined;
   event?: undefined;
+  type?: undefined;
   status?: undefined;
   /** Set if a verifier failed. */
   error?: unknown;
 }
 
-interface Identified {
+interface OfTransfer {
   id: string;
   externalId: string;
   event: CallbackShape['event'];
+  type?: undefined;
   status: CallbackShape['data']['status'];
+}
+
+/** The fields of an event of `onOther`. */
+interface OfOther {
+  /** `other:<type>:<id>`: under it the event is kept, inspected and forgotten. */
+  id: string;
+  /** Missing if your `schema` makes none. */
+  externalId: string | undefined;
+  event: 'other';
+  /** What the service calls it. */
+  type: string;
+  status?: undefined;
+}
+
+interface Timed {
   /** The callback's `timestamp`: when the transfer became final. `undefined` if a custom `schema` made no string. */
   timestamp: string | undefined;
   /** How long the delivery waited for another one that held the claim, in milliseconds. 0 if no other one did. */
@@ -289,7 +280,7 @@ type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
  * }
  */
 export type TransferCallbackOutcome = Flat<
-  Measured & ((Identified & Ending) | (OtherFields & OtherEnding) | Invalid | Unauthorized)
+  Measured & (((OfTransfer | OfOther) & Timed & Ending) | Invalid | Unauthorized)
 >;
 
 /** The names of all outcomes. */

@@ -1,12 +1,11 @@
-import { TransferCallbackError } from '../lib/errors.js';
 import type { CallbackShape, OtherEvent } from './callback.js';
 import type { ClaimQueue } from './claim.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, toCommonFields, type Arrival } from './delivery.js';
 import { runHandler } from './handle.js';
-import { isClosing, type InFlight } from './in-flight.js';
+import type { InFlight } from './in-flight.js';
 import type { ResolvedOptions } from './options.js';
-import type { Ending, OtherEnding, TransferCallbackOutcome } from './outcomes.js';
+import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 import { report } from './report.js';
 import { validateCallback } from './validate.js';
 import { verifySender, type VerifySender } from './verify.js';
@@ -19,8 +18,8 @@ export interface ReceiverParts<C extends CallbackShape, Tx> {
 }
 
 /**
- * Runs the steps of a delivery: validate, verify, confirm, claim, handle, report. An event without a final status is neither
- * confirmed nor claimed. Never rejects.
+ * Runs the steps of a delivery: validate, verify, confirm, claim, handle, report. An event of `onOther` is not confirmed. Never
+ * rejects.
  */
 export async function receiveCallback<C extends CallbackShape, Tx>(
   arrival: Arrival,
@@ -30,29 +29,33 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
 ): Promise<TransferCallbackOutcome> {
   parts.inFlight.begin();
   const { schema, onOther, verifyTimeoutMs } = parts.options;
-  const validated = validateCallback(input, schema, onOther !== undefined);
+  // Reconciliation reads transfers only: one that became another event would be acknowledged, and never handled.
+  const takesOther = onOther !== undefined && arrival.source !== 'reconciliation';
+  const validated = validateCallback(input, schema, takesOther);
   if (verify !== undefined) {
     const refusal = await verifySender(verify, input, validated, verifyTimeoutMs);
     if (refusal !== undefined) return end({ ...toCommonFields(arrival), ...refusal }, parts);
   }
   if ('issues' in validated)
     return end({ ...toCommonFields(arrival), ...validated, verified: verify !== undefined }, parts);
-  if ('other' in validated) {
-    const ending = await handleOther(validated.other, arrival, parts);
-    return end({ ...toCommonFields(arrival), event: 'other', ...validated.ids, ...ending }, parts);
-  }
   const delivery = new Delivery(arrival, validated.callback, validated.fields);
   return end(delivery.toOutcome(await processDelivery(delivery, parts)), parts);
 }
 
 async function processDelivery<C extends CallbackShape, Tx>(
-  delivery: Delivery<C>,
+  delivery: Delivery<C | OtherEvent>,
   { claims, inFlight, options }: ReceiverParts<C, Tx>,
 ): Promise<Ending> {
   if (claims.isClosed) return { outcome: 'closing' };
   let { callback } = delivery;
-  if (options.confirm !== undefined) {
-    const confirmed = await confirmCallback(delivery, options.confirm, options.confirmTimeoutMs, inFlight);
+  if (options.confirm !== undefined && delivery.event !== 'other') {
+    const confirmed = await confirmCallback(
+      callback as C,
+      delivery,
+      options.confirm,
+      options.confirmTimeoutMs,
+      inFlight,
+    );
     if ('outcome' in confirmed) return confirmed;
     ({ callback } = confirmed);
   }
@@ -68,26 +71,6 @@ async function processDelivery<C extends CallbackShape, Tx>(
     case 'in_progress':
     case 'closing':
       return { outcome: claimed.state };
-  }
-}
-
-/** Calls `onOther` for an event without a final status. Never rejects. */
-async function handleOther<C extends CallbackShape, Tx>(
-  event: OtherEvent,
-  { delivery, source }: Arrival,
-  { claims, inFlight, options }: ReceiverParts<C, Tx>,
-): Promise<OtherEnding> {
-  if (claims.isClosed) return { outcome: 'closing' };
-  const { onOther, handlerTimeoutMs } = options;
-  const lateError = () =>
-    new TransferCallbackError('HANDLER_TIMEOUT', `\`onOther\` did not finish within ${handlerTimeoutMs} ms.`);
-  try {
-    await inFlight.call(delivery, handlerTimeoutMs, lateError, (signal) =>
-      onOther?.(event, { delivery, source, signal }),
-    );
-    return { outcome: 'ignored' };
-  } catch (error) {
-    return isClosing(error) ? { outcome: 'closing' } : { outcome: 'other_failed', error };
   }
 }
 

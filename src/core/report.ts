@@ -16,6 +16,7 @@ const logged: Record<Exclude<Field, 'error' | 'timestamp'>, true> = {
   id: true,
   externalId: true,
   event: true,
+  type: true,
   status: true,
   source: true,
   durationMs: true,

@@ -1,6 +1,6 @@
 import { tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
 import { toPrintable } from '../lib/text.js';
-import type { CallbackShape } from './callback.js';
+import type { EventShape } from './callback.js';
 import { toDeliveryName, type Arrival, type Delivery } from './delivery.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 import type { ClaimReply } from './store.js';
@@ -31,14 +31,16 @@ export interface StoreTrace {
 export interface ConfirmTrace {
   readonly delivery: string;
   readonly id: string;
-  /** As in outcomes: printable, at most its first 255 characters. */
-  readonly externalId: string;
+  /** As in outcomes: printable, at most its first 255 characters. An event of `onOther` may have none. */
+  readonly externalId: string | undefined;
   error?: unknown;
 }
 
 /** The message of `tracing:transfer-callbacks:handle:*`. */
 export interface HandleTrace extends ConfirmTrace {
-  readonly event: CallbackShape['event'];
+  readonly event: EventShape['event'];
+  /** Of an event of `onOther`. */
+  readonly type: string | undefined;
 }
 
 /** A call of the store. */
@@ -79,13 +81,14 @@ export function traceConfirm<T>(
   work: () => T | PromiseLike<T>,
 ): T | PromiseLike<T> {
   if (!confirmChannel.start.hasSubscribers) return work();
-  return traceUnseen(confirmChannel, { delivery: name, id, externalId: toPrintable(externalId) }, work);
+  return traceUnseen(confirmChannel, { delivery: name, id, externalId: externalId && toPrintable(externalId) }, work);
 }
 
 /** Publishes when the handler begins and ends, even after its deadline. */
-export function traceHandler({ name, id, externalId, event }: Delivery, work: () => unknown): unknown {
+export function traceHandler({ name, id, externalId, event, type }: Delivery, work: () => unknown): unknown {
   if (!handleChannel.start.hasSubscribers) return work();
-  return traceUnseen(handleChannel, { delivery: name, id, externalId: toPrintable(externalId), event }, work);
+  const context = { delivery: name, id, externalId: externalId && toPrintable(externalId), event, type };
+  return traceUnseen(handleChannel, context, work);
 }
 
 /** Publishes when `work` begins and ends, and in place of the value that it resolves with what `show` makes of it. */

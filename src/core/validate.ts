@@ -16,53 +16,49 @@ import type { Invalid } from './outcomes.js';
 /** The outcome of an invalid callback, without whether its sender was verified. */
 type InvalidCallback = Omit<Invalid, 'verified'>;
 
-/** An event without a final status, and the ids that it has. */
-export interface Other {
-  readonly other: OtherEvent;
-  readonly ids: Ids;
-}
-
-/**
- * Returns the callback that the schema makes from `input` and what was read of it, or the event without a final status, or the
- * issues. Never throws.
- */
+/** Returns the callback that the schema makes from `input` and what was read of it, or the issues. Never throws. */
 export function validateCallback<C extends CallbackShape>(
   input: unknown,
-  schema: StandardSchema<C>,
+  schema: StandardSchema<C | OtherEvent>,
   takesOther: boolean,
-): Other | { callback: C; fields: CallbackFields } | InvalidCallback {
+): { callback: C | OtherEvent; fields: CallbackFields } | InvalidCallback {
   try {
     if (isUnreadable(input)) return invalid(input, schema, input.issues, input.error);
     deleteProtoKeys(input);
     const parsed = parseWith(schema, input);
     if ('issues' in parsed) return invalid(input, schema, parsed.issues);
-    if (isOther(parsed.value)) {
-      if (!takesOther)
-        return invalid(input, schema, [{ path: ['event'], message: 'Not a final status, and there is no `onOther`' }]);
-      return { other: parsed.value, ids: readIds(input, schema) };
-    }
     const fields = readFields(parsed.value);
-    const issues = findIssues(fields);
+    const issues = fields.event === 'other' ? findIssuesOfOther(fields, input, takesOther) : findIssues(fields);
     return issues.length === 0 ? { callback: parsed.value, fields } : invalid(input, schema, issues);
   } catch (error) {
     return invalid(input, schema, [{ path: [], message: 'The schema failed' }], error);
   }
 }
 
-/** JavaScript may produce anything. */
-function isOther(produced: unknown): produced is OtherEvent {
-  return (produced as Partial<OtherEvent> | null | undefined)?.event === 'other';
-}
-
 /** Returns the issues of a callback that contradicts itself, or has an id or an amount that no callback has. */
-function findIssues({ event, id, status, amount }: CallbackFields): readonly Issue[] {
+function findIssues({ event, recordId, status, amount }: CallbackFields): readonly Issue[] {
   const issues: Issue[] = [];
-  if ((event === 'transfer.success') !== (status === 'SUCCESS')) {
+  if (event !== 'other' && (event === 'transfer.success') !== (status === 'SUCCESS')) {
     issues.push({ path: ['data', 'status'], message: `Expected the status of ${event}` });
   }
-  if (!isCallbackId(id)) issues.push({ path: ['data', 'id'], message: idMessage });
+  if (!isCallbackId(recordId)) issues.push({ path: ['data', 'id'], message: idMessage });
   if (typeof amount === 'number' && !isExact(amount)) issues.push({ path: ['data', 'amount'], message: amountMessage });
   return issues;
+}
+
+/** Returns the issues of an event for `onOther`. */
+function findIssuesOfOther(fields: CallbackFields, input: unknown, isTaken: boolean): readonly Issue[] {
+  const message = isFinal(input)
+    ? 'A final status, and `schema` makes another event of it'
+    : 'Not a final status, and no `onOther` takes it';
+  if (!isTaken || isFinal(input)) return [{ path: ['event'], message }];
+  return isCallbackId(fields.type) ? findIssues(fields) : [{ path: ['type'], message: idMessage }];
+}
+
+/** Returns whether the service announces a final status. A schema may let it pass for what it does not know. */
+function isFinal(input: unknown): boolean {
+  const { event } = (input ?? {}) as { event?: unknown };
+  return event === 'transfer.success' || event === 'transfer.failed';
 }
 
 interface Ids {

@@ -1,6 +1,7 @@
 import { callWithin } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import { isUnreadable, type Refusal } from './callback.js';
+import type { CallbackFields } from './fields.js';
 import type { Invalid, Unauthorized } from './outcomes.js';
 
 /** Decides whether the sender of a callback is trusted. Gets `undefined` for all but a valid callback. */
@@ -14,12 +15,12 @@ export type VerifySender<C> = (callback: C | undefined) => boolean | Promise<boo
 export async function verifySender<C>(
   verify: VerifySender<C>,
   input: unknown,
-  validated: { readonly callback: C } | { readonly other: unknown } | Pick<Invalid, 'issues' | 'error'>,
+  validated: { readonly callback: unknown; readonly fields: CallbackFields } | Pick<Invalid, 'issues' | 'error'>,
   timeoutMs: number,
 ): Promise<Unauthorized | undefined> {
   const early = isUnreadable(input) ? input.refusal : undefined;
-  const refusal =
-    early ?? (await findRefusal(verify, 'callback' in validated ? validated.callback : undefined, timeoutMs));
+  const isCallback = 'callback' in validated && validated.fields.event !== 'other';
+  const refusal = early ?? (await findRefusal(verify, isCallback ? (validated.callback as C) : undefined, timeoutMs));
   if (refusal === undefined) return undefined;
   const { issues, error } = 'issues' in validated ? validated : {};
   return {

@@ -64,7 +64,12 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   });
   if (madeBefore) requireReceiver(rest.receiver);
   const receiver = rest.receiver ?? transferCallbackReceiver(rest);
-  const { confirm, logger } = receiver.options;
+  const { confirm, onOther, logger } = receiver.options;
+  if (verifiers.length === 0 && confirm !== undefined && onOther !== undefined) {
+    // `confirm` queries transfers. What a stranger sends to `onOther` would make the real event a duplicate.
+    const expected = 'given beside `onOther`, whose events `confirm` cannot vouch for';
+    throw invalidSecret('verify', expected, verify, 'verify: urlToken(process.env.CALLBACK_SECRET)');
+  }
   if (verifiers.length === 0 && confirm === undefined && process.env.NODE_ENV === 'production') {
     logger.warn({}, 'Every sender of transfer callbacks is trusted: set `verify` or `confirm`.');
   }

@@ -17,15 +17,11 @@ export interface CallbackResponse {
 
 const processed = toJsonResponse(200, { outcome: 'processed' });
 const duplicate = toJsonResponse(200, { outcome: 'duplicate' });
-const ignored = toJsonResponse(200, { outcome: 'ignored' });
 
 /** Returns the response to an outcome. The body of a failure has the service's error shape (service §2.3). */
 export function toResponse(outcome: TransferCallbackOutcome, fault?: Fault): CallbackResponse {
   const row = findRow(outcome);
-  if (row.status === 200) {
-    if (outcome.outcome === 'processed') return processed;
-    return outcome.outcome === 'duplicate' ? duplicate : ignored;
-  }
+  if (row.status === 200) return outcome.outcome === 'processed' ? processed : duplicate;
   // With an error the app is at fault, not the sender.
   const isSenders = outcome.outcome === 'invalid' && outcome.error === undefined;
   const { status, message } = isSenders ? (fault ?? withPath(row, outcome.issues)) : row;

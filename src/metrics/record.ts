@@ -23,6 +23,7 @@ type Writes = { readonly [Name in MetricName]: (typeof metrics)[Name]['kind'] ex
  */
 interface OutcomeMessage {
   readonly outcome: string;
+  readonly event?: string | undefined;
   readonly source: string;
   readonly durationMs: number;
   readonly timestamp?: string;
@@ -72,10 +73,11 @@ class Recorder {
   recordOutcome(message: OutcomeMessage): void {
     const { outcome, late, timestamp = '' } = message;
     const source = this.#boundedSource(message.source);
+    const event = toKind(message.event);
     // A late outcome is the second one of its delivery. The delivery was counted as `timed_out`.
     if (late !== true) {
-      this.#write('deliveries', 1, { outcome, source });
-      this.#write('deliveryDuration', message.durationMs / 1_000, { outcome });
+      this.#write('deliveries', 1, { outcome, event, source });
+      this.#write('deliveryDuration', message.durationMs / 1_000, { outcome, event });
       this.#write('lastDelivery', Date.now() / 1_000, { source });
     }
     if (outcome !== 'processed') return;
@@ -114,6 +116,12 @@ class Recorder {
 }
 
 const maxSources = 10;
+
+/** Returns the kind of an event, never a name that the sender chose. */
+function toKind(event: string | undefined): string {
+  if (event === undefined) return 'none';
+  return event === 'other' ? 'other' : 'transfer';
+}
 
 function makeInstrument(instruments: Instruments, metric: Metric): Write | WriteGauge {
   switch (metric.kind) {

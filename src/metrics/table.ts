@@ -9,7 +9,7 @@ interface Named {
   readonly openTelemetry: string;
   readonly unit: string;
   readonly help: string;
-  readonly labels: readonly ('outcome' | 'source' | 'result')[];
+  readonly labels: readonly ('outcome' | 'event' | 'source' | 'result')[];
 }
 
 export interface CounterMetric extends Named {
@@ -32,7 +32,13 @@ export interface GaugeMetric extends Named {
 
 export type Metric = CounterMetric | HistogramMetric | GaugeMetric;
 
-const outcomeLabels = Object.keys(outcomes).map((outcome) => ({ outcome }));
+/** What was refused before its kind was known is of kind `none`. */
+const outcomeLabels = Object.keys(outcomes).flatMap((outcome) =>
+  (outcome === 'invalid' || outcome === 'unauthorized' ? ['none'] : ['transfer', 'other']).map((event) => ({
+    outcome,
+    event,
+  })),
+);
 const sourceLabels = [{ source: 'http' }, { source: 'reconciliation' }];
 
 /** The results that a reconciliation pass reports per transfer. */
@@ -46,8 +52,13 @@ export const metrics = {
     openTelemetry: 'transfer_callbacks.deliveries',
     unit: '{delivery}',
     help: 'Deliveries of transfer callbacks, by how they ended and where they came from.',
-    labels: ['outcome', 'source'],
-    zeros: outcomeLabels.flatMap((outcome) => sourceLabels.map((source) => ({ ...outcome, ...source }))),
+    labels: ['outcome', 'event', 'source'],
+    // Reconciliation reads transfers only.
+    zeros: outcomeLabels.flatMap((outcome) =>
+      sourceLabels
+        .filter(({ source }) => outcome.event !== 'other' || source === 'http')
+        .map((source) => ({ ...outcome, ...source })),
+    ),
   },
   deliveryDuration: {
     kind: 'histogram',
@@ -55,7 +66,7 @@ export const metrics = {
     openTelemetry: 'transfer_callbacks.delivery.duration',
     unit: 's',
     help: 'From the arrival of a delivery to its outcome.',
-    labels: ['outcome'],
+    labels: ['outcome', 'event'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30],
     zeros: outcomeLabels,
   },

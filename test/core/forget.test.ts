@@ -36,7 +36,7 @@ describe('forget', () => {
     expect(await receiver.forget(id, { settled, ...why })).toBe(true);
 
     const facts = { status: 'SUCCESS', amount: 15_000, currency: 'XAF', externalId: expect.any(String) as string };
-    const details: ForgottenCallback = { delivery, id, settled: facts as ForgottenCallback['settled'], ...why };
+    const details: ForgottenCallback = { delivery, id, settled: facts, ...why };
     expect(logger.lines).toEqual([
       { level: 'warn', message: 'A settled transfer callback is about to be forgotten.', details },
       {

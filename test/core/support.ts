@@ -10,10 +10,12 @@ import {
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
 
-/** The documented schema, and an event without a final status. */
-export const withPending = z.union([
+/** The documented schema, and two other events. */
+export const withOthers = z.union([
   transferCallbackSchema,
-  z.looseObject({ type: z.literal('payout.pending') }).transform(({ type }) => ({ event: 'other' as const, type })),
+  z
+    .looseObject({ type: z.enum(['charge.paid', 'payout.pending']), data: z.looseObject({ id: z.string() }) })
+    .transform((given) => ({ event: 'other' as const, ...given })),
 ]);
 
 /** A receiver on a memory store whose handlers do nothing, except for what `options` say. */

@@ -12,34 +12,49 @@ function send(url: string, event: unknown, key = secret) {
   return post(url, body, { headers: { 'X-Signature': signature } });
 }
 
-test('another-service.ts handles two kinds of events, ignores two, and refuses strangers and what it does not know', async () => {
+test('another-service.ts handles the outcomes of payouts and charges once, and refuses strangers and what may be an outcome', async () => {
   const { url, said, output } = await serve('another-service.ts', { SIGNATURE_SECRET: secret });
-  const paid = { type: 'payout.paid', payout: { id: 7, reference: 'a/1', amount: 1999, currency: 'XAF' } };
-  const bounced = { type: 'payout.bounced', payout: { id: 8, reference: 'a/2', reason: 'Wallet closed' } };
-  const pending = { type: 'payout.pending', payout: { id: 7, reference: 'a/1' } };
+  const payout = { id: 7, reference: 'a/1', amount: 1999, currency: 'XAF' };
+  const paid = { id: 'ev_1', type: 'payout.paid', payout };
+  const bounced = {
+    id: 'ev_2',
+    type: 'payout.bounced',
+    payout: { ...payout, id: 8, reference: 'a/2', reason: 'Wallet closed' },
+  };
+  const charge = { id: 'ev_3', type: 'charge.paid', charge: { ...payout, reference: 'c/1' } };
+  const others = ['payout.pending', 'charge.refunded', 'customer.created'].map((type) => ({
+    id: 'ev_4',
+    type,
+    payout,
+  }));
 
-  const ignored = { status: 200, body: '{"outcome":"ignored"}' };
-  expect(await send(url, pending)).toMatchObject(ignored);
-  expect(await send(url, { type: 'charge.paid' })).toMatchObject(ignored);
-  expect(output()).not.toContain('a/1');
+  const copies = await Promise.all(Array.from({ length: 5 }, () => send(url, charge)));
+  expect(copies.map(({ body }) => body).sort()).toEqual([...Array<string>(4).fill(duplicate.body), processed.body]);
+  for (const event of others) expect(await send(url, event)).toMatchObject(processed);
   expect(await send(url, paid)).toMatchObject(processed);
-  expect(await send(url, paid)).toMatchObject(duplicate);
-  expect(await send(url, { ...paid, payout: { ...paid.payout, amount: 2000 } })).toMatchObject({ status: 422 });
   expect(await send(url, bounced)).toMatchObject(processed);
+  for (const event of [charge, ...others, paid, bounced]) expect(await send(url, event)).toMatchObject(duplicate);
+  expect(await send(url, { ...paid, payout: { ...payout, amount: 2000 } })).toMatchObject({ status: 422 });
+  expect(await send(url, { ...charge, charge: { ...charge.charge, amount: 2000 } })).toMatchObject({ status: 422 });
 
-  for (const event of [paid, pending, 'null', '{']) {
+  for (const event of [paid, charge, 'null', '{']) {
     expect(await send(url, event, 'the-secret-of-a-stranger')).toMatchObject({
       status: 401,
       body: errorBody(401, 'The sender is not verified.'),
     });
   }
-  expect((await post(url, pending)).status).toBe(401);
-  const wrong = [{ type: 'payout.reversed' }, { ...paid, payout: { ...paid.payout, amount: undefined } }, 'null', '{'];
+  expect((await post(url, charge)).status).toBe(401);
+  const wrong = [
+    { ...paid, type: 'payout.reversed' },
+    { ...paid, payout: { ...payout, amount: undefined } },
+    { ...charge, charge: { ...payout, amount: undefined } },
+    'null',
+    '{',
+  ];
   for (const event of wrong) expect((await send(url, event)).status).toBe(400);
 
-  expect(output().match(/Nothing to do for .*/g)).toEqual(
-    ['payout.pending', 'charge.paid'].map((type) => `Nothing to do for ${type}`),
-  );
+  expect(output().match(/Nothing to do for .*/g)).toEqual(others.map(({ type }) => `Nothing to do for ${type}`));
   await said(/Refunded a\/2: Wallet closed/);
-  expect(output().match(/Paid a\/1: 19\.99/g)).toHaveLength(1);
+  expect(output().match(/Paid .*/g)).toEqual(['Paid a/1: 19.99']);
+  expect(output().match(/Credited .*/g)).toEqual(['Credited c/1: 19.99']);
 });

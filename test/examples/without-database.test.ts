@@ -55,7 +55,7 @@ describe('metrics.ts', () => {
     const metrics = await fetch(new URL('/metrics', callbackUrl));
     expect(metrics.headers.get('content-type')).toContain('text/plain; version=0.0.4');
     expect(await metrics.text()).toContain(
-      'transfer_callbacks_deliveries_total{outcome="processed",source="http"} 1\n',
+      'transfer_callbacks_deliveries_total{outcome="processed",event="transfer",source="http"} 1\n',
     );
   });
 });

@@ -6,6 +6,7 @@ import {
   transferCallbackReceiver,
   urlToken,
   type CallbackStore,
+  type TransferCallback,
   type TransferCallbackOptions,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
@@ -103,4 +104,16 @@ test('no warning is logged with a check of the sender, or elsewhere than in prod
   transferCallbackListener({ ...given, confirm });
   transferCallbackListener({ receiver: transferCallbackReceiver({ ...given, confirm }) });
   expect(logged).toEqual([]);
+});
+
+test('onOther beside confirm needs a verifier, because confirm cannot vouch for its events', () => {
+  const { options } = recordingOptions();
+  const both = { ...options, confirm: (callback: TransferCallback) => callback, onOther: () => undefined };
+  const receiver = transferCallbackReceiver(both);
+  for (const given of [both, { receiver }]) {
+    expect(() => transferCallbackListener(given)).toThrow(
+      'Expected `verify` to be given beside `onOther`, whose events `confirm` cannot vouch for, got undefined.',
+    );
+    expect(() => transferCallbackListener({ ...given, verify: urlToken('a-secret-of-the-address') })).not.toThrow();
+  }
 });

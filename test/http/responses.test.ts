@@ -5,7 +5,6 @@ import { outcomes, type OutcomeName } from '../../src/core/outcomes.js';
 import { httpServers, nodeServers, webServer, type HttpServer } from '../support/http-servers.js';
 import { errorBody, type PostResponse } from '../support/post.js';
 import { recordingOptions } from '../support/recording-options.js';
-import { withPending } from '../core/support.js';
 import { deliver, gate, keptOpen, ownHeaders, start } from './support.js';
 
 const retryLater = { ...keptOpen, 'retry-after': '30' };
@@ -22,14 +21,6 @@ interface Row {
 /** Makes a request to a receiver with one option. */
 function byOption(given: Partial<ReceiverOptions>): Row['request'] {
   return async (server) => deliver((await start(server, { ...recordingOptions().options, ...given })).url);
-}
-
-/** Makes a request with an event without a final status. */
-function byOther(onOther: () => unknown): Row['request'] {
-  return async (server) => {
-    const receiver = transferCallbackReceiver({ ...recordingOptions().options, schema: withPending, onOther });
-    return deliver((await start(server, { receiver })).url, { type: 'payout.pending' });
-  };
 }
 
 const brokenStore: CallbackStore = { claim: () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:6379')) };
@@ -53,13 +44,6 @@ const rows: Row[] = [
       await deliver(url, callback);
       return deliver(url, callback);
     },
-  },
-  {
-    outcome: 'ignored',
-    status: 200,
-    headers: keptOpen,
-    body: '{"outcome":"ignored"}',
-    request: byOther(() => undefined),
   },
   {
     outcome: 'in_progress',
@@ -140,13 +124,6 @@ const rows: Row[] = [
         throw new Error('the ledger is gone');
       },
     }),
-  },
-  {
-    outcome: 'other_failed',
-    status: 503,
-    headers: retryLater,
-    body: errorBody(503, 'The event could not be handled.'),
-    request: byOther(() => Promise.reject(new Error('the queue is gone'))),
   },
   {
     outcome: 'timed_out',

@@ -9,9 +9,9 @@ import { errorBody, post } from '../support/post.js';
 import { recordingOptions } from '../support/recording-options.js';
 import { start } from './support.js';
 
-const acknowledged = ['processed', 'duplicate', 'ignored'];
+const acknowledged = ['processed', 'duplicate'];
 
-test('of all outcomes and faults only processed, duplicate and ignored make a 2xx', () => {
+test('of all outcomes and faults only processed and duplicate make a 2xx', () => {
   const details = { source: 'http', durationMs: 1, issues: [], retryAfterMs: 200, status: 200, statusCode: 200 };
   for (const [outcome, row] of Object.entries(outcomes)) {
     expect([outcome, row.status < 300]).toEqual([outcome, acknowledged.includes(outcome)]);

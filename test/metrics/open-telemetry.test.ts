@@ -51,8 +51,8 @@ describe('an OpenTelemetry meter', () => {
   test('counts from zero, so that the first conflict is an increase', async () => {
     const { points } = startMeter();
     const counted = await points('transfer_callbacks.deliveries');
-    expect(counted).toHaveLength(2 * Object.keys(outcomes).length);
-    expect(counted).toContainEqual({ attributes: { outcome: 'conflict', source: 'http' }, value: 0 });
+    expect(counted).toHaveLength(3 * Object.keys(outcomes).length - 2);
+    expect(counted).toContainEqual({ attributes: { outcome: 'conflict', event: 'other', source: 'http' }, value: 0 });
     expect(await points('transfer_callbacks.overlaps')).toEqual([{ attributes: {}, value: 0 }]);
   });
 
@@ -74,7 +74,7 @@ describe('an OpenTelemetry meter', () => {
     const withoutAge = ({ name }: { name: string }): boolean => name !== 'transfer_callbacks.outcome.age';
     expect(exported.filter(withoutAge)).toEqual(expect.arrayContaining(named.filter(withoutAge)));
     expect(await points('transfer_callbacks.deliveries')).toContainEqual({
-      attributes: { outcome: 'processed', source: 'http' },
+      attributes: { outcome: 'processed', event: 'transfer', source: 'http' },
       value: 1,
     });
     expect(await points('transfer_callbacks.oldest_open_transfer.timestamp')).toEqual([{ attributes: {}, value: 5 }]);
@@ -86,7 +86,7 @@ describe('an OpenTelemetry meter', () => {
     await receiverOf().receive({}, { source: 'http' });
     const [point] = await points('transfer_callbacks.delivery.duration');
     expect(point).toMatchObject({
-      attributes: { outcome: 'invalid' },
+      attributes: { outcome: 'invalid', event: 'none' },
       value: { buckets: { boundaries: metrics.deliveryDuration.buckets } },
     });
   });
@@ -105,7 +105,7 @@ describe('an OpenTelemetry meter', () => {
     stop();
     await receiverOf().receive({}, { source: 'http' });
     expect(await points('transfer_callbacks.deliveries')).toContainEqual({
-      attributes: { outcome: 'invalid', source: 'http' },
+      attributes: { outcome: 'invalid', event: 'none', source: 'http' },
       value: 1,
     });
     expect(await points('transfer_callbacks.last_delivery.timestamp')).toEqual([]);

@@ -1,10 +1,11 @@
 import { channel } from 'node:diagnostics_channel';
-import { memoryStore, transferCallbackListener } from 'transfer-callbacks';
+import { memoryStore, transferCallbackListener, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { outcomes } from '../../src/core/outcomes.js';
-import { later, receiverOf, storeWith } from '../core/support.js';
+import { later, receiverOf, storeWith, withOthers } from '../core/support.js';
 import { post } from '../support/post.js';
+import { recordingOptions } from '../support/recording-options.js';
 import { serve } from '../support/serve.js';
 import { deliveries, registerMetrics, type Series } from './support.js';
 
@@ -12,7 +13,10 @@ const http = { source: 'http' };
 const outcomeCount = Object.keys(outcomes).length;
 
 const publishProcessed = (timestamp?: string): void => {
-  channel('transfer-callbacks:outcome').publish({ outcome: 'processed', source: 'http', durationMs: 5, timestamp });
+  channel('transfer-callbacks:outcome').publish({
+    ...{ outcome: 'processed', event: 'transfer.success', source: 'http', durationMs: 5 },
+    timestamp,
+  });
 };
 
 function positive(series: Series, name: string): string[] {
@@ -24,7 +28,7 @@ describe('before the first delivery', () => {
     const series = await registerMetrics().series();
     expect([...series.values()].filter((value) => value !== 0)).toEqual([]);
     const counted = [...series.keys()].filter((text) => text.startsWith('transfer_callbacks_deliveries_total'));
-    expect(counted).toHaveLength(2 * outcomeCount);
+    expect(counted).toHaveLength(3 * outcomeCount - 2);
     expect(counted).toEqual(expect.arrayContaining([deliveries('conflict', 'http'), deliveries('closing', 'http')]));
     expect(series.get('transfer_callbacks_overlaps_total')).toBe(0);
     expect(series.get('transfer_callbacks_unrecorded_total')).toBe(0);
@@ -33,7 +37,7 @@ describe('before the first delivery', () => {
     expect([...series.keys()].filter((text) => text.includes('timestamp') || text.includes('open_transfers'))).toEqual(
       [],
     );
-    expect(series.size).toBeLessThan(2 * outcomeCount + outcomeCount * 16 + 2 * 13 + 12);
+    expect(series.size).toBeLessThan(3 * outcomeCount - 2 + (2 * outcomeCount - 2) * 16 + 2 * 13 + 12);
   });
 });
 
@@ -54,7 +58,9 @@ describe('a delivery', () => {
       deliveries('invalid', 'http'),
       deliveries('processed', 'http'),
     ]);
-    expect((await series()).get('transfer_callbacks_delivery_duration_seconds_count{outcome="duplicate"}')).toBe(1);
+    expect(
+      (await series()).get('transfer_callbacks_delivery_duration_seconds_count{outcome="duplicate",event="transfer"}'),
+    ).toBe(1);
   });
 
   test('leaves the time at which it ended', async () => {
@@ -96,6 +102,25 @@ describe('a delivery', () => {
     const now = await series();
     expect(now.get('transfer_callbacks_overlaps_total')).toBe(1);
     expect(now.get('transfer_callbacks_unrecorded_total')).toBe(1);
+  });
+
+  test('is counted by its kind: of a transfer, of another event, or refused before that was known', async () => {
+    const { series } = registerMetrics();
+    const receiver = transferCallbackReceiver({
+      ...recordingOptions().options,
+      schema: withOthers,
+      onOther: () => undefined,
+      logger: false,
+    });
+    await receiver.receive({ type: 'charge.paid', data: { id: '7' } }, http);
+    await receiver.receive(transferSucceeded(), http);
+    await receiver.receive({}, http);
+    const now = await series();
+    expect(positive(now, 'transfer_callbacks_deliveries_total').sort()).toEqual(
+      [deliveries('processed', 'http', 'other'), deliveries('processed', 'http'), deliveries('invalid', 'http')].sort(),
+    );
+    expect(now.has(deliveries('invalid', 'http', 'other'))).toBe(false);
+    expect(now.has(deliveries('processed', 'reconciliation', 'other'))).toBe(false);
   });
 
   test('from more than ten sources is counted as from `other`', async () => {

@@ -17,8 +17,11 @@ export async function readSeries(registry: Registry): Promise<Series> {
 }
 
 /** The text of the series that counts the deliveries with this outcome. */
-export const deliveries = (outcome: string, source: string): string =>
-  `transfer_callbacks_deliveries_total{outcome="${outcome}",source="${source}"}`;
+export const deliveries = (
+  outcome: string,
+  source: string,
+  event = outcome === 'invalid' || outcome === 'unauthorized' ? 'none' : 'transfer',
+): string => `transfer_callbacks_deliveries_total{outcome="${outcome}",event="${event}",source="${source}"}`;
 
 /** Registers the metrics on a new registry until the test has ended. */
 export function registerMetrics(): { registry: Registry; stop: () => void; series: () => Promise<Series> } {

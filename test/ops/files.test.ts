@@ -46,13 +46,18 @@ describe.each([
   });
 
   test('names only outcomes, sources and results that there are', () => {
-    const known: Record<string, Set<string | undefined>> = { outcome: new Set(), source: new Set(), result: new Set() };
+    const known: Record<string, Set<string | undefined>> = {
+      outcome: new Set(),
+      event: new Set(),
+      source: new Set(),
+      result: new Set(),
+    };
     for (const metric of Object.values(metrics)) {
       for (const labels of 'zeros' in metric ? metric.zeros : []) {
         for (const [label, value] of Object.entries(labels)) known[label]?.add(value);
       }
     }
-    for (const [, label = '', values = ''] of text.matchAll(/\b(outcome|source|result)[=!]~?\\?"([\w|]+)\\?"/g)) {
+    for (const [, label = '', values = ''] of text.matchAll(/\b(outcome|event|source|result)[=!]~?\\?"([\w|]+)\\?"/g)) {
       for (const value of values.split('|')) expect([...(known[label] ?? [])], `${label}="${value}"`).toContain(value);
     }
   });

@@ -16,7 +16,7 @@ import { reconcileTransfers, transferClient } from 'transfer-callbacks/client';
 import { expect, onTestFinished } from 'vitest';
 import { folderOf } from '../cli/app-support.js';
 import { start } from '../cli/support.js';
-import { registerMetrics } from '../metrics/support.js';
+import { deliveries, registerMetrics } from '../metrics/support.js';
 import { startSandbox } from '../../sandbox/test/service/support.js';
 import { recordingLogger } from '../support/logger.js';
 import { startPostgres } from '../support/postgres.js';
@@ -129,7 +129,7 @@ export async function startMerchantApp<Tx>({ store, config }: Backend<Tx>, optio
     reconcile: (id: string) =>
       reconcileTransfers({ client, receiver, pending: [{ id, createdAt: Date.now() }], minAgeMs: 0 }),
     async deliveries(outcome: string, source = 'http'): Promise<number> {
-      return (await series()).get(`transfer_callbacks_deliveries_total{outcome="${outcome}",source="${source}"}`) ?? 0;
+      return (await series()).get(deliveries(outcome, source)) ?? 0;
     },
     /** Runs a command line of the runbook in a pod of the app. What its handler prints is booked. */
     async run(line: string): Promise<Printed> {

@@ -173,7 +173,9 @@ describe('a project', () => {
       stop();
       console.log(counted);`;
     const printed = await run(process.execPath, ['--input-type=module', '--eval', program], at());
-    expect(printed).toContain('transfer_callbacks_deliveries_total{outcome="processed",source="http"} 1\n');
+    expect(printed).toContain(
+      'transfer_callbacks_deliveries_total{outcome="processed",event="transfer",source="http"} 1\n',
+    );
   });
 
   test('has a command', async () => {

@@ -177,6 +177,65 @@ transferCallbackReceiver({
   onFailed: nothing,
 });
 
+// Another event is of the type that the schema makes, narrowed on its `type`, and gets the transaction.
+const payouts = amountsAsText.options;
+const others = z.union([
+  ...payouts,
+  z.object({
+    event: z.literal('other'),
+    type: z.literal('charge.paid'),
+    data: z.object({ id: z.string(), cents: z.number() }),
+  }),
+  z.object({
+    event: z.literal('other'),
+    type: z.literal('refund.paid'),
+    data: z.object({ id: z.string(), why: z.string() }),
+  }),
+]);
+declare const withClient: CallbackStore<{ query(text: string): Promise<void> }>;
+transferCallbackRouter({
+  store: withClient,
+  schema: others,
+  verify(_request, callback) {
+    expectTypeOf(callback).toEqualTypeOf<z.infer<typeof amountsAsText> | undefined>();
+    return true;
+  },
+  confirm(callback) {
+    expectTypeOf(callback).toEqualTypeOf<z.infer<typeof amountsAsText>>();
+    return callback;
+  },
+  onSuccess({ data }) {
+    expectTypeOf(data.feeAmount).toEqualTypeOf<string>();
+  },
+  onFailed({ data }) {
+    expectTypeOf(data.failureCode).toEqualTypeOf<number>();
+  },
+  async onOther(event, { tx, afterCommit }) {
+    expectTypeOf(event.type).toEqualTypeOf<'charge.paid' | 'refund.paid'>();
+    if (event.type === 'charge.paid') expectTypeOf(event.data.cents).toEqualTypeOf<number>();
+    else expectTypeOf(event.data.why).toEqualTypeOf<string>();
+    await tx.query('');
+    afterCommit(nothing);
+  },
+});
+for (const lacking of [
+  z.object({ event: z.literal('other'), data: z.object({ id: z.string() }) }),
+  z.object({ event: z.literal('other'), type: z.string() }),
+  z.object({ event: z.literal('other'), type: z.string(), data: z.object({ id: z.number() }) }),
+]) {
+  // @ts-expect-error -- without a type and an id there is nothing to deduplicate on.
+  transferCallbackReceiver({ store, schema: lacking, onSuccess: nothing, onFailed: nothing, onOther: nothing });
+}
+// Without a schema that makes one, there is no other event.
+transferCallbackReceiver({
+  store,
+  onSuccess: nothing,
+  onFailed: nothing,
+  onOther(event) {
+    expectTypeOf(event).toEqualTypeOf<never>();
+  },
+});
+
 // The transaction of a store reaches the handlers, without a word of annotation, and through a receiver made before.
 interface Client {
   query(text: string, values: unknown[]): Promise<void>;

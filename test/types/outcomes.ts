@@ -18,8 +18,14 @@ expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED' | undefined>();
 if (outcome.outcome === 'processed') {
   expectTypeOf(outcome.overlapped).toEqualTypeOf<boolean>();
   expectTypeOf(outcome.id).toEqualTypeOf<string>();
-  expectTypeOf(outcome.event).toEqualTypeOf<'transfer.success' | 'transfer.failed'>();
-  expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED'>();
+  if (outcome.event === 'other') {
+    expectTypeOf(outcome.type).toEqualTypeOf<string>();
+    expectTypeOf(outcome.externalId).toEqualTypeOf<string | undefined>();
+  } else {
+    expectTypeOf(outcome.event).toEqualTypeOf<'transfer.success' | 'transfer.failed'>();
+    expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED'>();
+    expectTypeOf(outcome.externalId).toEqualTypeOf<string>();
+  }
   expectTypeOf(outcome.timestamp).toEqualTypeOf<string | undefined>();
   expectTypeOf(outcome.waitedMs).toEqualTypeOf<number>();
 }

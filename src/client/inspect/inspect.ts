@@ -1,4 +1,4 @@
-import type { CallbackShape, TransferCallback } from '../../core/callback.js';
+import { isOtherId, type CallbackShape, type TransferCallback } from '../../core/callback.js';
 import { requireRecord } from '../../core/inspect.js';
 import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
@@ -129,7 +129,8 @@ async function readService({ client, id, signal }: Sources): Promise<ServiceRead
     case 'open':
       return { state: 'open', transaction: found.transaction };
     case 'unknown':
-      return { state: 'unknown', error: found.error };
+      // The service knows its transfers only.
+      return isOtherId(id) ? { state: 'unread', error: undefined } : { state: 'unknown', error: found.error };
     case 'failed':
       return { state: 'unread', error: found.error };
     case 'skipped':

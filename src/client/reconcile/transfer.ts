@@ -1,4 +1,4 @@
-import type { CallbackShape } from '../../core/callback.js';
+import { toRecordId, type CallbackShape } from '../../core/callback.js';
 import type { TransferCallbackOutcome } from '../../core/outcomes.js';
 import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackReceiver } from '../../core/receiver.js';
@@ -31,7 +31,13 @@ export async function reconcileTransfer<C extends CallbackShape, Tx>(
   const ended = await receiveFinal(found.callback, receiver);
   if (ended instanceof TransferClientError) return { id, result: 'failed', error: ended };
   pass.noteStore(ended.outcome !== 'store_unavailable');
-  if (ended.outcome === 'processed' || ended.outcome === 'duplicate') return { id, result: ended.outcome };
+  if (ended.outcome === 'processed' || ended.outcome === 'duplicate') {
+    if (ended.event === found.event && ended.id === toRecordId(found.transaction.id))
+      return { id, result: ended.outcome };
+    const message =
+      'Expected the receiver to end with the event and id that were read; they differ. Look into `schema`.';
+    return { id, result: 'failed', error: new TransferClientError('NOT_HANDLED', message) };
+  }
   if (ended.outcome !== 'closing') return { id, result: 'failed', ...describeUnhandled(ended, pass.client) };
   pass.stop('closing');
   return { id, result: 'pending', reason: 'not_read' };

@@ -183,3 +183,17 @@ describe('a transfer of a pass', () => {
     expect(onSuccess).not.toHaveBeenCalled();
   });
 });
+
+test('a pass takes nothing for a transfer but the event and the id that it read', async () => {
+  const success = transferSucceeded();
+  const { client } = await startKnowing({ ...success.data });
+  const real = receiverOf();
+  const receiver = { ...real, receive: () => real.receive(transferSucceeded(), { source: 'reconciliation' }) };
+  const errors: unknown[] = [];
+  const onProgress = (done: object) => errors.push('error' in done && done.error);
+  expect(await reconcileTransfers({ client, receiver, pending: oneOf(success), onProgress })).toMatchObject({
+    processed: 0,
+    failed: 1,
+  });
+  expect(errors).toEqual([expect.objectContaining({ code: 'NOT_HANDLED', message: containing('they differ') })]);
+});
