@@ -156,11 +156,16 @@ test(
     await mkdir(folder);
     const args = ['--yes', `${sandboxName}@${version}`, '--port', '0'];
     const child = tied(spawn('npx', args, { cwd: folder, env: { ...process.env, ...env }, detached: true }));
-    const lines = createInterface(child.stdout);
-    await once(lines, 'line');
-    for await (const line of lines) if (line.includes('Base URL')) break;
-    process.kill(-Number(child.pid), 'SIGTERM');
-    await once(child, 'close');
+    let printed = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
+    const closed = once(child, 'close');
+    try {
+      await vi.waitUntil(() => printed.includes('Base URL'), { timeout: stepMs / 4 });
+    } finally {
+      // To the group: npx may end before its child.
+      process.kill(-Number(child.pid), 'SIGTERM');
+    }
+    await closed;
   },
   stepMs,
 );
