@@ -27,7 +27,7 @@ test('without a command the sandbox runs', async () => {
 describe('wrong arguments are named in one line, with exit code 2:', () => {
   const to = ['--to', 'http://127.0.0.1:1/'];
   test.each<[string, string[]]>([
-    ['Unknown command: got "frob"; known are sandbox, trigger.', ['frob']],
+    ['Unknown command: got "frob"; known are check, sandbox, trigger.', ['frob']],
     ["Unknown option '--frob'.", ['sandbox', '--frob']],
     ['Unexpected argument: got "frob".', ['sandbox', 'frob']],
     ['Expected --open or --no-console, not both.', ['sandbox', '--open', '--no-console']],
