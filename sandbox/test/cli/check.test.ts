@@ -32,7 +32,7 @@ async function makeBooks() {
   onTestFinished(() => rm(folder, { recursive: true }));
   const ledger = join(folder, 'ledger');
   await writeFile(ledger, '');
-  const book: Book = ({ data }) => appendFile(ledger, `${data.externalId} ${data.status}\n`);
+  const book: Book = async ({ data }) => appendFile(ledger, `${data.externalId} ${data.status}\n`);
   const count = ['--count', `grep -c "^$ID $STATUS$" ${ledger}`];
   const breaking = ['--break', `mv ${ledger} ${ledger}-away && mkdir ${ledger}`];
   const mending = ['--mend', `rmdir ${ledger} && mv ${ledger}-away ${ledger}`];
@@ -232,7 +232,7 @@ describe('what is wrong is found:', () => {
   test('a 200 that comes first, and a copy that is booked again', async () => {
     const { book, commands } = await makeBooks();
     const url = await byHand((callback) => {
-      void pause(300).then(() => book(callback).catch(() => undefined));
+      void pause(300).then(() => book(callback)).catch(() => undefined);
       return Promise.resolve(200);
     });
     const { code, wrong, trial } = await check(url, ...commands, '--settle', '3');

@@ -16,6 +16,12 @@ test.each(['sandbox', 'trigger'])('help on %s is in 80 columns', async (name) =>
   for (const scenario of transferScenarios) expect(out).toContain(`  ${scenario.name} `);
 });
 
+test('help on check is in 80 columns', async () => {
+  const { code, out } = await run('help', 'check');
+  expect([code, out]).toEqual([0, expect.stringContaining('Usage: transfer-sandbox check ')]);
+  expect(longestLine(out)).toBeLessThanOrEqual(80);
+});
+
 test('without a command the sandbox runs', async () => {
   const { child, said, ended } = start(['--port', '0']);
   await expect.poll(() => said.out).toContain('Base URL');
