@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Inject, Injectable, Module, type OnModuleDestroy } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
+import { transferCallbackReceiver, transferCallbackRouter, type TransferCallbackReceiver } from 'transfer-callbacks';
 import { options } from './options.ts';
 
 const { store, verify, onSuccess, onFailed } = options;
@@ -15,7 +15,8 @@ class Payouts {
 
 @Injectable()
 class TransferCallbacks implements OnModuleDestroy {
-  readonly receiver;
+  // Nest's starter makes what has no type `any`. A SQL store has one, too, and `onModuleInit` awaits its `migrate()`.
+  readonly receiver: TransferCallbackReceiver;
 
   // Nest's own build needs no `@Inject`.
   constructor(@Inject(Payouts) payouts: Payouts) {

@@ -1,6 +1,7 @@
 import { fstatSync } from 'node:fs';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { describeGiven } from '../lib/checks.js';
+import { didYouMean } from '../lib/did-you-mean.js';
 import type { TransferCallbackError } from '../node.js';
 
 /** The arguments or the configuration are wrong: shown as it is, with exit code 2. */
@@ -41,11 +42,21 @@ function parseStrictly<const T extends NonNullable<ParseArgsConfig['options']>>(
     // Node repeats what was given, which may be a URL with a password.
     if (message.startsWith('Unknown option')) {
       const [, option] = /^Unknown option '(--?[\w-]{1,40})'/.exec(message) ?? [];
-      throw new UsageError(option === undefined ? 'Unknown option.' : `Unknown option '${option}'.`);
+      throw new UsageError(option === undefined ? 'Unknown option.' : describeUnknown(option, Object.keys(options)));
     }
     // Node adds advice after the first sentence.
     throw new UsageError(`${String(message.split('. ')[0]).replace(/\.$/, '')}.`);
   }
+}
+
+function describeUnknown(option: string, names: readonly string[]): string {
+  const known = [...names, 'help'];
+  const meant = didYouMean(option.replace(/^-+/, ''), known);
+  const advice =
+    meant === undefined
+      ? `; known are ${known.map((name) => `--${name}`).join(', ')}.`
+      : `. Did you mean \`--${meant}\`?`;
+  return `Unknown option '${option}'${advice}`;
 }
 
 /** Throws UsageError if there are more arguments than `count` besides the options. */

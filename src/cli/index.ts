@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
+import { configFile } from './config-file.js';
 import * as inspect from './inspect.js';
 import { runProgram } from './program.js';
 import * as reconcile from './reconcile.js';
@@ -7,8 +8,12 @@ import * as reconcile from './reconcile.js';
 const help = `Usage: transfer-callbacks <command> [options]
 
 Commands:
-  inspect    Tell what became of one transfer, and what to do
-  reconcile  Handle the final transfers whose callback never came
+  inspect    Tell what became of one transfer, and what to do. Only reads
+  reconcile  Handle the final transfers whose callback never came. Runs the
+             handlers of your app
+
+Both use the service and the store of your app, production's if it is there.
+They need ${configFile}, which exports them.
 
   transfer-callbacks help <command>    Options of a command (-h, --help)
   transfer-callbacks --version         The version of the package (-v)

@@ -82,7 +82,11 @@ function serialise(request: unknown): { text: string; externalId: unknown } {
     });
   }
   if (typeof sent?.callbackUrl !== 'string') {
-    throw new TransferClientError('INVALID_ARGUMENT', 'Expected `request` to be an object with a text `callbackUrl`.');
+    throw new TransferClientError(
+      'INVALID_ARGUMENT',
+      'Expected `request` to be an object with a text `callbackUrl`. ' +
+        "Write `callbackUrl: 'https://merchant.example/callbacks/transfers'`.",
+    );
   }
   return { text, externalId: sent.externalId };
 }

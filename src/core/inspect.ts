@@ -16,7 +16,9 @@ export type InspectedCallback = StoreRecord & {
 };
 
 /** Whether the store grants a claim, and how long claiming it twice and releasing it took, in milliseconds. */
-export type StoreProbe = { ok: true; storeMs: number } | { ok: false; error: unknown };
+export type StoreProbe =
+  // With `error`, so that `ok` narrows it without `strict`, too.
+  { ok: true; storeMs: number; error?: undefined } | { ok: false; error: unknown };
 
 /** Options of `forget`: the record that was seen, who forgets it, and why. */
 export interface ForgetOptions {

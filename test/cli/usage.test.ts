@@ -36,7 +36,10 @@ describe('wrong arguments are named in one line, with exit code 2:', () => {
     ['Unexpected argument: got "frob".', ['reconcile', 'frob']],
     ['Expected an id: transfer-callbacks inspect <id or externalId>.', ['inspect', '']],
     ['Unexpected argument: got "b".', ['inspect', 'a', 'b']],
-    ["Unknown option '--redis'.", ['inspect', 'a', '--redis', 'redis://:the-secret@127.0.0.1']],
+    [
+      "Unknown option '--redis'; known are --config, --json, --help.",
+      ['inspect', 'a', '--redis', 'redis://:the-secret@127.0.0.1'],
+    ],
   ])('%s', async (message, args) => {
     const { code, out, err } = await run(...args);
     expect(err).toContain(`transfer-callbacks: ${message}`);

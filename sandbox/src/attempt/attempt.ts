@@ -2,6 +2,7 @@ import { request as httpRequest, type ClientRequest, type IncomingHttpHeaders, t
 import { request as httpsRequest } from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
 import { messageOf, parseJson } from '../../../src/lib/text.js';
+import { toHeaders, type AttemptHeaders } from './headers.js';
 
 /** The response to one attempt, or why there was none. `body` is its first 4 096 bytes as text. */
 export type AttemptResponse = { status: number; body: string; headers?: IncomingHttpHeaders } | { error: string };
@@ -25,7 +26,7 @@ export interface AttemptOptions {
    */
   contentType?: string | undefined;
   /** Sent beside the headers of the attempt itself. See `requireHeaders`. */
-  headers?: Readonly<Record<string, string>> | undefined;
+  headers?: AttemptHeaders | undefined;
   /**
    * Accepts any certificate of an https server, for a server whose address is known to be right.
    * @default false
@@ -63,7 +64,7 @@ export function attemptCallback(
   const bytes = Buffer.from(body);
 
   return new Promise<AttemptResponse>((resolve) => {
-    const request = requestFor(url, bytes.length, options);
+    const request = requestFor(url, bytes, options);
     function end(response: AttemptResponse): void {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
@@ -96,14 +97,15 @@ export function attemptCallback(
     if (signal?.aborted === true) abort();
     else if (pieces) void sendInPieces(request, bytes);
     else request.end(bytes);
-  }).catch((error: unknown) => ({ error: String(error) })); // `url` is no URL, or not one of HTTP.
+    // `url` is no URL, or not one of HTTP, or the function of the headers throws.
+  }).catch((error: unknown) => ({ error: String(error) }));
 }
 
-function requestFor(url: string, length: number, options: AttemptOptions): ClientRequest {
-  const { contentType = 'application/json', headers, anyCertificate = false } = options;
+function requestFor(url: string, bytes: Buffer, options: AttemptOptions): ClientRequest {
+  const { contentType = 'application/json', headers = {}, anyCertificate = false } = options;
   return (new URL(url).protocol === 'https:' ? httpsRequest : httpRequest)(url, {
     method: 'POST',
-    headers: { ...headers, 'Content-Type': contentType, 'Content-Length': length },
+    headers: { ...toHeaders(headers, bytes), 'Content-Type': contentType, 'Content-Length': bytes.length },
     // An explicit `true` would overrule NODE_TLS_REJECT_UNAUTHORIZED.
     ...(anyCertificate && { rejectUnauthorized: false }),
     // The merchant could close a kept connection just when the next attempt is sent on it.

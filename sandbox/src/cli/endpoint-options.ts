@@ -1,5 +1,5 @@
 import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
-import { requireHeaders } from '../attempt/headers.js';
+import { requireAttemptHeaders, type AttemptHeaders } from '../attempt/headers.js';
 import { explainResponse } from '../service/hints.js';
 import { callbackUrlFault } from '../service/options.js';
 import { describeInvalid, flag, text, UsageError } from '../../../src/cli/arguments.js';
@@ -42,7 +42,7 @@ interface CallbackValues {
 /** Where callbacks go, and with what: options of the sandbox. */
 export interface Endpoint {
   readonly callbackUrl: string | ((externalId: string) => string) | undefined;
-  readonly callbackHeaders: Readonly<Record<string, string>>;
+  readonly callbackHeaders: AttemptHeaders;
   readonly allowOtherHosts: boolean;
 }
 
@@ -61,8 +61,15 @@ export async function findEndpoint(
   }
   const { callbackUrl, callbackHeaders = {} } = file === undefined ? {} : await loadEndpoint(file);
   if (typeof callbackUrl === 'string') requireUrl(`the callbackUrl of ${String(file)}`, callbackUrl, allowOtherHosts);
-  const own = Object.entries(callbackHeaders).map(([name, value]) => [name.toLowerCase(), value] as const);
-  return { callbackUrl, callbackHeaders: { ...Object.fromEntries(own), ...headers }, allowOtherHosts };
+  const own = callbackHeaders;
+  const all = typeof own === 'function' ? (body: Buffer) => merge(own(body), headers) : merge(own, headers);
+  return { callbackUrl, callbackHeaders: all, allowOtherHosts };
+}
+
+/** Returns all headers. Those of the command line replace others of the same name. */
+function merge(own: Readonly<Record<string, string>>, given: Readonly<Record<string, string>>): Record<string, string> {
+  const lower = Object.entries(own).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return { ...Object.fromEntries(lower), ...given };
 }
 
 /** Loads the endpoint of a configuration file. Throws UsageError. */
@@ -72,7 +79,7 @@ async function loadEndpoint(file: string): Promise<Partial<Endpoint>> {
     throw new UsageError(`Expected the callbackUrl of ${file} to be a URL, or a function that returns one.`);
   }
   try {
-    if (callbackHeaders !== undefined) requireHeaders(callbackHeaders, 'callbackHeaders');
+    if (callbackHeaders !== undefined) requireAttemptHeaders(callbackHeaders, 'callbackHeaders');
   } catch (error) {
     const invalid = error as TransferCallbackError;
     throw new UsageError(describeInvalid(`the ${String(invalid.option)} of ${file}`, invalid));
@@ -83,7 +90,9 @@ async function loadEndpoint(file: string): Promise<Partial<Endpoint>> {
 /** Throws UsageError if callbacks may not go to `url`. The URL is not shown: it may hold a token. */
 export function requireUrl(name: string, url: string, allowOtherHosts: boolean): void {
   const fault = callbackUrlFault(url, allowOtherHosts, '--allow-other-hosts');
-  if (fault !== undefined) throw new UsageError(`Expected ${name} to be ${fault}.`);
+  if (fault === undefined) return;
+  const advice = /^[\w.-]+:\d/.test(url) ? ': begin it with http://' : '';
+  throw new UsageError(`Expected ${name} to be ${fault}${advice}.`);
 }
 
 /** Parses `Name: value` lines. Throws UsageError. */

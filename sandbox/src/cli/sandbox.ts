@@ -7,7 +7,8 @@ import { attemptRows } from './attempt-rows.js';
 import { findConfigFile } from '../../../src/cli/config-file.js';
 import { callbackHelp, callbackOptions, findEndpoint, unauthorizedHint } from './endpoint-options.js';
 import { jsonLine, paint, print } from '../../../src/cli/terminal.js';
-import { randomSeed, scenarioList, toScenario } from './scenario.js';
+import { scenarioList, toScenario } from './scenario.js';
+import { randomSeed } from '../service/options.js';
 
 export const help = `Usage: transfer-sandbox sandbox [options]
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { attemptCallback, findReason, isAcknowledgement } from '../attempt/attempt.js';
-import { requireHeaders } from '../attempt/headers.js';
+import { requireAttemptHeaders } from '../attempt/headers.js';
 import { parseJson } from '../../../src/lib/text.js';
 import { explainResponse } from '../service/hints.js';
 import { UsageError } from '../../../src/cli/arguments.js';
@@ -14,7 +14,7 @@ export async function sendFile(
   { callbackUrl, callbackHeaders, allowOtherHosts }: Endpoint,
   json: boolean,
 ): Promise<number> {
-  requireHeaders(callbackHeaders, 'callbackHeaders');
+  requireAttemptHeaders(callbackHeaders, 'callbackHeaders');
   const bytes = read(path);
   const body = bytes.toString();
   const externalId = findExternalId(body);

@@ -8,7 +8,8 @@ import { sendFile } from './trigger-data.js';
 import { configFile, findConfigFile } from '../../../src/cli/config-file.js';
 import { callbackHelp, callbackOptions, findEndpoint, requireUrl, toHint } from './endpoint-options.js';
 import { jsonLine, paint, print } from '../../../src/cli/terminal.js';
-import { randomSeed, scenarioList, toScenario } from './scenario.js';
+import { scenarioList, toScenario } from './scenario.js';
+import { randomSeed } from '../service/options.js';
 
 export const help = `Usage: transfer-sandbox trigger <scenario> [--to URL] [options]
        transfer-sandbox trigger --data FILE [--to URL] [options]
@@ -54,7 +55,7 @@ export async function run(args: readonly string[]): Promise<number> {
   const [name] = positionals;
   const { to, data, json = false, 'external-id': externalId } = values;
   if (name === undefined && data === undefined) {
-    throw new UsageError('Expected a scenario: transfer-sandbox trigger <scenario> --to URL.');
+    throw new UsageError('Expected a scenario, such as success: transfer-sandbox trigger success --to URL.');
   }
   allowPositionals(positionals, data === undefined ? 1 : 0);
   const scenario = toScenario(name ?? 'success');

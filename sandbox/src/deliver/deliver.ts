@@ -1,7 +1,7 @@
 import { attemptsPerCallback } from '../../../src/core/service.js';
 import { invalidArgument, onlyKnownOptions, requireBoolean, wholeNumber } from '../../../src/lib/checks.js';
 import { attemptCallback, isAcknowledgement, type AttemptResponse, type AttemptOptions } from '../attempt/attempt.js';
-import { requireHeaders } from '../attempt/headers.js';
+import { requireAttemptHeaders, type AttemptHeaders } from '../attempt/headers.js';
 import { openTarget, type DeliverTarget } from './target.js';
 
 /** Options of `deliver`. */
@@ -12,11 +12,12 @@ export interface DeliverOptions {
    */
   path?: string | undefined;
   /**
-   * Sent with each attempt, for an endpoint that checks a token or a password: `{ 'X-Token': '…' }`. Host, Connection,
+   * Sent with each attempt, for an endpoint that checks a token or a password: `{ 'X-Token': '…' }`. A function makes them
+   * from the bytes of the body, for a signature. Host, Connection,
    * Content-Type, Content-Length and Transfer-Encoding are refused: the delivery sets them as the service does.
    * @default none
    */
-  headers?: Readonly<Record<string, string>> | undefined;
+  headers?: AttemptHeaders | undefined;
   /**
    * How often the callback is delivered; the service may do so more than once (service §6.2).
    * @default 1
@@ -71,7 +72,7 @@ export async function deliver(
   onlyKnownOptions(options, optionNames);
   const { path = '', headers = {}, copies = 1, concurrent = false } = options;
   const { retry = true, attemptTimeoutMs: timeoutMs = 10_000 } = options;
-  requireHeaders(headers);
+  requireAttemptHeaders(headers, 'headers');
   wholeNumber('copies', copies, { min: 1, example: 2 });
   wholeNumber('attemptTimeoutMs', timeoutMs, { min: 1, example: 10_000 });
   requireBoolean('concurrent', concurrent);

@@ -1,3 +1,4 @@
+import type { AttemptHeaders } from '../attempt/headers.js';
 import { attemptsPerCallback, firstRetryMs } from '../../../src/core/service.js';
 import { attemptCallback, findReason, isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
 import type { SandboxClock } from './clock.js';
@@ -59,7 +60,7 @@ export interface AnnouncerParts {
   readonly clock: SandboxClock;
   /** How long one attempt waits for its response, in milliseconds of real time. */
   readonly timeoutMs: number;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: AttemptHeaders;
   readonly signal: AbortSignal;
   record(attempt: SandboxAttempt): void;
 }

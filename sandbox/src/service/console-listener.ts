@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { invalidArgument } from '../../../src/lib/checks.js';
 import { parseJson } from '../../../src/lib/text.js';
 import { isLoopback } from '../attempt/address.js';
+import { toHeaders, type AttemptHeaders } from '../attempt/headers.js';
 import type { Forged, Forgery } from './forgery.js';
 import { refuseReader, refuseWriter } from './origin-guard.js';
 import type { ResolvedSandboxOptions } from './options.js';
@@ -102,7 +103,6 @@ function toSettings(options: ResolvedSandboxOptions) {
   const { host, apiKey, apiSecret, callbackUrl, callbackHeaders } = options;
   // Beyond loopback others may open the page. They are shown no secret that was given: it may be a real one.
   const mayShow = isLoopback(host);
-  const masked = Object.keys(callbackHeaders).map((name) => [name, '…']);
   return {
     apiKey,
     apiSecret: mayShow || apiSecret === 'sandbox-secret' ? apiSecret : null,
@@ -112,9 +112,19 @@ function toSettings(options: ResolvedSandboxOptions) {
     hasCallbackUrl: callbackUrl !== undefined,
     /** Tells a sandbox that was restarted from the one before it, which had the same ids. */
     run: performance.timeOrigin,
-    callbackHeaders: mayShow ? callbackHeaders : (Object.fromEntries(masked) as Record<string, string>),
+    callbackHeaders: mayShow && typeof callbackHeaders !== 'function' ? callbackHeaders : maskHeaders(callbackHeaders),
     scenarios: transferScenarios,
   };
+}
+
+/** Returns the headers without their values. Those of a function are different for each body. */
+function maskHeaders(headers: AttemptHeaders): Record<string, string> {
+  const body = Buffer.from('{}');
+  try {
+    return Object.fromEntries(Object.keys(toHeaders(headers, body)).map((name) => [name, '…']));
+  } catch {
+    return {}; // Each attempt shows what is wrong.
+  }
 }
 
 export type ConsoleSettings = ReturnType<typeof toSettings>;

@@ -29,6 +29,9 @@ const byOutcome: Partial<Readonly<Record<ReceiverOutcome, string>>> = {
   processed: 'Your handler ran and succeeded.',
   duplicate: 'Handled before: your handler did not run again.',
   handler_failed: `Your handler threw. ${see}`,
+  unconfirmed:
+    'Your app asks the service (`confirm`), which has not confirmed it. No service knows what `trigger` sends: run ' +
+    '`transfer-sandbox`, let the `baseUrl` of your app be its address, and create the transfer there.',
   unreadable: `Your app read the body before the router, or its schema threw. ${see}`,
 };
 

@@ -8,7 +8,7 @@ import {
   wholeNumber,
 } from '../../../src/lib/checks.js';
 import { isLoopback } from '../attempt/address.js';
-import { requireHeaders } from '../attempt/headers.js';
+import { requireAttemptHeaders, type AttemptHeaders } from '../attempt/headers.js';
 import type { SandboxAttempt } from './announcements.js';
 import { maxSpeed } from './clock.js';
 import { isScenario, transferScenarios, type TransferScenario } from './scenarios.js';
@@ -42,10 +42,11 @@ export interface TransferSandboxOptions {
    */
   callbackUrl?: string | ((externalId: string) => string) | undefined;
   /**
-   * Sent with every callback, for endpoints behind `headerToken` or `basicAuth`.
+   * Sent with every callback, for endpoints behind `headerToken` or `basicAuth`. A function makes them from the bytes of
+   * each body, for `hmacSignature`.
    * @default none
    */
-  callbackHeaders?: Readonly<Record<string, string>> | undefined;
+  callbackHeaders?: AttemptHeaders | undefined;
   /**
    * From a transfer's creation to its final status, in milliseconds of sandbox time. The default is a guess.
    * @default 1_000
@@ -67,9 +68,9 @@ export interface TransferSandboxOptions {
    */
   attemptTimeoutMs?: number | undefined;
   /**
-   * The seed of all ids. Two sandboxes with the same seed make the same ids in the same order. Choose another
-   * seed for each run if the receiver's store outlives the sandbox: it would take new transfers for settled ones.
-   * @default 1
+   * The seed of all ids. Two sandboxes with the same seed make the same ids in the same order. Fix it only beside a store
+   * that the test makes: one that outlives the sandbox takes the same ids for callbacks that it has settled.
+   * @default random
    */
   seed?: number | undefined;
   /**
@@ -128,7 +129,7 @@ export function resolveSandboxOptions(options: TransferSandboxOptions) {
     speed: options.speed ?? 1,
     clock: options.clock,
     attemptTimeoutMs: options.attemptTimeoutMs ?? 10_000,
-    seed: options.seed ?? 1,
+    seed: options.seed ?? randomSeed(),
     scenario: options.scenario ?? 'success',
     allowOtherHosts: options.allowOtherHosts ?? false,
     console: options.console ?? true,
@@ -176,12 +177,17 @@ function checkCallbacks(resolved: ResolvedSandboxOptions): void {
   requireScenario('scenario', scenario);
   requireBoolean('allowOtherHosts', allowOtherHosts);
   if (onAttempt !== undefined) requireFunction('onAttempt', onAttempt, '(attempt) => {}');
-  requireHeaders(callbackHeaders, 'callbackHeaders');
+  requireAttemptHeaders(callbackHeaders, 'callbackHeaders');
   if (callbackUrl === undefined || typeof callbackUrl === 'function') return;
   const fault = callbackUrlFault(callbackUrl, allowOtherHosts);
   // The error must not show the URL: it may contain a token.
   const example = "callbackUrl: 'http://127.0.0.1:3000/callbacks/transfers'";
   if (fault !== undefined) throw invalidSecret('callbackUrl', fault, callbackUrl, example);
+}
+
+/** A receiver whose store outlives this run would take the ids of a fixed seed for those of the run before. */
+export function randomSeed(): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
 }
 
 export function requireScenario(option: string, value: unknown): asserts value is TransferScenario {

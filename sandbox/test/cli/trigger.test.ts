@@ -11,6 +11,7 @@ import {
   urlToken,
   type TransferCallback,
   type Verifier,
+  hmacSignature,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { startMerchant, startReceiver } from '../service/support.js';
@@ -151,6 +152,23 @@ describe('a secured endpoint', () => {
       [secret, 'a'],
       [secret, 'b'],
     ]);
+  });
+
+  test('takes the signature of a function, over the bytes of each attempt', async () => {
+    const secrets = 'the-secret-of-the-signature';
+    const url = await startReceiver({ verify: hmacSignature({ header: 'x-signature', secrets }) });
+    const cwd = await folderOf(`
+      import { createHmac } from 'node:crypto';
+      export const callbackUrl = '${url}';
+      export const callbackHeaders = (body) => ({
+        'X-Signature': createHmac('sha256', '${secrets}').update(body).digest('hex'),
+      });`);
+    await writeFile(join(cwd, 'callback.json'), JSON.stringify(transferSucceeded()));
+    for (const what of [['burst'], ['--data', 'callback.json']]) {
+      const { code, out, err } = await start(['trigger', ...what], { cwd }).ended;
+      expect([code, err]).toEqual([0, '']);
+      expect(out).toContain('processed');
+    }
   });
 
   test('of the configuration is on this machine, unless --allow-other-hosts is given', async () => {

@@ -87,7 +87,7 @@ test('a transfer is found among all of them by what it is and by what became of 
   const { url } = await startMerchant((_received, count, response) => {
     response.writeHead(count === 1 ? 503 : 200).end('{"message":"Closed for the night"}');
   });
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+  const sandbox = await startSandbox({ clock: 'manual', seed: 1, callbackUrl: url });
   await create(sandbox, { externalId: 'Needle', reference: 'order 77', amount: 4_711, provider: 'Orange' });
   await sandbox.advance(1_000);
   for (let made = 0; made < 250; made += 1) await create(sandbox, { externalId: `hay-${made}` });

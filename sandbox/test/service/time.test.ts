@@ -7,7 +7,7 @@ test('a manual clock repeats a run to the byte', async () => {
       // Attempts that are due at the same time arrive in any order.
       response.writeHead(body.includes('"b"') ? 500 : 200).end();
     });
-    const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
+    const sandbox = await startSandbox({ clock: 'manual', seed: 1, callbackUrl: url });
     for (const externalId of ['a', 'b', 'failed-1']) await create(sandbox, { externalId });
     await Promise.all([sandbox.advance(20_000), sandbox.advance(20_000)]);
     const attempts = sandbox.attempts.map(({ externalId, number, sentAtMs }) => `${sentAtMs} ${externalId} ${number}`);
