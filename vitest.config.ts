@@ -38,7 +38,7 @@ export const longTests = {
   inOwnProcess: [
     'test/{no-*,servers}.test.ts',
     'test/cli/{config,inspect*,loading,reconcile*,secrets,usage}.test.ts',
-    'sandbox/test/cli/{trigger,usage}.test.ts',
+    'sandbox/test/cli/{check,trigger,usage}.test.ts',
     'sandbox/test/{console,demo,package}/**/*.test.ts',
     'test/{package,schedules,types}/**/*.test.ts',
     'test/docs/snippets.test.ts',

@@ -1,12 +1,14 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
 import { runProgram } from '../../../src/cli/program.js';
+import * as check from './check.js';
 import * as sandbox from './sandbox.js';
 import * as trigger from './trigger.js';
 
 const help = `Usage: transfer-sandbox [command] [options]
 
 Commands:
+  check      Play the cases of the service against any callback endpoint
   sandbox    Run the transfer service, imitated from its documentation (default)
   trigger    Play one transfer of a scenario against a callback endpoint
 
@@ -19,12 +21,14 @@ runProgram({
   // By the package's own name: the way to the file differs between src and dist.
   version: () => (createRequire(import.meta.url)('transfer-sandbox/package.json') as { version: string }).version,
   help,
-  commands: new Map(Object.entries({ sandbox, trigger })),
+  commands: new Map(Object.entries({ check, sandbox, trigger })),
   defaultCommand: 'sandbox',
   flags: {
+    check: { callbackHeaders: '--header' },
     sandbox: { finalAfterMs: '--final-after', callbackHeaders: '--header' },
     trigger: { callbackHeaders: '--header', scenario: '<scenario>' },
   },
   // It ends with the code of a verdict.
-  needNoReader: ['trigger'],
+  needNoReader: ['check', 'trigger'],
+  failureCodes: { check: 2 },
 });

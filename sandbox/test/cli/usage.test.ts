@@ -16,6 +16,12 @@ test.each(['sandbox', 'trigger'])('help on %s is in 80 columns', async (name) =>
   for (const scenario of transferScenarios) expect(out).toContain(`  ${scenario.name} `);
 });
 
+test('help on check is in 80 columns', async () => {
+  const { code, out } = await run('help', 'check');
+  expect([code, out]).toEqual([0, expect.stringContaining('Usage: transfer-sandbox check ')]);
+  expect(longestLine(out)).toBeLessThanOrEqual(80);
+});
+
 test('without a command the sandbox runs', async () => {
   const { child, said, ended } = start(['--port', '0']);
   await expect.poll(() => said.out).toContain('Base URL');
@@ -27,7 +33,7 @@ test('without a command the sandbox runs', async () => {
 describe('wrong arguments are named in one line, with exit code 2:', () => {
   const to = ['--to', 'http://127.0.0.1:1/'];
   test.each<[string, string[]]>([
-    ['Unknown command: got "frob"; known are sandbox, trigger.', ['frob']],
+    ['Unknown command: got "frob"; known are check, sandbox, trigger.', ['frob']],
     ["Unknown option '--sede'. Did you mean `--seed`?", ['sandbox', '--sede']],
     ["Unknown option '--too'. Did you mean `--to`?", ['trigger', 'failed', '--too', 'http://127.0.0.1:1']],
     ["Unknown option '--frobnicate'; known are --", ['sandbox', '--frobnicate']],

@@ -1,0 +1,82 @@
+import { spawn, spawnSync } from 'node:child_process';
+
+/** The transfer that a command is about. It gets both as $ID and $STATUS. */
+export interface NamedTransfer {
+  readonly externalId: string;
+  readonly status: 'SUCCESS' | 'FAILED';
+}
+
+/** A command that hangs must not hang the check. */
+const longestMs = 60_000;
+
+function settingsFor({ externalId, status }: NamedTransfer) {
+  return { shell: true, timeout: longestMs, env: { ...process.env, ID: externalId, STATUS: status } } as const;
+}
+
+/** Resolves with what a command of the user printed, and whether it ended with 0. Its errors are shown. */
+export function runCommand(command: string, transfer: NamedTransfer): Promise<{ isDone: boolean; output: string }> {
+  return new Promise((resolve) => {
+    const child = spawn(command, { ...settingsFor(transfer), stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+    // A shell that cannot be started emits no `close`.
+    child.on('error', () => {
+      resolve({ isDone: false, output });
+    });
+    child.on('exit', (_code, signal) => {
+      // What a killed shell has started would keep its output open.
+      if (signal !== null) child.stdout.destroy();
+    });
+    child.on('close', (code) => {
+      resolve({ isDone: code === 0, output: output.trim() });
+    });
+  });
+}
+
+/** Keeps the app from booking, and fixes it again, whatever ends this process. */
+export class Breakage {
+  readonly #commands: { readonly break: string; readonly mend: string };
+  #running: Promise<unknown> = Promise.resolve();
+  #broken: NamedTransfer | undefined;
+
+  constructor(commands: { readonly break: string; readonly mend: string }) {
+    this.#commands = commands;
+    process.on('exit', () => {
+      this.#mendAtExit();
+    });
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      // A --break that is still under way would undo the --mend at exit.
+      process.on(signal, () => void this.#running.then(() => process.exit(2)));
+    }
+  }
+
+  /** Resolves with whether the command ended with 0. If it did not, it may have broken something nevertheless. */
+  break(transfer: NamedTransfer): Promise<boolean> {
+    this.#broken = transfer;
+    return this.#run(this.#commands.break, transfer);
+  }
+
+  /** Resolves with whether the command ended with 0. */
+  async mend(transfer: NamedTransfer): Promise<boolean> {
+    const isMended = await this.#run(this.#commands.mend, transfer);
+    if (isMended) this.#broken = undefined;
+    return isMended;
+  }
+
+  async #run(command: string, transfer: NamedTransfer): Promise<boolean> {
+    const running = runCommand(command, transfer);
+    this.#running = running;
+    return (await running).isDone;
+  }
+
+  #mendAtExit(): void {
+    if (this.#broken === undefined) return;
+    const { status } = spawnSync(this.#commands.mend, {
+      ...settingsFor(this.#broken),
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    if (status === 0) return;
+    process.stderr.write('transfer-sandbox: --mend failed. What --break has broken may still be broken.\n');
+    process.exitCode = 2;
+  }
+}

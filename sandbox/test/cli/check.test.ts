@@ -1,0 +1,367 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import type { IncomingMessage, RequestListener } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import express from 'express';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  hmacSignature,
+  memoryStore,
+  transferCallbackHandler,
+  transferCallbackRouter,
+  urlToken,
+  type TransferCallback,
+} from 'transfer-callbacks';
+import { confirmWith, transferClient } from 'transfer-callbacks/client';
+import { z } from 'zod';
+import { objects, runSandboxCli as run, startSandboxCli as start } from '../../../test/cli/support.js';
+import { serve } from '../../../test/support/serve.js';
+import { serveWeb } from '../../../test/support/serve-web.js';
+import { freePort } from '../../../test/support/port.js';
+import { tied } from '../../../test/support/child.js';
+
+type Booked = Pick<TransferCallback['data'], 'externalId' | 'status'>;
+type Book = (callback: { data: Booked }) => Promise<void>;
+
+/** Books of an app, and the commands with which its user counts, breaks and mends them. */
+async function makeBooks() {
+  const folder = await mkdtemp(join(tmpdir(), 'transfer-sandbox-check-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const ledger = join(folder, 'ledger');
+  await writeFile(ledger, '');
+  const book: Book = async ({ data }) => appendFile(ledger, `${data.externalId} ${data.status}\n`);
+  const count = ['--count', `grep -c "^$ID $STATUS$" ${ledger}`];
+  const breaking = ['--break', `mv ${ledger} ${ledger}-away && mkdir ${ledger}`];
+  const mending = ['--mend', `rmdir ${ledger} && mv ${ledger}-away ${ledger}`];
+  return { folder, ledger, book, count, commands: [...count, ...breaking, ...mending] };
+}
+
+const serveHere = async (listener: RequestListener): Promise<string> => {
+  const { url, close } = await serve(listener);
+  onTestFinished(close);
+  return url;
+};
+
+const withRouter = (options: object): Promise<string> =>
+  serveHere(
+    express().use(
+      transferCallbackRouter({ store: memoryStore(), logger: false, ...options } as Parameters<
+        typeof transferCallbackRouter
+      >[0]),
+    ),
+  );
+
+async function readText(request: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const chunk of request.setEncoding('utf8') as AsyncIterable<string>) body += chunk;
+  return body;
+}
+
+/** Serves a route by hand, which responds 200 unless `handle` resolves with another status, or 500 if it rejects. */
+const byHand = (handle: (callback: TransferCallback) => Promise<number | undefined>): Promise<string> =>
+  serveHere((request, response) => {
+    readText(request)
+      .then((body) => handle(JSON.parse(body) as TransferCallback))
+      .then(
+        (status = 200) => response.writeHead(status).end(),
+        () => response.writeHead(500).end(),
+      );
+  });
+
+/** A careful reader's own validation. */
+function isWhole({ event, data }: TransferCallback): boolean {
+  const known = { 'transfer.success': 'SUCCESS', 'transfer.failed': 'FAILED' }[event];
+  return typeof data.id === 'string' && data.status === known;
+}
+
+interface Trial {
+  readonly name: string;
+  readonly verdict: string;
+  readonly because: readonly string[];
+  readonly notes: readonly string[];
+  readonly bookings?: number;
+}
+
+async function check(url: string, ...args: string[]) {
+  const { code, out, err } = await run('check', '--to', url, '--json', ...args);
+  expect(err).toBe('');
+  const trials = (objects(out) as Trial[]).filter(({ name }) => name);
+  const named = (verdict: string) => trials.filter((each) => each.verdict === verdict).map(({ name }) => name);
+  return {
+    code,
+    wrong: named('wrong'),
+    unseen: named('not seen'),
+    trial: (name: string) => trials.find((each) => each.name === name),
+  };
+}
+
+const right = { code: 0, wrong: [], unseen: [] };
+
+describe('no right endpoint is called wrong:', () => {
+  test('the router, with its address as a stranger knows it', async () => {
+    const { book, commands } = await makeBooks();
+    const router = transferCallbackRouter({
+      ...{ store: memoryStore(), verify: urlToken('the-secret-of-the-url'), logger: false },
+      ...{ onSuccess: book, onFailed: book },
+    });
+    const url = await serveHere(express().use('/callbacks', router));
+    const to = `${url}/callbacks/the-secret-of-the-url`;
+    expect(await check(to, '--strict', '--stranger', `${url}/callbacks/other`, ...commands)).toMatchObject(right);
+  });
+
+  test('a web handler', async () => {
+    const { book, commands } = await makeBooks();
+    const handle = transferCallbackHandler({ store: memoryStore(), logger: false, onSuccess: book, onFailed: book });
+    const { url, close } = await serveWeb(handle);
+    onTestFinished(close);
+    expect(await check(url, '--strict', ...commands)).toMatchObject(right);
+  });
+
+  test('an app that asks the service, which is at --port', async () => {
+    const { book, commands } = await makeBooks();
+    const port = await freePort();
+    const client = transferClient({
+      ...{ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'sandbox-key', apiSecret: 'sandbox-secret' },
+    });
+    const url = await withRouter({ confirm: confirmWith(client), onSuccess: book, onFailed: book });
+    const args = ['--strict', '--stranger', url, '--port', String(port), ...commands];
+    expect(await check(url, ...args)).toMatchObject(right);
+  });
+
+  test('an app that verifies signatures, which the configuration makes', async () => {
+    const { book, commands, folder } = await makeBooks();
+    const secrets = 'the-secret-of-the-signature';
+    const verify = hmacSignature({ header: 'x-signature', secrets });
+    const url = await withRouter({ verify, onSuccess: book, onFailed: book });
+    const config = join(folder, 'signed.config.mjs');
+    await writeFile(
+      config,
+      `import { createHmac } from 'node:crypto';
+      export const callbackUrl = '${url}';
+      const sign = (body) => createHmac('sha256', '${secrets}').update(body).digest('hex');
+      export const callbackHeaders = (body) => ({ 'x-signature': sign(body) });`,
+    );
+    const ended = await run('check', '--config', config, '--strict', '--stranger', url, ...commands);
+    expect([ended.code, ended.out, ended.err]).toEqual([0, expect.stringContaining(', 0 wrong, 0 not seen.'), '']);
+  });
+
+  test('an app with a schema of three fields', async () => {
+    const { book, commands } = await makeBooks();
+    const data = z.object({ id: z.string(), externalId: z.string(), status: z.enum(['SUCCESS', 'FAILED']) });
+    const schema = z.object({ event: z.string(), data });
+    const url = await withRouter({ schema, onSuccess: book, onFailed: book });
+    expect(await check(url, ...commands)).toMatchObject({ code: 0, unseen: [] });
+  });
+
+  test.each([300, 900, 6_000])('a durable queue whose worker is %i ms late', async (lateMs) => {
+    const { book, commands } = await makeBooks();
+    const jobs = new Set<string>();
+    const enqueue = (callback: TransferCallback): void => {
+      if (jobs.has(callback.data.id)) return;
+      jobs.add(callback.data.id);
+      const work = (): void => void pause(lateMs).then(() => book(callback).catch(work));
+      work();
+    };
+    const url = await withRouter({ onSuccess: enqueue, onFailed: enqueue });
+    const checked = await check(url, '--strict', ...commands);
+    expect(checked).toMatchObject(right);
+    expect(checked.trial('success')?.notes).toEqual([expect.stringContaining('before it was booked')]);
+  });
+
+  test('a lease of five real seconds that a failed attempt does not release', async () => {
+    const { book, commands } = await makeBooks();
+    const leases = new Map<string, number>();
+    const done = new Set<string>();
+    const url = await byHand(async (callback) => {
+      if (!isWhole(callback)) return 400;
+      const { id } = callback.data;
+      if (done.has(id)) return 200;
+      if (Date.now() < (leases.get(id) ?? 0)) return 409;
+      leases.set(id, Date.now() + 5_000);
+      await book(callback);
+      done.add(id);
+      return undefined;
+    });
+    const { wrong, unseen, trial } = await check(url, ...commands);
+    expect([wrong.filter((name) => !['flip', 'other-amount', 'undocumented'].includes(name)), unseen]).toEqual([
+      [],
+      ['handler-fails'],
+    ]);
+    expect(trial('handler-fails')?.because).toEqual([expect.stringContaining('try --real-time')]);
+  });
+
+  test('failed payouts that are a status and no row are not counted without $STATUS', async () => {
+    const { book, ledger } = await makeBooks();
+    const url = await withRouter({ onSuccess: book, onFailed: () => undefined });
+    const checked = await check(url, '--strict', '--count', `grep -c "^$ID " ${ledger}`);
+    expect(checked).toMatchObject(right);
+    expect(checked.trial('failed')?.bookings).toBeUndefined();
+  });
+});
+
+describe('what is wrong is found:', () => {
+  /** Remembers an id, and books then: a failure in between loses the callback. JSON is read under any type. */
+  function setFirst(book: Book): Promise<string> {
+    const seen = new Set<string>();
+    return byHand(async (callback) => {
+      if (!isWhole(callback)) return 400;
+      if (seen.has(callback.data.id)) return undefined;
+      seen.add(callback.data.id);
+      await book(callback);
+      return undefined;
+    });
+  }
+
+  test('an id that is remembered before it is booked, with --break only', async () => {
+    const { book, count, commands } = await makeBooks();
+    const url = await setFirst(book);
+    const { code, trial } = await check(url, ...commands, '--settle', '3');
+    expect([code, trial('handler-fails')?.because]).toEqual([1, ['It was acknowledged and never booked: it is lost.']]);
+    expect(trial('wrong-content-type')?.verdict).toBe('right');
+    const without = await run('check', '--to', await setFirst(book), ...count);
+    expect([without.code, without.out.replace(/\s+/g, ' ')]).toEqual([
+      0,
+      expect.stringContaining('an id that is remembered first is acknowledged then, and lost'),
+    ]);
+    expect(without.out).not.toContain('✗');
+  });
+
+  test('a 200 that comes first, and a copy that is booked again', async () => {
+    const { book, commands } = await makeBooks();
+    const url = await byHand((callback) => {
+      void pause(300).then(() => book(callback)).catch(() => undefined);
+      return Promise.resolve(200);
+    });
+    const { code, wrong, trial } = await check(url, ...commands, '--settle', '3');
+    expect(code).toBe(1);
+    expect(wrong).toEqual(expect.arrayContaining(['duplicate', 'burst', 'response-lost', 'handler-fails']));
+    expect(wrong).not.toContain('success');
+    expect(trial('success')?.notes).toEqual([expect.stringContaining('before it was booked')]);
+    expect(trial('burst')?.because).toEqual(['One payout was booked 10 times.']);
+  });
+
+  test('a route in Python that books what is no callback', async () => {
+    const { ledger, commands } = await makeBooks();
+    const port = await freePort();
+    const python = tied(spawn('python3', ['-c', route, String(port), ledger], { stdio: 'ignore' }));
+    onTestFinished(() => void python.kill());
+    const url = `http://127.0.0.1:${port}`;
+    await expect
+      .poll(() =>
+        fetch(url).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      )
+      .toBe(501);
+    const { code, wrong, trial } = await check(url, ...commands, '--settle', '3');
+    expect([code, wrong.slice(0, 1)]).toEqual([1, ['unbookable']]);
+    expect(trial('wrong-content-type')).toMatchObject({ verdict: 'right', bookings: 1 });
+  });
+
+  test('a stranger who is believed', async () => {
+    const { book, count } = await makeBooks();
+    const url = await withRouter({ onSuccess: book, onFailed: book });
+    expect(await check(url, '--stranger', url, ...count)).toMatchObject({ code: 1, wrong: ['stranger'] });
+  });
+
+  test('what is stricter than documented, with --strict only', async () => {
+    const { book } = await makeBooks();
+    const url = await setFirst(book);
+    const ended = await run('check', '--to', url);
+    expect([ended.code, ended.out]).toEqual([0, expect.stringContaining('! flip')]);
+    expect((await check(url, '--strict')).code).toBe(1);
+  });
+});
+
+describe('it does not judge', () => {
+  test('what --break did not break', async () => {
+    const { book, count } = await makeBooks();
+    const url = await withRouter({ onSuccess: book, onFailed: book });
+    const checked = await check(url, ...count, '--break', 'exit 3', '--mend', 'exit 0');
+    expect(checked).toMatchObject({ code: 0, unseen: ['handler-fails'] });
+    expect(checked.trial('handler-fails')?.because).toEqual(['The command of --break did not end with 0.']);
+  });
+
+  test.each<[number, string]>([
+    [401, 'give the token in --to, --header, or a transfer-callbacks.config.mjs'],
+    [404, 'if it must know its payout, give --prepare'],
+    [503, 'if your app asks the service, give --port'],
+  ])('an endpoint that refuses the first callback with %i, and names the option', async (status, advice) => {
+    const url = await serveHere((request, response) => {
+      request.resume().on('end', () => response.writeHead(status).end());
+    });
+    const { code, out } = await run('check', '--to', url);
+    expect(code).toBe(2);
+    expect(out).toContain('0 right, 0 wrong, 14 not seen.');
+    expect(out.replace(/\s+/g, ' ')).toContain(advice);
+  });
+
+  test('a count that counts everything, or nothing', async () => {
+    const { book } = await makeBooks();
+    const url = await withRouter({ onSuccess: book, onFailed: book });
+    const all = await run('check', '--to', url, '--count', 'echo 7');
+    expect([all.code, all.err]).toEqual([2, expect.stringContaining('to print 0 before the first callback, got 7')]);
+    const nothing = await run('check', '--to', url, '--count', 'echo 0', '--settle', '1');
+    expect([nothing.code, nothing.err]).toEqual([2, expect.stringContaining('Nothing was counted for 1 s')]);
+  });
+});
+
+test('what was broken is mended after Ctrl+C', async () => {
+  const { book, count, folder } = await makeBooks();
+  const url = await withRouter({ onSuccess: book, onFailed: book });
+  const [broken, mended] = [join(folder, 'broken'), join(folder, 'mended')];
+  const commands = ['--break', `touch ${broken} && sleep 2`, '--mend', `echo $ID >> ${mended}`];
+  const { child, ended } = start(['check', '--to', url, ...count, ...commands]);
+  await expect.poll(() => existsSync(broken), { timeout: 60_000 }).toBe(true);
+  child.kill('SIGINT');
+  expect((await ended).code).toBe(2);
+  expect(await readFile(mended, 'utf8')).toMatch(/^check-handler-fails-\S+\n$/);
+});
+
+test('a --mend that fails ends the check with 2', async () => {
+  const { book, count } = await makeBooks();
+  const url = await withRouter({ onSuccess: book, onFailed: book });
+  const { code, err } = await run('check', '--to', url, ...count, '--break', 'exit 0', '--mend', 'exit 1');
+  expect([code, err]).toEqual([2, expect.stringContaining('--mend failed')]);
+});
+
+test('the app learns of each payout by --prepare', async () => {
+  const { book, count, folder } = await makeBooks();
+  const payouts = join(folder, 'payouts');
+  const url = await byHand(async (callback) => {
+    if (!isWhole(callback)) return 400;
+    const known = await readFile(payouts, 'utf8');
+    if (!known.includes(callback.data.externalId)) return 404;
+    if (known.includes(`booked ${callback.data.externalId}`)) return 200;
+    await appendFile(payouts, `booked ${callback.data.externalId}\n`);
+    await book(callback);
+    return undefined;
+  });
+  const { wrong } = await check(url, '--prepare', `echo "$ID" >> ${payouts}`, ...count);
+  expect(wrong.filter((name) => !['flip', 'other-amount', 'undocumented', 'burst'].includes(name))).toEqual([]);
+});
+
+/** Remembers the id, books, and responds. */
+const route = `
+import json, sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+port, ledger, seen = int(sys.argv[1]), sys.argv[2], set()
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers['Content-Length']))
+        try:
+            data = json.loads(body)['data']
+            if data['id'] not in seen:
+                seen.add(data['id'])
+                with open(ledger, 'a') as file: file.write(data['externalId'] + ' ' + data['status'] + '\\n')
+            self.send_response(200)
+        except Exception:
+            self.send_response(500)
+        self.send_header('Content-Length', '0'); self.end_headers()
+    def log_message(self, *_): pass
+ThreadingHTTPServer(('127.0.0.1', port), Handler).serve_forever()
+`;
