@@ -41,8 +41,7 @@ export async function run(args: readonly string[]): Promise<number> {
   else print(`${stopped === undefined ? '' : `${paint('red', 'Stopped:')} ${stopped}\n`}${inWords(counts, notRead)}\n`);
   if (advice !== undefined) process.stderr.write(`${advice}\n`);
   if (unfinished > 0) {
-    const what = 'a success is not recorded, or a function of `afterCommit` has not ended';
-    process.stderr.write(`Of ${unfinished} transfers ${what}.\n`);
+    process.stderr.write(`Not finished: ${unfinished} recordings of a success, or functions of \`afterCommit\`.\n`);
   }
   return (counts.get('unknown') ?? 0) + (counts.get('failed') ?? 0) + notRead + unfinished === 0 ? 0 : 1;
 }
@@ -58,9 +57,9 @@ async function reconcile(
   const pass = reconcileTransfers({ client, receiver, pending, minAgeMs: 0, concurrency: 1, signal, onProgress });
   await Promise.allSettled([pass]);
   // What is not finished ends with this process.
-  const { unfinished } = await receiver.close();
+  const closed = (await receiver.close()) as { unfinished: number } | undefined; // One made by hand may resolve with nothing.
   const { stopped, advice } = await pass;
-  return { stopped, advice, unfinished };
+  return { stopped, advice, unfinished: closed?.unfinished ?? 0 };
 }
 
 /** npx repeats the SIGINT of Ctrl+C, so that two within this time are one. In milliseconds. */

@@ -18,7 +18,8 @@ export interface Announcement {
 export function announce(client: ReadingClient, transaction: Transaction): Announcement | undefined {
   const event = events.get(transaction.status);
   if (event === undefined) return undefined;
-  return { event, callback: client.toCallback?.(transaction) ?? { event, data: transaction } };
+  const documented = { event, data: transaction };
+  return { event, callback: client.toCallback === undefined ? documented : client.toCallback(transaction) };
 }
 
 const events = new Map<string, Announcement['event']>([

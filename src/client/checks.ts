@@ -1,9 +1,14 @@
-import { hasMethods, invalidArgument } from '../lib/checks.js';
+import { hasMethods, invalidArgument, requireFunction } from '../lib/checks.js';
 
 // What several functions of the client take. Each check throws INVALID_ARGUMENT.
 
 export function requireClient(client: unknown): void {
-  if (hasMethods(client, 'getTransaction')) return;
+  if (hasMethods(client, 'getTransaction')) {
+    const { toCallback } = client as { toCallback?: unknown };
+    if (toCallback !== undefined)
+      requireFunction('client.toCallback', toCallback, '(transaction) => ({ event, data })');
+    return;
+  }
   throw invalidArgument('client', 'a client', client, 'client: transferClient({ baseUrl, apiKey, apiSecret })');
 }
 

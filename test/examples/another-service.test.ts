@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { errorBody, post } from '../support/post.js';
+import { serve as serveListener } from '../support/serve.js';
 import { duplicate, processed, serve } from './support.js';
 
 const secret = 'the-secret-of-the-signature';
@@ -57,4 +58,14 @@ test('another-service.ts handles the outcomes of payouts and charges once, and r
   await said(/Refunded a\/2: Wallet closed/);
   expect(output().match(/Paid .*/g)).toEqual(['Paid a/1: 19.99']);
   expect(output().match(/Credited .*/g)).toEqual(['Credited c/1: 19.99']);
+});
+
+test('another-service.ts reconciles a payout whose callback never came, and its callback is then a duplicate', async () => {
+  const payout = { id: 9, reference: 'a/9', amount: 1999, currency: 'XAF' };
+  const service = await serveListener((_request, response) => response.end(JSON.stringify({ state: 'paid', payout })));
+  onTestFinished(service.close);
+  const environment = { SIGNATURE_SECRET: secret, SERVICE_URL: service.url };
+  const { url, output } = await serve('another-service.ts 9', environment);
+  expect(output()).toMatch(/Paid a\/9: 19\.99[^]*processed: 1/);
+  expect(await send(url, { id: 'ev_9', type: 'payout.paid', payout })).toMatchObject(duplicate);
 });

@@ -83,7 +83,7 @@ test('a schema of valibot checks what is read from the service, too', async () =
   expect(await confirmRead({ ...data })).toMatchObject({ data: { id: data.id, amount: data.amount } });
   await expect(confirmRead({ ...data, externalId: null })).rejects.toMatchObject({
     code: 'UNREADABLE_RESPONSE',
-    message: containing('The transaction that was read is not as documented, at data.externalId.'),
+    message: containing('The transaction that was read is not as `schema` expects, at data.externalId.'),
   });
 });
 

@@ -12,6 +12,9 @@ Commands:
   sandbox    Run the transfer service, imitated from its documentation (default)
   trigger    Play one transfer of a scenario against a callback endpoint
 
+None needs a configuration or touches production: callbacks stay on this machine
+without --allow-other-hosts.
+
   transfer-sandbox help <command>    Options of a command (-h, --help)
   transfer-sandbox --version         The version of the package (-v)
 `;
