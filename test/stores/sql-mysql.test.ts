@@ -1,7 +1,7 @@
 // The other libraries and MySQL itself: test/sql, once a week.
 import { setTimeout } from 'node:timers/promises';
 import { createPool, type Pool, type PoolConnection } from 'mysql2/promise';
-import { mysqlStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { mysqlStore, sqlStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startLossyProxy, type LossyProxy } from '../support/lossy-proxy.js';
@@ -75,6 +75,67 @@ test('a claim that has passed to another delivery is not renewed, and its transa
   expect(await claim.renew()).toBe(false);
   await expect(claim.tx.query('SELECT 1')).rejects.toMatchObject({ code: 'TRANSACTION_CONTROL' });
   await expect(claim.settle()).rejects.toMatchObject({ code: 'LEASE_LOST' });
+  expect(await transaction.count(id)).toBe(0);
+});
+
+interface Nesting {
+  readonly connection: PoolConnection;
+  transaction(work: () => Promise<unknown>): Promise<void>;
+}
+
+/** The store of a library that nests transactions by savepoints, as Drizzle, Knex and TypeORM do. */
+function nestingStore() {
+  const nest = async (connection: PoolConnection, work: () => Promise<unknown>): Promise<void> => {
+    await connection.query('SAVEPOINT nested');
+    try {
+      await work();
+      await connection.query('RELEASE SAVEPOINT nested');
+    } catch (error) {
+      await connection.query('ROLLBACK TO SAVEPOINT nested');
+      throw error;
+    }
+  };
+  return sqlStore<Nesting>({
+    dialect: 'mysql',
+    query: (sql, tx) => (tx?.connection ?? one).query(sql),
+    async transaction(work) {
+      const connection = await one.getConnection();
+      try {
+        await connection.beginTransaction();
+        await work({ connection, transaction: (inner) => nest(connection, inner) });
+        await connection.commit();
+      } catch (error) {
+        await connection.rollback();
+        throw error;
+      } finally {
+        connection.release();
+      }
+    },
+  });
+}
+
+test('a nested transaction that a handler has left running, and that fails, does not take the record back', async () => {
+  const store = nestingStore();
+  const id = crypto.randomUUID();
+  const claim = await claimFree(store, {}, id);
+  await transaction.write(claim.tx.connection, id);
+  const left = claim.tx.transaction(async () => {
+    await claim.tx.connection.query('SELECT SLEEP(0.2)');
+    throw new Error('the nested part fails');
+  });
+  left.catch(() => undefined);
+  await claim.settle();
+  expect(await transaction.count(id)).toBe(1);
+  expect(await store.read(id)).toMatchObject({ state: 'settled' });
+});
+
+test('a nested transaction that does not end keeps the handler from being settled, and its connection from no other', async () => {
+  const store = nestingStore();
+  const id = crypto.randomUUID();
+  const claim = await claimFree(store, {}, id);
+  await transaction.write(claim.tx.connection, id);
+  claim.tx.transaction(() => new Promise(() => undefined)).catch(() => undefined);
+  await expect(claim.settle()).rejects.toThrow('rolled back');
   expect(await transaction.count(id)).toBe(0);
 });
 

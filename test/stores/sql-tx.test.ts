@@ -98,6 +98,32 @@ async function inTransaction(work: (client: PoolClient) => Promise<void>): Promi
   }
 }
 
+test('a library whose transaction resolves although the handler has rolled it back, as that of Knex, settles nothing', async () => {
+  interface Tx {
+    readonly client: PoolClient;
+    rollback(): Promise<void>;
+  }
+  const store = sqlStore<Tx>({
+    dialect: 'postgres',
+    query: (sql, tx) => (tx?.client ?? pool).query(sql),
+    transaction: (work) =>
+      new Promise<void>((resolve, reject) => {
+        const rollback = async (client: PoolClient): Promise<void> => {
+          await client.query('ROLLBACK');
+          resolve();
+        };
+        inTransaction((client) => work({ client, rollback: () => rollback(client) })).then(resolve, reject);
+      }),
+  });
+  const id = crypto.randomUUID();
+  const claim = await claimFree(store, {}, id);
+  await book(transferSucceeded({ id }), { tx: claim.tx.client });
+  await claim.tx.rollback();
+  await expect(claim.settle()).rejects.toThrow();
+  expect(await bookings(id)).toEqual([]);
+  expect(await store.read(id)).toEqual({ state: 'free' });
+});
+
 interface Library {
   readonly client: PoolClient;
   readonly ledger: {

@@ -6,6 +6,8 @@ export interface Loan<Tx> {
   readonly tx: Tx;
   /** Makes `tx` refuse all further calls: its connection may soon be another handler's. */
   end(): void;
+  /** Resolves when the nested transactions that `tx` has begun are over: what they send last would fall into ours. */
+  idle(): Promise<unknown>;
 }
 
 /** The methods of a bare connection. */
@@ -23,6 +25,7 @@ const controlText =
 /** Lends a transaction object of a library, or a bare connection, to a handler. */
 export function lend<Tx extends object>(target: Tx, methods?: ConnectionMethods): Loan<Tx> {
   let isOpen = true;
+  const nested: unknown[] = [];
   const call = (method: (...args: unknown[]) => unknown, self: unknown, args: unknown[]): unknown => {
     if (!isOpen) throw refusal('the handler has finished');
     return Reflect.apply(method, self, args);
@@ -36,7 +39,11 @@ export function lend<Tx extends object>(target: Tx, methods?: ConnectionMethods)
       const value: unknown = Reflect.get(target, name);
       if (typeof value !== 'function') return value;
       // On the object itself: a method may use its private fields.
-      return (...args: unknown[]) => call(value as () => unknown, target, args);
+      return (...args: unknown[]) => {
+        const reply = call(value as () => unknown, target, args);
+        if (name === 'transaction' || name === 'savepoint') nested.push(reply);
+        return reply;
+      };
     },
     // A connection goes to other handlers: what this one sets must not.
     set(_, name, value) {
@@ -50,6 +57,7 @@ export function lend<Tx extends object>(target: Tx, methods?: ConnectionMethods)
     end() {
       isOpen = false;
     },
+    idle: () => Promise.allSettled(nested),
   };
 }
 

@@ -90,7 +90,12 @@ export function makeSqlStore<Tx>(
   const engine: SqlEngine<Tx> = {
     query: send,
     begin: (first, { timeoutMs = patienceMs, queueMs = timeoutMs, maxHeldMs = defaultHeldMs }) =>
-      openTransaction<Tx>({ run: (work) => database.transaction(work, { queueMs, maxHeldMs }), send }, first, methods),
+      openTransaction<Tx>(
+        { run: (work) => database.transaction(work, { queueMs, maxHeldMs }), send },
+        first,
+        methods,
+        timeoutMs / 2,
+      ),
   };
   return makeStore(engine, sql, idleTimeoutMs);
 }

@@ -157,7 +157,9 @@ WHERE ${this.#isId(id)} AND ${this.#isHeld(token)} AND expires_at > ${now}`;
     }
     // A claim that is not held has no token, and the column refuses that. FOR UPDATE reads the row as it is now, and not as
     // it was when the handler first read anything.
-    return `INSERT INTO ${this.#table} (${leaseColumns}) VALUES (${literal(id)}, (SELECT token FROM (
+    // MariaDB from 11.6.2 refuses to lock a row that has changed since then, as each renewal changes it: older ones and MySQL
+    // read a comment.
+    return `/*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */ INSERT INTO ${this.#table} (${leaseColumns}) VALUES (${literal(id)}, (SELECT token FROM (
   SELECT token FROM ${this.#table} WHERE ${this.#isId(id)} AND ${this.#isHeld(request.token)}
     AND EXISTS (SELECT 1 FROM ${this.#table} AS mark WHERE mark.${this.#isId(mark)}) FOR UPDATE
 ) AS held), '', '', 0, 0)

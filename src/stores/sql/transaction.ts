@@ -1,4 +1,5 @@
 import type { ClaimRequest } from '../../core/store.js';
+import { pause } from '../../lib/deadline.js';
 import { lend, type ConnectionMethods } from './lend.js';
 
 /** What the store needs of a database. */
@@ -62,14 +63,17 @@ export interface TransactionRunner<Tx> {
 
 /**
  * Turns `transaction(work)`, as every library has it, inside out: resolves when the transaction has begun, and ends it
- * later, by `commit` or `rollback`. `methods` are those of `tx`, if that is a bare connection.
+ * later, by `commit` or `rollback`. `methods` are those of `tx`, if that is a bare connection. Nested transactions of the
+ * handler are waited for, for at most `nestedMs`.
  */
 export function openTransaction<Tx>(
   runner: TransactionRunner<Tx>,
   first: FirstStatement,
   methods?: ConnectionMethods,
+  nestedMs = patienceMs / 2,
 ): Promise<OpenTransaction<Tx> | Refusal> {
   return new Promise((resolve, reject) => {
+    let hasSentLast = false as boolean; // TypeScript does not see that the transaction sets it.
     const done = (async () => {
       await runner.run(async (tx) => {
         const [row] = await runner.send(first.sql, tx, 'first');
@@ -77,8 +81,8 @@ export function openTransaction<Tx>(
           resolve({ row, ended });
           throw rolledBack;
         }
+        const loan = lend(tx as Tx & object, methods);
         const last = await new Promise<string | undefined>((decide) => {
-          const loan = lend(tx as Tx & object, methods);
           const end = (statement?: string): void => {
             loan.end();
             decide(statement);
@@ -93,6 +97,8 @@ export function openTransaction<Tx>(
             async commit(statement) {
               end(statement);
               await done;
+              // The transaction of Knex resolves, too, if the handler has called its `rollback` or `commit`.
+              if (!hasSentLast) throw endedEarly;
             },
             async rollback() {
               end();
@@ -100,8 +106,10 @@ export function openTransaction<Tx>(
             },
           });
         });
-        if (last === undefined) throw rolledBack;
+        const isIdle = await Promise.race([loan.idle().then(() => true), pause(nestedMs, { keepAlive: false })]);
+        if (last === undefined || isIdle !== true) throw rolledBack;
         await runner.send(last, tx, 'last');
+        hasSentLast = true;
       });
       reject(new Error('Expected `transaction` to call its function.'));
     })();
@@ -109,4 +117,5 @@ export function openTransaction<Tx>(
   });
 }
 
+const endedEarly = new Error('The handler has ended its transaction.');
 const rolledBack = new Error('The transaction of the handler was rolled back.');
