@@ -1,10 +1,10 @@
-import { isAcknowledgement, type AttemptResponse } from '../../attempt/attempt.js';
-import { judgeAttempts, type TransferScenario } from '../../service/scenarios.js';
-import { firstRetryMs } from '../../../../src/core/service.js';
-import { transferSucceeded } from '../../../../src/testing/fixtures.js';
-import { undocumentedBodies, unbookableBodies } from './bodies.js';
-import type { Breakage, NamedTransfer } from './commands.js';
-import type { Announced, Attempt, Fault, Stage } from './stage.js';
+import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
+import { judgeAttempts, type TransferScenario } from '../service/scenarios.js';
+import { firstRetryMs } from '../../../src/core/service.js';
+import { transferSucceeded } from '../../../src/testing/fixtures.js';
+import { undocumentedBodies, unbookableBodies } from './check-bodies.js';
+import type { Breakage, NamedTransfer } from './check-commands.js';
+import type { Announced, Attempt, Fault, Stage } from './check-stage.js';
 
 /** What came of a trial on the wire. */
 export interface Tried {
