@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
 import { judgeAttempts, type TransferScenario } from '../service/scenarios.js';
 import { firstRetryMs } from '../../../src/core/service.js';
@@ -181,11 +182,15 @@ export const breaking: Omit<Trial, 'play'> = {
   right: 'refuses it, takes the retry',
 };
 
+const afterResponseMs = 1_500;
+
 /** Sends a callback while the app cannot book, and retries when it can. */
 export async function failOnce(stage: Stage, breakage: Breakage): Promise<Tried & { readonly isMended: boolean }> {
   const transfer = await stage.create('handler-fails');
   const isBroken = await breakage.break(transfer);
   const first = isBroken ? [await stage.send(transfer)] : [];
+  // What an app does after its response must fail, too.
+  if (first.some(({ response }) => isAcknowledgement(response))) await pause(afterResponseMs);
   const isMended = await breakage.mend(transfer);
   if (!isBroken || !isMended) {
     const name = isBroken ? '--mend' : '--break';
