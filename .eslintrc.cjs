@@ -125,6 +125,7 @@ module.exports = [
     [
       'node:(?:util|module|events|fs|http|net|os|child_process|timers/promises)',
       receiver('(?:lib|cli|testing)/[^/]+'),
+      receiver(String.raw`core/service\.js`),
       String.raw`\.\./service/[^/]+`,
       attempt,
       String.raw`\.\./index\.js`,

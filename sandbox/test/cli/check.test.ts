@@ -1,8 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import type { IncomingMessage, RequestListener } from 'node:http';
-import { tmpdir } from 'node:os';
+import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import express from 'express';
@@ -17,86 +15,11 @@ import {
 } from 'transfer-callbacks';
 import { confirmWith, transferClient } from 'transfer-callbacks/client';
 import { z } from 'zod';
-import { objects, runSandboxCli as run, startSandboxCli as start } from '../../../test/cli/support.js';
-import { serve } from '../../../test/support/serve.js';
-import { serveWeb } from '../../../test/support/serve-web.js';
-import { freePort } from '../../../test/support/port.js';
+import { runSandboxCli as run, startSandboxCli as start } from '../../../test/cli/support.js';
 import { tied } from '../../../test/support/child.js';
-
-type Booked = Pick<TransferCallback['data'], 'externalId' | 'status'>;
-type Book = (callback: { data: Booked }) => Promise<void>;
-
-/** Books of an app, and the commands with which its user counts, breaks and mends them. */
-async function makeBooks() {
-  const folder = await mkdtemp(join(tmpdir(), 'transfer-sandbox-check-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const ledger = join(folder, 'ledger');
-  await writeFile(ledger, '');
-  const book: Book = async ({ data }) => appendFile(ledger, `${data.externalId} ${data.status}\n`);
-  const count = ['--count', `grep -c "^$ID $STATUS$" ${ledger}`];
-  const breaking = ['--break', `mv ${ledger} ${ledger}-away && mkdir ${ledger}`];
-  const mending = ['--mend', `rmdir ${ledger} && mv ${ledger}-away ${ledger}`];
-  return { folder, ledger, book, count, commands: [...count, ...breaking, ...mending] };
-}
-
-const serveHere = async (listener: RequestListener): Promise<string> => {
-  const { url, close } = await serve(listener);
-  onTestFinished(close);
-  return url;
-};
-
-const withRouter = (options: object): Promise<string> =>
-  serveHere(
-    express().use(
-      transferCallbackRouter({ store: memoryStore(), logger: false, ...options } as Parameters<
-        typeof transferCallbackRouter
-      >[0]),
-    ),
-  );
-
-async function readText(request: IncomingMessage): Promise<string> {
-  let body = '';
-  for await (const chunk of request.setEncoding('utf8') as AsyncIterable<string>) body += chunk;
-  return body;
-}
-
-/** Serves a route by hand, which responds 200 unless `handle` resolves with another status, or 500 if it rejects. */
-const byHand = (handle: (callback: TransferCallback) => Promise<number | undefined>): Promise<string> =>
-  serveHere((request, response) => {
-    readText(request)
-      .then((body) => handle(JSON.parse(body) as TransferCallback))
-      .then(
-        (status = 200) => response.writeHead(status).end(),
-        () => response.writeHead(500).end(),
-      );
-  });
-
-/** A careful reader's own validation. */
-function isWhole({ event, data }: TransferCallback): boolean {
-  const known = { 'transfer.success': 'SUCCESS', 'transfer.failed': 'FAILED' }[event];
-  return typeof data.id === 'string' && data.status === known;
-}
-
-interface Trial {
-  readonly name: string;
-  readonly verdict: string;
-  readonly because: readonly string[];
-  readonly notes: readonly string[];
-  readonly bookings?: number;
-}
-
-async function check(url: string, ...args: string[]) {
-  const { code, out, err } = await run('check', '--to', url, '--json', ...args);
-  expect(err).toBe('');
-  const trials = (objects(out) as Trial[]).filter(({ name }) => name);
-  const named = (verdict: string) => trials.filter((each) => each.verdict === verdict).map(({ name }) => name);
-  return {
-    code,
-    wrong: named('wrong'),
-    unseen: named('not seen'),
-    trial: (name: string) => trials.find((each) => each.name === name),
-  };
-}
+import { freePort } from '../../../test/support/port.js';
+import { serveWeb } from '../../../test/support/serve-web.js';
+import { byHand, check, isWhole, makeBooks, pythonRoute, serveHere, withRouter, type Book } from './check-support.js';
 
 const right = { code: 0, wrong: [], unseen: [] };
 
@@ -232,7 +155,9 @@ describe('what is wrong is found:', () => {
   test('a 200 that comes first, and a copy that is booked again', async () => {
     const { book, commands } = await makeBooks();
     const url = await byHand((callback) => {
-      void pause(300).then(() => book(callback)).catch(() => undefined);
+      void pause(300)
+        .then(() => book(callback))
+        .catch(() => undefined);
       return Promise.resolve(200);
     });
     const { code, wrong, trial } = await check(url, ...commands, '--settle', '3');
@@ -246,7 +171,7 @@ describe('what is wrong is found:', () => {
   test('a route in Python that books what is no callback', async () => {
     const { ledger, commands } = await makeBooks();
     const port = await freePort();
-    const python = tied(spawn('python3', ['-c', route, String(port), ledger], { stdio: 'ignore' }));
+    const python = tied(spawn('python3', ['-c', pythonRoute, String(port), ledger], { stdio: 'ignore' }));
     onTestFinished(() => void python.kill());
     const url = `http://127.0.0.1:${port}`;
     await expect
@@ -344,24 +269,3 @@ test('the app learns of each payout by --prepare', async () => {
   const { wrong } = await check(url, '--prepare', `echo "$ID" >> ${payouts}`, ...count);
   expect(wrong.filter((name) => !['flip', 'other-amount', 'undocumented', 'burst'].includes(name))).toEqual([]);
 });
-
-/** Remembers the id, books, and responds. */
-const route = `
-import json, sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-port, ledger, seen = int(sys.argv[1]), sys.argv[2], set()
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers['Content-Length']))
-        try:
-            data = json.loads(body)['data']
-            if data['id'] not in seen:
-                seen.add(data['id'])
-                with open(ledger, 'a') as file: file.write(data['externalId'] + ' ' + data['status'] + '\\n')
-            self.send_response(200)
-        except Exception:
-            self.send_response(500)
-        self.send_header('Content-Length', '0'); self.end_headers()
-    def log_message(self, *_): pass
-ThreadingHTTPServer(('127.0.0.1', port), Handler).serve_forever()
-`;

@@ -1,16 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import {
-  attemptCallback,
-  isAcknowledgement,
-  type AttemptOptions,
-  type AttemptResponse,
-} from '../../attempt/attempt.js';
-import type { TransferSandbox } from '../../index.js';
-import { attemptsPerCallback, firstRetryMs } from '../../../../src/core/service.js';
-import { UsageError } from '../../../../src/cli/arguments.js';
-import { createTransfer } from '../create-transfer.js';
-import { requireUrl, type Endpoint } from '../endpoint-options.js';
-import { runCommand, type NamedTransfer } from './commands.js';
+import { attemptCallback, isAcknowledgement, type AttemptOptions, type AttemptResponse } from '../attempt/attempt.js';
+import type { TransferSandbox } from '../index.js';
+import { attemptsPerCallback, firstRetryMs } from '../../../src/core/service.js';
+import { UsageError } from '../../../src/cli/arguments.js';
+import { createTransfer } from './create-transfer.js';
+import { requireUrl, type Endpoint } from './endpoint-options.js';
+import { runCommand, type NamedTransfer } from './check-commands.js';
 
 /** A transfer that the service knows, and its callback. */
 export interface Announced extends NamedTransfer {

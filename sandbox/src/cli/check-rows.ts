@@ -1,8 +1,8 @@
-import { isAcknowledgement, type AttemptResponse } from '../../attempt/attempt.js';
-import { fit, paint, wrap } from '../../../../src/cli/terminal.js';
-import { inWords } from '../in-words.js';
-import type { Books } from './books.js';
-import type { Trial, Tried } from './trials.js';
+import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
+import { fit, paint, wrap } from '../../../src/cli/terminal.js';
+import { inWords } from './in-words.js';
+import type { Books } from './check-books.js';
+import type { Trial, Tried } from './check-trials.js';
 
 type Described = Omit<Trial, 'play'>;
 

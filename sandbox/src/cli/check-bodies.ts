@@ -1,5 +1,5 @@
-import { transferSucceeded, type transferFailed } from '../../../../src/testing/fixtures.js';
-import { invalidCallbacks } from '../../../../src/testing/invalid.js';
+import { transferSucceeded, type transferFailed } from '../../../src/testing/fixtures.js';
+import { invalidCallbacks } from '../../../src/testing/invalid.js';
 
 interface Body {
   readonly title: string;

@@ -1,10 +1,11 @@
-import { isAcknowledgement, type AttemptResponse } from '../../attempt/attempt.js';
-import { judgeAttempts, type TransferScenario } from '../../service/scenarios.js';
-import { firstRetryMs } from '../../../../src/core/service.js';
-import { transferSucceeded } from '../../../../src/testing/fixtures.js';
-import { undocumentedBodies, unbookableBodies } from './bodies.js';
-import type { Breakage, NamedTransfer } from './commands.js';
-import type { Announced, Attempt, Fault, Stage } from './stage.js';
+import { setTimeout as pause } from 'node:timers/promises';
+import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
+import { judgeAttempts, type TransferScenario } from '../service/scenarios.js';
+import { firstRetryMs } from '../../../src/core/service.js';
+import { transferSucceeded } from '../../../src/testing/fixtures.js';
+import { undocumentedBodies, unbookableBodies } from './check-bodies.js';
+import type { Breakage, NamedTransfer } from './check-commands.js';
+import type { Announced, Attempt, Fault, Stage } from './check-stage.js';
 
 /** What came of a trial on the wire. */
 export interface Tried {
@@ -181,11 +182,15 @@ export const breaking: Omit<Trial, 'play'> = {
   right: 'refuses it, takes the retry',
 };
 
+const afterResponseMs = 1_500;
+
 /** Sends a callback while the app cannot book, and retries when it can. */
 export async function failOnce(stage: Stage, breakage: Breakage): Promise<Tried & { readonly isMended: boolean }> {
   const transfer = await stage.create('handler-fails');
   const isBroken = await breakage.break(transfer);
   const first = isBroken ? [await stage.send(transfer)] : [];
+  // What an app does after its response must fail, too.
+  if (first.some(({ response }) => isAcknowledgement(response))) await pause(afterResponseMs);
   const isMended = await breakage.mend(transfer);
   if (!isBroken || !isMended) {
     const name = isBroken ? '--mend' : '--break';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { UsageError } from '../../../../src/cli/arguments.js';
-import { runCommand, type NamedTransfer } from './commands.js';
+import { UsageError } from '../../../src/cli/arguments.js';
+import { runCommand, type NamedTransfer } from './check-commands.js';
 
 const betweenCountsMs = 200;
 
