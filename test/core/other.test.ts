@@ -310,6 +310,9 @@ test('of a fact of another event that has a wrong type the error says what is mi
   });
   expect(await receiver.receive({ status: 1 })).toMatchObject({
     outcome: 'invalid',
-    error: { message: 'Expected `schema` to produce a text or undefined for `data.status`, got a number. Write `String(status)`.' },
+    error: {
+      message:
+        'Expected `schema` to produce a text or undefined for `data.status`, got a number. Write `String(status)`.',
+    },
   });
 });
