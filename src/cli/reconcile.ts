@@ -1,6 +1,6 @@
 import { reconcileTransfers, type Reconciled, type ReconciliationReport } from '../client.js';
 import { appHelp, appOptions, connectApp, type ConnectedApp } from './app.js';
-import { allowPositionals, flag, parseArguments, readIds } from './arguments.js';
+import { allowPositionals, flag, parseArguments, readIds, UsageError } from './arguments.js';
 import { fit, jsonLine, paint, print, printable, stdout, width, type Style } from './terminal.js';
 
 export const help = `Usage: transfer-callbacks reconcile [options] < ids
@@ -32,6 +32,12 @@ export async function run(args: readonly string[]): Promise<number> {
   allowPositionals(positionals, 0);
   const app = await connectApp(values.config, 'reconcileTransfers');
   const ids = await readIds();
+  const other = ids.find((id) => /^other:[^:]+:./.test(id));
+  if (other !== undefined) {
+    throw new UsageError(
+      `Expected ids of transfers: the service cannot be asked for ${other}, an event of \`onOther\`.`,
+    );
+  }
   const json = values.json === true || !stdout.isTTY;
   const counts = new Map<string, number>();
   const { stopped, advice, unfinished } = await reconcile(ids, app, printer(ids.length, counts, json));

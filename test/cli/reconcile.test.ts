@@ -249,6 +249,14 @@ test('standard input that is no pipe and no file is a mistake', async () => {
   }
 });
 
+test('the record of an event that is no transfer cannot be reconciled', async () => {
+  const { cwd } = await startBroken(404);
+  const { code, out, err } = await reconcile(['payout-1', 'other:charge.paid:7'], { cwd }).ended;
+  const sentence =
+    'Expected ids of transfers: the service cannot be asked for other:charge.paid:7, an event of `onOther`.';
+  expect([code, out, err]).toEqual([2, '', `transfer-callbacks: ${sentence}\n`]);
+});
+
 test('an app that ends the process after a signal does not make the command green', async () => {
   const { cwd, reconcile } = await startOpen(2, untilDone);
   await appendFile(
