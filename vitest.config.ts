@@ -38,7 +38,7 @@ export const longTests = {
   inOwnProcess: [
     'test/{no-*,servers}.test.ts',
     'test/cli/{config,inspect*,loading,reconcile*,secrets,usage}.test.ts',
-    'sandbox/test/cli/{check,trigger,usage}.test.ts',
+    'sandbox/test/cli/{trigger,usage}.test.ts',
     'sandbox/test/{console,demo,package}/**/*.test.ts',
     'test/{package,schedules,types}/**/*.test.ts',
     'test/docs/snippets.test.ts',
@@ -48,10 +48,11 @@ export const longTests = {
   ],
 };
 
-/** What installs 1.2 GB, or unpacks programs again: once a week, and before a release. No promise rests on it, either. */
+/** What installs 1.2 GB, unpacks programs again, or plays every case of `check` in processes: once a week, and before a release. No promise rests on it, either. */
 export const weeklyTests = [
   'test/{hosts,sql}/**/*.test.ts',
   'sandbox/test/console/unpacking.test.ts',
+  'sandbox/test/cli/check.test.ts',
   'test/package/release.test.ts',
   'test/programs.test.ts',
 ];
