@@ -1,9 +1,6 @@
 import type { TransferClient } from './client.js';
 import type { Transaction } from './get-transaction.js';
 
-/** The source under which reconciliation hands transfers to the receiver. */
-export const reconciliation = 'reconciliation';
-
 /** What is called of a client: one of your own may have no more. */
 export type ReadingClient = Pick<TransferClient, 'getTransaction' | 'toCallback'>;
 

@@ -1,10 +1,11 @@
 import { transferCallbackSchema, type CallbackShape, type TransferCallback } from '../core/callback.js';
+import { reconciliation } from '../core/delivery.js';
 import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { deadlineSignal, withDeadline } from '../lib/deadline.js';
 import { parseWith, requireSchema, type StandardSchema } from '../lib/standard-schema.js';
 import { toPrintable } from '../lib/text.js';
 import { Slots } from '../lib/slots.js';
-import { announce, giveToCallback, reconciliation, type ReadingClient } from './callback.js';
+import { announce, giveToCallback, type ReadingClient } from './callback.js';
 import { TransferClientError } from './errors.js';
 import type { Transaction } from './get-transaction.js';
 

@@ -5,6 +5,9 @@ import { showFingerprint, toFingerprint } from './facts.js';
 import type { CallbackFields } from './fields.js';
 import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 
+/** The source of what reconciliation reads from the service. */
+export const reconciliation = 'reconciliation';
+
 /** One arrival of a callback. */
 export interface Arrival {
   /** The name of the delivery. */

@@ -41,13 +41,14 @@ const optional = (rule: Rule): Rule => ({
   isRight: (value) => value === undefined || rule.isRight(value),
 });
 
-const amountRule: Rule = {
-  path: 'data.amount',
-  expected: 'a number, a text',
-  isRight: (value) => typeof value === 'number' || isText(value),
-};
-
-const moneyRules = [optional(amountRule), optional(text('data.currency'))];
+const moneyRules: readonly Rule[] = [
+  {
+    path: 'data.amount',
+    expected: 'a number, a text or undefined',
+    isRight: (value) => value === undefined || typeof value === 'number' || isText(value),
+  },
+  optional(text('data.currency')),
+];
 
 const transferRules: readonly Rule[] = [
   // An event that is `other` has rules of its own.

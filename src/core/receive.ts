@@ -1,7 +1,7 @@
 import type { CallbackShape, OtherEvent } from './callback.js';
 import type { ClaimQueue } from './claim.js';
 import { confirmCallback } from './confirm.js';
-import { Delivery, toCommonFields, type Arrival } from './delivery.js';
+import { Delivery, reconciliation, toCommonFields, type Arrival } from './delivery.js';
 import { runHandler } from './handle.js';
 import type { InFlight } from './in-flight.js';
 import type { ResolvedOptions } from './options.js';
@@ -30,7 +30,7 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
   parts.inFlight.begin();
   const { schema, onOther, verifyTimeoutMs } = parts.options;
   // Reconciliation reads transfers only: one that became another event would be acknowledged, and never handled.
-  const takesOther = onOther !== undefined && arrival.source !== 'reconciliation';
+  const takesOther = onOther !== undefined && arrival.source !== reconciliation;
   const validated = validateCallback(input, schema, takesOther);
   if (verify !== undefined) {
     const refusal = await verifySender(verify, input, validated, verifyTimeoutMs);

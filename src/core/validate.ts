@@ -48,10 +48,8 @@ function findIssues({ event, recordId, status, amount }: CallbackFields): readon
 
 /** Returns the issues of an event for `onOther`. */
 function findIssuesOfOther(fields: CallbackFields, input: unknown, isTaken: boolean): readonly Issue[] {
-  const message = isFinal(input)
-    ? 'A final status, and `schema` makes another event of it'
-    : 'Not a final status, and no `onOther` takes it';
-  if (!isTaken || isFinal(input)) return [{ path: ['event'], message }];
+  if (isFinal(input)) return [{ path: ['event'], message: 'A final status, and `schema` makes another event of it' }];
+  if (!isTaken) return [{ path: ['event'], message: 'Not a final status, and no `onOther` takes it' }];
   return isCallbackId(fields.type) ? findIssues(fields) : [{ path: ['type'], message: idMessage }];
 }
 

@@ -34,12 +34,11 @@ export function readBody(
 
 function toRead(given: unknown, rawBody: unknown): ReadBody {
   if (ArrayBuffer.isView(given)) return parseBytes(toBuffer(given));
-  const input = typeof given === 'string' ? parseText(given) : given;
-  // A text is not what was received: its decoder may have changed bytes.
-  if (!ArrayBuffer.isView(rawBody)) return { input, bytes: 'gone' };
   // What was signed is handled: a replay of the same bytes as a form or in UTF-7 makes a parser leave another value.
-  const received = parseBytes(toBuffer(rawBody));
-  return isUnreadable(received.input) ? { input, bytes: received.bytes } : received;
+  const received = ArrayBuffer.isView(rawBody) ? parseBytes(toBuffer(rawBody)) : undefined;
+  if (received !== undefined && !isUnreadable(received.input)) return received;
+  // A text is not what was received: its decoder may have changed bytes.
+  return { input: typeof given === 'string' ? parseText(given) : given, bytes: received?.bytes ?? 'gone' };
 }
 
 function toBuffer({ buffer, byteOffset, byteLength }: ArrayBufferView): Buffer {

@@ -1,3 +1,4 @@
+import { reconciliation } from '../core/delivery.js';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { metrics, results, type CounterMetric, type GaugeMetric, type HistogramMetric } from './table.js';
 import type { Labels, Metric, MetricName } from './table.js';
@@ -63,7 +64,7 @@ export function recordMetrics(instruments: Instruments): () => void {
 
 class Recorder {
   readonly #writes: Writes;
-  readonly #sources = new Set(['http', 'reconciliation']);
+  readonly #sources = new Set(['http', reconciliation]);
 
   constructor(instruments: Instruments) {
     const entries = Object.entries(metrics).map(([name, metric]) => [name, makeInstrument(instruments, metric)]);

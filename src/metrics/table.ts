@@ -1,3 +1,4 @@
+import { reconciliation } from '../core/delivery.js';
 import { outcomes } from '../core/outcomes.js';
 
 export type Labels = Readonly<Record<string, string>>;
@@ -39,7 +40,7 @@ const outcomeLabels = Object.keys(outcomes).flatMap((outcome) =>
     event,
   })),
 );
-const sourceLabels = [{ source: 'http' }, { source: 'reconciliation' }];
+const sourceLabels = [{ source: 'http' }, { source: reconciliation }];
 
 /** The results that a reconciliation pass reports per transfer. */
 export const results = ['processed', 'duplicate', 'pending', 'unknown', 'failed'] as const;

@@ -52,8 +52,8 @@ export class Books {
       await pause(betweenCountsMs);
     }
     throw new UsageError(
-      `Nothing was counted for ${this.#settleMs / 1_000} s after the first callback was acknowledged. Does --count count ` +
-        'it, and does your app book it? If it books later, give a longer --settle.',
+      `Nothing was counted for ${this.#settleMs / 1_000} s after the first callback was acknowledged. Does --count ` +
+        'find it by $ID, its externalId, and does your app book it? If it books later, give a longer --settle.',
     );
   }
 

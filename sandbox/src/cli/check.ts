@@ -101,8 +101,6 @@ function startService({ port }: Values): Promise<TransferSandbox> {
     clock: 'manual',
     finalAfterMs: 0,
     console: false,
-    // An app that remembers the ids of another run would take these for duplicates.
-    seed: crypto.getRandomValues(new Uint32Array(1))[0],
   });
 }
 

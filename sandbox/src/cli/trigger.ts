@@ -9,7 +9,6 @@ import { configFile, findConfigFile } from '../../../src/cli/config-file.js';
 import { callbackHelp, callbackOptions, findEndpoint, requireUrl, toHint } from './endpoint-options.js';
 import { jsonLine, paint, print } from '../../../src/cli/terminal.js';
 import { scenarioList, toScenario } from './scenario.js';
-import { randomSeed } from '../service/options.js';
 
 export const help = `Usage: transfer-sandbox trigger <scenario> [--to URL] [options]
        transfer-sandbox trigger --data FILE [--to URL] [options]
@@ -79,7 +78,7 @@ export async function run(args: readonly string[]): Promise<number> {
     scenario,
     finalAfterMs: 0,
     speed: toNumber('--speed', values.speed) ?? 1_000,
-    seed: toNumber('--seed', values.seed) ?? randomSeed(),
+    seed: toNumber('--seed', values.seed),
     onAttempt(attempt) {
       firstAtMs ??= attempt.plannedAtMs;
       const when = `${(attempt.plannedAtMs - firstAtMs) / 1_000} s`.padStart(6);

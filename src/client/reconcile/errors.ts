@@ -49,7 +49,7 @@ export function describeUnhandled(
   if (outcome === 'invalid') {
     const { issues } = ended;
     const why = issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`).join('; ');
-    // Without one, the receiver's schema is mostly the documented one, and the transaction lacks what its issues name.
+    // A schema of your own mostly refuses the documented callback that was made of the transaction.
     const advice = client.toCallback === undefined ? '. With a `schema` of your own, give the client `toCallback`' : '';
     return { outcome, issues, error: notHandled(`: ${why}${advice}`) };
   }

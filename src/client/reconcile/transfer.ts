@@ -2,7 +2,7 @@ import { toRecordId, type CallbackShape } from '../../core/callback.js';
 import type { TransferCallbackOutcome } from '../../core/outcomes.js';
 import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackReceiver } from '../../core/receiver.js';
-import { reconciliation } from '../callback.js';
+import { reconciliation } from '../../core/delivery.js';
 import { TransferClientError } from '../errors.js';
 import type { Pass } from './pass.js';
 import { describeUnhandled } from './errors.js';
