@@ -5,86 +5,158 @@ import { TransferCallbackError } from '../../lib/errors.js';
 export interface Loan<Tx> {
   readonly tx: Tx;
   /** Makes `tx` refuse all further calls: its connection may soon be another handler's. */
-  end(): void;
-  /** Resolves when the nested transactions that `tx` has begun are over: what they send last would fall into ours. */
-  idle(): Promise<unknown>;
+  end(hasSucceeded: boolean): void;
+  /** Resolves when what the handler has left running is over. Returns undefined if nothing is. */
+  idle(): Promise<unknown> | undefined;
 }
 
-/** The methods of a bare connection. */
-export interface ConnectionMethods {
-  /** Send a statement. Refused if that would begin or end a transaction. */
-  readonly queries: readonly string[];
-  /** Begin or end a transaction, and are refused. */
-  readonly controls: readonly string[];
+/** What a handler may do with an object that is lent to it. */
+export interface LendRules {
+  /** Methods that send a statement, and reject where others throw. Refused if that would begin or end a transaction. */
+  readonly queries?: readonly string[];
+  /** Methods that do nothing: the store gives the connection back. */
+  readonly ignored?: readonly string[];
+  /** Methods that begin or end a transaction, or give its connection back. They are refused. */
+  readonly controls?: readonly string[];
+  /** Whether a call of one of `controls` is harmless, because it ends a nested transaction. */
+  readonly isNested?: (target: object, name: string) => boolean;
+  /** Methods that run a nested transaction, or return a promise of an object that sends statements. */
+  readonly nests?: readonly string[];
+  /** Properties that are objects and are lent, too. */
+  readonly parts?: Readonly<Record<string, LendRules>>;
+  /** Whether an error has ended the whole transaction, so that the next statement would be committed by itself. */
+  readonly endsTransaction?: (error: unknown) => boolean;
 }
 
 /** What begins or ends a transaction. What else does that is found out when the success is recorded. */
 const controlText =
   /^\s*(?:begin|start\s|commit|end\b|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b)|abort|prepare\s+transaction)/i;
 
+const nestingMethods = ['transaction', 'savepoint'];
+
+type Method = (...args: unknown[]) => unknown;
+
+/** What all objects share that are lent to one handler. */
+class Lending {
+  /** Why every call is refused, if it is. */
+  refused: string | undefined;
+  readonly running = new Set<Promise<unknown>>();
+
+  /** Remembers a promise until it is settled. */
+  track(promise: Promise<unknown>): void {
+    this.running.add(promise);
+    const forget = (): void => {
+      this.running.delete(promise);
+    };
+    promise.then(forget, forget);
+  }
+
+  async settleAll(): Promise<void> {
+    while (this.running.size > 0) await Promise.allSettled(this.running);
+  }
+}
+
 /** Lends a transaction object of a library, or a bare connection, to a handler. */
-export function lend<Tx extends object>(target: Tx, methods?: ConnectionMethods): Loan<Tx> {
-  let isOpen = true;
-  const nested: unknown[] = [];
-  const call = (method: (...args: unknown[]) => unknown, self: unknown, args: unknown[]): unknown => {
-    if (!isOpen) throw refusal('the handler has finished');
-    return Reflect.apply(method, self, args);
+export function lend<Tx extends object>(target: Tx, rules: LendRules = {}): Loan<Tx> {
+  const lending = new Lending();
+  return {
+    tx: lendObject(target, rules, lending),
+    end() {
+      lending.refused ??= 'the handler has finished';
+    },
+    idle: () => (lending.running.size === 0 ? undefined : lending.settleAll()),
   };
-  const own: Record<PropertyKey, unknown> = methods === undefined ? {} : ownMethods(target, methods, call);
-  const tx = new Proxy(target, {
+}
+
+function lendObject<T extends object>(target: T, rules: LendRules, lending: Lending): T {
+  const { queries = [], ignored = [], controls = [], parts = {} } = rules;
+  const { nests = nestingMethods } = rules;
+  /** What the handler has set on the object, and what is lent of it. */
+  const own: Record<PropertyKey, unknown> = Object.fromEntries(ignored.map((name) => [name, () => undefined]));
+  const isQuiet = (name: PropertyKey): boolean => [...queries, ...controls].includes(name as string);
+
+  /** Makes the method that the handler calls in place of that of the object. */
+  const wrap = (name: string, method: Method): Method => {
+    // On the object itself: a method may use its private fields.
+    const call = (args: unknown[]): unknown => callOpen(method, target, args, rules, lending);
+    if (controls.includes(name)) {
+      return (...args) => (rules.isNested?.(target, name) === true ? call(args) : reject(controlRefusal(), args));
+    }
+    if (queries.includes(name)) {
+      return (...args) => {
+        if (isControl(args[0])) return reject(controlRefusal(), args);
+        try {
+          return keepQuiet(call(args));
+        } catch (error) {
+          return reject(error, args);
+        }
+      };
+    }
+    if (nests.includes(name)) return (...args) => nest(call, args, lending);
+    return (...args) => call(args);
+  };
+
+  return new Proxy(target, {
     get(_, name) {
       if (Object.hasOwn(own, name)) return own[name];
       // Prisma's queries start at a property, and Sequelize reads those of its transaction. Promises and consoles ask for these.
-      if (!isOpen && typeof name === 'string' && name !== 'then') throw refusal('the handler has finished');
+      if (lending.refused !== undefined && typeof name === 'string' && name !== 'then' && !isQuiet(name)) {
+        throw refusal(lending.refused);
+      }
       const value: unknown = Reflect.get(target, name);
-      if (typeof value !== 'function') return value;
-      // On the object itself: a method may use its private fields.
-      return (...args: unknown[]) => {
-        const reply = call(value as () => unknown, target, args);
-        if (name === 'transaction' || name === 'savepoint') nested.push(reply);
-        return reply;
-      };
+      if (typeof name !== 'string') return value;
+      const part = Object.hasOwn(parts, name) ? parts[name] : undefined;
+      if (part !== undefined && typeof value === 'object' && value !== null) {
+        return (own[name] = lendObject(value, part, lending));
+      }
+      return typeof value === 'function' ? wrap(name, value as Method) : value;
     },
     // A connection goes to other handlers: what this one sets must not.
     set(_, name, value) {
       own[name] = value;
       return true;
     },
-    apply: (_, self, args: unknown[]) => call(target as () => unknown, self, args),
+    apply: (_, self, args: unknown[]) => callOpen(target as unknown as Method, self, args, rules, lending),
   });
-  return {
-    tx,
-    end() {
-      isOpen = false;
-    },
-    idle: () => Promise.allSettled(nested),
-  };
 }
 
-function ownMethods(
-  connection: object,
-  { queries, controls }: ConnectionMethods,
-  call: (method: (...args: unknown[]) => unknown, self: unknown, args: unknown[]) => unknown,
-): Record<PropertyKey, unknown> {
-  const control = (args: unknown[]): unknown =>
-    reject(refusal('the store ends the transaction. Return to commit, throw to roll back'), args);
-  const send = (name: string) => {
-    const method = Reflect.get(connection, name) as (...args: unknown[]) => unknown;
-    return (...args: unknown[]): unknown => {
-      const text = (args[0] as { text?: unknown } | undefined)?.text ?? args[0];
-      if (typeof text === 'string' && controlText.test(text)) return control(args);
-      try {
-        return keepQuiet(call(method, connection, args));
-      } catch (error) {
-        return reject(error, args);
-      }
-    };
-  };
-  return Object.fromEntries([
-    ['release', () => undefined],
-    ...controls.map((name) => [name, (...args: unknown[]) => control(args)]),
-    ...queries.map((name) => [name, send(name)]),
-  ]) as Record<PropertyKey, unknown>;
+/** Calls a method unless the handler has ended. */
+function callOpen(method: Method, self: unknown, args: unknown[], rules: LendRules, lending: Lending): unknown {
+  if (lending.refused !== undefined) throw refusal(lending.refused);
+  const reply: unknown = Reflect.apply(method, self, args);
+  const { endsTransaction } = rules;
+  // A builder is no promise: its `then` would send it.
+  if (endsTransaction !== undefined && reply instanceof Promise) {
+    reply.catch((error: unknown) => {
+      if (endsTransaction(error)) lending.refused ??= 'a deadlock has ended the transaction';
+    });
+  }
+  return reply;
+}
+
+/** Begins a nested transaction. What it gives to the handler is lent, too, and its end is waited for. */
+function nest(call: (args: unknown[]) => unknown, args: unknown[], lending: Lending): unknown {
+  const lendNested = (nested: unknown): unknown =>
+    (typeof nested === 'object' && nested !== null) || typeof nested === 'function'
+      ? lendObject(nested, {}, lending)
+      : nested;
+  const hasWork = args.some((arg) => typeof arg === 'function');
+  const reply = call(
+    args.map((arg) =>
+      typeof arg === 'function'
+        ? (nested: unknown, ...rest: unknown[]) => (arg as Method)(lendNested(nested), ...rest)
+        : arg,
+    ),
+  );
+  if (!(reply instanceof Promise)) return reply;
+  lending.track(reply);
+  return hasWork ? reply : reply.then(lendNested);
+}
+
+function isControl(query: unknown): boolean {
+  const { text, sql } = (query ?? {}) as { text?: unknown; sql?: unknown };
+  const sent = text ?? sql ?? query;
+  return typeof sent === 'string' && controlText.test(sent);
 }
 
 /** Rejects as `pg` does: calls the callback, if the last argument is one. */
@@ -98,6 +170,10 @@ function reject(error: unknown, args: readonly unknown[]): unknown {
 /** Makes the error of a call that `tx` refuses. */
 export function refusal(why: string): TransferCallbackError {
   return new TransferCallbackError('TRANSACTION_CONTROL', `The query was refused: ${why}.`);
+}
+
+function controlRefusal(): TransferCallbackError {
+  return refusal('the store ends the transaction. Return to commit, throw to roll back');
 }
 
 interface Emitter {

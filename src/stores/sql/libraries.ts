@@ -1,8 +1,10 @@
 import { hasMethods, invalidSecret, onlyKnownOptions } from '../../lib/checks.js';
+import { pause } from '../../lib/deadline.js';
+import { dialects, type SqlDialect } from './dialects.js';
+import { lend, type LendRules, type Loan } from './lend.js';
 import { optionNames, type DialectOptions, type SqlStoreOptions } from './options.js';
 import { PrismaOperations } from './prisma-operations.js';
-import { makeSqlStore, type LibraryTraits, type SqlDatabase } from './sql-store.js';
-import type { SqlDialect } from './dialects.js';
+import { commitTexts, makeSqlStore, type LibraryTraits, type SqlDatabase } from './sql-store.js';
 import type { SqlStore } from './store.js';
 
 /*
@@ -36,10 +38,11 @@ export function prismaStore<
     '$extends',
   );
   const transactions = new WeakMap<object, PrismaOperations>();
+  const { dialect } = requireOptions(options);
   const calls: LibraryCalls<typeof library> = {
     query: (sql, tx) => (tx === undefined ? library.$queryRawUnsafe(sql) : transactions.get(tx)?.send(sql, tx)),
     transaction(work, { queueMs, maxHeldMs }) {
-      const operations = new PrismaOperations();
+      const operations = new PrismaOperations(dialects[dialect].endsTransaction);
       const extended = library.$extends(operations.extension) as unknown as typeof library;
       const run = (tx: typeof library): Promise<void> => {
         transactions.set(tx, operations);
@@ -49,7 +52,21 @@ export function prismaStore<
       return extended.$transaction(run, { maxWait: Math.ceil(queueMs), timeout: maxHeldMs });
     },
   };
-  return storeOn(options, calls, { commit: '' });
+  return storeOn(options, calls, {
+    commitText: commitTexts.none,
+    lend(tx) {
+      const loan = lend(tx);
+      const operations = transactions.get(tx);
+      return {
+        tx: loan.tx,
+        end(hasSucceeded) {
+          loan.end(hasSucceeded);
+          operations?.end();
+        },
+        idle: () => operations?.idle(),
+      };
+    },
+  });
 }
 
 /**
@@ -62,7 +79,8 @@ export function drizzleStore<B extends { transaction: Method }, D extends SqlDia
   db: B,
   options: DialectOptions<D>,
 ): SqlStore<TxOn<D, TxOf<Parameters<B['transaction']>[0]>>> {
-  if (requireOptions(options).dialect === 'sqlite') {
+  const { dialect } = requireOptions(options);
+  if (Object.hasOwn(dialects, dialect) && !dialects[dialect].isTransactional) {
     const library = requireMethods("drizzleStore(drizzle(client), { dialect: 'sqlite' })", 'db', db, 'all', 'run');
     return storeOn(options, { query: (sql) => (hasRows(sql) ? library.all(sql) : library.run(sql)) });
   }
@@ -125,10 +143,18 @@ export function knexStore<B extends { raw: Method; transaction: Method }, D exte
     'raw',
     'transaction',
   );
-  return storeOn(options, {
-    query: (sql, tx: typeof library = library) => tx.raw(sql),
-    transaction: (work) => library.transaction(work),
-  });
+  return storeOn(
+    options,
+    {
+      query: (sql, tx: typeof library = library) => tx.raw(sql),
+      transaction: (work) => library.transaction(work),
+    },
+    // Knex would give the connection back.
+    {
+      lend: (tx, endsTransaction) =>
+        lend(tx, { controls: ['commit', 'rollback'], ...(endsTransaction && { endsTransaction }) }),
+    },
+  );
 }
 
 /**
@@ -155,10 +181,18 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
       query: async (sql, tx: typeof library = library) => (await tx.query(sql)) ?? [],
       transaction: (work) => library.transaction(work),
     },
-    // TypeORM does not end a second transaction if the handler has left a nested one running.
-    { commit: ';\nCOMMIT' },
+    {
+      commitText: commitTexts.only,
+      lend: (tx, endsTransaction) => lend(tx, { parts: { queryRunner }, ...(endsTransaction && { endsTransaction }) }),
+    },
   );
 }
+
+/** TypeORM's own connection of a transaction. It counts the nested ones. */
+const queryRunner: LendRules = {
+  controls: ['release', 'commitTransaction', 'rollbackTransaction'],
+  isNested: (runner, name) => name !== 'release' && Number(Reflect.get(runner, 'transactionDepth')) > 1,
+};
 
 /**
  * Keeps records in the database of Sequelize 6. Throws INVALID_ARGUMENT.
@@ -177,12 +211,50 @@ export function sequelizeStore<S extends { query: Method; transaction: Method },
     'query',
     'transaction',
   );
-  return storeOn(options, {
-    // `null` keeps a statement outside of the transaction that Sequelize may find by its CLS.
-    query: (sql, transaction: unknown = null) => library.query(sql, { transaction }),
-    transaction: (work) => library.transaction(work),
-  });
+  return storeOn(
+    options,
+    {
+      // `null` keeps a statement outside of the transaction that Sequelize may find by its CLS.
+      query: (sql, transaction: SequelizeTransaction | null = null) =>
+        library.query(sql, { transaction: transaction && keepOpen(transaction) }),
+      transaction: (work) => library.transaction(work),
+    },
+    { lend: lendSequelize },
+  );
 }
+
+interface SequelizeTransaction {
+  /** The nested transactions that were begun in it. */
+  readonly savepoints?: readonly { finished?: string }[];
+}
+
+/** After a deadlock Sequelize would end the transaction of a statement, and give its connection back. */
+function keepOpen(transaction: SequelizeTransaction): object {
+  const refuse = { value: () => Promise.reject(new Error('The store ends the transaction.')) };
+  const finished = { value: undefined, writable: true };
+  return Object.create(transaction, { commit: refuse, rollback: refuse, finished }) as object;
+}
+
+/** Sequelize nests by `sequelize.transaction({ transaction: tx })`, which begins nothing through `tx`. */
+function lendSequelize(tx: SequelizeTransaction): Loan<SequelizeTransaction> {
+  const loan = lend(tx, { controls: ['commit', 'rollback'] });
+  const findRunning = () => (tx.savepoints ?? []).filter(({ finished }) => finished === undefined);
+  const waitForAll = async (): Promise<void> => {
+    while (findRunning().length > 0) await pause(sequelizePollMs, { keepAlive: false });
+  };
+  return {
+    tx: loan.tx,
+    end(hasSucceeded) {
+      loan.end(hasSucceeded);
+      // Sequelize refuses every statement of a transaction that is finished.
+      if (!hasSucceeded) for (const nested of findRunning()) nested.finished = 'rollback';
+    },
+    idle: () => (findRunning().length === 0 ? undefined : waitForAll()),
+  };
+}
+
+/** How often nested transactions of Sequelize are looked at, in milliseconds. */
+const sequelizePollMs = 5;
 
 /**
  * Keeps records in PostgreSQL, through postgres.js. Throws INVALID_ARGUMENT.
@@ -195,51 +267,13 @@ export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
   options: SqlStoreOptions = {},
 ): SqlStore<TxOf<Parameters<S['begin']>[1]>> {
   const library = requireMethods('postgresJsStore(postgres(url))', 'sql', sql, 'unsafe', 'begin');
-  return storeOf('postgres', options, {
-    query: (text, tx: typeof library = library) => tx.unsafe(text),
-    transaction: (work) => library.begin(work),
-  });
-}
-
-/**
- * Keeps records in MySQL or MariaDB, through a pool of `mysql2/promise`. Throws INVALID_ARGUMENT.
- *
- * @example
- * const store = mysqlStore(createPool(url));
- */
-export function mysqlStore<P extends { getConnection: Method; query: Method }>(
-  pool: P,
-  options: SqlStoreOptions = {},
-): SqlStore<Awaited<ReturnType<P['getConnection']>>> {
-  const library = requireMethods('mysqlStore(createPool(url))', 'pool', pool, 'getConnection', 'query');
-  // A pool of callbacks has them, too.
-  if (hasMethods(pool, 'promise'))
-    throw invalidSecret('pool', 'a pool of mysql2/promise', pool, 'mysqlStore(pool.promise())');
-  return storeOf(
-    'mysql',
-    options,
+  onlyKnownOptions(options, optionNames);
+  return storeOn(
+    { ...options, dialect: 'postgres' },
     {
-      query: (sql, tx: Record<'query', Call> = library) => tx.query(sql),
-      async transaction(work) {
-        const connection = (await library.getConnection()) as Record<'query' | 'release' | 'destroy', Call>;
-        const destroy = connection.destroy.bind(connection);
-        const giveBack = (): void => {
-          // This would commit what is open. The delivery does not wait for it.
-          connection.query('SET autocommit = 1').then(connection.release.bind(connection), destroy);
-        };
-        try {
-          // And not START TRANSACTION: after a deadlock that a handler swallows, its next statement would be committed by itself.
-          await connection.query('SET autocommit = 0');
-          await work(connection);
-          await connection.query('COMMIT');
-          giveBack();
-        } catch (error) {
-          await connection.query('ROLLBACK').then(giveBack, destroy);
-          throw error;
-        }
-      },
+      query: (text, tx: typeof library = library) => tx.unsafe(text),
+      transaction: (work) => library.begin(work),
     },
-    { methods: { queries: ['query', 'execute'], controls: ['beginTransaction', 'commit', 'rollback'] } },
   );
 }
 
@@ -258,14 +292,14 @@ function requireMethods<Name extends string>(
 
 type LibraryCalls<Tx> = Pick<SqlDatabase<Tx>, 'query'> & Partial<SqlDatabase<Tx>>;
 
-/** Makes the store of a library that does not say which database it talks to. */
+/** Makes the store. The types of the factories tell what `tx` is: here it is what the library passes. */
 function storeOn<Tx, PublicTx>(
   options: DialectOptions,
   library: LibraryCalls<Tx>,
-  traits?: LibraryTraits,
+  traits?: LibraryTraits<Tx>,
 ): SqlStore<PublicTx> {
   const { dialect, ...rest } = requireOptions(options);
-  return storeOf(dialect, rest, library, traits);
+  return makeSqlStore({ ...library, dialect } as SqlDatabase<Tx>, rest, traits) as unknown as SqlStore<PublicTx>;
 }
 
 /** Checks the options. JavaScript may leave them out: then the error names `dialect`, the one that is required. */
@@ -273,16 +307,6 @@ function requireOptions(options: DialectOptions): DialectOptions {
   const given = (options as DialectOptions | null | undefined) ?? ({} as DialectOptions);
   onlyKnownOptions(given, ['dialect', ...optionNames]);
   return given;
-}
-
-/** Makes the store. The types of the factories tell what `tx` is: here it is what the library passes. */
-function storeOf<Tx, PublicTx>(
-  dialect: SqlDialect,
-  options: SqlStoreOptions,
-  library: LibraryCalls<Tx>,
-  traits?: LibraryTraits,
-): SqlStore<PublicTx> {
-  return makeSqlStore({ ...library, dialect } as SqlDatabase<Tx>, options, traits) as unknown as SqlStore<PublicTx>;
 }
 
 /** Whether a statement has rows to read: some drivers of SQLite refuse to read those of others. */

@@ -1,6 +1,6 @@
 import { invalidArgument, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
 import { dialects, type SqlDialect } from './dialects.js';
-import { Statements } from './statements.js';
+import { Table } from './table.js';
 
 /** Options of a store in a table of a database. */
 export interface SqlStoreOptions {
@@ -15,9 +15,9 @@ export interface SqlStoreOptions {
    */
   schema?: string | undefined;
   /**
-   * How long the handler's transaction may wait between two statements, in milliseconds. Then PostgreSQL rolls it back, so
-   * that a machine that has vanished does not keep its row locks. `null` keeps the setting of the connection. MySQL and
-   * SQLite have no such setting.
+   * How long the handler's transaction may wait between two statements, in milliseconds; in MySQL rounded up to seconds. Then
+   * the database rolls it back, so that a machine that has vanished keeps neither the callback nor its row locks. `null`
+   * keeps the setting of the connection. SQLite has no such setting.
    * @default 25 000
    */
   idleTimeoutMs?: number | null | undefined;
@@ -38,18 +38,19 @@ export const optionNames: readonly string[] = ['table', 'schema', 'idleTimeoutMs
 export function resolveOptions(
   dialect: SqlDialect,
   options: SqlStoreOptions,
-): { sql: Statements; idleTimeoutMs: number | null } {
+): { table: Table; idleTimeoutMs: number | null } {
   onlyKnownOptions(options, optionNames);
   if (!Object.hasOwn(dialects, dialect)) {
     const meant = (dialect as string) === 'mariadb' ? 'mysql' : 'postgres';
     throw invalidArgument('dialect', "'postgres', 'mysql' or 'sqlite'", dialect, `dialect: '${meant}'`);
   }
-  const { table = 'transfer_callbacks', schema = dialect === 'postgres' ? 'public' : undefined } = options;
+  const { syntax, schema: usualSchema } = dialects[dialect];
+  const { table = 'transfer_callbacks', schema = usualSchema } = options;
   const { idleTimeoutMs = defaultIdleTimeoutMs } = options;
   requireName('table', table, 'transfer_callbacks');
   if (schema !== undefined) requireName('schema', schema, 'payouts');
   if (idleTimeoutMs !== null) wholeNumber('idleTimeoutMs', idleTimeoutMs, { min: 1, example: defaultIdleTimeoutMs });
-  return { sql: new Statements(dialect, table, schema), idleTimeoutMs };
+  return { table: new Table(syntax, table, schema), idleTimeoutMs };
 }
 
 /** PostgreSQL cuts longer names, and two tables could become one. */

@@ -1,7 +1,9 @@
 import { hasMethods, invalidSecret } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import { graceMs, setDeadline } from '../../lib/deadline.js';
+import { lend } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
+import { postgresMechanism } from './postgres.js';
 import { makeStore, type SqlStore } from './store.js';
 import { openTransaction, patienceMs, type SqlEngine, type StatementPlace } from './transaction.js';
 
@@ -54,10 +56,12 @@ export function pgStore<Pool extends PgPool>(pool: Pool, options: SqlStoreOption
     // The value may be a URL with a password in it.
     throw invalidSecret('pool', 'a pool of pg, and no client', pool, 'pgStore(new Pool({ connectionString }))');
   }
-  const { sql, idleTimeoutMs } = resolveOptions('postgres', options);
+  const { table, idleTimeoutMs } = resolveOptions('postgres', options);
   // Without a listener, an idle connection that breaks would end the process.
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined);
-  return makeStore(toEngine(pool), sql, idleTimeoutMs) as unknown as SqlStore<PgClientOf<Pool>>;
+  const engine = toEngine(pool);
+  const mechanism = postgresMechanism(engine, table, { idleTimeoutMs });
+  return makeStore(engine.query, table, mechanism) as unknown as SqlStore<PgClientOf<Pool>>;
 }
 
 function toEngine(pool: PgPool): SqlEngine<PgClient> {
@@ -70,15 +74,15 @@ function toEngine(pool: PgPool): SqlEngine<PgClient> {
         return rows;
       });
     },
-    async begin(first, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
+    async begin(opening, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
       const client = await takeClient(pool, queueMs);
       return openTransaction(
         {
           run: (work) => client.runTransaction(work),
           send: (sql, _tx, place) => client.sendWithin(timeoutMs, sql, place),
+          lend: (tx) => lend(tx, { queries: ['query'], ignored: ['release'] }),
         },
-        first,
-        { queries: ['query'], controls: [] },
+        opening,
       );
     },
   };
@@ -140,7 +144,7 @@ class PooledClient {
   }
 
   /** Sends a statement of a transaction in one message with BEGIN or COMMIT. */
-  async sendWithin(timeoutMs: number, sql: string, place: StatementPlace): Promise<Rows> {
+  async sendWithin(timeoutMs: number, sql: string, place: StatementPlace | undefined): Promise<Rows> {
     if (place === 'first') {
       this.#hasBegun = true;
       return (await this.send(timeoutMs, begin, sql))[1] ?? [];

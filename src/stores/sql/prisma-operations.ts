@@ -9,20 +9,34 @@ interface Operation {
 
 /**
  * Tracks the operations of one transaction of Prisma. One that a handler has left running could fail between the record and
- * Prisma's COMMIT, which would then roll back without an error. So the store's last statement waits for those that run, and
- * later ones are refused.
+ * Prisma's COMMIT, which would then roll back without an error. So those that run are waited for, and later ones are refused.
  */
 export class PrismaOperations {
   readonly #running = new Set<Promise<unknown>>();
-  #sent = 0;
+  readonly #endsTransaction: ((error: unknown) => boolean) | undefined;
+  /** Why operations are refused, if they are. */
+  #refused: string | undefined;
+  /** The statement of the store that is being sent. */
   #own: string | undefined;
 
-  /** Sends a statement of the store: first that at the beginning of the transaction, then that at its end. */
-  async send(sql: string, tx: { readonly $queryRawUnsafe: Send }): Promise<unknown> {
+  constructor(endsTransaction?: (error: unknown) => boolean) {
+    this.#endsTransaction = endsTransaction;
+  }
+
+  /** Sends a statement of the store. */
+  send(sql: string, tx: { readonly $queryRawUnsafe: Send }): PromiseLike<unknown> {
     this.#own = sql;
-    this.#sent += 1;
-    await Promise.allSettled(this.#running);
     return tx.$queryRawUnsafe(sql);
+  }
+
+  /** Refuses all further operations of the handler. */
+  end(): void {
+    this.#refused ??= 'the handler has finished';
+  }
+
+  /** Resolves when the operations that run are over. Returns undefined if there are none. */
+  idle(): Promise<unknown> | undefined {
+    return this.#running.size === 0 ? undefined : Promise.allSettled(this.#running);
   }
 
   /** For `$extends` of the client. */
@@ -30,13 +44,17 @@ export class PrismaOperations {
     query: {
       $allOperations: ({ args, query }: Operation): Promise<unknown> => {
         const isOwn = Array.isArray(args) && args[0] === this.#own;
-        if (this.#sent > 1 && !isOwn) return Promise.reject(refusal('the handler has finished'));
+        if (isOwn) return query(args);
+        if (this.#refused !== undefined) return Promise.reject(refusal(this.#refused));
         const running = query(args);
         this.#running.add(running);
-        const forget = (): void => {
-          this.#running.delete(running);
-        };
-        running.then(forget, forget);
+        running.then(
+          () => this.#running.delete(running),
+          (error: unknown) => {
+            this.#running.delete(running);
+            if (this.#endsTransaction?.(error)) this.#refused ??= 'a deadlock has ended the transaction';
+          },
+        );
         return running;
       },
     },

@@ -1,7 +1,7 @@
 import { hasMethods, invalidArgument, requireFunction } from '../../lib/checks.js';
-import type { ConnectionMethods } from './lend.js';
+import { dialects, type SqlDialect } from './dialects.js';
+import { lend, type Loan } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
-import type { SqlDialect } from './dialects.js';
 import { makeStore, type SqlStore } from './store.js';
 import {
   defaultHeldMs,
@@ -41,7 +41,7 @@ export interface SqliteDatabase {
  * Keeps records in a SQL database, through any library. The handler runs inside a transaction of the library, and gets it
  * as `context.tx`: its writes there and the record of its success are committed together, or not at all.
  *
- * A callback costs four round trips beside the handler's own in PostgreSQL, and five in MySQL. Throws INVALID_ARGUMENT.
+ * A callback costs four round trips beside the handler's own in PostgreSQL, and six in MySQL. Throws INVALID_ARGUMENT.
  *
  * @example
  * const store = sqlStore<Connection>({
@@ -59,45 +59,70 @@ export function sqlStore<Tx>(database: SqlDatabase<Tx> | SqliteDatabase, options
   return makeSqlStore(database, options);
 }
 
+/** What follows the last statement of a transaction in the same message, where a message may have several statements. */
+export const commitTexts = {
+  /** The library commits the second, empty transaction: a COMMIT without one is a warning, which postgres.js prints. */
+  andBegin: ';\nCOMMIT;\nBEGIN',
+  /** For a library that does not end a second transaction if the handler has left a nested one running. */
+  only: ';\nCOMMIT',
+  /** For a library that takes one statement at a time. It commits, and nothing may come between. */
+  none: '',
+};
+
 /** What the store knows of a library. */
-export interface LibraryTraits {
-  /** The methods of its `tx`, if that is a bare connection. */
-  readonly methods?: ConnectionMethods;
-  /** What follows the last statement of a transaction in the same message, in PostgreSQL. */
-  readonly commit?: string;
+export interface LibraryTraits<Tx> {
+  /** Default `commitTexts.andBegin`. */
+  readonly commitText?: string;
+  /** Lends the library's transaction to a handler. */
+  readonly lend?: (tx: Tx, endsTransaction?: (error: unknown) => boolean) => Loan<Tx>;
 }
 
 /** Makes the store of a library. */
 export function makeSqlStore<Tx>(
   database: SqlDatabase<Tx> | SqliteDatabase,
   options: SqlStoreOptions,
-  // The library commits the second, empty transaction: a COMMIT without one is a warning, which postgres.js prints.
-  { methods, commit = ';\nCOMMIT;\nBEGIN' }: LibraryTraits = {},
+  traits?: LibraryTraits<Tx>,
 ): SqlStore<Tx> {
-  const { sql, idleTimeoutMs } = resolveOptions(database.dialect, options);
+  const { table, idleTimeoutMs } = resolveOptions(database.dialect, options);
+  const { isTransactional, keepRecords } = dialects[database.dialect];
+  if (isTransactional && !hasMethods(database, 'transaction')) {
+    requireFunction('transaction', undefined, '(work) => db.transaction(work)');
+  }
+  const engine = toEngine(database as SqlDatabase<Tx>, traits);
+  return makeStore(engine.query, table, keepRecords(engine, table, { idleTimeoutMs }), isTransactional);
+}
+
+function toEngine<Tx>(
+  database: SqlDatabase<Tx>,
+  { commitText = commitTexts.andBegin, lend: lendTx = lendWhole }: LibraryTraits<Tx> = {},
+): SqlEngine<Tx> {
+  const { endsTransaction } = dialects[database.dialect];
   const send = async (text: string, tx?: Tx, place?: StatementPlace): Promise<readonly unknown[]> => {
     // In one message: a statement that a handler has left running could fail between the two, and COMMIT would then roll back
     // without an error.
-    const isLast = place === 'last' && database.dialect === 'postgres';
-    const reply = await database.query(isLast ? text + commit : text, tx);
+    const reply = await database.query(place === 'last' ? text + commitText : text, tx);
     // Prisma does not send a query behind one that fails in the same tick, and resolves with `undefined`.
     if (reply === undefined && tx !== undefined)
       throw new Error('Expected `query` to resolve with rows, got undefined.');
     return toRows(reply);
   };
-  if (database.dialect === 'sqlite') return makeStore<Tx>({ query: send }, sql, idleTimeoutMs);
-  if (!hasMethods(database, 'transaction')) requireFunction('transaction', undefined, '(work) => db.transaction(work)');
-  const engine: SqlEngine<Tx> = {
+  return {
     query: send,
-    begin: (first, { timeoutMs = patienceMs, queueMs = timeoutMs, maxHeldMs = defaultHeldMs }) =>
+    begin: (opening, { timeoutMs = patienceMs, queueMs = timeoutMs, maxHeldMs = defaultHeldMs }) =>
       openTransaction<Tx>(
-        { run: (work) => database.transaction(work, { queueMs, maxHeldMs }), send },
-        first,
-        methods,
+        {
+          run: (work) => database.transaction(work, { queueMs, maxHeldMs }),
+          send,
+          lend: (tx) => lendTx(tx, endsTransaction),
+        },
+        opening,
         timeoutMs / 2,
       ),
   };
-  return makeStore(engine, sql, idleTimeoutMs);
+}
+
+function lendWhole<Tx>(tx: Tx, endsTransaction?: (error: unknown) => boolean): Loan<Tx> {
+  return lend(tx as Tx & object, endsTransaction && { endsTransaction });
 }
 
 function toRows(reply: unknown): readonly unknown[] {

@@ -1,10 +1,8 @@
 import { wholeNumber } from '../../lib/checks.js';
-import { describeHolder } from '../../core/delivery.js';
 import { leastRetentionMs, receiverDefaults } from '../../core/options.js';
 import type { CallbackStore, StoreRecord } from '../../core/store.js';
-import { leaseClaims, lockClaims, plainClaims, readRow } from './claims.js';
-import { isLive, type Lock, type Row, type Statements } from './statements.js';
-import type { SqlEngine } from './transaction.js';
+import type { Mechanism, Query } from './claims.js';
+import type { Table } from './table.js';
 
 /**
  * A store in a table of a database, with methods for that table.
@@ -31,34 +29,24 @@ export interface SqlStore<Tx> extends CallbackStore<Tx> {
 
 const pruneBatch = 1_000;
 
-/** Makes a store on an engine. Without `begin` its handlers get no transaction. */
+/** Makes a store of the mechanism of its database. */
 export function makeStore<Tx>(
-  engine: SqlEngine<Tx> | Pick<SqlEngine<Tx>, 'query'>,
-  sql: Statements,
-  idleTimeoutMs: number | null,
+  query: Query,
+  table: Table,
+  mechanism: Mechanism<Tx>,
+  transactional = true,
 ): SqlStore<Tx> {
-  const { query } = engine;
   return {
-    transactional: 'begin' in engine,
-    claim: toClaim(engine, sql, idleTimeoutMs),
-    async read(id) {
-      // The lock first: a record is visible before its lock is free, so a claim that is being settled never reads as free.
-      const [lock] = sql.dialect === 'postgres' ? ((await query(sql.readLock(id))) as readonly Lock[]) : [];
-      return toRecord(await readRow(query, sql, id), lock);
-    },
-    async forget(id, fingerprint) {
-      const token = `forgotten ${crypto.randomUUID()}`;
-      await query(sql.endRecord(id, fingerprint, token));
-      return (await readRow(query, sql, id))?.token === token;
-    },
-    migrationSql: sql.create,
+    transactional,
+    ...mechanism,
+    migrationSql: table.create,
     async migrate() {
-      if (await hasTable(query, sql)) return;
+      if (await hasTable(query, table)) return;
       try {
-        await query(sql.create);
+        await query(table.create);
       } catch (error) {
         // Another process may have created it: IF NOT EXISTS is not atomic.
-        if (!(await hasTable(query, sql))) throw error;
+        if (!(await hasTable(query, table))) throw error;
       }
     },
     async prune({ olderThanMs }) {
@@ -70,9 +58,9 @@ export function makeStore<Tx>(
       let pruned = 0;
       // From id to id: a search from the start would pass all those again that it keeps.
       for (let last: string | undefined = ''; last !== undefined;) {
-        const found = (await query(sql.findOld(olderThanMs, last, pruneBatch))) as readonly { id: string }[];
-        const ids = found.map(({ id }) => id);
-        if (ids.length > 0) await query(sql.removeOld(ids, olderThanMs));
+        const found = (await query(table.findOld(olderThanMs, last, pruneBatch))) as readonly { id: string }[];
+        const ids = found.map(({ id }) => table.syntax.parse(id));
+        if (ids.length > 0) await query(table.removeOld(ids, olderThanMs));
         pruned += ids.length;
         last = ids.at(-1);
       }
@@ -82,44 +70,9 @@ export function makeStore<Tx>(
 }
 
 /** Asks for the table by reading it: a role that may not create tables could not run CREATE TABLE IF NOT EXISTS. */
-function hasTable(query: SqlEngine<unknown>['query'], { probe }: Statements): Promise<boolean> {
+function hasTable(query: Query, { probe }: Table): Promise<boolean> {
   return query(probe).then(
     () => true,
     () => false,
   );
-}
-
-function toClaim<Tx>(
-  engine: SqlEngine<Tx> | Pick<SqlEngine<Tx>, 'query'>,
-  sql: Statements,
-  idleTimeoutMs: number | null,
-): CallbackStore<Tx>['claim'] {
-  if (!('begin' in engine)) return plainClaims(engine.query, sql) as CallbackStore<Tx>['claim'];
-  return sql.dialect === 'postgres' ? lockClaims(engine, sql, idleTimeoutMs) : leaseClaims(engine, sql);
-}
-
-function toRecord(row: Row | undefined, lock: Lock | undefined): StoreRecord {
-  if (row === undefined || !isLive(row)) {
-    if (lock === undefined) return { state: 'free' };
-    const since = lock.since === null ? {} : { since: new Date(Number(lock.since)) };
-    return { state: 'claimed', by: `backend ${lock.backend}`, ...since };
-  }
-  const { token, fingerprint } = row;
-  if (fingerprint !== null) {
-    return {
-      state: 'settled',
-      fingerprint,
-      delivery: token,
-      settledAt: new Date(Number(row.settled)),
-      expiresAt: new Date(Number(row.expires)),
-    };
-  }
-  const { by } = describeHolder(token);
-  return {
-    state: 'claimed',
-    delivery: token,
-    ...(by !== undefined && { by }),
-    since: new Date(Number(row.claimed)),
-    leaseLeftMs: Number(row.expires) - Number(row.now),
-  };
 }

@@ -1,26 +1,42 @@
 import type { ClaimRequest } from '../../core/store.js';
 import { pause } from '../../lib/deadline.js';
-import { lend, type ConnectionMethods } from './lend.js';
+import type { Loan } from './lend.js';
+import type { Row } from './table.js';
 
-/** What the store needs of a database. */
+/** What the store needs of a library. */
 export interface SqlEngine<Tx> {
   /** Sends one statement outside of any transaction. */
   readonly query: (sql: string) => Promise<readonly unknown[]>;
-  /** Begins a transaction with `first`, within the times of the request. */
-  begin(first: FirstStatement, request: ClaimRequest): Promise<OpenTransaction<Tx> | Refusal>;
+  /** Begins a transaction, within the times of the request. */
+  begin(opening: Opening, request: ClaimRequest): Promise<OpenTransaction<Tx> | RefusedTransaction>;
 }
 
-/** The first statement of a transaction. */
-export interface FirstStatement {
-  readonly sql: string;
-  /** Whether the row that `sql` returns grants the transaction. If not, it is rolled back. */
-  readonly isGranted?: (row: unknown) => boolean;
+/**
+ * Where a statement of the store stands in a transaction, if that matters. PostgreSQL commits the last one in the same
+ * message. What is undone must not wait for long.
+ */
+export type StatementPlace = 'first' | 'last' | 'undo';
+
+/** Sends a statement of the store within a transaction, and resolves with its rows. */
+export type Send = (sql: string, place?: StatementPlace) => Promise<readonly unknown[]>;
+
+/** What is in the way of a claim: a row, or a claim that another delivery holds. */
+export type InTheWay = Row | 'held';
+
+/** How a database claims a callback within a transaction. */
+export interface Opening {
+  /** Sends the first statements. Resolves with what is in the way, or with undefined if the claim is granted. */
+  claim(send: Send): Promise<InTheWay | undefined>;
+  /**
+   * Rolls back, and puts the connection back as it was. Called if `claim` or what came after it has failed. If it rejects,
+   * the connection has ended.
+   */
+  undo?(send: Send): Promise<void>;
 }
 
-/** A transaction that was refused. */
-export interface Refusal {
-  /** The row that the first statement has returned. */
-  readonly row: unknown;
+/** A transaction whose claim was refused. */
+export interface RefusedTransaction {
+  readonly inTheWay: InTheWay;
   /** Resolves when it was rolled back. */
   readonly ended: Promise<unknown>;
 }
@@ -31,8 +47,8 @@ export interface OpenTransaction<Tx> {
   readonly tx: Tx;
   /** Resolves when the transaction has ended, either way. */
   readonly ended: Promise<unknown>;
-  /** Runs a last statement, and commits. If either fails, rolls back and rejects. */
-  commit(last: string): Promise<void>;
+  /** Calls `record`, whose last statement commits. If it fails, rolls back and rejects. */
+  commit(record: (send: Send) => Promise<unknown>): Promise<void>;
   /** Rolls back. Never rejects: what a server cannot be told, it does by itself when it loses the connection. */
   rollback(): Promise<void>;
 }
@@ -50,72 +66,150 @@ export const patienceMs = 30_000;
 /** How long a transaction may last if the caller of `claim` does not say. */
 export const defaultHeldMs = 120_000;
 
-/** Where a statement of the store stands in a transaction. */
-export type StatementPlace = 'first' | 'last';
-
 /** How a library runs a transaction. */
 export interface TransactionRunner<Tx> {
   /** Begins, awaits `work`, and commits. Rolls back and rejects if `work` rejects. */
   run(work: (tx: Tx) => Promise<void>): PromiseLike<unknown>;
   /** Sends a statement within the transaction, and resolves with its rows. */
-  send(sql: string, tx: Tx, place: StatementPlace): Promise<readonly unknown[]>;
+  send(sql: string, tx: Tx, place?: StatementPlace): Promise<readonly unknown[]>;
+  /** Lends the transaction to a handler. */
+  lend(tx: Tx): Loan<Tx>;
+  /** Ends the connection, if the library has a way to do so. */
+  destroy?(): void;
 }
 
 /**
- * Turns `transaction(work)`, as every library has it, inside out: resolves when the transaction has begun, and ends it
- * later, by `commit` or `rollback`. `methods` are those of `tx`, if that is a bare connection. Nested transactions of the
- * handler are waited for, for at most `nestedMs`.
+ * Turns `transaction(work)`, as every library has it, inside out: resolves when the claim is granted or refused, and ends the
+ * transaction later, by `commit` or `rollback`.
+ *
+ *     library  begins ── work ──────────────────────────────────────────────────▶ commits, or rolls back ─▶ `ended`
+ *     store               claim ─▶ lend ─ ─ ─ ─ ─ decided ─▶ wait for what is left ─▶ record
+ *     caller                        tx ─▶ handler ─▶ commit(record) or rollback()
+ *
+ * What the handler has left running is waited for, for at most `leftMs`.
  */
 export function openTransaction<Tx>(
   runner: TransactionRunner<Tx>,
-  first: FirstStatement,
-  methods?: ConnectionMethods,
-  nestedMs = patienceMs / 2,
-): Promise<OpenTransaction<Tx> | Refusal> {
+  opening: Opening,
+  leftMs = patienceMs / 2,
+): Promise<OpenTransaction<Tx> | RefusedTransaction> {
   return new Promise((resolve, reject) => {
-    let hasSentLast = false as boolean; // TypeScript does not see that the transaction sets it.
-    const done = (async () => {
-      await runner.run(async (tx) => {
-        const [row] = await runner.send(first.sql, tx, 'first');
-        if (first.isGranted?.(row) === false) {
-          resolve({ row, ended });
-          throw rolledBack;
-        }
-        const loan = lend(tx as Tx & object, methods);
-        const last = await new Promise<string | undefined>((decide) => {
-          const end = (statement?: string): void => {
-            loan.end();
-            decide(statement);
-          };
-          // It may also end by itself: at a deadline of the library, or with its connection. Then `commit` rejects.
-          void ended.then(() => {
-            end();
-          });
-          resolve({
-            tx: loan.tx,
-            ended,
-            async commit(statement) {
-              end(statement);
-              await done;
-              // The transaction of Knex resolves, too, if the handler has called its `rollback` or `commit`.
-              if (!hasSentLast) throw endedEarly;
-            },
-            async rollback() {
-              end();
-              await ended;
-            },
-          });
-        });
-        const isIdle = await Promise.race([loan.idle().then(() => true), pause(nestedMs, { keepAlive: false })]);
-        if (last === undefined || isIdle !== true) throw rolledBack;
-        await runner.send(last, tx, 'last');
-        hasSentLast = true;
-      });
-      reject(new Error('Expected `transaction` to call its function.'));
-    })();
-    const ended = done.catch(reject);
+    new TurnedTransaction(runner, opening, leftMs, resolve, reject);
   });
 }
 
+type Record = (send: Send) => Promise<unknown>;
+
+class TurnedTransaction<Tx> {
+  readonly #runner: TransactionRunner<Tx>;
+  readonly #opening: Opening;
+  readonly #leftMs: number;
+  readonly #resolve: (opened: OpenTransaction<Tx> | RefusedTransaction) => void;
+  readonly #done: Promise<void>;
+  readonly #ended: Promise<unknown>;
+  /** Rejects if the transaction was undone, and its connection is kept for what still runs on it. */
+  readonly #undone: Promise<never>;
+  #giveUp!: (error: Error) => void;
+  #isCommitted = false;
+
+  constructor(
+    runner: TransactionRunner<Tx>,
+    opening: Opening,
+    leftMs: number,
+    resolve: (opened: OpenTransaction<Tx> | RefusedTransaction) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#runner = runner;
+    this.#opening = opening;
+    this.#leftMs = leftMs;
+    this.#resolve = resolve;
+    this.#undone = new Promise((_, giveUp) => {
+      this.#giveUp = giveUp;
+    });
+    this.#undone.catch(() => undefined);
+    this.#done = this.#run();
+    this.#ended = this.#done.then(() => {
+      reject(new Error('Expected `transaction` to call its function.'));
+    }, reject);
+  }
+
+  async #run(): Promise<void> {
+    await this.#runner.run(async (tx) => {
+      try {
+        await this.#work(tx);
+      } catch (error) {
+        if (!(error instanceof NothingToUndo)) await this.#undo(tx);
+        throw error;
+      }
+    });
+  }
+
+  async #work(tx: Tx): Promise<void> {
+    const send: Send = (sql, place) => this.#runner.send(sql, tx, place);
+    const inTheWay = await this.#opening.claim(send);
+    if (inTheWay !== undefined) {
+      this.#resolve({ inTheWay, ended: this.#ended });
+      throw new NothingToUndo('The claim was refused.');
+    }
+    const loan = this.#runner.lend(tx);
+    const record = await this.#lendUntilDecided(loan);
+    if (!(await isIdleWithin(this.#leftMs, loan))) {
+      await this.#undo(tx);
+      this.#giveUp(stillRunning);
+      // The end of a nested transaction is a statement, which must not reach the next user of the connection.
+      await isIdleWithin(defaultHeldMs, loan);
+      throw new NothingToUndo(stillRunning.message);
+    }
+    if (record === undefined) throw rolledBack;
+    await record(send);
+    this.#isCommitted = true;
+  }
+
+  #lendUntilDecided(loan: Loan<Tx>): Promise<Record | undefined> {
+    return new Promise((decide) => {
+      const end = (record?: Record): void => {
+        loan.end(record !== undefined);
+        decide(record);
+      };
+      // It may also end by itself: at a deadline of the library, or with its connection. Then `commit` rejects.
+      void this.#ended.then(() => {
+        end();
+      });
+      this.#resolve({
+        tx: loan.tx,
+        ended: this.#ended,
+        commit: async (record) => {
+          end(record);
+          await Promise.race([this.#done, this.#undone]);
+          // The transaction of a library may resolve, too, if the handler has ended it.
+          if (!this.#isCommitted) throw endedEarly;
+        },
+        rollback: async () => {
+          end();
+          await Promise.race([this.#ended, this.#undone]).catch(() => undefined);
+        },
+      });
+    });
+  }
+
+  async #undo(tx: Tx): Promise<void> {
+    try {
+      await this.#opening.undo?.((sql) => this.#runner.send(sql, tx, 'undo'));
+    } catch {
+      this.#runner.destroy?.();
+    }
+  }
+}
+
+async function isIdleWithin<Tx>(ms: number, loan: Loan<Tx>): Promise<boolean> {
+  const idle = loan.idle();
+  if (idle === undefined) return true;
+  return Promise.race([idle.then(() => true), pause(ms, { keepAlive: false }).then(() => false)]);
+}
+
+/** What was written is undone already, or nothing was. */
+class NothingToUndo extends Error {}
+
 const endedEarly = new Error('The handler has ended its transaction.');
 const rolledBack = new Error('The transaction of the handler was rolled back.');
+const stillRunning = new Error('What the handler had left running did not end: its transaction was rolled back.');

@@ -1,0 +1,273 @@
+import type { ClaimRequest } from '../../core/store.js';
+import { TransferCallbackError } from '../../lib/errors.js';
+import {
+  claimTries,
+  endRecord,
+  inProgress,
+  isTimeout,
+  readRow,
+  rememberClaims,
+  toRefusal,
+  toSettledRecord,
+  TransactionClaim,
+  type Mechanism,
+  type MechanismSettings,
+  type Query,
+} from './claims.js';
+import { isSettled, toHex, type Row, type Syntax, type Table } from './table.js';
+import { defaultHeldMs, type InTheWay, type Opening, type Send, type SqlEngine } from './transaction.js';
+
+export const mysqlSyntax: Syntax = {
+  quote: '`',
+  // As bytes: MySQL compares texts without their trailing blanks.
+  key: 'varbinary(1020)',
+  text: 'mediumblob',
+  // Not from a local time, which repeats an hour when summer time ends.
+  now: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)",
+  literal: (text) => `X'${toHex(text)}'`,
+  // As digits: a text would be sent in the charset of the client, which may lack its characters.
+  show: (column) => `HEX(${column})`,
+  parse: (shown) => Buffer.from(shown, 'hex').toString(),
+  // A scan would wait for rows that the transactions of handlers have locked.
+  deleteFrom: (table) => `DELETE ${table} FROM ${table} FORCE INDEX (PRIMARY)`,
+};
+
+/** Numbers of errors. Their texts are in the language of `lc_messages`. */
+const errors = {
+  duplicateKey: 1062,
+  /** MariaDB has no other number for a lock that NOWAIT did not get. */
+  lockWaitTimeout: 1205,
+  lockNotAvailable: 3572,
+  deadlock: 1213,
+  moreThanOneRow: 1242,
+  outOfRange: 1690,
+};
+
+/** Fails immediately if another transaction has locked the row. MySQL reads the first comment, and MariaDB the second. */
+const lockNowait = '/*!80001 FOR SHARE NOWAIT *//*M!100300 LOCK IN SHARE MODE NOWAIT */';
+
+/**
+ * Claims callbacks in MySQL and MariaDB. A named lock of the session is the gate, which waits for nobody. The row, inserted
+ * by the handler's transaction, is the proof: it is not settled before the handler has succeeded, because much commits early
+ * here, such as DDL and procedures. The last statement checks the settled row and commits.
+ *
+ * The session has some variables meanwhile: `@tc_name` is the lock that it holds, `@tc_idle` its own `wait_timeout`.
+ */
+export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings: MechanismSettings): Mechanism<Tx> {
+  const { query } = engine;
+  const look = (id: string): Promise<InTheWay | undefined> => readCommitted(query, table, id);
+
+  /** Begins the transaction of a handler, unless a row or another transaction is in the way. */
+  const begin = async (id: string, request: ClaimRequest) => {
+    const open = await engine.begin(toOpening(table, id, request, settings), request);
+    if ('inTheWay' in open) return open;
+    return new TransactionClaim(open, request, {
+      async record(send) {
+        await send(settleClaim(table, id, request));
+        await send(commitIfSettled(table, id, request, settings));
+      },
+      look: () => look(id),
+    });
+  };
+
+  return {
+    claim: rememberClaims(async (id, request) => {
+      let failure: unknown;
+      for (let tried = 0; tried < claimTries; tried += 1) {
+        failure = undefined;
+        const begun = await begin(id, request).catch((error: unknown) => {
+          if (isTimeout(error)) throw error;
+          failure = error;
+        });
+        if (begun instanceof TransactionClaim) return begun;
+        if (begun !== undefined && begun.inTheWay !== 'held') return toRefusal(begun.inTheWay);
+        // The look needs a connection, and the pool may have no other one.
+        await begun?.ended;
+        const found = await look(id).catch((error: unknown) => {
+          throw failure ?? error;
+        });
+        if (found !== 'held' && isSettled(found)) return toRefusal(found);
+        if (failure === undefined) break;
+      }
+      if (failure !== undefined) throw failure as Error;
+      return inProgress;
+    }),
+    async read(id) {
+      // The lock first: it is free before the record can be read, and until then the row is locked.
+      const [{ holder }] = (await query(readLock(table, id))) as readonly [{ holder: number | bigint | string | null }];
+      // A role that may only read is refused the lock of the row.
+      const found = await look(id).catch(() => readRow(query, table, id));
+      if (found !== 'held' && isSettled(found)) return toSettledRecord(found);
+      if (holder !== null) return { state: 'claimed', by: `connection ${holder}` };
+      return { state: found === 'held' ? 'claimed' : 'free' };
+    },
+    async forget(id, fingerprint) {
+      // The update would wait for the transaction of a claim.
+      const found = await look(id);
+      if (found === 'held' || found?.fingerprint !== fingerprint) return false;
+      return endRecord(query, table, id, fingerprint);
+    },
+  };
+}
+
+/** What the handler's transaction begins with, and what undoes it. */
+function toOpening(table: Table, id: string, request: ClaimRequest, settings: MechanismSettings): Opening {
+  return {
+    async claim(send) {
+      try {
+        await send(takeLock(table, id, settings));
+      } catch (error) {
+        const number = readNumber(error);
+        if (number === errors.outOfRange) return 'held';
+        throw number === errors.moreThanOneRow ? withoutAutocommit(error) : error;
+      }
+      try {
+        await send(table.insert(id, request, request.maxHeldMs ?? defaultHeldMs));
+        return undefined;
+      } catch (error) {
+        const found = await readLocked(send, table, id);
+        if (found !== undefined && isSettled(found)) {
+          await send(giveLockBack(settings));
+          return found;
+        }
+        // After any other error the transaction may have ended.
+        if (found === undefined || readNumber(error) !== errors.duplicateKey) throw error;
+        await send(takeOver(table, id, request));
+        return undefined;
+      }
+    },
+    async undo(send) {
+      try {
+        await send('ROLLBACK');
+        // Of a handler that has locked tables. Libraries that prepare their statements cannot send it.
+        if (settings.isBare) await send('UNLOCK TABLES');
+        // Not if ROLLBACK has failed: it would commit.
+        await send(restore(table, id, settings));
+      } catch (error) {
+        // A connection that keeps the lock, or what was written, must not reach its next user.
+        await send('KILL CONNECTION_ID()').catch(() => undefined);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Whether an error has ended the transaction. The next statement would be committed by itself. */
+export function isDeadlock(error: unknown): boolean {
+  return readNumber(error) === errors.deadlock;
+}
+
+function withoutAutocommit(cause: unknown): TransferCallbackError {
+  return new TransferCallbackError(
+    'STORE_REPLY_UNEXPECTED',
+    'A connection of the pool was not usable: `autocommit` is 0 on it. Set it to 1 for the connections of this pool.',
+    { cause },
+  );
+}
+
+/** Reads the number of the server's error, however a library wraps it. */
+function readNumber(error: unknown): number | undefined {
+  for (let each = error; typeof each === 'object' && each !== null;) {
+    const { errno, message, cause, parent } = each as Record<string, unknown>;
+    if (typeof errno === 'number' && errno > 0) return errno;
+    // Prisma has it in its text alone.
+    const [, code] = /Code: `(\d+)`/.exec(String(message)) ?? [];
+    if (code !== undefined) return Number(code);
+    each = cause ?? parent;
+  }
+  return undefined;
+}
+
+/**
+ * Takes the lock, and fails by overflow if another session has it. Gives back what an earlier claim may have left on this
+ * connection. The server ends a session that sends nothing for `wait_timeout`, and with it the transaction and the lock.
+ */
+function takeLock(table: Table, id: string, { idleTimeoutMs, isBare }: MechanismSettings): string {
+  const name = lockName(table, id);
+  return `SET ${[
+    `@tc_left = ${releaseHeld}`,
+    // Two rows, and an error of its own, if `autocommit` is 0: then what is sent outside of transactions is not committed.
+    '@tc_auto = (SELECT 1 UNION SELECT 2 - @@autocommit)',
+    // Last of what may fail: a lock that is taken by a statement that fails is kept.
+    `@tc_got = ${failUnless(`COALESCE(GET_LOCK(${name}, 0), 0)`)}`,
+    `@tc_name = ${name}`,
+    ...(idleTimeoutMs === null ? [] : [rememberIdle, `wait_timeout = ${Math.ceil(idleTimeoutMs / 1_000)}`]),
+    // Begins the transaction with the next statement. After a deadlock that a handler swallows, START TRANSACTION would leave
+    // its next statement to be committed by itself.
+    ...(isBare ? ['autocommit = 0'] : []),
+  ].join(', ')}`;
+}
+
+/** Takes over a row that is not settled, or that has ended. The lock was free: no handler works at it. */
+function takeOver(table: Table, id: string, request: ClaimRequest): string {
+  const { token, event = '', externalId = '', maxHeldMs = defaultHeldMs } = request;
+  const { literal, now } = table.syntax;
+  return `UPDATE ${table.name} SET token = ${literal(token)}, event = ${literal(event)}, external_id = ${literal(externalId)},
+  fingerprint = NULL, claimed_at = ${now}, settled_at = NULL, expires_at = ${now} + ${maxHeldMs} WHERE ${table.isId(id)}`;
+}
+
+function settleClaim(table: Table, id: string, request: ClaimRequest): string {
+  return `UPDATE ${table.name} SET ${table.settledValues(request)} WHERE ${table.isId(id)} AND ${table.isHeld(request.token)}`;
+}
+
+/**
+ * The last statement of the handler's transaction. Fails by overflow unless the settled row is there, and otherwise commits:
+ * `autocommit` from 0 to 1 does. So nothing comes between the two, whatever the handler has left running.
+ */
+function commitIfSettled(table: Table, id: string, { token }: ClaimRequest, settings: MechanismSettings): string {
+  return `SET @tc_held = (SELECT ${failUnless('COUNT(*)')} FROM ${table.name}
+  WHERE ${table.isId(id)} AND token = ${table.syntax.literal(token)} AND fingerprint IS NOT NULL),
+  @tc_left = RELEASE_LOCK(@tc_name), @tc_name = NULL${restoreIdle(settings)}, autocommit = 0, autocommit = 1`;
+}
+
+/** Puts the session back before anything was written. */
+function giveLockBack(settings: MechanismSettings): string {
+  return `SET @tc_left = RELEASE_LOCK(@tc_name), @tc_name = NULL${restoreIdle(settings)}${settings.isBare ? ', autocommit = 1' : ''}`;
+}
+
+/** Puts the session back after ROLLBACK. Also after a first statement that has taken the lock, and not noted its name. */
+function restore(table: Table, id: string, settings: MechanismSettings): string {
+  return `SET @tc_left = ${releaseHeld}, @tc_got = RELEASE_LOCK(${lockName(table, id)}), @tc_name = NULL${restoreIdle(settings)}, autocommit = 1`;
+}
+
+const releaseHeld = 'IF(@tc_name IS NULL, 0, RELEASE_LOCK(@tc_name))';
+/** Once for each session: later its `wait_timeout` may be the one of a claim. MariaDB makes a decimal of COALESCE. */
+const ownIdle = 'CAST(COALESCE(@tc_idle, @@wait_timeout) AS UNSIGNED)';
+const rememberIdle = `@tc_idle = ${ownIdle}`;
+
+function restoreIdle({ idleTimeoutMs }: MechanismSettings): string {
+  return idleTimeoutMs === null ? '' : `, wait_timeout = ${ownIdle}`;
+}
+
+/** Renders an expression that is out of range, and so an error, if a number is 0 and not 1. */
+function failUnless(oneOrZero: string): string {
+  return `9223372036854775807 + (1 - ${oneOrZero})`;
+}
+
+/** Names of locks are those of the whole server, and have at most 64 characters. */
+function lockName(table: Table, id: string): string {
+  const own = toHex(`.${table.name}.${id}`);
+  return table.hasSchema ? `SHA2('${own}', 224)` : `SHA2(CONCAT(COALESCE(HEX(DATABASE()), '-'), '${own}'), 224)`;
+}
+
+function readLock(table: Table, id: string): string {
+  return `SELECT IS_USED_LOCK(${lockName(table, id)}) AS holder`;
+}
+
+/** Reads the row as it is committed, outside of a transaction. */
+async function readCommitted(query: Query, table: Table, id: string): Promise<InTheWay | undefined> {
+  // This connection may still have the transaction of a claim, and would then see a record that is not committed.
+  const isOther = `${failUnless('(@tc_name IS NULL)')} > 0`;
+  try {
+    return table.toRow(await query(`${table.look(id)} AND ${isOther} ${lockNowait}`));
+  } catch (error) {
+    const { lockWaitTimeout, lockNotAvailable, outOfRange } = errors;
+    if ([lockWaitTimeout, lockNotAvailable, outOfRange].includes(readNumber(error) ?? 0)) return 'held';
+    throw error;
+  }
+}
+
+/** Reads the row within the transaction, and keeps others from changing it. */
+async function readLocked(send: Send, table: Table, id: string): Promise<Row | undefined> {
+  return table.toRow(await send(`${table.look(id)} ${lockNowait}`).catch(() => []));
+}

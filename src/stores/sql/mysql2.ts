@@ -1,0 +1,133 @@
+import { hasMethods, invalidSecret } from '../../lib/checks.js';
+import { graceMs, setDeadline } from '../../lib/deadline.js';
+import { TransferCallbackError } from '../../lib/errors.js';
+import { lend, type LendRules } from './lend.js';
+import { mysqlMechanism } from './mysql.js';
+import { resolveOptions, type SqlStoreOptions } from './options.js';
+import { makeStore, type SqlStore } from './store.js';
+import { openTransaction, patienceMs, type SqlEngine } from './transaction.js';
+
+/** What the store uses of a connection of a pool of `mysql2/promise`. */
+interface MysqlConnection {
+  query(sql: string): PromiseLike<unknown>;
+  release(): void;
+  destroy(): void;
+}
+
+/** What the store uses of the pool. */
+interface MysqlPool {
+  getConnection(): PromiseLike<MysqlConnection>;
+}
+
+type Rows = readonly unknown[];
+
+/** How long a ROLLBACK may wait for the queries that a handler has left running. */
+const rollbackMs = 500;
+
+const rules: LendRules = {
+  queries: ['query', 'execute'],
+  ignored: ['release'],
+  controls: ['beginTransaction', 'commit', 'rollback'],
+  nests: ['prepare'],
+};
+
+/**
+ * Keeps records in MySQL or MariaDB, through a pool of `mysql2/promise`. Handlers get a connection of the pool as
+ * `context.tx`. A callback costs four round trips beside the handler's own. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const store = mysqlStore(createPool(url));
+ */
+export function mysqlStore<P extends { getConnection: (...args: never) => unknown }>(
+  pool: P,
+  options: SqlStoreOptions = {},
+): SqlStore<Awaited<ReturnType<P['getConnection']>>> {
+  const example = 'mysqlStore(createPool(url))';
+  // The value may be a URL with a password in it.
+  if (!hasMethods(pool, 'getConnection')) throw invalidSecret('pool', 'an object with getConnection', pool, example);
+  // A pool of callbacks has it, too.
+  if (hasMethods(pool, 'promise'))
+    throw invalidSecret('pool', 'a pool of mysql2/promise', pool, 'mysqlStore(pool.promise())');
+  const { table, idleTimeoutMs } = resolveOptions('mysql', options);
+  const engine = toEngine(pool as unknown as MysqlPool);
+  const mechanism = mysqlMechanism(engine, table, { idleTimeoutMs, isBare: true });
+  return makeStore(engine.query, table, mechanism) as unknown as SqlStore<Awaited<ReturnType<P['getConnection']>>>;
+}
+
+function toEngine(pool: MysqlPool): SqlEngine<MysqlConnection> {
+  return {
+    async query(sql) {
+      const connection = await takeConnection(pool, patienceMs);
+      try {
+        return await send(connection, sql, patienceMs);
+      } finally {
+        connection.release();
+      }
+    },
+    async begin(opening, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
+      const connection = await takeConnection(pool, queueMs);
+      return openTransaction(
+        {
+          async run(work) {
+            try {
+              await work(connection);
+            } finally {
+              // Of a connection that is destroyed it does nothing.
+              connection.release();
+            }
+          },
+          send: (sql, _tx, place) => send(connection, sql, place === 'undo' ? rollbackMs : timeoutMs),
+          lend: (tx) => lend(tx, rules),
+          destroy() {
+            connection.destroy();
+          },
+        },
+        opening,
+      );
+    },
+  };
+}
+
+/** Sends a statement, and resolves with its rows. Ends the connection if that takes longer than `timeoutMs`. */
+function send(connection: MysqlConnection, sql: string, timeoutMs: number): Promise<Rows> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => {
+      connection.destroy();
+      reject(new TransferCallbackError('STORE_TIMEOUT', `The database did not reply within ${timeoutMs} ms.`));
+    };
+    const cancel = setDeadline(timeoutMs, giveUp, graceMs);
+    connection.query(sql).then(
+      (reply) => {
+        cancel();
+        const [rows] = reply as readonly [unknown];
+        resolve(Array.isArray(rows) ? rows : []);
+      },
+      (error: unknown) => {
+        cancel();
+        reject(error);
+      },
+    );
+  });
+}
+
+/** Takes a connection out of the pool. Rejects with STORE_TIMEOUT if the pool has none within `waitMs`. */
+function takeConnection(pool: MysqlPool, waitMs: number): Promise<MysqlConnection> {
+  return new Promise((resolve, reject) => {
+    let isWaiting = true;
+    const timer = setTimeout(() => {
+      isWaiting = false;
+      reject(new TransferCallbackError('STORE_TIMEOUT', `The pool had no connection within ${Math.round(waitMs)} ms.`));
+    }, waitMs).unref();
+    pool.getConnection().then(
+      (connection) => {
+        clearTimeout(timer);
+        if (isWaiting) resolve(connection);
+        else connection.release();
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
+  });
+}

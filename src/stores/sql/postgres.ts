@@ -1,0 +1,169 @@
+import type { ClaimRequest, StoreRecord } from '../../core/store.js';
+import {
+  claimTries,
+  endRecord,
+  inProgress,
+  isTimeout,
+  readRow,
+  rememberClaims,
+  toRefusal,
+  toSettledRecord,
+  TransactionClaim,
+  type Mechanism,
+  type MechanismSettings,
+} from './claims.js';
+import { isLive, isSettled, toHex, type Syntax, type Table } from './table.js';
+import type { SqlEngine } from './transaction.js';
+
+export const postgresSyntax: Syntax = {
+  quote: '"',
+  key: 'text',
+  text: 'text',
+  now: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
+  // Without COLLATE it would have that of the name of the encoding, and no index would be used.
+  literal: (text) => `convert_from(decode('${toHex(text)}', 'hex'), 'UTF8') COLLATE "default"`,
+  show: (column) => column,
+  parse: (shown) => shown,
+  deleteFrom: (table) => `DELETE FROM ${table}`,
+};
+
+/** A setting that lasts as long as the transaction, and shows that it is the one that the store has begun. */
+const markName = 'transfer_callbacks.mark';
+/** For how long after its claim a record keeps the times of its claim. */
+const slackMs = 1_000;
+
+/** The holder of the lock of a callback, and since when, if the role may see it. */
+interface Lock {
+  readonly backend: number | string;
+  readonly since: number | string | bigint | null;
+}
+
+/**
+ * Claims callbacks in PostgreSQL, by a lock. The record is inserted by the first statement of the handler's transaction,
+ * and counts as soon as that is committed: with the handler's writes, whoever commits it.
+ */
+export function postgresMechanism<Tx>(
+  engine: SqlEngine<Tx>,
+  table: Table,
+  { idleTimeoutMs }: MechanismSettings,
+): Mechanism<Tx> {
+  const { query } = engine;
+
+  /** Begins the transaction of a handler, unless a row or another transaction is in the way. */
+  const begin = async (id: string, request: ClaimRequest) => {
+    const mark = crypto.randomUUID();
+    const statement = lock(table, id, request, mark, idleTimeoutMs);
+    const opening = {
+      async claim(send: (sql: string, place: 'first') => Promise<readonly unknown[]>) {
+        const rows = await send(statement, 'first');
+        if (Number((rows[0] as { granted?: unknown } | undefined)?.granted) === 1) return undefined;
+        return table.toRow(rows) ?? 'held';
+      },
+    };
+    const claimedAt = performance.now();
+    const open = await engine.begin(opening, request);
+    if ('inTheWay' in open) return open;
+    return new TransactionClaim(open, request, {
+      record: (send) => send(settle(table, id, request, mark, performance.now() - claimedAt), 'last'),
+      look: () => readRow(query, table, id),
+    });
+  };
+
+  return {
+    claim: rememberClaims(async (id, request) => {
+      for (let tried = 0; tried < claimTries; tried += 1) {
+        const begun = await begin(id, request).catch(async (error: unknown) => {
+          if (isTimeout(error)) throw error;
+          // A server that refuses every write may still show a success.
+          const row = await readRow(query, table, id).catch(() => undefined);
+          if (row === undefined || !isLive(row)) throw error;
+          return toRefusal(row);
+        });
+        if (begun instanceof TransactionClaim || 'state' in begun) return begun;
+        const { inTheWay, ended } = begun;
+        if (inTheWay === 'held') break;
+        if (isLive(inTheWay)) return toRefusal(inTheWay);
+        // Until then this transaction holds the lock, which the next attempt needs.
+        await ended;
+        await query(clear(table, id)).catch(() => undefined);
+      }
+      // Another delivery holds the lock, or has just released its claim: the caller claims again.
+      return inProgress;
+    }),
+    async read(id) {
+      // The lock first: a record is visible before its lock is free, so a claim that is being settled never reads as free.
+      const [held] = (await query(readLock(table, id))) as readonly Lock[];
+      const row = await readRow(query, table, id);
+      if (isSettled(row)) return toSettledRecord(row);
+      return held === undefined ? { state: 'free' } : toClaimedRecord(held);
+    },
+    forget: (id, fingerprint) => endRecord(query, table, id, fingerprint),
+  };
+}
+
+function toClaimedRecord({ backend, since }: Lock): StoreRecord {
+  return {
+    state: 'claimed',
+    by: `backend ${backend}`,
+    ...(since !== null && { since: new Date(Number(since)) }),
+  };
+}
+
+/**
+ * The first statement of the handler's transaction. Inserts the record, which counts once the transaction is committed, and
+ * holds the lock of the callback until it ends. Grants nothing if there is a record, which it returns, or if another
+ * transaction holds the lock: a claim tries the lock, and never waits for it. The mark lasts as long as the transaction, and
+ * so does the limit that ends the transaction of a machine that has vanished.
+ */
+function lock(
+  table: Table,
+  id: string,
+  { token, event = '', externalId = '', fingerprint, retentionMs }: ClaimRequest,
+  mark: string,
+  idleTimeoutMs: number | null,
+): string {
+  const { literal, now } = table.syntax;
+  const idle = idleTimeoutMs === null ? '' : `, ${setLocal('idle_in_transaction_session_timeout', `${idleTimeoutMs}`)}`;
+  return `WITH record AS (
+  INSERT INTO ${table.name} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
+  SELECT ${[id, token, event, externalId, fingerprint].map(literal).join(', ')}, ${now}, ${now}, ${now} + ${retentionMs + slackMs}
+  WHERE pg_try_advisory_xact_lock(${lockNumber(table, id)}) ON CONFLICT (id) DO NOTHING
+  RETURNING ${setLocal(markName, mark)}${idle}
+) SELECT granted, found.* FROM (SELECT count(*)::int AS granted FROM record) AS claim LEFT JOIN (${table.look(id)}) AS found ON true`;
+}
+
+/**
+ * The last statement of the handler's transaction. Fails unless the mark is there: a ROLLBACK of the handler takes the mark
+ * with it. `heldMs` is the age of the claim.
+ */
+function settle(table: Table, id: string, request: ClaimRequest, mark: string, heldMs: number): string {
+  const isOwn = `current_setting('${markName}', true) = '${mark}'`;
+  const failUnless = (isHeld: string): string =>
+    `SELECT (CASE WHEN ${isHeld} THEN '1' ELSE 'claim not held' END)::int AS settled`;
+  if (heldMs < slackMs) return failUnless(isOwn);
+  return `WITH settled AS (
+  UPDATE ${table.name} SET ${table.settledValues(request)} WHERE ${table.isId(id)} AND ${isOwn} RETURNING id
+) ${failUnless('(SELECT count(*) FROM settled) = 1')}`;
+}
+
+/** Deletes a row that has ended. */
+function clear(table: Table, id: string): string {
+  return `DELETE FROM ${table.name} WHERE ${table.isId(id)} AND expires_at <= ${table.syntax.now}`;
+}
+
+/** Reads the backend that holds the lock of the callback, and when its transaction began. */
+function readLock(table: Table, id: string): string {
+  // `pg_locks` splits the number of a lock into `classid` and `objid`.
+  return `SELECT pid AS backend, floor(extract(epoch FROM xact_start) * 1000)::bigint AS since
+FROM pg_locks LEFT JOIN pg_stat_activity USING (pid)
+WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND (classid::bigint << 32 | objid::bigint) = ${lockNumber(table, id)}
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+}
+
+function lockNumber(table: Table, id: string): string {
+  return `hashtextextended(${table.syntax.literal(`${table.name} ${id}`)}, 0)`;
+}
+
+function setLocal(name: string, value: string): string {
+  return `set_config('${name}', '${value}', true)`;
+}

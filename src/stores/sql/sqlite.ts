@@ -1,0 +1,110 @@
+import { describeHolder } from '../../core/delivery.js';
+import type { Claim, ClaimRequest } from '../../core/store.js';
+import {
+  claimTries,
+  endRecord,
+  inProgress,
+  readRow,
+  toRefusal,
+  toSettledRecord,
+  type Mechanism,
+  type Query,
+} from './claims.js';
+import { isLive, isSettled, toHex, type Row, type Syntax, type Table } from './table.js';
+
+export const sqliteSyntax: Syntax = {
+  quote: '"',
+  key: 'text',
+  text: 'text',
+  now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+  literal: (text) => `CAST(X'${toHex(text)}' AS TEXT)`,
+  show: (column) => column,
+  parse: (shown) => shown,
+  deleteFrom: (table) => `DELETE FROM ${table}`,
+};
+
+/** Claims callbacks in SQLite, by a lease. Their handlers have no transaction. */
+export function sqliteMechanism({ query }: { readonly query: Query }, table: Table): Mechanism<undefined> {
+  return {
+    async claim(id, request) {
+      for (let tried = 0; tried < claimTries; tried += 1) {
+        const [inserted] = await query(insertClaim(table, id, request));
+        const row = inserted === undefined ? await readRow(query, table, id) : undefined;
+        if (inserted !== undefined || isHeldBy(row, request.token)) {
+          return { state: 'claimed', claim: leaseClaim(query, table, id, request) };
+        }
+        // Another delivery has just released its claim: the caller claims again.
+        if (row === undefined) break;
+        if (isLive(row)) return toRefusal(row);
+        await query(clear(table, id)).catch(() => undefined);
+      }
+      return inProgress;
+    },
+    async read(id) {
+      const row = await readRow(query, table, id);
+      if (isSettled(row)) return toSettledRecord(row);
+      if (row === undefined || !isLive(row)) return { state: 'free' };
+      const { by } = describeHolder(row.token);
+      const since = new Date(row.claimedAt);
+      return { state: 'claimed', delivery: row.token, ...(by !== undefined && { by }), since, leaseLeftMs: row.leftMs };
+    },
+    forget: (id, fingerprint) => endRecord(query, table, id, fingerprint),
+  };
+}
+
+function isHeldBy(row: Row | undefined, token: string): boolean {
+  return row?.token === token && row.fingerprint === null && isLive(row);
+}
+
+function leaseClaim(query: Query, table: Table, id: string, request: ClaimRequest): Claim {
+  let result: { overlapped: boolean } | undefined;
+  return {
+    tx: undefined,
+    async renew() {
+      await query(renewLease(table, id, request));
+      return isHeldBy(await readRow(query, table, id), request.token);
+    },
+    async settle() {
+      if (result !== undefined) return result;
+      await query(settleInTime(table, id, request));
+      const row = await readRow(query, table, id);
+      const overlapped = row?.token !== request.token || row.fingerprint === null;
+      if (overlapped) {
+        await query(insertClaim(table, id, request));
+        await query(settleLate(table, id, request));
+      }
+      return (result = { overlapped });
+    },
+    async release() {
+      await query(`DELETE FROM ${table.name} WHERE ${table.isId(id)} AND ${table.isHeld(request.token)}`);
+    },
+  };
+}
+
+/** Returns no row if there is a row of this id. */
+function insertClaim(table: Table, id: string, request: ClaimRequest): string {
+  return `${table.insert(id, request, request.leaseMs)} ON CONFLICT (id) DO NOTHING RETURNING id`;
+}
+
+/** Deletes a row that has ended. */
+function clear(table: Table, id: string): string {
+  return `DELETE FROM ${table.name} WHERE ${table.isId(id)} AND expires_at <= ${table.syntax.now}`;
+}
+
+function renewLease(table: Table, id: string, { token, leaseMs }: ClaimRequest): string {
+  const { now } = table.syntax;
+  return `UPDATE ${table.name} SET expires_at = ${now} + ${leaseMs}
+WHERE ${table.isId(id)} AND ${table.isHeld(token)} AND expires_at > ${now}`;
+}
+
+/** Settles if the lease has not ended. */
+function settleInTime(table: Table, id: string, request: ClaimRequest): string {
+  return `UPDATE ${table.name} SET ${table.settledValues(request)}
+WHERE ${table.isId(id)} AND ${table.isHeld(request.token)} AND expires_at > ${table.syntax.now}`;
+}
+
+/** Settles over the claim of another delivery. Needs a row: `insertClaim` before it. */
+function settleLate(table: Table, id: string, request: ClaimRequest): string {
+  return `UPDATE ${table.name} SET token = ${table.syntax.literal(request.token)}, ${table.settledValues(request)}
+WHERE ${table.isId(id)}`;
+}

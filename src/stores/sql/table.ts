@@ -1,0 +1,175 @@
+import type { ClaimRequest } from '../../core/store.js';
+
+/** How a database writes what differs from the others. */
+export interface Syntax {
+  readonly quote: string;
+  /** The type of a key. */
+  readonly key: string;
+  /** The type of a text of any length. */
+  readonly text: string;
+  /** The time, in milliseconds since 1970, by the clock of the database. */
+  readonly now: string;
+  /** Renders a text as a literal. */
+  readonly literal: (text: string) => string;
+  /** Renders a column that is a text. */
+  readonly show: (column: string) => string;
+  /** Parses what a column that is a text is shown as. */
+  readonly parse: (shown: string) => string;
+  /** Begins a statement that deletes rows by their ids. */
+  readonly deleteFrom: (table: string) => string;
+}
+
+type Integer = number | string | bigint;
+
+/**
+ * A row as a library returns it. Its names are single words, because plugins of libraries write others in camel case. All
+ * are null if a LEFT JOIN has found none.
+ */
+interface RawRow {
+  readonly token: string | null;
+  readonly fingerprint: string | null;
+  readonly claimed: Integer;
+  readonly settled: Integer | null;
+  readonly expires: Integer;
+  readonly now: Integer;
+}
+
+/** A row of the table. Its times are in milliseconds since 1970. */
+export interface Row {
+  readonly token: string;
+  /** Null in a claim that is not settled. */
+  readonly fingerprint: string | null;
+  readonly claimedAt: number;
+  readonly settledAt: number;
+  readonly expiresAt: number;
+  /** How long the row still counts. Not positive if it has ended. */
+  readonly leftMs: number;
+}
+
+/** A row of a callback that is settled. */
+export interface SettledRow extends Row {
+  readonly fingerprint: string;
+}
+
+/** Whether a claim or a record still counts. */
+export function isLive({ leftMs }: Row): boolean {
+  return leftMs > 0;
+}
+
+/** Whether the handler has succeeded, and the record of it still counts. */
+export function isSettled(row: Row | undefined): row is SettledRow {
+  return typeof row?.fingerprint === 'string' && isLive(row);
+}
+
+/** The columns of a row that is not settled. */
+const claimColumns = 'id, token, event, external_id, claimed_at, expires_at';
+
+/**
+ * The table, and the statements that all databases share. Texts are written in hexadecimal: no setting, collation or
+ * placeholder of any library can change them.
+ */
+export class Table {
+  /** With its schema, and quoted. */
+  readonly name: string;
+  readonly hasSchema: boolean;
+  readonly syntax: Syntax;
+  readonly #columns: string;
+
+  constructor(syntax: Syntax, name: string, schema: string | undefined) {
+    const { quote, show, now } = (this.syntax = syntax);
+    const quoted = (part: string): string => quote + part.replaceAll(quote, quote + quote) + quote;
+    this.hasSchema = schema !== undefined;
+    this.name = schema === undefined ? quoted(name) : `${quoted(schema)}.${quoted(name)}`;
+    this.#columns = `${show('token')} AS token, ${show('fingerprint')} AS fingerprint, claimed_at AS claimed,
+  settled_at AS settled, expires_at AS expires, ${now} AS now`;
+  }
+
+  get create(): string {
+    const { key, text } = this.syntax;
+    return `CREATE TABLE IF NOT EXISTS ${this.name} (
+  id ${key} NOT NULL PRIMARY KEY,
+  token ${text} NOT NULL,
+  event ${text} NOT NULL,
+  external_id ${text} NOT NULL,
+  fingerprint ${text},
+  claimed_at bigint NOT NULL,
+  settled_at bigint,
+  expires_at bigint NOT NULL
+);
+`;
+  }
+
+  /** Fails unless the table is there, with its columns. */
+  get probe(): string {
+    return `SELECT id, event, external_id, ${this.#columns} FROM ${this.name} WHERE 1 = 0`;
+  }
+
+  look(id: string): string {
+    return `SELECT ${this.#columns} FROM ${this.name} WHERE ${this.isId(id)}`;
+  }
+
+  /** Inserts a claim that ends after `lengthMs`. */
+  insert(id: string, { token, event = '', externalId = '' }: ClaimRequest, lengthMs: number): string {
+    const { literal, now } = this.syntax;
+    const texts = [id, token, event, externalId].map(literal).join(', ');
+    return `INSERT INTO ${this.name} (${claimColumns}) VALUES (${texts}, ${now}, ${now} + ${lengthMs})`;
+  }
+
+  /** What an update of a claim sets to settle it. */
+  settledValues({ fingerprint, retentionMs }: ClaimRequest): string {
+    const { literal, now } = this.syntax;
+    return `fingerprint = ${literal(fingerprint)}, settled_at = ${now}, expires_at = ${now} + ${retentionMs}`;
+  }
+
+  /** Ends a settled record, and leaves `token` in it, which tells the caller that it was this call. */
+  endRecord(id: string, fingerprint: string, token: string): string {
+    const { literal, now } = this.syntax;
+    return `UPDATE ${this.name} SET token = ${literal(token)}, expires_at = 0
+WHERE ${this.isId(id)} AND fingerprint = ${literal(fingerprint)} AND expires_at > ${now}`;
+  }
+
+  /** Finds records that were settled, and claims that ended, more than `olderThanMs` ago, in the order of their ids. */
+  findOld(olderThanMs: number, after: string, limit: number): string {
+    const { show, literal } = this.syntax;
+    return `SELECT ${show('id')} AS id FROM ${this.name}
+WHERE id > ${literal(after)} AND ${this.#isOld(olderThanMs)} ORDER BY ${this.name}.id LIMIT ${limit}`;
+  }
+
+  removeOld(ids: readonly string[], olderThanMs: number): string {
+    const { deleteFrom, literal } = this.syntax;
+    return `${deleteFrom(this.name)} WHERE id IN (${ids.map(literal).join(', ')}) AND ${this.#isOld(olderThanMs)}`;
+  }
+
+  isId(id: string): string {
+    return `id = ${this.syntax.literal(id)}`;
+  }
+
+  /** Whether a row is the claim of the delivery with this token. */
+  isHeld(token: string): string {
+    return `(token = ${this.syntax.literal(token)} AND fingerprint IS NULL)`;
+  }
+
+  /** Turns the first row that a statement has returned into a row of the table. */
+  toRow([first]: readonly unknown[]): Row | undefined {
+    const raw = first as RawRow | undefined;
+    if (typeof raw?.token !== 'string') return undefined;
+    const { parse } = this.syntax;
+    return {
+      token: parse(raw.token),
+      fingerprint: raw.fingerprint === null ? null : parse(raw.fingerprint),
+      claimedAt: Number(raw.claimed),
+      settledAt: Number(raw.settled),
+      expiresAt: Number(raw.expires),
+      leftMs: Number(raw.expires) - Number(raw.now),
+    };
+  }
+
+  #isOld(olderThanMs: number): string {
+    return `coalesce(settled_at, expires_at) < ${this.syntax.now} - ${olderThanMs}`;
+  }
+}
+
+/** PostgreSQL stores no NUL in a text. Buffer turns a lone surrogate, which no database stores, into U+FFFD. */
+export function toHex(text: string): string {
+  return Buffer.from(text.replaceAll('\0', '\uFFFD')).toString('hex');
+}
