@@ -1,5 +1,5 @@
 import { hasMethods, invalidSecret } from '../../lib/checks.js';
-import { graceMs, setDeadline } from '../../lib/deadline.js';
+import { callWithin, graceMs } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import { lend, type LendRules } from './lend.js';
 import { mysqlMechanism } from './mysql.js';
@@ -89,45 +89,25 @@ function toEngine(pool: MysqlPool): SqlEngine<MysqlConnection> {
 }
 
 /** Sends a statement, and resolves with its rows. Ends the connection if that takes longer than `timeoutMs`. */
-function send(connection: MysqlConnection, sql: string, timeoutMs: number): Promise<Rows> {
-  return new Promise((resolve, reject) => {
-    const giveUp = (): void => {
-      connection.destroy();
-      reject(new TransferCallbackError('STORE_TIMEOUT', `The database did not reply within ${timeoutMs} ms.`));
-    };
-    const cancel = setDeadline(timeoutMs, giveUp, graceMs);
-    connection.query(sql).then(
-      (reply) => {
-        cancel();
-        const [rows] = reply as readonly [unknown];
-        resolve(Array.isArray(rows) ? rows : []);
-      },
-      (error: unknown) => {
-        cancel();
-        reject(error);
-      },
-    );
-  });
+async function send(connection: MysqlConnection, sql: string, timeoutMs: number): Promise<Rows> {
+  const giveUp = (): Error => {
+    connection.destroy();
+    return new TransferCallbackError('STORE_TIMEOUT', `The database did not reply within ${timeoutMs} ms.`);
+  };
+  const reply = await callWithin(timeoutMs, () => connection.query(sql), giveUp, graceMs);
+  const [rows] = reply as readonly [unknown];
+  return Array.isArray(rows) ? (rows as Rows) : [];
 }
 
 /** Takes a connection out of the pool. Rejects with STORE_TIMEOUT if the pool has none within `waitMs`. */
 function takeConnection(pool: MysqlPool, waitMs: number): Promise<MysqlConnection> {
-  return new Promise((resolve, reject) => {
-    let isWaiting = true;
-    const timer = setTimeout(() => {
-      isWaiting = false;
-      reject(new TransferCallbackError('STORE_TIMEOUT', `The pool had no connection within ${Math.round(waitMs)} ms.`));
-    }, waitMs).unref();
-    pool.getConnection().then(
-      (connection) => {
-        clearTimeout(timer);
-        if (isWaiting) resolve(connection);
-        else connection.release();
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        reject(error);
-      },
-    );
-  });
+  return callWithin(
+    waitMs,
+    () => pool.getConnection(),
+    (ms) => new TransferCallbackError('STORE_TIMEOUT', `The pool had no connection within ${Math.round(ms)} ms.`),
+    0,
+    (connection) => {
+      connection.release();
+    },
+  );
 }
