@@ -25,7 +25,7 @@ const withDialect = (make: unknown): Factory => {
 /** Each factory, the name of its first argument, what it expects and the methods that this has. */
 const factories: readonly (readonly [name: string, make: Factory, argument: string, expected: string, string[]])[] = [
   ['pgStore', pgStore as Factory, 'pool', 'a pool of pg, and no client', ['connect']],
-  ['mysqlStore', mysqlStore as Factory, 'pool', 'an object with getConnection and query', ['getConnection', 'query']],
+  ['mysqlStore', mysqlStore as Factory, 'pool', 'a pool of mysql2/promise', ['getConnection']],
   ['postgresJsStore', postgresJsStore as Factory, 'sql', 'an object with unsafe and begin', ['unsafe', 'begin']],
   [
     'prismaStore',

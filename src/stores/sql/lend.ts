@@ -148,9 +148,11 @@ function nest(call: (args: unknown[]) => unknown, args: unknown[], lending: Lend
         : arg,
     ),
   );
-  if (!(reply instanceof Promise)) return reply;
-  lending.track(reply);
-  return hasWork ? reply : reply.then(lendNested);
+  // The transaction of Knex is no promise, and has its methods.
+  if (!hasMethods(reply, 'then')) return reply;
+  const ended = Promise.resolve(reply);
+  lending.track(ended);
+  return hasWork ? reply : ended.then(lendNested);
 }
 
 function isControl(query: unknown): boolean {

@@ -225,7 +225,9 @@ export function sequelizeStore<S extends { query: Method; transaction: Method },
 
 interface SequelizeTransaction {
   /** The nested transactions that were begun in it. */
-  readonly savepoints?: readonly { finished?: string }[];
+  readonly savepoints?: readonly SequelizeTransaction[];
+  parent?: SequelizeTransaction | null;
+  finished?: string | undefined;
 }
 
 /** After a deadlock Sequelize would end the transaction of a statement, and give its connection back. */
@@ -238,19 +240,27 @@ function keepOpen(transaction: SequelizeTransaction): object {
 /** Sequelize nests by `sequelize.transaction({ transaction: tx })`, which begins nothing through `tx`. */
 function lendSequelize(tx: SequelizeTransaction): Loan<SequelizeTransaction> {
   const loan = lend(tx, { controls: ['commit', 'rollback'] });
-  const findRunning = () => (tx.savepoints ?? []).filter(({ finished }) => finished === undefined);
   const waitForAll = async (): Promise<void> => {
-    while (findRunning().length > 0) await pause(sequelizePollMs, { keepAlive: false });
+    while (findNested(tx).length > 0) await pause(sequelizePollMs, { keepAlive: false });
   };
   return {
     tx: loan.tx,
     end(hasSucceeded) {
+      for (const nested of findNested(tx)) {
+        // What it sends last goes through its parent.
+        if (hasSucceeded && nested.parent === loan.tx) nested.parent = tx;
+        // Sequelize refuses every statement of a transaction that is finished.
+        if (!hasSucceeded) nested.finished = 'rollback';
+      }
       loan.end(hasSucceeded);
-      // Sequelize refuses every statement of a transaction that is finished.
-      if (!hasSucceeded) for (const nested of findRunning()) nested.finished = 'rollback';
     },
-    idle: () => (findRunning().length === 0 ? undefined : waitForAll()),
+    idle: () => (findNested(tx).length === 0 ? undefined : waitForAll()),
   };
+}
+
+/** Returns the nested transactions that run, in any depth. */
+function findNested({ savepoints = [] }: SequelizeTransaction): SequelizeTransaction[] {
+  return savepoints.flatMap((nested) => [...(nested.finished === undefined ? [nested] : []), ...findNested(nested)]);
 }
 
 /** How often nested transactions of Sequelize are looked at, in milliseconds. */

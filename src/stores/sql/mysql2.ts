@@ -42,12 +42,12 @@ export function mysqlStore<P extends { getConnection: (...args: never) => unknow
   pool: P,
   options: SqlStoreOptions = {},
 ): SqlStore<Awaited<ReturnType<P['getConnection']>>> {
-  const example = 'mysqlStore(createPool(url))';
-  // The value may be a URL with a password in it.
-  if (!hasMethods(pool, 'getConnection')) throw invalidSecret('pool', 'an object with getConnection', pool, example);
-  // A pool of callbacks has it, too.
-  if (hasMethods(pool, 'promise'))
-    throw invalidSecret('pool', 'a pool of mysql2/promise', pool, 'mysqlStore(pool.promise())');
+  // A pool of callbacks has `promise`. The value may be a URL with a password in it.
+  const hasCallbacks = hasMethods(pool, 'promise');
+  if (hasCallbacks || !hasMethods(pool, 'getConnection')) {
+    const example = hasCallbacks ? 'mysqlStore(pool.promise())' : 'mysqlStore(createPool(url))';
+    throw invalidSecret('pool', 'a pool of mysql2/promise', pool, example);
+  }
   const { table, idleTimeoutMs } = resolveOptions('mysql', options);
   const engine = toEngine(pool as unknown as MysqlPool);
   const mechanism = mysqlMechanism(engine, table, { idleTimeoutMs, isBare: true });
