@@ -87,7 +87,8 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
           throw failure ?? error;
         });
         if (found !== 'held' && isSettled(found)) return toRefusal(found);
-        if (failure === undefined) break;
+        // A connection of the pool may have broken: the next one is tried.
+        if (failure === undefined || failure instanceof TransferCallbackError) break;
       }
       if (failure !== undefined) throw failure as Error;
       return inProgress;
@@ -112,6 +113,7 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
 
 /** What the handler's transaction begins with, and what undoes it. */
 function toOpening(table: Table, id: string, request: ClaimRequest, settings: MechanismSettings): Opening {
+  let isUsable = true;
   return {
     async claim(send) {
       try {
@@ -119,7 +121,8 @@ function toOpening(table: Table, id: string, request: ClaimRequest, settings: Me
       } catch (error) {
         const number = readNumber(error);
         if (number === errors.outOfRange) return 'held';
-        throw number === errors.moreThanOneRow ? withoutAutocommit(error) : error;
+        isUsable = number !== errors.moreThanOneRow;
+        throw isUsable ? error : withoutAutocommit(error);
       }
       try {
         await send(table.insert(id, request, request.maxHeldMs ?? defaultHeldMs));
@@ -137,6 +140,8 @@ function toOpening(table: Table, id: string, request: ClaimRequest, settings: Me
       }
     },
     async undo(send) {
+      // The settings of the pool are not the store's to change.
+      if (!isUsable) return;
       try {
         await send('ROLLBACK');
         // Of a handler that has locked tables. Libraries that prepare their statements cannot send it.

@@ -1,0 +1,345 @@
+// What a claim of MySQL must survive, on MariaDB through mysql2. The other libraries and MySQL itself: test/sql, once a week.
+import { setTimeout } from 'node:timers/promises';
+import { createPool, type Pool, type PoolConnection, type PoolOptions, type RowDataPacket } from 'mysql2/promise';
+import { mysqlStore, sqlStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { startLossyProxy } from '../support/lossy-proxy.js';
+import { startMysqlProxy } from '../support/mysql-proxy.js';
+import { startMariaDb } from '../support/mysql.js';
+import { createTables, mysqlTransaction } from '../support/mysql-transaction.js';
+import { claimFree, requestOf } from './support.js';
+
+let url: string;
+/** Of a user who may do everything. */
+let admin: Pool;
+let transaction: Required<StoreTransaction<Pick<PoolConnection, 'query'>>>;
+
+beforeAll(async () => {
+  const server = await startMariaDb();
+  ({ url } = server);
+  admin = createPool({ uri: url, connectionLimit: 10 });
+  transaction = mysqlTransaction(admin) as typeof transaction;
+  await createTables(admin);
+  await mysqlStore(admin).migrate();
+  for (const [user, rights] of [
+    ['app', 'SELECT, INSERT, UPDATE, DELETE'],
+    ['reader', 'SELECT'],
+  ] as const) {
+    await admin.query(`CREATE USER ${user}@'%'`);
+    await admin.query(`GRANT ${rights} ON test.* TO ${user}@'%'`);
+  }
+  return async () => {
+    await admin.end();
+    await server.stop();
+  };
+});
+
+function connect(options: PoolOptions = {}): Pool {
+  const pool = createPool({ uri: url, connectionLimit: 3, ...options });
+  // Of a connection that a proxy has cut it rejects.
+  onTestFinished(() => pool.end().catch(() => undefined));
+  return pool;
+}
+
+/** Sends a statement before any other on each new connection of a pool. */
+function beginWith(pool: Pool, statement: string): Pool {
+  pool.pool.on('connection', (connection) => connection.query(statement));
+  return pool;
+}
+
+async function select(pool: Pick<Pool, 'query'>, sql: string): Promise<RowDataPacket[]> {
+  const [rows] = await pool.query<RowDataPacket[]>(sql);
+  return rows;
+}
+
+/** Expects all connections of a pool to have their own settings, and no lock or transaction. */
+async function expectRestored(pool: Pool): Promise<void> {
+  const settings = await Promise.all(
+    Array.from({ length: 3 }, () =>
+      select(pool, 'SELECT @@autocommit AS auto, @@wait_timeout AS idle, @tc_name AS held, SLEEP(0.1)'),
+    ),
+  );
+  for (const [row] of settings) expect(row).toMatchObject({ auto: 1, idle: 28_800, held: null });
+  expect(await select(admin, 'SELECT trx_id FROM information_schema.innodb_trx')).toEqual([]);
+}
+
+/** Resolves with whether a claim was settled. */
+function settles(claim: { settle(): Promise<unknown> }): Promise<boolean> {
+  return claim.settle().then(
+    () => true,
+    () => false,
+  );
+}
+
+// DDL and the transaction of a procedure commit in the middle of the handler's.
+test('a callback whose handler has committed early is in progress until it ends, and is handled again if it fails', async () => {
+  await admin.query(`CREATE PROCEDURE book(IN name varchar(99), IN fails int) BEGIN
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    START TRANSACTION; INSERT INTO written VALUES (name);
+    IF fails THEN SIGNAL SQLSTATE '45000'; END IF;
+    COMMIT; END`);
+  const [store, other] = [mysqlStore(connect()), mysqlStore(connect())];
+  const id = crypto.randomUUID();
+  const first = await claimFree(store, {}, id);
+  await expect(first.tx.query('CALL book(?, 1)', [id])).rejects.toThrow();
+  await first.release();
+  expect(await transaction.count(id)).toBe(0);
+
+  const second = await claimFree(store, {}, id);
+  await second.tx.query('CREATE TABLE early (id int)');
+  expect((await other.claim(id, requestOf('copy'))).state).toBe('in_progress');
+  expect((await other.read(id)).state).toBe('claimed');
+  await second.release();
+  expect((await other.read(id)).state).toBe('free');
+
+  const third = await claimFree(other, {}, id);
+  await third.tx.query('CALL book(?, 0)', [id]);
+  await third.settle();
+  expect(await transaction.count(id)).toBe(1);
+  expect((await store.claim(id, requestOf('copy'))).state).toBe('settled');
+});
+
+test.each(['READ UNCOMMITTED', 'READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'])(
+  'with %s no record is seen that is not committed, although the last statement was cut off',
+  async (level) => {
+    const proxy = await startMysqlProxy(url, (statement) => (statement.startsWith('SET @tc_held') ? 'cut' : 'pass'));
+    onTestFinished(() => proxy.close());
+    const isolation = `SET SESSION TRANSACTION ISOLATION LEVEL ${level}`;
+    const store = mysqlStore(beginWith(connect({ uri: proxy.url }), isolation), { idleTimeoutMs: 1_000 });
+    const other = mysqlStore(beginWith(connect(), isolation));
+    const id = crypto.randomUUID();
+    const claim = await claimFree(store, {}, id);
+    await transaction.write(claim.tx, id);
+    await expect(claim.settle()).rejects.toThrow();
+    // The server keeps the transaction until it has been idle for a second.
+    expect((await other.claim(id, requestOf('copy'))).state).toBe('in_progress');
+    expect((await other.read(id)).state).toBe('claimed');
+    const next = await vi.waitFor(() => claimFree(other, { token: 'next' }, id));
+    expect(await transaction.count(id)).toBe(0);
+    await next.release();
+  },
+);
+
+test('a commit that the server refuses is undone, and the connections of the pool are as they were', async () => {
+  // A planned failover makes the server read-only. That spares users who may do everything.
+  const pool = connect({ user: 'app' });
+  const store = mysqlStore(pool);
+  const id = crypto.randomUUID();
+  const claim = await claimFree(store, {}, id);
+  await transaction.write(claim.tx, id);
+  await admin.query('SET GLOBAL read_only = 1');
+  try {
+    await expect(claim.settle()).rejects.toThrow();
+  } finally {
+    await admin.query('SET GLOBAL read_only = 0');
+  }
+  await expectRestored(pool);
+  expect(await transaction.count(id)).toBe(0);
+  const next = await claimFree(store, {}, id);
+  await transaction.write(next.tx, id);
+  await next.settle();
+  expect(await transaction.count(id)).toBe(1);
+});
+
+test('a ROLLBACK that fails ends the connection, and nothing of the handler is kept', async () => {
+  let isRefused = false;
+  const proxy = await startMysqlProxy(url, (statement) => {
+    const refuses = statement === 'ROLLBACK' && !isRefused;
+    isRefused ||= refuses;
+    return refuses ? 'refuse' : 'pass';
+  });
+  onTestFinished(() => proxy.close());
+  const pool = connect({ uri: proxy.url });
+  const id = crypto.randomUUID();
+  const claim = await claimFree(mysqlStore(pool), {}, id);
+  await transaction.write(claim.tx, id);
+  await claim.release();
+  expect(isRefused).toBe(true);
+  const next = await vi.waitFor(() => claimFree(mysqlStore(connect()), {}, id));
+  expect(await transaction.count(id)).toBe(0);
+  await next.release();
+  await expectRestored(pool);
+});
+
+test('whatever a handler leaves, the connections of the pool are as they were', async () => {
+  const pool = connect();
+  const store = mysqlStore(pool);
+  for (const statement of [
+    'SELECT * FROM not_there',
+    '/* */ ROLLBACK',
+    '/* */ COMMIT',
+    'SET autocommit = 1',
+    'LOCK TABLES locked WRITE',
+  ]) {
+    for (const end of ['settle', 'release'] as const) {
+      const claim = await claimFree(store);
+      await claim.tx.query(statement).catch(() => undefined);
+      await claim[end]().catch(() => undefined);
+    }
+  }
+  await expectRestored(pool);
+  await transaction.lock(admin, crypto.randomUUID());
+});
+
+test('the callback and the row locks of a machine that has vanished are free after idleTimeoutMs, and it cannot commit later', async () => {
+  const proxy = await startLossyProxy(Number(new URL(url).port));
+  const behind = new URL(url);
+  behind.port = String(proxy.port);
+  const [id, row] = [crypto.randomUUID(), crypto.randomUUID()];
+  const claim = await claimFree(mysqlStore(connect({ uri: behind.href }), { idleTimeoutMs: 900 }), {}, id);
+  onTestFinished(() => proxy.close());
+  await transaction.lock(claim.tx, row);
+  const lastAt = performance.now();
+  proxy.fallSilent();
+  const other = mysqlStore(connect());
+  const freed = transaction.lock(admin, row).then(() => performance.now() - lastAt);
+  expect((await other.claim(id, requestOf('early'))).state).toBe('in_progress');
+  const next = await vi.waitFor(() => claimFree(other, { token: 'next' }, id));
+  // The server counts whole seconds.
+  expect(performance.now() - lastAt).toBeGreaterThan(900);
+  expect(await freed).toBeGreaterThan(900);
+  await next.settle();
+  expect(await settles(claim)).toBe(false);
+});
+
+test('a connection that falls silent is ended after the time of the request', async () => {
+  const proxy = await startLossyProxy(Number(new URL(url).port));
+  const behind = new URL(url);
+  behind.port = String(proxy.port);
+  const pool = connect({ uri: behind.href, connectionLimit: 1 });
+  onTestFinished(() => proxy.close());
+  const reply = await mysqlStore(pool).claim(crypto.randomUUID(), { ...requestOf('a'), timeoutMs: 300 });
+  const claim = reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
+  const [session] = await select(claim.tx, 'SELECT CONNECTION_ID() AS id');
+  proxy.fallSilent();
+  void claim.settle().catch(() => undefined);
+  await vi.waitFor(async () => {
+    expect(await select(admin, `SELECT id FROM information_schema.processlist WHERE id = ${session?.id}`)).toEqual([]);
+  });
+});
+
+test('twenty concurrent claims on an expired record do not wait for the handler of the one that is granted', async () => {
+  const stores = Array.from({ length: 4 }, () => mysqlStore(connect({ connectionLimit: 5 })));
+  for (const settledAt of ['0', 'NULL']) {
+    const id = crypto.randomUUID();
+    await admin.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', 'facts', 0, ${settledAt}, 1)`);
+    const claims = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => (stores[n % 4] ?? expect.fail()).claim(id, requestOf(String(n)))),
+    );
+    const [claimed, ...more] = claims.filter((reply) => reply.state === 'claimed');
+    expect([more.length, claims.filter(({ state }) => state === 'in_progress').length]).toEqual([0, 19]);
+    expect(await stores[0]?.forget(id, 'facts')).toBe(false);
+    await claimed?.claim.settle();
+    expect((await stores[0]?.claim(id, requestOf('next')))?.state).toBe('settled');
+  }
+});
+
+test.each(['latin1', 'gbk', 'sjis'])(
+  'through a connection of the charset %s a copy is a duplicate',
+  async (charset) => {
+    const receiver = transferCallbackReceiver({
+      store: mysqlStore(
+        connect({
+          charset: `${charset}_${charset === 'latin1' ? 'swedish' : charset === 'gbk' ? 'chinese' : 'japanese'}_ci`,
+        }),
+      ),
+      onSuccess: () => undefined,
+      onFailed: () => undefined,
+      logger: false,
+    });
+    const callback = transferSucceeded({ externalId: 'é 付款 😀' });
+    for (const outcome of ['processed', 'duplicate']) expect((await receiver.receive(callback)).outcome).toBe(outcome);
+  },
+);
+
+test('a pool without autocommit is refused with a sentence, and a pool in which empty texts are null is not', async () => {
+  const unusable = mysqlStore(beginWith(connect(), 'SET autocommit = 0'));
+  await expect(unusable.claim(crypto.randomUUID(), requestOf('a'))).rejects.toMatchObject({
+    code: 'STORE_REPLY_UNEXPECTED',
+    message: expect.stringContaining('`autocommit` is 0') as string,
+  });
+  const store = mysqlStore(beginWith(connect(), "SET sql_mode = 'EMPTY_STRING_IS_NULL'"));
+  const claim = await claimFree(store);
+  expect(await claim.settle()).toEqual({ overlapped: false });
+});
+
+test('the option `schema` serves a pool without a database, and a handler that sends USE', async () => {
+  await admin.query('CREATE DATABASE elsewhere');
+  const pool = connect();
+  const store = mysqlStore(pool, { schema: 'test' });
+  const noDatabase = new URL(url);
+  noDatabase.pathname = '/';
+  const other = mysqlStore(connect({ uri: noDatabase.href }), { schema: 'test' });
+  const id = crypto.randomUUID();
+  const claim = await claimFree(store, {}, id);
+  await transaction.write(claim.tx, id);
+  await claim.tx.query('USE elsewhere');
+  expect((await other.claim(id, requestOf('copy'))).state).toBe('in_progress');
+  await claim.settle();
+  expect((await other.claim(id, requestOf('copy'))).state).toBe('settled');
+  await expectRestored(pool);
+});
+
+test('a role that may only read sees records, and a server that is read-only acknowledges what was settled before', async () => {
+  const id = crypto.randomUUID();
+  await (await claimFree(mysqlStore(admin), {}, id)).settle();
+  expect((await mysqlStore(connect({ user: 'reader' })).read(id)).state).toBe('settled');
+  const app = mysqlStore(connect({ user: 'app' }));
+  await admin.query('SET GLOBAL read_only = 1');
+  try {
+    expect((await app.claim(id, requestOf('copy'))).state).toBe('settled');
+    await expect(app.claim(crypto.randomUUID(), requestOf('new'))).rejects.toThrow('read-only');
+  } finally {
+    await admin.query('SET GLOBAL read_only = 0');
+  }
+});
+
+test('a connection that still has the transaction of a claim does not take its row for a record', async () => {
+  interface Tx {
+    readonly connection: PoolConnection;
+  }
+  const pool = connect({ connectionLimit: 1 });
+  let isGone = false;
+  // A library that gives the connection back before the last statement, as TypeORM does after `queryRunner.release()`.
+  const store = sqlStore<Tx>({
+    dialect: 'mysql',
+    query: (sql, tx) => {
+      if (sql.startsWith('SET @tc_held')) isGone = true;
+      if (tx !== undefined && isGone) throw new Error('the connection is gone');
+      return (tx?.connection ?? pool).query(sql);
+    },
+    async transaction(work) {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await work({ connection }).finally(() => {
+        connection.release();
+      });
+    },
+  });
+  const id = crypto.randomUUID();
+  const claim = await claimFree(store, {}, id);
+  await transaction.write(claim.tx.connection, id);
+  await expect(claim.settle()).rejects.toThrow('the connection is gone');
+  expect((await store.read(id)).state).toBe('claimed');
+});
+
+test('a statement of mysql2 that ends the transaction is refused as an object, too, and a prepared one after the handler', async () => {
+  const refused = { code: 'TRANSACTION_CONTROL' };
+  const claim = await claimFree(mysqlStore(connect()));
+  await expect(claim.tx.query({ sql: 'COMMIT' })).rejects.toMatchObject(refused);
+  const statement = await claim.tx.prepare('SELECT 1 AS one');
+  expect((await statement.execute([]))[0]).toEqual([{ one: 1 }]);
+  await claim.settle();
+  expect(() => statement.execute([])).toThrow(expect.objectContaining(refused));
+});
+
+test('a handler that takes longer than the pool waits, and than its retention, is recorded for all of it', async () => {
+  const store = mysqlStore(connect());
+  const id = crypto.randomUUID();
+  const reply = await store.claim(id, { ...requestOf('a'), retentionMs: 1_500 });
+  const claim = reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
+  await setTimeout(1_800);
+  await claim.settle();
+  expect((await store.claim(id, requestOf('copy'))).state).toBe('settled');
+});
