@@ -1,68 +1,23 @@
 // What a claim of MySQL must survive, on MariaDB through mysql2. The other libraries and MySQL itself: test/sql, once a week.
 import { setTimeout } from 'node:timers/promises';
-import { createPool, type Pool, type PoolConnection, type PoolOptions, type RowDataPacket } from 'mysql2/promise';
-import { mysqlStore, sqlStore, transferCallbackReceiver } from 'transfer-callbacks';
-import { transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
+import type { Pool, PoolConnection } from 'mysql2/promise';
+import { mysqlStore, sqlStore } from 'transfer-callbacks';
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { startLossyProxy } from '../support/lossy-proxy.js';
+import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/mysql-claims.js';
 import { startMysqlProxy } from '../support/mysql-proxy.js';
-import { startMariaDb } from '../support/mysql.js';
-import { createTables, mysqlTransaction } from '../support/mysql-transaction.js';
 import { claimFree, requestOf } from './support.js';
 
-let url: string;
-/** Of a user who may do everything. */
+let database: ClaimDatabase;
 let admin: Pool;
-let transaction: Required<StoreTransaction<Pick<PoolConnection, 'query'>>>;
+let transaction: ClaimDatabase['transaction'];
+let connect: ClaimDatabase['connect'];
 
 beforeAll(async () => {
-  const server = await startMariaDb();
-  ({ url } = server);
-  admin = createPool({ uri: url, connectionLimit: 10 });
-  transaction = mysqlTransaction(admin) as typeof transaction;
-  await createTables(admin);
-  await mysqlStore(admin).migrate();
-  for (const [user, rights] of [
-    ['app', 'SELECT, INSERT, UPDATE, DELETE'],
-    ['reader', 'SELECT'],
-  ] as const) {
-    await admin.query(`CREATE USER ${user}@'%'`);
-    await admin.query(`GRANT ${rights} ON test.* TO ${user}@'%'`);
-  }
-  return async () => {
-    await admin.end();
-    await server.stop();
-  };
+  database = await startClaimDatabase();
+  ({ admin, transaction, connect } = database);
+  return () => database.stop();
 });
-
-function connect(options: PoolOptions = {}): Pool {
-  const pool = createPool({ uri: url, connectionLimit: 3, ...options });
-  // Of a connection that a proxy has cut it rejects.
-  onTestFinished(() => pool.end().catch(() => undefined));
-  return pool;
-}
-
-/** Sends a statement before any other on each new connection of a pool. */
-function beginWith(pool: Pool, statement: string): Pool {
-  pool.pool.on('connection', (connection) => connection.query(statement));
-  return pool;
-}
-
-async function select(pool: Pick<Pool, 'query'>, sql: string): Promise<RowDataPacket[]> {
-  const [rows] = await pool.query<RowDataPacket[]>(sql);
-  return rows;
-}
-
-/** Expects all connections of a pool to have their own settings, and no lock or transaction. */
-async function expectRestored(pool: Pool): Promise<void> {
-  const settings = await Promise.all(
-    Array.from({ length: 3 }, () =>
-      select(pool, 'SELECT @@autocommit AS auto, @@wait_timeout AS idle, @tc_name AS held, SLEEP(0.1)'),
-    ),
-  );
-  for (const [row] of settings) expect(row).toMatchObject({ auto: 1, idle: 28_800, held: null });
-  expect(await select(admin, 'SELECT trx_id FROM information_schema.innodb_trx')).toEqual([]);
-}
 
 /** Resolves with whether a claim was settled. */
 function settles(claim: { settle(): Promise<unknown> }): Promise<boolean> {
@@ -103,7 +58,9 @@ test('a callback whose handler has committed early is in progress until it ends,
 test.each(['READ UNCOMMITTED', 'READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'])(
   'with %s no record is seen that is not committed, although the last statement was cut off',
   async (level) => {
-    const proxy = await startMysqlProxy(url, (statement) => (statement.startsWith('SET @tc_held') ? 'cut' : 'pass'));
+    const proxy = await startMysqlProxy(database.url, (statement) =>
+      statement.startsWith('SET @tc_held') ? 'cut' : 'pass',
+    );
     onTestFinished(() => proxy.close());
     const isolation = `SET SESSION TRANSACTION ISOLATION LEVEL ${level}`;
     const store = mysqlStore(beginWith(connect({ uri: proxy.url }), isolation), { idleTimeoutMs: 1_000 });
@@ -134,7 +91,7 @@ test('a commit that the server refuses is undone, and the connections of the poo
   } finally {
     await admin.query('SET GLOBAL read_only = 0');
   }
-  await expectRestored(pool);
+  await database.expectRestored(pool);
   expect(await transaction.count(id)).toBe(0);
   const next = await claimFree(store, {}, id);
   await transaction.write(next.tx, id);
@@ -144,7 +101,7 @@ test('a commit that the server refuses is undone, and the connections of the poo
 
 test('a ROLLBACK that fails ends the connection, and nothing of the handler is kept', async () => {
   let isRefused = false;
-  const proxy = await startMysqlProxy(url, (statement) => {
+  const proxy = await startMysqlProxy(database.url, (statement) => {
     const refuses = statement === 'ROLLBACK' && !isRefused;
     isRefused ||= refuses;
     return refuses ? 'refuse' : 'pass';
@@ -159,7 +116,7 @@ test('a ROLLBACK that fails ends the connection, and nothing of the handler is k
   const next = await vi.waitFor(() => claimFree(mysqlStore(connect()), {}, id));
   expect(await transaction.count(id)).toBe(0);
   await next.release();
-  await expectRestored(pool);
+  await database.expectRestored(pool);
 });
 
 test('whatever a handler leaves, the connections of the pool are as they were', async () => {
@@ -178,13 +135,13 @@ test('whatever a handler leaves, the connections of the pool are as they were', 
       await claim[end]().catch(() => undefined);
     }
   }
-  await expectRestored(pool);
+  await database.expectRestored(pool);
   await transaction.lock(admin, crypto.randomUUID());
 });
 
 test('the callback and the row locks of a machine that has vanished are free after idleTimeoutMs, and it cannot commit later', async () => {
-  const proxy = await startLossyProxy(Number(new URL(url).port));
-  const behind = new URL(url);
+  const proxy = await startLossyProxy(Number(new URL(database.url).port));
+  const behind = new URL(database.url);
   behind.port = String(proxy.port);
   const [id, row] = [crypto.randomUUID(), crypto.randomUUID()];
   const claim = await claimFree(mysqlStore(connect({ uri: behind.href }), { idleTimeoutMs: 900 }), {}, id);
@@ -204,8 +161,8 @@ test('the callback and the row locks of a machine that has vanished are free aft
 });
 
 test('a connection that falls silent is ended after the time of the request', async () => {
-  const proxy = await startLossyProxy(Number(new URL(url).port));
-  const behind = new URL(url);
+  const proxy = await startLossyProxy(Number(new URL(database.url).port));
+  const behind = new URL(database.url);
   behind.port = String(proxy.port);
   const pool = connect({ uri: behind.href, connectionLimit: 1 });
   onTestFinished(() => proxy.close());
@@ -232,66 +189,6 @@ test('twenty concurrent claims on an expired record do not wait for the handler 
     expect(await stores[0]?.forget(id, 'facts')).toBe(false);
     await claimed?.claim.settle();
     expect((await stores[0]?.claim(id, requestOf('next')))?.state).toBe('settled');
-  }
-});
-
-test.each(['latin1', 'gbk', 'sjis'])(
-  'through a connection of the charset %s a copy is a duplicate',
-  async (charset) => {
-    const receiver = transferCallbackReceiver({
-      store: mysqlStore(
-        connect({
-          charset: `${charset}_${charset === 'latin1' ? 'swedish' : charset === 'gbk' ? 'chinese' : 'japanese'}_ci`,
-        }),
-      ),
-      onSuccess: () => undefined,
-      onFailed: () => undefined,
-      logger: false,
-    });
-    const callback = transferSucceeded({ externalId: 'é 付款 😀' });
-    for (const outcome of ['processed', 'duplicate']) expect((await receiver.receive(callback)).outcome).toBe(outcome);
-  },
-);
-
-test('a pool without autocommit is refused with a sentence, and a pool in which empty texts are null is not', async () => {
-  const unusable = mysqlStore(beginWith(connect(), 'SET autocommit = 0'));
-  await expect(unusable.claim(crypto.randomUUID(), requestOf('a'))).rejects.toMatchObject({
-    code: 'STORE_REPLY_UNEXPECTED',
-    message: expect.stringContaining('`autocommit` is 0') as string,
-  });
-  const store = mysqlStore(beginWith(connect(), "SET sql_mode = 'EMPTY_STRING_IS_NULL'"));
-  const claim = await claimFree(store);
-  expect(await claim.settle()).toEqual({ overlapped: false });
-});
-
-test('the option `schema` serves a pool without a database, and a handler that sends USE', async () => {
-  await admin.query('CREATE DATABASE elsewhere');
-  const pool = connect();
-  const store = mysqlStore(pool, { schema: 'test' });
-  const noDatabase = new URL(url);
-  noDatabase.pathname = '/';
-  const other = mysqlStore(connect({ uri: noDatabase.href }), { schema: 'test' });
-  const id = crypto.randomUUID();
-  const claim = await claimFree(store, {}, id);
-  await transaction.write(claim.tx, id);
-  await claim.tx.query('USE elsewhere');
-  expect((await other.claim(id, requestOf('copy'))).state).toBe('in_progress');
-  await claim.settle();
-  expect((await other.claim(id, requestOf('copy'))).state).toBe('settled');
-  await expectRestored(pool);
-});
-
-test('a role that may only read sees records, and a server that is read-only acknowledges what was settled before', async () => {
-  const id = crypto.randomUUID();
-  await (await claimFree(mysqlStore(admin), {}, id)).settle();
-  expect((await mysqlStore(connect({ user: 'reader' })).read(id)).state).toBe('settled');
-  const app = mysqlStore(connect({ user: 'app' }));
-  await admin.query('SET GLOBAL read_only = 1');
-  try {
-    expect((await app.claim(id, requestOf('copy'))).state).toBe('settled');
-    await expect(app.claim(crypto.randomUUID(), requestOf('new'))).rejects.toThrow('read-only');
-  } finally {
-    await admin.query('SET GLOBAL read_only = 0');
   }
 });
 
@@ -322,16 +219,6 @@ test('a connection that still has the transaction of a claim does not take its r
   await transaction.write(claim.tx.connection, id);
   await expect(claim.settle()).rejects.toThrow('the connection is gone');
   expect((await store.read(id)).state).toBe('claimed');
-});
-
-test('a statement of mysql2 that ends the transaction is refused as an object, too, and a prepared one after the handler', async () => {
-  const refused = { code: 'TRANSACTION_CONTROL' };
-  const claim = await claimFree(mysqlStore(connect()));
-  await expect(claim.tx.query({ sql: 'COMMIT' })).rejects.toMatchObject(refused);
-  const statement = await claim.tx.prepare('SELECT 1 AS one');
-  expect((await statement.execute([]))[0]).toEqual([{ one: 1 }]);
-  await claim.settle();
-  expect(() => statement.execute([])).toThrow(expect.objectContaining(refused));
 });
 
 test('a handler that takes longer than the pool waits, and than its retention, is recorded for all of it', async () => {

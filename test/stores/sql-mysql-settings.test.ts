@@ -1,0 +1,84 @@
+// The settings, rights and pools that a server and an app may have, on MariaDB through mysql2.
+import type { Pool } from 'mysql2/promise';
+import { mysqlStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { beforeAll, expect, test } from 'vitest';
+import { beginWith, startClaimDatabase, type ClaimDatabase } from '../support/mysql-claims.js';
+import { claimFree, requestOf } from './support.js';
+
+let database: ClaimDatabase;
+let admin: Pool;
+let transaction: ClaimDatabase['transaction'];
+let connect: ClaimDatabase['connect'];
+
+beforeAll(async () => {
+  database = await startClaimDatabase();
+  ({ admin, transaction, connect } = database);
+  return () => database.stop();
+});
+
+test.each(['latin1_swedish_ci', 'gbk_chinese_ci', 'sjis_japanese_ci'])(
+  'through a connection with the charset of %s a copy is a duplicate',
+  async (charset) => {
+    const receiver = transferCallbackReceiver({
+      store: mysqlStore(connect({ charset })),
+      onSuccess: () => undefined,
+      onFailed: () => undefined,
+      logger: false,
+    });
+    const callback = transferSucceeded({ externalId: 'é 付款 😀' });
+    for (const outcome of ['processed', 'duplicate']) expect((await receiver.receive(callback)).outcome).toBe(outcome);
+  },
+);
+
+test('a pool without autocommit is refused with a sentence, and a pool in which empty texts are null is not', async () => {
+  const unusable = mysqlStore(beginWith(connect(), 'SET autocommit = 0'));
+  await expect(unusable.claim(crypto.randomUUID(), requestOf('a'))).rejects.toMatchObject({
+    code: 'STORE_REPLY_UNEXPECTED',
+    message: expect.stringContaining('`autocommit` is 0') as string,
+  });
+  const store = mysqlStore(beginWith(connect(), "SET sql_mode = 'EMPTY_STRING_IS_NULL'"));
+  const claim = await claimFree(store);
+  expect(await claim.settle()).toEqual({ overlapped: false });
+});
+
+test('the option `schema` serves a pool without a database, and a handler that sends USE', async () => {
+  await admin.query('CREATE DATABASE elsewhere');
+  const pool = connect();
+  const store = mysqlStore(pool, { schema: 'test' });
+  const noDatabase = new URL(database.url);
+  noDatabase.pathname = '/';
+  const other = mysqlStore(connect({ uri: noDatabase.href }), { schema: 'test' });
+  const id = crypto.randomUUID();
+  const claim = await claimFree(store, {}, id);
+  await transaction.write(claim.tx, id);
+  await claim.tx.query('USE elsewhere');
+  expect((await other.claim(id, requestOf('copy'))).state).toBe('in_progress');
+  await claim.settle();
+  expect((await other.claim(id, requestOf('copy'))).state).toBe('settled');
+  await database.expectRestored(pool);
+});
+
+test('a role that may only read sees records, and a server that is read-only acknowledges what was settled before', async () => {
+  const id = crypto.randomUUID();
+  await (await claimFree(mysqlStore(admin), {}, id)).settle();
+  expect((await mysqlStore(connect({ user: 'reader' })).read(id)).state).toBe('settled');
+  const app = mysqlStore(connect({ user: 'app' }));
+  await admin.query('SET GLOBAL read_only = 1');
+  try {
+    expect((await app.claim(id, requestOf('copy'))).state).toBe('settled');
+    await expect(app.claim(crypto.randomUUID(), requestOf('new'))).rejects.toThrow('read-only');
+  } finally {
+    await admin.query('SET GLOBAL read_only = 0');
+  }
+});
+
+test('a statement of mysql2 that ends the transaction is refused as an object, too, and a prepared one after the handler', async () => {
+  const refused = { code: 'TRANSACTION_CONTROL' };
+  const claim = await claimFree(mysqlStore(connect()));
+  await expect(claim.tx.query({ sql: 'COMMIT' })).rejects.toMatchObject(refused);
+  const statement = await claim.tx.prepare('SELECT 1 AS one');
+  expect((await statement.execute([]))[0]).toEqual([{ one: 1 }]);
+  await claim.settle();
+  expect(() => statement.execute([])).toThrow(expect.objectContaining(refused));
+});

@@ -1,0 +1,69 @@
+import { createPool, type Pool, type PoolConnection, type PoolOptions, type RowDataPacket } from 'mysql2/promise';
+import { mysqlStore } from 'transfer-callbacks';
+import type { StoreTransaction } from 'transfer-callbacks/testing';
+import { expect, onTestFinished } from 'vitest';
+import { startMariaDb } from './mysql.js';
+import { createTables, mysqlTransaction } from './mysql-transaction.js';
+
+/** A MariaDB with the tables of the store and of its handlers, for the tests of one file. */
+export interface ClaimDatabase {
+  readonly url: string;
+  /** Of a user who may do everything. */
+  readonly admin: Pool;
+  readonly transaction: Required<StoreTransaction<Pick<PoolConnection, 'query'>>>;
+  /** Connects for one test. The user `app` may write, and `reader` may read only. */
+  readonly connect: (options?: PoolOptions) => Pool;
+  /** Expects all connections of a pool to have their own settings, and no lock or transaction. */
+  readonly expectRestored: (pool: Pool) => Promise<void>;
+  stop(): Promise<void>;
+}
+
+const connectionLimit = 3;
+
+export async function startClaimDatabase(): Promise<ClaimDatabase> {
+  const server = await startMariaDb();
+  const { url } = server;
+  const admin = createPool({ uri: url, connectionLimit: 10 });
+  await createTables(admin);
+  await mysqlStore(admin).migrate();
+  for (const [user, rights] of [
+    ['app', 'SELECT, INSERT, UPDATE, DELETE'],
+    ['reader', 'SELECT'],
+  ] as const) {
+    await admin.query(`CREATE USER ${user}@'%'`);
+    await admin.query(`GRANT ${rights} ON test.* TO ${user}@'%'`);
+  }
+  return {
+    url,
+    admin,
+    transaction: mysqlTransaction(admin) as Required<StoreTransaction<Pick<PoolConnection, 'query'>>>,
+    connect(options = {}) {
+      const pool = createPool({ uri: url, connectionLimit, ...options });
+      // Of a connection that a proxy has cut it rejects.
+      onTestFinished(() => pool.end().catch(() => undefined));
+      return pool;
+    },
+    async expectRestored(pool) {
+      const look = 'SELECT @@autocommit AS auto, @@wait_timeout AS idle, @tc_name AS held, SLEEP(0.1)';
+      // Each of them waits, so that each has a connection of its own.
+      const settings = await Promise.all(Array.from({ length: connectionLimit }, () => select(pool, look)));
+      for (const [row] of settings) expect(row).toMatchObject({ auto: 1, idle: 28_800, held: null });
+      expect(await select(admin, 'SELECT trx_id FROM information_schema.innodb_trx')).toEqual([]);
+    },
+    async stop() {
+      await admin.end();
+      await server.stop();
+    },
+  };
+}
+
+export async function select(pool: Pick<Pool, 'query'>, sql: string): Promise<RowDataPacket[]> {
+  const [rows] = await pool.query<RowDataPacket[]>(sql);
+  return rows;
+}
+
+/** Sends a statement before any other on each new connection of a pool. */
+export function beginWith(pool: Pool, statement: string): Pool {
+  pool.pool.on('connection', (connection) => connection.query(statement));
+  return pool;
+}
