@@ -60,7 +60,7 @@ export function pgStore<Pool extends PgPool>(pool: Pool, options: SqlStoreOption
   // Without a listener, an idle connection that breaks would end the process.
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined);
   const engine = toEngine(pool);
-  const mechanism = postgresMechanism(engine, table, { idleTimeoutMs });
+  const mechanism = postgresMechanism(engine, table, { idleTimeoutMs, isBare: true });
   return makeStore(engine.query, table, mechanism) as unknown as SqlStore<PgClientOf<Pool>>;
 }
 
@@ -149,7 +149,7 @@ class PooledClient {
       this.#hasBegun = true;
       return (await this.send(timeoutMs, begin, sql))[1] ?? [];
     }
-    const [rows = []] = await this.send(timeoutMs, sql, 'COMMIT');
+    const [rows = []] = await this.send(timeoutMs, sql, place === 'end' ? 'ROLLBACK' : 'COMMIT');
     this.#hasBegun = false;
     return rows;
   }

@@ -13,7 +13,7 @@ import {
   type MechanismSettings,
 } from './claims.js';
 import { isLive, isSettled, toHex, type Syntax, type Table } from './table.js';
-import type { SqlEngine } from './transaction.js';
+import type { Opening, SqlEngine } from './transaction.js';
 
 export const postgresSyntax: Syntax = {
   quote: '"',
@@ -45,23 +45,16 @@ interface Lock {
 export function postgresMechanism<Tx>(
   engine: SqlEngine<Tx>,
   table: Table,
-  { idleTimeoutMs }: MechanismSettings,
+  { idleTimeoutMs, isBare = false }: MechanismSettings,
 ): Mechanism<Tx> {
   const { query } = engine;
 
   /** Begins the transaction of a handler, unless a row or another transaction is in the way. */
   const begin = async (id: string, request: ClaimRequest) => {
     const mark = crypto.randomUUID();
-    const statement = lock(table, id, request, mark, idleTimeoutMs);
-    const opening = {
-      async claim(send: (sql: string, place: 'first') => Promise<readonly unknown[]>) {
-        const rows = await send(statement, 'first');
-        if (Number((rows[0] as { granted?: unknown } | undefined)?.granted) === 1) return undefined;
-        return table.toRow(rows) ?? 'held';
-      },
-    };
+    const insertion = lock(table, id, request, mark, idleTimeoutMs);
     const claimedAt = performance.now();
-    const open = await engine.begin(opening, request);
+    const open = await engine.begin(toOpening(table, id, insertion, isBare), request);
     if ('inTheWay' in open) return open;
     return new TransactionClaim(open, request, {
       record: (send) => send(settle(table, id, request, mark, performance.now() - claimedAt), 'last'),
@@ -101,6 +94,20 @@ export function postgresMechanism<Tx>(
   };
 }
 
+/** What the handler's transaction begins with. */
+function toOpening(table: Table, id: string, insertion: string, isBare: boolean): Opening {
+  return {
+    async claim(send) {
+      // Where a library sends ROLLBACK by itself, reading the row afterwards would be a round trip more.
+      const rows = await send(isBare ? insertion : withRow(insertion, table, id), 'first');
+      const row = table.toRow(rows);
+      const isGranted = row === undefined && rows.length === 1;
+      if (isGranted) return undefined;
+      return row ?? (isBare ? table.toRow(await send(table.look(id), 'end')) : undefined) ?? 'held';
+    },
+  };
+}
+
 function toClaimedRecord({ backend, since }: Lock): StoreRecord {
   return {
     state: 'claimed',
@@ -111,9 +118,9 @@ function toClaimedRecord({ backend, since }: Lock): StoreRecord {
 
 /**
  * The first statement of the handler's transaction. Inserts the record, which counts once the transaction is committed, and
- * holds the lock of the callback until it ends. Grants nothing if there is a record, which it returns, or if another
- * transaction holds the lock: a claim tries the lock, and never waits for it. The mark lasts as long as the transaction, and
- * so does the limit that ends the transaction of a machine that has vanished.
+ * holds the lock of the callback until it ends. Inserts nothing if there is a record, or if another transaction holds the lock:
+ * a claim tries the lock, and never waits for it. The mark lasts as long as the transaction, and so does the limit that ends
+ * the transaction of a machine that has vanished.
  */
 function lock(
   table: Table,
@@ -124,12 +131,16 @@ function lock(
 ): string {
   const { literal, now } = table.syntax;
   const idle = idleTimeoutMs === null ? '' : `, ${setLocal('idle_in_transaction_session_timeout', `${idleTimeoutMs}`)}`;
-  return `WITH record AS (
-  INSERT INTO ${table.name} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
-  SELECT ${[id, token, event, externalId, fingerprint].map(literal).join(', ')}, ${now}, ${now}, ${now} + ${retentionMs + slackMs}
-  WHERE pg_try_advisory_xact_lock(${lockNumber(table, id)}) ON CONFLICT (id) DO NOTHING
-  RETURNING ${setLocal(markName, mark)}${idle}
-) SELECT granted, found.* FROM (SELECT count(*)::int AS granted FROM record) AS claim LEFT JOIN (${table.look(id)}) AS found ON true`;
+  const texts = [id, token, event, externalId, fingerprint].map(literal).join(', ');
+  return `INSERT INTO ${table.name} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
+  SELECT ${texts}, now, now, now + ${retentionMs + slackMs}
+  FROM (SELECT ${now} AS now WHERE pg_try_advisory_xact_lock(${lockNumber(table, id)})) AS clock
+  ON CONFLICT (id) DO NOTHING RETURNING ${setLocal(markName, mark)} AS mark${idle}`;
+}
+
+/** Makes the first statement return the row that is in the way, or one of nulls if it has inserted the record. */
+function withRow(insertion: string, table: Table, id: string): string {
+  return `WITH record AS (${insertion})\n${table.look(id)} UNION ALL ${table.nulls} FROM record`;
 }
 
 /**
