@@ -147,9 +147,9 @@ class PooledClient {
   async sendWithin(timeoutMs: number, sql: string, place: StatementPlace | undefined): Promise<Rows> {
     if (place === 'first') {
       this.#hasBegun = true;
-      return (await this.send(timeoutMs, begin, sql))[1] ?? [];
+      return (await this.send(timeoutMs, begin, sql)).flat();
     }
-    const [rows = []] = await this.send(timeoutMs, sql, place === 'end' ? 'ROLLBACK' : 'COMMIT');
+    const [rows = []] = await this.send(timeoutMs, sql, 'COMMIT');
     this.#hasBegun = false;
     return rows;
   }

@@ -23,7 +23,7 @@ type Integer = number | string | bigint;
 
 /**
  * A row as a library returns it. Its names are single words, because plugins of libraries write others in camel case. All
- * are null where there is none.
+ * are null if a LEFT JOIN has found none.
  */
 interface RawRow {
   readonly token: string | null;
@@ -103,9 +103,6 @@ export class Table {
   get probe(): string {
     return `SELECT id, event, external_id, ${this.#columns} FROM ${this.name} WHERE 1 = 0`;
   }
-
-  /** Selects as many nulls as a row that is looked up has columns. */
-  readonly nulls = `SELECT ${Array(6).fill('NULL').join(', ')}`;
 
   look(id: string): string {
     return `SELECT ${this.#columns} FROM ${this.name} WHERE ${this.isId(id)}`;

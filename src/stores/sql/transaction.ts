@@ -13,9 +13,9 @@ export interface SqlEngine<Tx> {
 
 /**
  * Where a statement of the store stands in a transaction, if that matters. PostgreSQL commits the last one in the same
- * message, and `end` is the last one of a transaction that is rolled back. What is undone must not wait for long.
+ * message. What is undone must not wait for long.
  */
-export type StatementPlace = 'first' | 'last' | 'end' | 'undo';
+export type StatementPlace = 'first' | 'last' | 'undo';
 
 /** Sends a statement of the store within a transaction, and resolves with its rows. */
 export type Send = (sql: string, place?: StatementPlace) => Promise<readonly unknown[]>;
