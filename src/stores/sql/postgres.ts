@@ -13,7 +13,7 @@ import {
   type MechanismSettings,
 } from './claims.js';
 import { isLive, isSettled, toHex, type Syntax, type Table } from './table.js';
-import type { SqlEngine } from './transaction.js';
+import type { Opening, SqlEngine } from './transaction.js';
 
 export const postgresSyntax: Syntax = {
   quote: '"',
@@ -53,12 +53,14 @@ export function postgresMechanism<Tx>(
   const begin = async (id: string, request: ClaimRequest) => {
     const mark = crypto.randomUUID();
     const statement = lock(table, id, request, mark, idleTimeoutMs);
-    const opening = {
-      async claim(send: (sql: string, place: 'first') => Promise<readonly unknown[]>) {
+    const opening: Opening = {
+      async claim(send) {
         const rows = await send(statement, 'first');
         if (Number((rows[0] as { granted?: unknown } | undefined)?.granted) === 1) return undefined;
         return table.toRow(rows) ?? 'held';
       },
+      // A library may not roll back, if the handler has left a nested transaction running.
+      undo: (send) => send('ROLLBACK', 'rollback'),
     };
     const claimedAt = performance.now();
     const open = await engine.begin(opening, request);
