@@ -61,7 +61,7 @@ export function pgStore<Pool extends PgPool>(pool: Pool, options: SqlStoreOption
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined);
   const engine = toEngine(pool);
   const mechanism = postgresMechanism(engine, table, { idleTimeoutMs });
-  return makeStore(engine.query, table, mechanism) as unknown as SqlStore<PgClientOf<Pool>>;
+  return makeStore(engine.query, table, mechanism, { idleTimeoutMs }) as unknown as SqlStore<PgClientOf<Pool>>;
 }
 
 function toEngine(pool: PgPool): SqlEngine<PgClient> {

@@ -96,7 +96,10 @@ export function makeSqlStore<Tx>(
     requireFunction('transaction', undefined, '(work) => db.transaction(work)');
   }
   const engine = toEngine(database as SqlDatabase<Tx>, traits);
-  return makeStore(engine.query, table, keepRecords(engine, table, { idleTimeoutMs }), isTransactional);
+  return makeStore(engine.query, table, keepRecords(engine, table, { idleTimeoutMs }), {
+    idleTimeoutMs,
+    isTransactional,
+  });
 }
 
 function toEngine<Tx>(
