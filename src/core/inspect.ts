@@ -56,7 +56,7 @@ export async function inspectCallback<Tx>(id: string, access: StoreAccess<Tx>): 
   return sinceMs === undefined ? record : { ...record, here: { sinceMs } };
 }
 
-/** Claims a new key twice, as a client that resends does, and releases it. Never rejects. */
+/** Claims a new key twice, as a client that resends does, releases it, and lets the store check itself. Never rejects. */
 export async function checkStore<Tx>(token: string, access: StoreAccess<Tx>): Promise<StoreProbe> {
   const startedAt = performance.now();
   try {
@@ -67,7 +67,7 @@ export async function checkStore<Tx>(token: string, access: StoreAccess<Tx>): Pr
   }
 }
 
-async function claimAndRelease<Tx>(token: string, { store, times }: StoreAccess<Tx>): Promise<void> {
+async function claimAndRelease<Tx>(token: string, { store, times, logger }: StoreAccess<Tx>): Promise<void> {
   const { leaseMs, retentionMs, storeTimeoutMs } = times;
   const queue = { timeoutMs: storeTimeoutMs, queueMs: storeTimeoutMs };
   const request = { token, fingerprint: '[]', leaseMs, retentionMs, ...queue };
@@ -82,6 +82,8 @@ async function claimAndRelease<Tx>(token: string, { store, times }: StoreAccess<
     throw error;
   }
   await claim.release();
+  const warning = await store.check?.(key, request);
+  if (warning !== undefined) logger.warn({}, warning);
 }
 
 /**

@@ -126,4 +126,9 @@ export interface CallbackStore<Tx = undefined> {
    * Without this method `receiver.forget` rejects.
    */
   forget?(key: string, fingerprint: string): Promise<boolean>;
+  /**
+   * Tries what `receiver.check()` cannot try by a claim, with a key that nothing else uses, and leaves nothing behind. Rejects
+   * with what is missing. Resolves with a sentence for the log if a setting is risky.
+   */
+  check?(key: string, request: ClaimRequest): Promise<string | undefined>;
 }

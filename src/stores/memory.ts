@@ -34,7 +34,7 @@ const mostForgotten = 100;
  * @example
  * const router = transferCallbackRouter({ store: memoryStore(), onSuccess, onFailed });
  */
-export function memoryStore(options: MemoryStoreOptions = {}): Required<CallbackStore> {
+export function memoryStore(options: MemoryStoreOptions = {}): Required<Omit<CallbackStore, 'check'>> {
   onlyKnownOptions(options, ['maxEntries']);
   const { maxEntries = 100_000 } = options;
   const table = new Table(wholeNumber('maxEntries', maxEntries, { min: 1, example: 100_000 }));

@@ -62,6 +62,7 @@ function openPool(client: Pool | NeonPool): Opened<Pool | NeonPool, PgTx> {
       read: async (name) => (await pool.query<object>('SELECT name FROM written WHERE name = $1', [name])).rows,
       send: (tx, sql) => tx.query(sql),
     }),
+    ends: { 'a query object': (tx: PgTx) => tx.query({ text: 'COMMIT' }) },
     close: () => pool.end(),
   };
 }
@@ -79,6 +80,7 @@ const postgresJs: Library = {
           send: (tx, text) => tx.unsafe(text),
         }),
         leave: (tx: TransactionSql) => tx.savepoint((inner) => inner.unsafe('SELECT * FROM not_there')),
+        nest: (tx: TransactionSql, work) => tx.savepoint((inner) => work(inner as never)),
         close: () => sql.end(),
       };
     },
@@ -100,6 +102,11 @@ const mysql2: Library = {
           },
           send: (tx, sql) => tx.query(sql),
         }),
+        ends: {
+          commit: (tx: PoolConnection) => tx.commit(),
+          rollback: (tx: PoolConnection) => tx.rollback(),
+          'a query object': (tx: PoolConnection) => tx.query({ sql: 'COMMIT' }),
+        },
         close: () => pool.end(),
       };
     },

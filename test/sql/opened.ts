@@ -7,8 +7,12 @@ export interface Opened<Client = unknown, Tx = unknown> {
   readonly client: Client;
   /** What handlers do in its transactions. On SQLite they have none. */
   readonly transaction?: StoreTransaction<Tx>;
-  /** What a handler may leave running on PostgreSQL: several steps of the library, of which the last fails. */
+  /** What a handler may leave running: several steps of the library, of which the last fails. */
   readonly leave?: (tx: never) => PromiseLike<unknown>;
+  /** Runs a nested transaction, if the library has them. */
+  readonly nest?: (tx: never, work: (inner: never) => Promise<unknown>) => PromiseLike<unknown>;
+  /** How a handler may end its transaction through the library. */
+  readonly ends?: Readonly<Record<string, (tx: never) => unknown>>;
   /** Ends its connections. */
   readonly close: () => unknown;
 }

@@ -33,6 +33,13 @@ async function openSource(options: DataSourceOptions): Promise<Opened<DataSource
       send: (tx, sql) => tx.query(sql),
     }),
     leave: (tx: EntityManager) => tx.transaction((inner) => inner.query('SELECT * FROM not_there')),
+    nest: (tx: EntityManager, work) => tx.transaction((inner) => work(inner as never)),
+    ends: {
+      release: (tx: EntityManager) => tx.queryRunner?.release(),
+      commitTransaction: (tx: EntityManager) => tx.queryRunner?.commitTransaction(),
+      rollbackTransaction: (tx: EntityManager) => tx.queryRunner?.rollbackTransaction(),
+      startTransaction: (tx: EntityManager) => tx.queryRunner?.startTransaction(),
+    },
     close: () => source.destroy(),
   };
 }
@@ -59,6 +66,13 @@ function openSequelize(url: string, max: number): Opened<Sequelize, Transaction>
       read: (name) => models.written.findAll({ where: { name } }),
       send: (transaction, sql) => client.query(sql, { transaction }),
     }),
+    leave: (transaction: Transaction) =>
+      client.transaction({ transaction }, (inner) => client.query('SELECT * FROM not_there', { transaction: inner })),
+    nest: (transaction: Transaction, work) => client.transaction({ transaction }, (inner) => work(inner as never)),
+    ends: {
+      commit: (transaction: Transaction) => transaction.commit(),
+      rollback: (transaction: Transaction) => transaction.rollback(),
+    },
     close: () => client.close(),
   };
 }

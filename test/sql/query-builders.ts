@@ -52,6 +52,7 @@ export const drizzle: Library = {
           send: (tx, sql) => tx.execute(sql),
         }),
         leave: (tx: TxOf<typeof db>) => tx.transaction((inner) => inner.execute('SELECT * FROM not_there')),
+        nest: (tx: TxOf<typeof db>, work) => tx.transaction((inner) => work(inner as never)),
         close: () => pool.end(),
       };
     },
@@ -65,6 +66,8 @@ export const drizzle: Library = {
           read: (name) => db.select().from(mysqlTables.written).where(eq(mysqlTables.written.name, name)),
           send: (tx, sql) => tx.execute(sql),
         }),
+        leave: (tx: TxOf<typeof db>) => tx.transaction((inner) => inner.execute('SELECT * FROM not_there')),
+        nest: (tx: TxOf<typeof db>, work) => tx.transaction((inner) => work(inner as never)),
         close: () => pool.end(),
       };
     },
@@ -135,6 +138,11 @@ function openKnex(config: Knex.Config): Opened<Knex, Knex.Transaction> {
       send: (tx, sql) => tx.raw(sql),
     }),
     leave: (tx: Knex.Transaction) => tx.transaction((inner) => inner.raw('SELECT * FROM not_there')),
+    nest: (tx: Knex.Transaction, work) => tx.transaction((inner) => work(inner as never)),
+    ends: {
+      commit: (tx: Knex.Transaction) => tx.commit(),
+      rollback: (tx: Knex.Transaction) => tx.rollback(),
+    },
     close: () => db.destroy(),
   };
 }

@@ -86,31 +86,29 @@ for (const { name, dialect, start } of databases.filter((each) => chosen?.includ
           expect(await transaction?.count(late)).toBe(1);
         },
       );
-      if (dialect === 'postgres') {
-        test.concurrent(
-          `of a handler of ${library.name} that leaves a call of several steps running the writes are there if it is settled`,
-          async ({ expect, onTestFinished }) => {
-            const { client, transaction, leave, close } = await open(server.url, 2);
-            onTestFinished(() => void close());
-            const store = makeStore(library, client, dialect);
-            await store.migrate();
-            for (let round = 0; leave !== undefined && round < 100; round += 1) {
-              const id = randomUUID();
-              const claim = await claimFree(store, {}, id);
-              await transaction?.write(claim.tx, id);
-              leave(claim.tx as never).then(ignore, ignore);
-              // The steps meet the end of the transaction at different places.
-              const until = performance.now() + (round % 20) / 5;
-              while (performance.now() < until) await new Promise(setImmediate);
-              const isSettled = await claim.settle().then(
-                () => true,
-                () => false,
-              );
-              expect([round, await transaction?.count(id)]).toEqual([round, isSettled ? 1 : 0]);
-            }
-          },
-        );
-      }
+      test.concurrent(
+        `of a handler of ${library.name} that leaves a call of several steps running the writes are there if it is settled`,
+        async ({ expect, onTestFinished }) => {
+          const { client, transaction, leave, close } = await open(server.url, 2);
+          onTestFinished(() => void close());
+          const store = makeStore(library, client, dialect);
+          await store.migrate();
+          for (let round = 0; leave !== undefined && round < 100; round += 1) {
+            const id = randomUUID();
+            const claim = await claimFree(store, {}, id);
+            await transaction?.write(claim.tx, id);
+            leave(claim.tx as never).then(ignore, ignore);
+            // The steps meet the end of the transaction at different places.
+            const until = performance.now() + (round % 20) / 5;
+            while (performance.now() < until) await new Promise(setImmediate);
+            const isSettled = await claim.settle().then(
+              () => true,
+              () => false,
+            );
+            expect([round, await transaction?.count(id)]).toEqual([round, isSettled ? 1 : 0]);
+          }
+        },
+      );
       test.concurrent(
         `the round trips of the store of ${library.name} are those of docs/operations.md`,
         async ({ expect, onTestFinished }) => {

@@ -2,8 +2,9 @@
 import type { Pool } from 'mysql2/promise';
 import { mysqlStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { beforeAll, expect, test } from 'vitest';
-import { beginWith, startClaimDatabase, type ClaimDatabase } from '../support/mysql-claims.js';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/mysql-claims.js';
+import { startMysqlProxy } from '../support/mysql-proxy.js';
 import { claimFree, requestOf } from './support.js';
 
 let database: ClaimDatabase;
@@ -37,6 +38,8 @@ test('a pool without autocommit is refused with a sentence, and a pool in which 
     code: 'STORE_REPLY_UNEXPECTED',
     message: expect.stringContaining('`autocommit` is 0') as string,
   });
+  await expect(unusable.read(crypto.randomUUID())).rejects.toMatchObject({ code: 'STORE_REPLY_UNEXPECTED' });
+  // What the refused pool has looked at is not locked for others.
   const store = mysqlStore(beginWith(connect(), "SET sql_mode = 'EMPTY_STRING_IS_NULL'"));
   const claim = await claimFree(store);
   expect(await claim.settle()).toEqual({ overlapped: false });
@@ -81,4 +84,51 @@ test('a statement of mysql2 that ends the transaction is refused as an object, t
   expect((await statement.execute([]))[0]).toEqual([{ one: 1 }]);
   await claim.settle();
   expect(() => statement.execute([])).toThrow(expect.objectContaining(refused));
+});
+
+/** What `receiver.check()` resolves with, and what it logs. */
+async function check(pool: Pool, options: { idleTimeoutMs?: number } = {}) {
+  const warnings: string[] = [];
+  const receiver = transferCallbackReceiver({
+    store: mysqlStore(pool, options),
+    onSuccess: () => undefined,
+    onFailed: () => undefined,
+    logger: { info: () => undefined, warn: (_, message) => warnings.push(message), error: () => undefined },
+  });
+  return { checked: await receiver.check(), warnings };
+}
+
+test('check tries the whole of a claim once, leaves nothing behind, and warns of an idle time that outlasts the first retry', async () => {
+  const before = await select(admin, 'SELECT id FROM transfer_callbacks');
+  const pool = connect();
+  expect(await check(pool)).toMatchObject({ checked: { ok: true }, warnings: [] });
+  expect(await check(pool, { idleTimeoutMs: 30_000 })).toMatchObject({
+    checked: { ok: true },
+    warnings: [expect.stringContaining('`idleTimeoutMs` under 30 000')],
+  });
+  expect(await select(admin, 'SELECT id FROM transfer_callbacks')).toEqual(before);
+  await database.expectRestored(pool);
+});
+
+// As ProxySQL does with some settings, Percona XtraDB Cluster with locks, and Vitess with the whole statement.
+test.each([
+  [
+    '`wait_timeout` of the session',
+    (text: string) => text.replace(/wait_timeout = \d+/, 'wait_timeout = @@wait_timeout'),
+    'SET wait_timeout',
+  ],
+  ['the lock', (text: string) => text.replace(/GET_LOCK\(.*, 224\), 0\)/, '1'), 'GET_LOCK'],
+  [
+    '`autocommit` at the end',
+    (text: string) => text.replace('autocommit = 0, autocommit = 1', 'autocommit = @@autocommit'),
+    'SET autocommit',
+  ],
+])('check fails with a sentence if the database swallows %s', async (_what, rewrite, named) => {
+  const proxy = await startMysqlProxy(database.url, () => 'pass', rewrite);
+  onTestFinished(() => proxy.close());
+  const { checked } = await check(connect({ uri: proxy.url }));
+  expect(checked).toMatchObject({
+    ok: false,
+    error: { code: 'STORE_REPLY_UNEXPECTED', message: expect.stringContaining(named) as string },
+  });
 });

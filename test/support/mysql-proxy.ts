@@ -20,8 +20,12 @@ const statementCodes = [0x03, 0x16];
 /** Error 1317, as a KILL QUERY would cause it. */
 const refusal = Buffer.from('\xff\x25\x05#70100Query execution was interrupted', 'latin1');
 
-/** A proxy before a MySQL or MariaDB on the loopback, which reads the statements. `judge` decides about each. */
-export async function startMysqlProxy(url: string, judge: (statement: string) => Fate): Promise<MysqlProxy> {
+/** A proxy before a MySQL or MariaDB on the loopback, which reads the statements. `judge` decides about each, and `rewrite` may change it. */
+export async function startMysqlProxy(
+  url: string,
+  judge: (statement: string) => Fate,
+  rewrite = (statement: string): string => statement,
+): Promise<MysqlProxy> {
   const target = Number(new URL(url).port);
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
@@ -31,7 +35,7 @@ export async function startMysqlProxy(url: string, judge: (statement: string) =>
     const forward = (packet: Buffer): void => {
       const isStatement = packet[3] === 0 && statementCodes.includes(packet[4] ?? 0);
       const fate = isStatement ? judge(packet.subarray(5).toString()) : 'pass';
-      if (fate === 'pass') upstream.write(packet);
+      if (fate === 'pass') upstream.write(isStatement ? rewritePacket(packet, rewrite) : packet);
       else if (fate === 'refuse') client.write(Buffer.concat([Buffer.from([refusal.length, 0, 0, 1]), refusal]));
       else {
         isCut = true;
@@ -72,4 +76,11 @@ export async function startMysqlProxy(url: string, judge: (statement: string) =>
       await closed;
     },
   };
+}
+
+function rewritePacket(packet: Buffer, rewrite: (statement: string) => string): Buffer {
+  const statement = Buffer.from(rewrite(packet.subarray(5).toString()));
+  const head = Buffer.from(packet.subarray(0, 5));
+  head.writeUIntLE(statement.length + 1, 0, 3);
+  return Buffer.concat([head, statement]);
 }

@@ -37,7 +37,7 @@ function trusting(change: (claim: Claim, isNewest: () => boolean, holder: () => 
 }
 
 /** An object that keeps claims in one memory store, and successes in another. */
-function makeObject(claims: CallbackStore, successes: Required<CallbackStore>): CallbackStore {
+function makeObject(claims: CallbackStore, successes: Required<Omit<CallbackStore, 'check'>>): CallbackStore {
   return changedStore(claims, {
     granted(claim, key, request) {
       let overlapped: boolean | undefined;

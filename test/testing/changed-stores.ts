@@ -56,7 +56,7 @@ export function onHolder(changes: (holder: (key: string) => Claim | undefined) =
   };
 }
 
-type Store = Required<CallbackStore>;
+type Store = Required<Omit<CallbackStore, 'check'>>;
 
 /** The store of Redis with some methods replaced. */
 export const changed =

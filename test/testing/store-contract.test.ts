@@ -92,7 +92,7 @@ async function besideBusyLoop<T>(blockedMs: number, work: () => Promise<T>): Pro
 }
 
 /** A right store that knows nothing but the state and the fingerprint. */
-function laconic(store: Required<CallbackStore>): CallbackStore {
+function laconic(store: Required<Omit<CallbackStore, 'check'>>): CallbackStore {
   return {
     ...store,
     async read(key) {

@@ -33,7 +33,7 @@ declare const redis: Redis;
 declare const valkeyCluster: ValkeyCluster;
 declare const nodeRedis: ReturnType<typeof createClient>;
 declare const either: Redis | Cluster;
-expectTypeOf(redisStore(redis, { prefix: 'payouts:' })).toEqualTypeOf<Required<CallbackStore>>();
+expectTypeOf(redisStore(redis, { prefix: 'payouts:' })).toEqualTypeOf<Required<Omit<CallbackStore, 'check'>>>();
 redisStore(valkeyCluster);
 redisStore(nodeRedis);
 redisStore(either);

@@ -29,7 +29,7 @@ export interface RedisStoreOptions {
 export function redisStore(
   client: IoredisClient | NodeRedisClient,
   options: RedisStoreOptions = {},
-): Required<CallbackStore> {
+): Required<Omit<CallbackStore, 'check'>> {
   onlyKnownOptions(options, ['prefix']);
   const { prefix = 'transfer-callbacks:' } = options;
   if (typeof prefix !== 'string') throw invalidArgument('prefix', 'a string', prefix, "prefix: 'transfer-callbacks:'");

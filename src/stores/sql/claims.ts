@@ -9,7 +9,10 @@ export type Query = SqlEngine<never>['query'];
 export const claimTries = 3;
 
 /** How a database keeps the claims and the records of one table. */
-export type Mechanism<Tx> = Required<Pick<CallbackStore<Tx>, 'claim' | 'read' | 'forget'>>;
+export interface Mechanism<Tx> extends Required<Pick<CallbackStore<Tx>, 'claim' | 'read' | 'forget'>> {
+  /** Tries what else a claim needs of the database. Rejects with what is missing. */
+  readonly tryAll?: (id: string, request: ClaimRequest) => Promise<void>;
+}
 
 /** What a mechanism needs to know of the options and of the library. */
 export interface MechanismSettings {

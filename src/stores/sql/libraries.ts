@@ -4,7 +4,7 @@ import { dialects, type SqlDialect } from './dialects.js';
 import { lend, type LendRules, type Loan } from './lend.js';
 import { optionNames, type DialectOptions, type SqlStoreOptions } from './options.js';
 import { PrismaOperations } from './prisma-operations.js';
-import { commitTexts, makeSqlStore, type LibraryTraits, type SqlDatabase } from './sql-store.js';
+import { makeSqlStore, postgresEnds, type LibraryTraits, type SqlDatabase } from './sql-store.js';
 import type { SqlStore } from './store.js';
 
 /*
@@ -53,7 +53,7 @@ export function prismaStore<
     },
   };
   return storeOn(options, calls, {
-    commitText: commitTexts.none,
+    ends: postgresEnds.none,
     lend(tx) {
       const loan = lend(tx);
       const operations = transactions.get(tx);
@@ -182,7 +182,7 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
       transaction: (work) => library.transaction(work),
     },
     {
-      commitText: commitTexts.only,
+      ends: postgresEnds.only,
       lend: (tx, endsTransaction) => lend(tx, { parts: { queryRunner }, ...(endsTransaction && { endsTransaction }) }),
     },
   );

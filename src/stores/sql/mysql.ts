@@ -95,7 +95,9 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
     }),
     async read(id) {
       // The lock first: it is free before the record can be read, and until then the row is locked.
-      const [{ holder }] = (await query(readLock(table, id))) as readonly [{ holder: number | bigint | string | null }];
+      const [lock] = await query(readLock(table, id));
+      const { holder, auto } = lock as Readonly<Record<'holder' | 'auto', number | bigint | string | null>>;
+      if (Number(auto) !== 1) throw withoutAutocommit();
       // A role that may only read is refused the lock of the row.
       const found = await look(id).catch(() => readRow(query, table, id));
       if (found !== 'held' && isSettled(found)) return toSettledRecord(found);
@@ -108,7 +110,53 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
       if (found === 'held' || found?.fingerprint !== fingerprint) return false;
       return endRecord(query, table, id, fingerprint);
     },
+    tryAll: (id, request) => tryAll(engine, table, settings, id, request),
   };
+}
+
+/**
+ * Claims and settles once, and deletes the record. A proxy may swallow what is set for a session, and a cluster may refuse the
+ * lock: that shows here, and not at the first payout.
+ */
+async function tryAll<Tx>(
+  engine: SqlEngine<Tx>,
+  table: Table,
+  settings: MechanismSettings,
+  id: string,
+  request: ClaimRequest,
+): Promise<void> {
+  const { idleTimeoutMs } = settings;
+  const opening = toOpening(table, id, request, settings);
+  const open = await engine.begin(
+    {
+      ...opening,
+      async claim(send) {
+        const inTheWay = await opening.claim(send);
+        const [session] = await send(readSession(table, id));
+        const { idle, held } = session as Readonly<Record<'idle' | 'held', number | bigint | string | null>>;
+        if (Number(held) !== 1) throw lacking('`GET_LOCK`: the lock was not held in the next statement');
+        if (idleTimeoutMs !== null && Number(idle) !== toSeconds(idleTimeoutMs)) {
+          throw lacking('`SET wait_timeout`: it was not set in the next statement');
+        }
+        return inTheWay;
+      },
+    },
+    request,
+  );
+  if ('inTheWay' in open) throw lacking('a claim of a new key');
+  await open.commit(async (send) => {
+    await send(settleClaim(table, id, request));
+    await send(commitIfSettled(table, id, request, settings));
+    // It undoes nothing that is committed.
+    await send('ROLLBACK');
+  });
+  const found = await readCommitted(engine.query, table, id);
+  await engine.query(`DELETE FROM ${table.name} WHERE ${table.isId(id)}`);
+  if (found === 'held' || !isSettled(found)) throw lacking('`SET autocommit`: the last statement has not committed');
+}
+
+function lacking(what: string): TransferCallbackError {
+  return new TransferCallbackError('STORE_REPLY_UNEXPECTED', `The database lacks what a claim needs, ${what}.`);
 }
 
 /** What the handler's transaction begins with, and what undoes it. */
@@ -162,7 +210,7 @@ export function isDeadlock(error: unknown): boolean {
   return readNumber(error) === errors.deadlock;
 }
 
-function withoutAutocommit(cause: unknown): TransferCallbackError {
+function withoutAutocommit(cause?: unknown): TransferCallbackError {
   return new TransferCallbackError(
     'STORE_REPLY_UNEXPECTED',
     'A connection of the pool was not usable: `autocommit` is 0 on it. Set it to 1 for the connections of this pool.',
@@ -196,7 +244,7 @@ function takeLock(table: Table, id: string, { idleTimeoutMs, isBare }: Mechanism
     // Last of what may fail: a lock that is taken by a statement that fails is kept.
     `@tc_got = ${failUnless(`COALESCE(GET_LOCK(${name}, 0), 0)`)}`,
     `@tc_name = ${name}`,
-    ...(idleTimeoutMs === null ? [] : [rememberIdle, `wait_timeout = ${Math.ceil(idleTimeoutMs / 1_000)}`]),
+    ...(idleTimeoutMs === null ? [] : [rememberIdle, `wait_timeout = ${toSeconds(idleTimeoutMs)}`]),
     // Begins the transaction with the next statement. After a deadlock that a handler swallows, START TRANSACTION would leave
     // its next statement to be committed by itself.
     ...(isBare ? ['autocommit = 0'] : []),
@@ -255,16 +303,28 @@ function lockName(table: Table, id: string): string {
   return table.hasSchema ? `SHA2('${own}', 224)` : `SHA2(CONCAT(COALESCE(HEX(DATABASE()), '-'), '${own}'), 224)`;
 }
 
+/** MySQL counts whole seconds. */
+function toSeconds(ms: number): number {
+  return Math.ceil(ms / 1_000);
+}
+
+/** Reads back what the first statement of a claim has set. */
+function readSession(table: Table, id: string): string {
+  return `SELECT @@wait_timeout AS idle, IS_USED_LOCK(${lockName(table, id)}) = CONNECTION_ID() AS held`;
+}
+
 function readLock(table: Table, id: string): string {
-  return `SELECT IS_USED_LOCK(${lockName(table, id)}) AS holder`;
+  return `SELECT IS_USED_LOCK(${lockName(table, id)}) AS holder, @@autocommit AS auto`;
 }
 
 /** Reads the row as it is committed, outside of a transaction. */
 async function readCommitted(query: Query, table: Table, id: string): Promise<InTheWay | undefined> {
   // This connection may still have the transaction of a claim, and would then see a record that is not committed.
   const isOther = `${failUnless('(@tc_name IS NULL)')} > 0`;
+  // Without it the lock of the row, or of the gap where it would be, would stay.
+  const endsItself = '@@autocommit = 1';
   try {
-    return table.toRow(await query(`${table.look(id)} AND ${isOther} ${lockNowait}`));
+    return table.toRow(await query(`${table.look(id)} AND ${endsItself} AND ${isOther} ${lockNowait}`));
   } catch (error) {
     const { lockWaitTimeout, lockNotAvailable, outOfRange } = errors;
     if ([lockWaitTimeout, lockNotAvailable, outOfRange].includes(readNumber(error) ?? 0)) return 'held';

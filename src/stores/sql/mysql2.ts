@@ -51,7 +51,9 @@ export function mysqlStore<P extends { getConnection: (...args: never) => unknow
   const { table, idleTimeoutMs } = resolveOptions('mysql', options);
   const engine = toEngine(pool as unknown as MysqlPool);
   const mechanism = mysqlMechanism(engine, table, { idleTimeoutMs, isBare: true });
-  return makeStore(engine.query, table, mechanism) as unknown as SqlStore<Awaited<ReturnType<P['getConnection']>>>;
+  return makeStore(engine.query, table, mechanism, { idleTimeoutMs }) as unknown as SqlStore<
+    Awaited<ReturnType<P['getConnection']>>
+  >;
 }
 
 function toEngine(pool: MysqlPool): SqlEngine<MysqlConnection> {

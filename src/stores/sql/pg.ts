@@ -61,7 +61,7 @@ export function pgStore<Pool extends PgPool>(pool: Pool, options: SqlStoreOption
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined);
   const engine = toEngine(pool);
   const mechanism = postgresMechanism(engine, table, { idleTimeoutMs, isBare: true });
-  return makeStore(engine.query, table, mechanism) as unknown as SqlStore<PgClientOf<Pool>>;
+  return makeStore(engine.query, table, mechanism, { idleTimeoutMs }) as unknown as SqlStore<PgClientOf<Pool>>;
 }
 
 function toEngine(pool: PgPool): SqlEngine<PgClient> {
@@ -136,7 +136,7 @@ class PooledClient {
     try {
       await Promise.race([work(this.#client), this.#broken]);
     } catch (error) {
-      if (this.#hasBegun) await this.use(() => this.send(rollbackMs, 'ROLLBACK')).catch(() => undefined);
+      await this.#rollBack().catch(() => undefined);
       throw error;
     } finally {
       this.giveBack();
@@ -149,9 +149,20 @@ class PooledClient {
       this.#hasBegun = true;
       return (await this.send(timeoutMs, begin, sql)).flat();
     }
+    if (place === 'rollback') {
+      await this.#rollBack();
+      return [];
+    }
     const [rows = []] = await this.send(timeoutMs, sql, 'COMMIT');
     this.#hasBegun = false;
     return rows;
+  }
+
+  /** Rolls back once, and ends the connection if that fails. */
+  async #rollBack(): Promise<void> {
+    if (!this.#hasBegun) return;
+    this.#hasBegun = false;
+    await this.use(() => this.send(rollbackMs, 'ROLLBACK'));
   }
 
   /** Runs `work`, and ends the connection if it fails. */

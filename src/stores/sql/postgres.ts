@@ -103,6 +103,8 @@ function toOpening(table: Table, id: string, insertion: string, isBare: boolean)
       const isGranted = row === undefined && rows.length > 0;
       return isGranted ? undefined : (row ?? 'held');
     },
+    // A library may not roll back, if the handler has left a nested transaction running.
+    undo: (send) => send('ROLLBACK', 'rollback'),
   };
 }
 

@@ -59,20 +59,27 @@ export function sqlStore<Tx>(database: SqlDatabase<Tx> | SqliteDatabase, options
   return makeSqlStore(database, options);
 }
 
-/** What follows the last statement of a transaction in the same message, where a message may have several statements. */
-export const commitTexts = {
-  /** The library commits the second, empty transaction: a COMMIT without one is a warning, which postgres.js prints. */
-  andBegin: ';\nCOMMIT;\nBEGIN',
+/** What follows a statement in the same message, in PostgreSQL. */
+interface PostgresEnds {
+  /** After the last statement of a transaction. */
+  readonly commit: string;
+  /** After ROLLBACK. */
+  readonly rollback: string;
+}
+
+export const postgresEnds = {
+  /** The library ends a second, empty transaction: to end none is a warning, which postgres.js prints. */
+  andBegin: { commit: ';\nCOMMIT;\nBEGIN', rollback: ';\nBEGIN' },
   /** For a library that does not end a second transaction if the handler has left a nested one running. */
-  only: ';\nCOMMIT',
-  /** For a library that takes one statement at a time. It commits, and nothing may come between. */
-  none: '',
-};
+  only: { commit: ';\nCOMMIT', rollback: '' },
+  /** For a library that takes one statement at a time. It commits by itself, and nothing comes between. */
+  none: { commit: '', rollback: '' },
+} satisfies Record<string, PostgresEnds>;
 
 /** What the store knows of a library. */
 export interface LibraryTraits<Tx> {
-  /** Default `commitTexts.andBegin`. */
-  readonly commitText?: string;
+  /** Default `postgresEnds.andBegin`. */
+  readonly ends?: PostgresEnds;
   /** Lends the library's transaction to a handler. */
   readonly lend?: (tx: Tx, endsTransaction?: (error: unknown) => boolean) => Loan<Tx>;
 }
@@ -89,18 +96,22 @@ export function makeSqlStore<Tx>(
     requireFunction('transaction', undefined, '(work) => db.transaction(work)');
   }
   const engine = toEngine(database as SqlDatabase<Tx>, traits);
-  return makeStore(engine.query, table, keepRecords(engine, table, { idleTimeoutMs }), isTransactional);
+  return makeStore(engine.query, table, keepRecords(engine, table, { idleTimeoutMs }), {
+    idleTimeoutMs,
+    isTransactional,
+  });
 }
 
 function toEngine<Tx>(
   database: SqlDatabase<Tx>,
-  { commitText = commitTexts.andBegin, lend: lendTx = lendWhole }: LibraryTraits<Tx> = {},
+  { ends = postgresEnds.andBegin, lend: lendTx = lendWhole }: LibraryTraits<Tx> = {},
 ): SqlEngine<Tx> {
   const { endsTransaction } = dialects[database.dialect];
   const send = async (text: string, tx?: Tx, place?: StatementPlace): Promise<readonly unknown[]> => {
     // In one message: a statement that a handler has left running could fail between the two, and COMMIT would then roll back
     // without an error.
-    const reply = await database.query(place === 'last' ? text + commitText : text, tx);
+    const end = place === 'last' ? ends.commit : place === 'rollback' ? ends.rollback : '';
+    const reply = await database.query(text + end, tx);
     // Prisma does not send a query behind one that fails in the same tick, and resolves with `undefined`.
     if (reply === undefined && tx !== undefined)
       throw new Error('Expected `query` to resolve with rows, got undefined.');

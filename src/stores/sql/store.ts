@@ -1,5 +1,6 @@
 import { wholeNumber } from '../../lib/checks.js';
 import { leastRetentionMs, receiverDefaults } from '../../core/options.js';
+import { firstRetryMs } from '../../core/service.js';
 import type { CallbackStore, StoreRecord } from '../../core/store.js';
 import type { Mechanism, Query } from './claims.js';
 import type { Table } from './table.js';
@@ -33,12 +34,17 @@ const pruneBatch = 1_000;
 export function makeStore<Tx>(
   query: Query,
   table: Table,
-  mechanism: Mechanism<Tx>,
-  transactional = true,
+  { tryAll, ...mechanism }: Mechanism<Tx>,
+  { idleTimeoutMs, isTransactional = true }: { idleTimeoutMs: number | null; isTransactional?: boolean },
 ): SqlStore<Tx> {
   return {
-    transactional,
+    transactional: isTransactional,
     ...mechanism,
+    async check(id, request) {
+      await tryAll?.(id, request);
+      if (!isTransactional || (idleTimeoutMs ?? Infinity) < firstRetryMs) return undefined;
+      return 'A machine that vanishes may keep its callbacks claimed for longer than the first retry takes: set `idleTimeoutMs` under 30 000.';
+    },
     migrationSql: table.create,
     async migrate() {
       if (await hasTable(query, table)) return;

@@ -13,9 +13,9 @@ export interface SqlEngine<Tx> {
 
 /**
  * Where a statement of the store stands in a transaction, if that matters. PostgreSQL commits the last one in the same
- * message. What is undone must not wait for long.
+ * message. What undoes must not wait for long, and in PostgreSQL it is the ROLLBACK alone.
  */
-export type StatementPlace = 'first' | 'last' | 'undo';
+export type StatementPlace = 'first' | 'last' | 'rollback' | 'undo';
 
 /** Sends a statement of the store within a transaction, and resolves with its rows. */
 export type Send = (sql: string, place?: StatementPlace) => Promise<readonly unknown[]>;
@@ -31,7 +31,7 @@ export interface Opening {
    * Rolls back, and puts the connection back as it was. Called if `claim` or what came after it has failed. If it rejects,
    * the connection has ended.
    */
-  undo?(send: Send): Promise<void>;
+  undo(send: Send): Promise<unknown>;
 }
 
 /** A transaction whose claim was refused. */
@@ -154,6 +154,7 @@ class TurnedTransaction<Tx> {
     const loan = this.#runner.lend(tx);
     const record = await this.#lendUntilDecided(loan);
     if (!(await isIdleWithin(this.#leftMs, loan))) {
+      loan.end(false);
       await this.#undo(tx);
       this.#giveUp(stillRunning);
       // The end of a nested transaction is a statement, which must not reach the next user of the connection.
@@ -194,7 +195,7 @@ class TurnedTransaction<Tx> {
 
   async #undo(tx: Tx): Promise<void> {
     try {
-      await this.#opening.undo?.((sql) => this.#runner.send(sql, tx, 'undo'));
+      await this.#opening.undo((sql, place = 'undo') => this.#runner.send(sql, tx, place));
     } catch {
       this.#runner.destroy?.();
     }
