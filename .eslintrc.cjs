@@ -8,7 +8,7 @@ const plugin = require('@typescript-eslint/eslint-plugin');
 const ownFolder = String.raw`\./[^/]+`;
 // From a folder of `src`, or from one within it.
 const lib = String.raw`(?:\.\./){1,2}lib/[^/]+`;
-const core = String.raw`(?:\.\./){1,2}core/[^/]+`;
+const core = String.raw`(?:\.\./){1,2}core/(?:claim/store\.js|[^/]+)`;
 const attempt = String.raw`\.\./attempt/[^/]+`;
 // From a folder of the sandbox, which is built with what it imports of the receiver.
 const receiver = (parts) => String.raw`\.\./\.\./\.\./src/(?:${parts})`;
@@ -71,8 +71,13 @@ module.exports = [
   allowImports(['src/lib/**'], [ownFolder], 'lib knows nothing of callbacks.'),
   allowImports(
     ['src/core/**'],
-    ['zod/v4', 'node:diagnostics_channel', 'node:async_hooks', 'node:os', lib, ownFolder],
+    ['zod/v4', 'node:diagnostics_channel', 'node:async_hooks', 'node:os', lib, String.raw`\./claim/[^/]+`, ownFolder],
     'core knows no HTTP and no driver.',
+  ),
+  allowImports(
+    ['src/core/claim/**'],
+    ['node:async_hooks', lib, holdingFolder, ownFolder],
+    'A claim knows core, and no schema.',
   ),
   allowImports(
     ['src/http/**'],
@@ -151,7 +156,10 @@ module.exports = [
   },
   allowImports(
     ['src/shared.ts'],
-    [String.raw`\./(?:core|lib|http/verifiers|stores(?:/redis|/sql)?)/[^/]+`, String.raw`\./http/(?!router\.js)[^/]+`],
+    [
+      String.raw`\./(?:core(?:/claim)?|lib|http/verifiers|stores(?:/redis|/sql)?)/[^/]+`,
+      String.raw`\./http/(?!router\.js)[^/]+`,
+    ],
     'What all entries share must not load Express.',
   ),
   allowImports(

@@ -12,13 +12,12 @@ import { traceConfirm } from './trace.js';
  * receiver closes, and `unconfirmed` if `confirm` throws or is late, or if the id, event or facts differ. Never rejects.
  */
 export async function confirmCallback<C extends CallbackShape>(
-  callback: C,
-  delivery: Delivery,
+  delivery: Delivery<C>,
   confirm: Confirm<C>,
   timeoutMs: number,
   inFlight: InFlight,
 ): Promise<{ callback: C } | Ending> {
-  const { id, name, source } = delivery;
+  const { callback, id, name, source } = delivery;
   const lateError = () =>
     new TransferCallbackError('CONFIRM_TIMEOUT', `\`confirm\` did not finish within ${timeoutMs} ms.`);
   try {

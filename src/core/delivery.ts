@@ -33,7 +33,8 @@ export class Delivery<C extends EventShape = EventShape> {
   readonly name: string;
   readonly source: string;
   readonly startedAt: number;
-  readonly callback: C;
+  /** `confirm` may replace it by one with the same facts. */
+  callback: C;
   /** By which the store, log lines and outcomes know the callback. */
   readonly id: string;
   readonly externalId: string | undefined;
@@ -43,9 +44,8 @@ export class Delivery<C extends EventShape = EventShape> {
   readonly status: CallbackShape['data']['status'] | undefined;
   readonly timestamp: string | undefined;
   readonly fingerprint: string;
-  /** Since when it waits for another delivery that holds the claim. */
-  waitsSince: number | undefined;
-  waitedMs = 0;
+  #waitsSince: number | undefined;
+  #waitedMs = 0;
 
   constructor({ delivery, source, startedAt }: Arrival, callback: C, fields: CallbackFields) {
     const { event, type, recordId, externalId, status, timestamp } = fields;
@@ -62,9 +62,14 @@ export class Delivery<C extends EventShape = EventShape> {
     this.fingerprint = toFingerprint(fields);
   }
 
+  /** Notes that the delivery waits for another one that holds the claim. Only the first call counts. */
+  beginWait(): void {
+    this.#waitsSince ??= performance.now();
+  }
+
   /** Ends the wait, if there was one. */
   endWait(): void {
-    if (this.waitsSince !== undefined) this.waitedMs = performance.now() - this.waitsSince;
+    if (this.#waitsSince !== undefined) this.#waitedMs = performance.now() - this.#waitsSince;
   }
 
   /** Returns how the delivery ends if its id was settled with these facts. */
@@ -86,7 +91,7 @@ export class Delivery<C extends EventShape = EventShape> {
       timestamp: this.timestamp,
       source: this.source,
       durationMs: performance.now() - this.startedAt,
-      waitedMs: this.waitedMs,
+      waitedMs: this.#waitedMs,
       ...ending,
     };
     return outcome as TransferCallbackOutcome;

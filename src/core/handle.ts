@@ -3,7 +3,7 @@ import { TransferCallbackError } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
 import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
 import type { Delivery } from './delivery.js';
-import type { HeldClaim } from './held-claim.js';
+import type { HeldClaim } from './claim/held-claim.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
 import { report } from './report.js';
@@ -15,20 +15,13 @@ type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
 
 /**
  * Runs the handler while the claim is held, and settles or releases the claim afterwards. On timeout it resolves with
- * `timed_out`, and holds the claim until the handler finishes; then it reports the second ending. If the receiver was
- * closed before, it only releases the claim. Never rejects.
+ * `timed_out`, and holds the claim until the handler finishes; then it reports the second ending. Never rejects.
  */
-export async function runHandler<C extends CallbackShape, Tx>(
-  callback: C | OtherEvent,
-  delivery: Delivery,
+export function runHandler<C extends CallbackShape, Tx>(
+  delivery: Delivery<C | OtherEvent>,
   claim: HeldClaim<Tx>,
-  isClosed: boolean,
   options: ResolvedOptions<C, Tx>,
 ): Promise<Ending> {
-  if (isClosed) {
-    await claim.release();
-    return { outcome: 'closing' };
-  }
   return new Promise((resolve) => {
     let isLate = false as boolean; // TypeScript does not see that the deadline sets it.
     const cancelDeadline = setDeadline(options.handlerTimeoutMs, () => {
@@ -40,7 +33,7 @@ export async function runHandler<C extends CallbackShape, Tx>(
     });
     void (async () => {
       const afterCommit = new AfterCommit();
-      const failure = await callHandler(callback, delivery, claim, afterCommit, options);
+      const failure = await callHandler(delivery, claim, afterCommit, options);
       afterCommit.close();
       cancelDeadline();
       if (failure !== undefined) await claim.release();
@@ -53,8 +46,7 @@ export async function runHandler<C extends CallbackShape, Tx>(
 
 /** Calls the handler. Resolves with how it failed, or with `undefined`. */
 async function callHandler<C extends CallbackShape, Tx>(
-  callback: C | OtherEvent,
-  delivery: Delivery,
+  delivery: Delivery<C | OtherEvent>,
   { signal, tx }: HeldClaim<Tx>,
   afterCommit: AfterCommit,
   { onSuccess, onFailed, onOther }: ResolvedOptions<C, Tx>,
@@ -68,6 +60,7 @@ async function callHandler<C extends CallbackShape, Tx>(
       afterCommit.add(call);
     },
   };
+  const { callback } = delivery;
   try {
     await traceHandler(delivery, () => {
       if (delivery.event === 'other') return onOther?.(callback as OtherEvent, context);

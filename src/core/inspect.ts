@@ -2,12 +2,12 @@ import { channel } from 'node:diagnostics_channel';
 import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import type { SafeLogger } from '../lib/logger.js';
-import { callStore, claimCallback } from './call-store.js';
+import { callStore, claimCallback } from './claim/call-store.js';
 import { idMessage, isCallbackId } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
-import type { ClaimParts } from './held-claim.js';
-import type { Claim, ClaimReply, StoreRecord } from './store.js';
+import type { ClaimParts } from './claim/held-claim.js';
+import type { Claim, ClaimReply, StoreRecord } from './claim/store.js';
 
 /** The store's record of a callback, and `here` while this process runs its handler. */
 export type InspectedCallback = StoreRecord & {
@@ -42,40 +42,40 @@ export interface ForgottenCallback {
 
 const forgottenChannel = channel('transfer-callbacks:forgotten');
 
-/** What these functions share with the receiver. */
-interface StoreAccess<Tx> extends ClaimParts<Tx> {
-  readonly logger: SafeLogger;
+/** What these functions share with the deliveries. */
+interface Parts<Tx> extends ClaimParts<Tx> {
+  readonly options: ClaimParts<Tx>['options'] & { readonly logger: SafeLogger };
 }
 
 /** Reads the record of a callback, and whether this process runs its handler. */
-export async function inspectCallback<Tx>(id: string, access: StoreAccess<Tx>): Promise<InspectedCallback> {
+export async function inspectCallback<Tx>(id: string, parts: Parts<Tx>): Promise<InspectedCallback> {
   requireId(id);
-  const record = await readRecord(id, access);
+  const record = await readRecord(id, parts);
   if (record === undefined) throw unsupported('read');
-  const sinceMs = access.inFlight.handlerMs(id);
+  const sinceMs = parts.inFlight.handlerMs(id);
   return sinceMs === undefined ? record : { ...record, here: { sinceMs } };
 }
 
 /** Claims a new key twice, as a client that resends does, and releases it. Never rejects. */
-export async function checkStore<Tx>(token: string, access: StoreAccess<Tx>): Promise<StoreProbe> {
+export async function checkStore<Tx>(token: string, parts: Parts<Tx>): Promise<StoreProbe> {
   const startedAt = performance.now();
   try {
-    await callStore(access.times.storeTimeoutMs, () => claimAndRelease(token, access));
+    await callStore(parts.options.storeTimeoutMs, () => claimAndRelease(token, parts));
     return { ok: true, storeMs: performance.now() - startedAt };
   } catch (error) {
     return { ok: false, error };
   }
 }
 
-async function claimAndRelease<Tx>(token: string, { store, times }: StoreAccess<Tx>): Promise<void> {
-  const { leaseMs, retentionMs, storeTimeoutMs } = times;
+async function claimAndRelease<Tx>(token: string, { options, rules }: Parts<Tx>): Promise<void> {
+  const { store, leaseMs, retentionMs, storeTimeoutMs } = options;
   const queue = { timeoutMs: storeTimeoutMs, queueMs: storeTimeoutMs };
   const request = { token, fingerprint: '[]', leaseMs, retentionMs, ...queue };
   const key = `check-${crypto.randomUUID()}`;
-  const claimKey = (): Promise<ClaimReply<Tx>> => claimCallback(store, key, request, storeTimeoutMs);
+  const claimKey = (): Promise<ClaimReply<Tx>> => claimCallback(store, key, request, storeTimeoutMs, rules);
   const claim = requireGranted('a claim of a new key', await claimKey());
   try {
-    // A store writes a new key and reads a taken one, as it does for every copy. It may be able to write only.
+    // A store writes a new key and reads a taken one, as it does for every copy. A user without the right to read could only write.
     requireGranted('the same claim, sent twice,', await claimKey());
   } catch (error) {
     claim.release().catch(() => undefined); // If this fails, the lease expires.
@@ -88,26 +88,22 @@ async function claimAndRelease<Tx>(token: string, { store, times }: StoreAccess<
  * Forgets a settled callback, so that its next delivery runs the handler again. Never forgets a claim, or a record
  * other than the one that was seen. Resolves with whether the callback was forgotten.
  */
-export async function forgetCallback<Tx>(
-  id: string,
-  options: ForgetOptions,
-  access: StoreAccess<Tx>,
-): Promise<boolean> {
+export async function forgetCallback<Tx>(id: string, options: ForgetOptions, parts: Parts<Tx>): Promise<boolean> {
   requireId(id);
   onlyKnownOptions(options, ['settled', 'by', 'reason']);
   const { settled, by, reason } = options;
   for (const [name, text] of Object.entries({ settled, by, reason })) requireText(name, text);
-  const { store, logger } = access;
+  const { store, logger } = parts.options;
   const forget = store.forget?.bind(store, id, settled);
   if (forget === undefined) throw unsupported('forget');
-  const record = await readRecord(id, access);
+  const record = await readRecord(id, parts);
   if (record !== undefined && (record.state !== 'settled' || record.fingerprint !== settled)) return false;
   const delivery = record?.delivery;
   const facts = { id, settled: showFingerprint(settled), by, reason };
   const details: ForgottenCallback = Object.freeze(delivery === undefined ? facts : { delivery, ...facts });
   // Without this line, no log would explain why a handler ran twice. If it cannot be written, forget nothing.
   await logger.warnOrReject(details, 'A settled transfer callback is about to be forgotten.');
-  const isForgotten = await forgetAndLog(forget, details, access);
+  const isForgotten = await forgetAndLog(forget, details, parts);
   if (isForgotten) forgottenChannel.publish(details);
   return isForgotten;
 }
@@ -115,11 +111,12 @@ export async function forgetCallback<Tx>(
 async function forgetAndLog<Tx>(
   forget: () => Promise<boolean>,
   details: ForgottenCallback,
-  { logger, times }: StoreAccess<Tx>,
+  { options }: Parts<Tx>,
 ): Promise<boolean> {
+  const { logger, storeTimeoutMs } = options;
   try {
     // A store in JavaScript may resolve with any value.
-    const reply: unknown = await callStore(times.storeTimeoutMs, forget);
+    const reply: unknown = await callStore(storeTimeoutMs, forget);
     const isForgotten = reply === true;
     logger.warn(
       details,
@@ -135,9 +132,10 @@ async function forgetAndLog<Tx>(
 }
 
 /** Resolves with `undefined` if the store has no `read`. */
-async function readRecord<Tx>(id: string, { store, times }: StoreAccess<Tx>): Promise<StoreRecord | undefined> {
+async function readRecord<Tx>(id: string, { options }: Parts<Tx>): Promise<StoreRecord | undefined> {
+  const { store, storeTimeoutMs } = options;
   const read = store.read?.bind(store, id);
-  return read && withDeliveryName(requireRecord(await callStore(times.storeTimeoutMs, read)));
+  return read && withDeliveryName(requireRecord(await callStore(storeTimeoutMs, read)));
 }
 
 /** Returns the claim, and throws STORE_REPLY_UNEXPECTED if it was not granted. */

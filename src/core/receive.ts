@@ -1,9 +1,10 @@
 import type { CallbackShape, OtherEvent } from './callback.js';
-import type { ClaimQueue } from './claim.js';
+import { HeldClaim, type ClaimParts } from './claim/held-claim.js';
+import type { Lines } from './claim/lines.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, reconciliation, toCommonFields, type Arrival } from './delivery.js';
 import { runHandler } from './handle.js';
-import type { InFlight } from './in-flight.js';
+import type { SafeLogger } from '../lib/logger.js';
 import type { ResolvedOptions } from './options.js';
 import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 import { report } from './report.js';
@@ -11,10 +12,9 @@ import { validateCallback } from './validate.js';
 import { verifySender, type VerifySender } from './verify.js';
 
 /** What all deliveries of a receiver share. */
-export interface ReceiverParts<C extends CallbackShape, Tx> {
-  readonly options: ResolvedOptions<C, Tx>;
-  readonly claims: ClaimQueue<Tx>;
-  readonly inFlight: InFlight;
+export interface ReceiverParts<C extends CallbackShape, Tx> extends ClaimParts<Tx> {
+  readonly options: ResolvedOptions<C, Tx> & { readonly logger: SafeLogger };
+  readonly lines: Lines<Tx>;
 }
 
 /**
@@ -44,26 +44,22 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
 
 async function processDelivery<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
-  { claims, inFlight, options }: ReceiverParts<C, Tx>,
+  { lines, inFlight, options }: ReceiverParts<C, Tx>,
 ): Promise<Ending> {
-  if (claims.isClosed) return { outcome: 'closing' };
-  let { callback } = delivery;
+  if (lines.isClosed) return { outcome: 'closing' };
   if (options.confirm !== undefined && delivery.event !== 'other') {
     const confirmed = await confirmCallback(
-      callback as C,
-      delivery,
+      delivery as Delivery<C>,
       options.confirm,
       options.confirmTimeoutMs,
       inFlight,
     );
     if ('outcome' in confirmed) return confirmed;
-    ({ callback } = confirmed);
+    delivery.callback = confirmed.callback;
   }
-  const claimed = await claims.claim(delivery);
-  delivery.endWait();
+  const claimed = await lines.claim(delivery);
+  if (claimed instanceof HeldClaim) return runHandler(delivery, claimed, options);
   switch (claimed.state) {
-    case 'claimed':
-      return runHandler(callback, delivery, claimed.claim, claims.isClosed, options);
     case 'settled':
       return delivery.compareWith(claimed.fingerprint);
     case 'unavailable':
