@@ -1,5 +1,4 @@
 import { z } from 'zod/v4';
-import type { Issue } from '../lib/standard-schema.js';
 
 /** The fields of every callback, for each outcome and payment method (service §2.1). */
 export interface TransferFacts {
@@ -190,31 +189,3 @@ export const transferCallbackSchema: z.ZodType<TransferCallback> = z.discriminat
     ]),
   }),
 ]);
-
-// The package may be loaded twice, as ESM and as CommonJS, and `instanceof` recognises the class of one copy only.
-const unreadable = Symbol.for('transfer-callbacks.unreadable');
-
-/** A sender was refused before the body was read. `error` is set if a verifier failed. */
-export interface Refusal {
-  readonly error?: unknown;
-}
-
-/** In place of a callback that was not read: the delivery is `invalid`, or `unauthorized` after a refusal, with these issues. */
-export class UnreadableCallback {
-  readonly [unreadable] = true;
-  readonly issues: readonly Issue[];
-  /** Set when the receiving app is at fault, for example when its middleware has consumed the body. */
-  readonly error: Error | undefined;
-
-  readonly refusal: Refusal | undefined;
-
-  constructor(message: string, error?: Error, refusal?: Refusal) {
-    this.issues = [{ path: [], message }];
-    this.error = error;
-    this.refusal = refusal;
-  }
-}
-
-export function isUnreadable(input: unknown): input is UnreadableCallback {
-  return (input as Partial<UnreadableCallback> | null | undefined)?.[unreadable] === true;
-}

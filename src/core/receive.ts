@@ -5,11 +5,12 @@ import { confirmCallback } from './confirm.js';
 import { Delivery, reconciliation, toCommonFields, type Arrival } from './delivery.js';
 import { runHandler } from './handle.js';
 import type { SafeLogger } from '../lib/logger.js';
+import { isRefused } from './input.js';
 import type { ResolvedOptions } from './options.js';
 import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 import { report } from './report.js';
 import { validateCallback } from './validate.js';
-import { verifySender, type VerifySender } from './verify.js';
+import { refuseEarly, verifySender, type VerifySender } from './verify.js';
 
 /** What all deliveries of a receiver share. */
 export interface ReceiverParts<C extends CallbackShape, Tx> extends ClaimParts<Tx> {
@@ -28,12 +29,13 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
   parts: ReceiverParts<C, Tx>,
 ): Promise<TransferCallbackOutcome> {
   parts.inFlight.begin();
+  if (isRefused(input)) return end({ ...toCommonFields(arrival), ...refuseEarly(input) }, parts);
   const { schema, onOther, verifyTimeoutMs } = parts.options;
   // Reconciliation reads transfers only: one that became another event would be acknowledged, and never handled.
   const takesOther = onOther !== undefined && arrival.source !== reconciliation;
   const validated = validateCallback(input, schema, takesOther);
   if (verify !== undefined) {
-    const refusal = await verifySender(verify, input, validated, verifyTimeoutMs);
+    const refusal = await verifySender(verify, validated, verifyTimeoutMs);
     if (refusal !== undefined) return end({ ...toCommonFields(arrival), ...refusal }, parts);
   }
   if ('issues' in validated)

@@ -5,12 +5,12 @@ import {
   idMessage,
   isCallbackId,
   isExact,
-  isUnreadable,
   transferCallbackSchema,
   type CallbackShape,
   type OtherEvent,
 } from './callback.js';
 import { readFields, type CallbackFields } from './fields.js';
+import { isUnreadable } from './input.js';
 import type { Invalid } from './outcomes.js';
 
 /** The outcome of an invalid callback, without whether its sender was verified. */
