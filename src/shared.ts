@@ -20,7 +20,7 @@ export {
   type TransferFailed,
   type TransferSucceeded,
 } from './core/callback.js';
-export type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from './core/claim/store.js';
+export type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from './core/store.js';
 export { TransferCallbackError } from './lib/errors.js';
 export { RetryLater } from './core/retry-later.js';
 export { memoryStore } from './stores/memory.js';

@@ -7,7 +7,7 @@ import { idMessage, isCallbackId } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
 import type { ClaimParts } from './claim/held-claim.js';
-import type { Claim, ClaimReply, StoreRecord } from './claim/store.js';
+import type { Claim, ClaimReply, StoreRecord } from './store.js';
 
 /** The store's record of a callback, and `here` while this process runs its handler. */
 export type InspectedCallback = StoreRecord & {

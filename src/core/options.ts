@@ -19,7 +19,7 @@ import {
 } from './callback.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
-import type { CallbackStore } from './claim/store.js';
+import type { CallbackStore } from './store.js';
 
 /**
  * The second argument of a handler.

@@ -1,7 +1,7 @@
 import { tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
 import { toPrintable } from '../lib/text.js';
 import type { EventShape } from './callback.js';
-import type { ClaimReply } from './claim/store.js';
+import type { ClaimReply } from './store.js';
 import { toDeliveryName, type Arrival, type Delivery } from './delivery.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 

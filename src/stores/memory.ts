@@ -1,6 +1,6 @@
 import { onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { describeHolder } from '../core/delivery.js';
-import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../core/claim/store.js';
+import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../core/store.js';
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {

@@ -1,5 +1,5 @@
 import { hasMethods, invalidArgument, onlyKnownOptions } from '../lib/checks.js';
-import type { CallbackStore } from '../core/claim/store.js';
+import type { CallbackStore } from '../core/store.js';
 import { claimChecks } from './store-claims.js';
 import { forgetChecks } from './store-forgets.js';
 import { leaseChecks } from './store-leases.js';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Claim } from '../core/claim/store.js';
+import type { Claim } from '../core/store.js';
 import type { Round, WrittenCheck } from './store-round.js';
 
 /** Longer than a second, to catch a store that cuts leases at one second. In milliseconds. */

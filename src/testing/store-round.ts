@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../core/claim/store.js';
+import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../core/store.js';
 import { pause } from '../lib/deadline.js';
 import type { StoreTransaction } from './store-transaction.js';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Claim } from '../core/claim/store.js';
+import type { Claim } from '../core/store.js';
 import type { Round, WrittenCheck } from './store-round.js';
 
 /** How long a claim that could not be settled may block the next one after its release, in milliseconds. */

@@ -1,4 +1,4 @@
-import type { StoreRecord } from '../../core/claim/store.js';
+import type { StoreRecord } from '../../core/store.js';
 import type { TransferClientError } from '../errors.js';
 import type { TransferVerdict, RecordReading, ServiceReading } from './verdict.js';
 

@@ -5,7 +5,7 @@ import { TransferCallbackError } from '../../lib/errors.js';
 import { deadlineSignal, withDeadline } from '../../lib/deadline.js';
 import { receiverDefaults } from '../../core/options.js';
 import { parseWith, requireSchema, type StandardSchema } from '../../lib/standard-schema.js';
-import type { CallbackStore, StoreRecord } from '../../core/claim/store.js';
+import type { CallbackStore, StoreRecord } from '../../core/store.js';
 import { requireClient, requireReceiver, requireSignal } from '../checks.js';
 import type { ReadingClient } from '../callback.js';
 import type { Transaction } from '../get-transaction.js';

@@ -1,5 +1,5 @@
 import { parseFingerprint, type TransferCallbackFacts } from '../../core/facts.js';
-import type { StoreRecord } from '../../core/claim/store.js';
+import type { StoreRecord } from '../../core/store.js';
 import type { Announcement } from '../callback.js';
 import type { Transaction } from '../get-transaction.js';
 import type { TransferClientError } from '../errors.js';

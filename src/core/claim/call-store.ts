@@ -1,9 +1,9 @@
 import { hasMethods } from '../../lib/checks.js';
 import { callWithin, graceMs } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import type { StoreRules } from './rules.js';
-import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from './store.js';
+import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../store.js';
 import { traceStoreCall, type StoreCall } from '../trace.js';
+import type { StoreRules } from './rules.js';
 
 /**
  * Calls the store. Resolves or rejects as `call` does, or rejects with STORE_TIMEOUT after `timeoutMs`. `onLateReply` gets

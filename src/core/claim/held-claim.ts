@@ -6,10 +6,10 @@ import type { AfterCommit } from '../after-commit.js';
 import type { InFlight, Work } from '../in-flight.js';
 import { maxHandlerTimeouts, renewalsPerLease, type ResolvedTimes } from '../options.js';
 import type { Ending } from '../outcomes.js';
+import type { CallbackStore, Claim, ClaimRequest } from '../store.js';
 import { claimCallback } from './call-store.js';
 import type { Line } from './line.js';
 import type { StoreRules } from './rules.js';
-import type { CallbackStore, Claim, ClaimRequest } from './store.js';
 
 const firstRetryPauseMs = 100;
 

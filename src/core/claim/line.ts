@@ -1,5 +1,5 @@
 import { setDeadline } from '../../lib/deadline.js';
-import type { ClaimReply } from './store.js';
+import type { ClaimReply } from '../store.js';
 
 /** What ends the wait of all deliveries of a line. */
 export type LineEnd =

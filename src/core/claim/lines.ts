@@ -1,9 +1,9 @@
 import type { Delivery } from '../delivery.js';
 import { maxHandlerTimeouts } from '../options.js';
+import type { ClaimReply, ClaimRequest } from '../store.js';
 import { claimCallback } from './call-store.js';
 import { HeldClaim, type ClaimParts } from './held-claim.js';
 import { Line, type LineEnd } from './line.js';
-import type { ClaimReply, ClaimRequest } from './store.js';
 
 /**
  * Claims callbacks. A delivery waits up to `inFlightWaitMs` while another one holds the claim. If that one succeeds,

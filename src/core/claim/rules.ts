@@ -1,5 +1,5 @@
 import { renewalsPerLease } from '../options.js';
-import type { CallbackStore } from './store.js';
+import type { CallbackStore } from '../store.js';
 
 /** What a claim may do depends on whether its store undoes the handler's writes with it. All of that is here. */
 export interface StoreRules {

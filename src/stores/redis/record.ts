@@ -1,7 +1,7 @@
 import { describeGiven } from '../../lib/checks.js';
 import { describeHolder } from '../../core/delivery.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import type { StoreRecord } from '../../core/claim/store.js';
+import type { StoreRecord } from '../../core/store.js';
 import { toText } from './commands.js';
 
 /** What the key of a callback holds. */

@@ -1,6 +1,6 @@
 import { describeGiven, invalidArgument, onlyKnownOptions } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../../core/claim/store.js';
+import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../../core/store.js';
 import { toCommands, toText, type Commands, type IoredisClient, type NodeRedisClient } from './commands.js';
 import { parseRecord, renderClaimed, renderSettled, toStoreRecord } from './record.js';
 import { forgetScript, readScript, releaseScript, renewScript } from './scripts.js';

@@ -1,5 +1,5 @@
 import { TransferCallbackError } from '../../lib/errors.js';
-import type { Claim, ClaimReply, ClaimRequest } from '../../core/claim/store.js';
+import type { Claim, ClaimReply, ClaimRequest } from '../../core/store.js';
 import { isLive, type LockReply, type Row, type Statements } from './statements.js';
 import type { OpenTransaction, SqlEngine } from './transaction.js';
 

@@ -1,4 +1,4 @@
-import type { ClaimRequest } from '../../core/claim/store.js';
+import type { ClaimRequest } from '../../core/store.js';
 import { dialects, type Dialect, type SqlDialect } from './dialects.js';
 
 /**

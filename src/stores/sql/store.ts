@@ -1,7 +1,7 @@
 import { wholeNumber } from '../../lib/checks.js';
 import { describeHolder } from '../../core/delivery.js';
 import { leastRetentionMs, receiverDefaults } from '../../core/options.js';
-import type { CallbackStore, StoreRecord } from '../../core/claim/store.js';
+import type { CallbackStore, StoreRecord } from '../../core/store.js';
 import { leaseClaims, lockClaims, plainClaims, readRow } from './claims.js';
 import { isLive, type Lock, type Row, type Statements } from './statements.js';
 import type { SqlEngine } from './transaction.js';

@@ -1,4 +1,4 @@
-import type { ClaimRequest } from '../../core/claim/store.js';
+import type { ClaimRequest } from '../../core/store.js';
 import { pause } from '../../lib/deadline.js';
 import { lend, type ConnectionMethods } from './lend.js';
 
