@@ -6,6 +6,7 @@ import type { Delivery } from './delivery.js';
 import type { HeldClaim } from './claim/held-claim.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
+import { LentTx } from './lent-tx.js';
 import { report } from './report.js';
 import { isRetryLater } from './retry-later.js';
 import { traceHandler } from './trace.js';
@@ -22,6 +23,7 @@ export function runHandler<C extends CallbackShape, Tx>(
   claim: HeldClaim<Tx>,
   options: ResolvedOptions<C, Tx>,
 ): Promise<Ending> {
+  const lent = new LentTx(claim.tx, claim.isTransactional);
   return new Promise((resolve) => {
     let isLate = false as boolean; // TypeScript does not see that the deadline sets it.
     const cancelDeadline = setDeadline(options.handlerTimeoutMs, () => {
@@ -30,12 +32,14 @@ export function runHandler<C extends CallbackShape, Tx>(
       const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
       resolve({ outcome: 'timed_out', error });
       claim.abort(error);
+      nameHandlerWithoutTx(lent, delivery, options);
     });
     void (async () => {
       const afterCommit = new AfterCommit();
-      const failure = await callHandler(delivery, claim, afterCommit, options);
+      const failure = await callHandler(delivery, claim.signal, lent, afterCommit, options);
       afterCommit.close();
       cancelDeadline();
+      if (failure === undefined) nameHandlerWithoutTx(lent, delivery, options);
       if (failure !== undefined) await claim.release();
       const ending = failure ?? (await claim.settle(afterCommit));
       if (isLate) report({ ...delivery.toOutcome(ending), late: true }, options);
@@ -47,7 +51,8 @@ export function runHandler<C extends CallbackShape, Tx>(
 /** Calls the handler. Resolves with how it failed, or with `undefined`. */
 async function callHandler<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
-  { signal, tx }: HeldClaim<Tx>,
+  signal: AbortSignal,
+  lent: LentTx<Tx>,
   afterCommit: AfterCommit,
   { onSuccess, onFailed, onOther }: ResolvedOptions<C, Tx>,
 ): Promise<Failure | undefined> {
@@ -55,7 +60,9 @@ async function callHandler<C extends CallbackShape, Tx>(
     delivery: delivery.name,
     source: delivery.source,
     signal,
-    tx,
+    get tx() {
+      return lent.tx;
+    },
     afterCommit: (call) => {
       afterCommit.add(call);
     },
@@ -72,6 +79,20 @@ async function callHandler<C extends CallbackShape, Tx>(
   } catch (error) {
     return toFailure(error);
   }
+}
+
+const named = new WeakSet<object>();
+
+/** Warns once for each receiver. */
+function nameHandlerWithoutTx<C extends CallbackShape, Tx>(
+  lent: LentTx<Tx>,
+  { name, id }: Delivery,
+  options: ResolvedOptions<C, Tx>,
+): void {
+  const err = lent.findFault();
+  if (err === undefined || named.has(options)) return;
+  named.add(options);
+  options.logger.warn({ delivery: name, id, err }, 'A handler has not used `context.tx`; this is logged once.');
 }
 
 function toFailure(error: unknown): Failure {

@@ -63,6 +63,11 @@ export class HeldClaim<Tx> implements Work {
     return this.#claim.tx;
   }
 
+  /** Whether `tx` has the handler's writes, which are committed with the record. */
+  get isTransactional(): boolean {
+    return this.#parts.rules.undoesWrites;
+  }
+
   get handlerMs(): number | undefined {
     if (this.#state !== 'running' && this.#state !== 'lapsing') return undefined;
     return this.#runningMs;
