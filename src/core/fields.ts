@@ -1,11 +1,10 @@
 import { TransferCallbackError } from '../lib/errors.js';
-import { toRecordId, type CallbackShape, type OtherEvent } from './callback.js';
+import { toOtherId, type CallbackShape, type OtherEvent } from './callback.js';
 import type { TransferCallbackFacts } from './facts.js';
 
 interface CommonFields extends TransferCallbackFacts {
+  /** By which log lines and outcomes know it. */
   readonly id: string;
-  /** By which the store, log lines and outcomes know it. */
-  readonly recordId: string;
   /** `undefined` if a custom schema produces no text. */
   readonly timestamp: string | undefined;
 }
@@ -86,8 +85,7 @@ export function readFields(produced: unknown): CallbackFields {
   return {
     event,
     type: isOther ? type : undefined,
-    id,
-    recordId: toRecordId(id as string, isOther ? (type as string) : undefined),
+    id: isOther ? toOtherId(type as string, id as string) : id,
     externalId,
     status,
     amount,

@@ -4,6 +4,7 @@ import { TransferCallbackError } from '../lib/errors.js';
 import type { Logger } from '../lib/logger.js';
 import type { AfterCommit } from './after-commit.js';
 import { claimCallback } from './call-store.js';
+import { toId } from './callback.js';
 import type { InFlight, Work } from './in-flight.js';
 import { maxHandlerTimeouts, renewalsPerLease, type ResolvedTimes } from './options.js';
 import type { Ending } from './outcomes.js';
@@ -54,8 +55,12 @@ export class HeldClaim<Tx> implements Work {
     parts.inFlight.add(this);
   }
 
+  get key(): string {
+    return this.#line.key;
+  }
+
   get id(): string {
-    return this.#line.id;
+    return toId(this.key);
   }
 
   get tx(): Tx {
@@ -195,7 +200,7 @@ export class HeldClaim<Tx> implements Work {
     const { store, times, logger } = this.#parts;
     if (store.transactional === true) return false;
     const request = { ...this.#request, token: this.#nextToken() };
-    const reply = await claimCallback(store, this.id, request, times.storeTimeoutMs);
+    const reply = await claimCallback(store, this.key, request, times.storeTimeoutMs);
     if (reply.state !== 'claimed') return false;
     if (this.#state === 'running') {
       this.#claim = reply.claim;

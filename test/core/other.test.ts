@@ -1,4 +1,5 @@
-import { beforeEach, expect, test, vi } from 'vitest';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import {
   memoryStore,
@@ -9,6 +10,7 @@ import {
 } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { containing } from '../support/containing.js';
+import { recordingLogger } from '../support/logger.js';
 import { fakeClock, later, receiverOf, withOthers } from './support.js';
 
 beforeEach(fakeClock);
@@ -132,18 +134,80 @@ test.each([
   }
 });
 
+const settledRecord = { state: 'settled', fingerprint: '["FAILED",15000,"XAF","payout"]' };
+
+const longId = `other:${'😀'.repeat(249)}`;
+
 test.each([
-  ['other:charge.paid:7', 'other::other:charge.paid:7'],
-  ['other:', 'other::other:'],
+  ['other:charge.paid:7', 'other:charge.paid:7'],
+  ['other:', 'other:'],
+  ['other::7', 'other::7'],
   ['charge.paid:7', 'charge.paid:7'],
-])('a transfer whose id is %s shares no record with an event', async (id, recordId) => {
-  const { receiver, handler } = otherReceiver(vi.fn());
+  ['other:, of 255 characters', longId],
+])('a transfer whose id is %s keeps it, and shares no record with an event', async (_name, id) => {
+  const logged: unknown[] = [];
+  const info = (details: object): void => void logged.push((details as { id: unknown }).id);
+  const traced: unknown[] = [];
+  const note = (context: unknown): void => void traced.push((context as { id: unknown }).id);
+  subscribe('tracing:transfer-callbacks:store:start', note);
+  onTestFinished(() => void unsubscribe('tracing:transfer-callbacks:store:start', note));
+  const { receiver, handler } = otherReceiver(vi.fn(), { ...recordingLogger(), info });
+  const failed = transferFailed({ id, externalId: 'payout' });
+  const ended = later<undefined>();
+  handler.mockReturnValue(ended.promise);
+  const delivery = receiver.receive(failed, { source: 'confirmed' });
+  // While the transfer is handled, and afterwards.
+  await vi.advanceTimersByTimeAsync(0);
+  const event = await receiver.receive(paid);
+  expect(event).toMatchObject({ outcome: 'processed', id: 'other:charge.paid:7' });
+  expect(await receiver.inspect(id)).toMatchObject({
+    state: 'claimed',
+    here: { sinceMs: expect.any(Number) as number },
+  });
+  ended.resolve(undefined);
+  expect(await delivery).toMatchObject({ outcome: 'processed', id });
+  expect(await receiver.inspect(id)).toMatchObject(settledRecord);
+  expect(new Set(traced)).toEqual(new Set([id, event.id]));
+  expect(logged).toEqual([event.id, id]);
+  expect(await receiver.receive(paid)).toMatchObject({ outcome: 'duplicate' });
+  expect(await receiver.receive(failed, { source: 'confirmed' })).toMatchObject({ outcome: 'duplicate', id });
+});
+
+test('of a transfer and an event with one id, forget takes the one with the facts that were seen', async () => {
+  const { receiver, handler } = otherReceiver(vi.fn(), recordingLogger());
+  const { id = '' } = await receiver.receive(paid);
+  const failed = transferFailed({ id, externalId: 'payout' });
+  expect(await receiver.inspect(id)).toMatchObject({
+    state: 'settled',
+    fingerprint: '[null,1000,"XAF",null]',
+  });
+  await receiver.receive(failed, { source: 'confirmed' });
+  expect(await receiver.inspect(id)).toMatchObject(settledRecord);
+  const forget = (settled: string) => receiver.forget(id, { settled, by: 'me', reason: 'a test' });
+  expect(await forget('[null,1000,"XAF",null]')).toBe(true);
+  expect(await receiver.receive(failed, { source: 'confirmed' })).toMatchObject({ outcome: 'duplicate' });
   expect(await receiver.receive(paid)).toMatchObject({ outcome: 'processed' });
-  const { data } = transferFailed();
-  const ended = await receiver.receive(transferFailed({ ...data, id }), { source: 'confirmed' });
-  expect(ended).toMatchObject({ outcome: 'processed', id: recordId });
-  expect(await receiver.inspect(recordId)).toMatchObject({ state: 'settled' });
-  expect(handler).toHaveBeenCalledTimes(1);
+  expect(await forget(settledRecord.fingerprint)).toBe(true);
+  expect(await receiver.receive(failed, { source: 'confirmed' })).toMatchObject({ outcome: 'processed' });
+  expect(await receiver.receive(paid)).toMatchObject({ outcome: 'duplicate' });
+  expect(handler).toHaveBeenCalledTimes(2);
+});
+
+test('a store without read forgets a transfer or an event by the facts that it was handled with', async () => {
+  const { claim, forget } = memoryStore();
+  const receiver = receiverOf({
+    store: { claim, forget },
+    schema: withOthers as never,
+    onOther: () => undefined,
+    logger: recordingLogger(),
+  });
+  const { id = '' } = await receiver.receive(paid);
+  await receiver.receive(transferFailed({ id, externalId: 'payout' }));
+  const why = { by: 'me', reason: 'a test' };
+  for (const settled of ['[null,1000,"XAF",null]', settledRecord.fingerprint]) {
+    expect(await receiver.forget(id, { settled, ...why })).toBe(true);
+    expect(await receiver.forget(id, { settled, ...why })).toBe(false);
+  }
 });
 
 test('two types with one id are two events, also if they contain the separator', async () => {
@@ -315,4 +379,14 @@ test('of a fact of another event that has a wrong type the error says what is mi
         'Expected `schema` to produce a text or undefined for `data.status`, got a number. Write `String(status)`.',
     },
   });
+});
+
+test('the key of a transfer has at most the characters of its id', async () => {
+  const store = memoryStore();
+  const claim = vi.spyOn(store, 'claim');
+  const receiver = receiverOf({ store });
+  for (const id of ['payout:1', longId]) {
+    await receiver.receive(transferSucceeded({ id }));
+    expect(Array.from(String(claim.mock.lastCall?.[0]))).toHaveLength(Array.from(id).length);
+  }
 });
