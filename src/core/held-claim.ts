@@ -182,10 +182,7 @@ export class HeldClaim<Tx> implements Work {
     } catch (error) {
       // The next renewal runs before the lease expires, unless the event loop is blocked.
       if (this.#renewalError === undefined && this.#state === 'running') {
-        logger.warn(
-          { ...this.#names, err: error },
-          'The lease of a transfer callback could not be renewed; it is tried again.',
-        );
+        logger.warn({ ...this.#names, err: error }, 'The lease of a callback could not be renewed; it is tried again.');
       }
       this.#renewalError = error;
     }
@@ -204,7 +201,7 @@ export class HeldClaim<Tx> implements Work {
     if (reply.state !== 'claimed') return false;
     if (this.#state === 'running') {
       this.#claim = reply.claim;
-      logger.warn(this.#names, 'The lease of a transfer callback had lapsed under its handler; it was claimed again.');
+      logger.warn(this.#names, 'The lease of a callback had lapsed under its handler; it was claimed again.');
     } else await reply.claim.release();
     return true;
   }
@@ -223,7 +220,7 @@ export class HeldClaim<Tx> implements Work {
     const cause = this.#renewalError === undefined ? {} : { err: this.#renewalError };
     logger.error(
       { ...this.#names, ...cause },
-      'The claim of a transfer callback was lost: another delivery may run its handler too.',
+      'The claim of a callback was lost: another delivery may run its handler too.',
     );
     this.#passOn();
   }
@@ -245,7 +242,7 @@ export class HeldClaim<Tx> implements Work {
       pauseMs = Math.min(2 * pauseMs, times.leaseMs / renewalsPerLease);
       try {
         const overlapped = await this.#record(afterCommit);
-        const message = 'A handled transfer callback was recorded on retry';
+        const message = 'A handled callback was recorded on retry';
         if (overlapped) logger.error(this.#names, `${message}; it may have been handled twice.`);
         else logger.warn(this.#names, `${message}.`);
         break;

@@ -108,7 +108,7 @@ export async function forgetCallback<Tx>(
   const facts = { id, settled: showFingerprint(settled), by, reason };
   const details: ForgottenCallback = Object.freeze(delivery === undefined ? facts : { delivery, ...facts });
   // Without this line, no log would explain why a handler ran twice. If it cannot be written, forget nothing.
-  await logger.warnOrReject(details, 'A settled transfer callback is about to be forgotten.');
+  await logger.warnOrReject(details, 'A settled callback is about to be forgotten.');
   const keys = found === undefined ? toKeys(id) : [found.key];
   const isForgotten = await forgetAndLog(() => forgetFirst(keys, (key) => forget(key, settled)), details, access);
   if (isForgotten) forgottenChannel.publish(details);
@@ -131,12 +131,12 @@ async function forgetAndLog<Tx>(
     logger.warn(
       details,
       isForgotten
-        ? 'A settled transfer callback was forgotten; its next delivery runs the handler.'
-        : 'A settled transfer callback was not forgotten: its record has changed.',
+        ? 'A settled callback was forgotten; its next delivery runs the handler.'
+        : 'A settled callback was not forgotten: its record has changed.',
     );
     return isForgotten;
   } catch (error) {
-    logger.error({ ...details, err: error }, 'A settled transfer callback may have been forgotten: the store failed.');
+    logger.error({ ...details, err: error }, 'A settled callback may have been forgotten: the store failed.');
     throw error;
   }
 }
