@@ -1,5 +1,5 @@
 import type { Issue } from '../lib/standard-schema.js';
-import type { CallbackShape } from './callback.js';
+import type { CallbackShape, EventShape, OtherEvent } from './callback.js';
 import type { TransferCallbackFacts } from './facts.js';
 
 /** What the log and the sender learn of an outcome. */
@@ -272,15 +272,16 @@ type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
 
 /**
  * How a delivery ended. `receive` resolves with it; `onOutcome` and the diagnostics channel get it. Frozen. Of each text of
- * the callback it has the first 255 characters, with characters that change how a line is displayed as `\u{202e}`.
+ * the callback it has the first 255 characters, with characters that change how a line is displayed as `\u{202e}`. `E` is what
+ * the schema produces: if it makes no event for `onOther`, `externalId` and `status` of a valid callback are never missing.
  *
  * @example
  * function onOutcome(ended: TransferCallbackOutcome): void {
  *   if (ended.outcome === 'conflict') console.error(ended.id, ended.settled, ended.received);
  * }
  */
-export type TransferCallbackOutcome = Flat<
-  Measured & (((OfTransfer | OfOther) & Timed & Ending) | Invalid | Unauthorized)
+export type TransferCallbackOutcome<E extends EventShape = EventShape> = Flat<
+  Measured & (((E extends OtherEvent ? OfOther : OfTransfer) & Timed & Ending) | Invalid | Unauthorized)
 >;
 
 /** The names of all outcomes. */
