@@ -60,7 +60,7 @@ export class Delivery<C extends EventShape = EventShape> {
     this.externalId = externalId;
     this.event = event;
     this.type = type;
-    this.status = event === 'other' ? undefined : status;
+    this.status = event === 'other' ? undefined : (status as Delivery['status']);
     this.timestamp = timestamp === undefined ? undefined : toPrintable(timestamp);
     this.fingerprint = toFingerprint(fields);
   }
