@@ -34,8 +34,8 @@ export class ClaimQueue<Tx> {
     if (this.#isClosed) return Promise.resolve({ state: 'closing' });
     const now = performance.now();
     const waitUntil = now + this.#parts.times.inFlightWaitMs;
-    const line = this.#lines.get(delivery.id);
-    if (line === undefined) return this.#ask(delivery, this.#beginLine(delivery.id), waitUntil);
+    const line = this.#lines.get(delivery.key);
+    if (line === undefined) return this.#ask(delivery, this.#beginLine(delivery.key), waitUntil);
     delivery.waitsSince = now;
     return this.#waitAndAsk(delivery, line, waitUntil);
   }
@@ -46,11 +46,11 @@ export class ClaimQueue<Tx> {
     for (const line of this.#lines.values()) line.endWaits({ state: 'closing' });
   }
 
-  #beginLine(id: string): WaitingLine {
-    const line = new WaitingLine(id, this.#parts.times.inFlightWaitMs, () => {
-      this.#lines.delete(id);
+  #beginLine(key: string): WaitingLine {
+    const line = new WaitingLine(key, this.#parts.times.inFlightWaitMs, () => {
+      this.#lines.delete(key);
     });
-    this.#lines.set(id, line);
+    this.#lines.set(key, line);
     return line;
   }
 
@@ -69,8 +69,8 @@ export class ClaimQueue<Tx> {
       let reply: ClaimReply<Tx>;
       line.beginAsking(now);
       try {
-        reply = await this.#claim(line.id, request);
-        if (this.#isReadLate(now)) reply = await this.#renewOrClaim(line.id, request, reply);
+        reply = await this.#claim(line.key, request);
+        if (this.#isReadLate(now)) reply = await this.#renewOrClaim(line.key, request, reply);
       } catch (error) {
         return line.share({ state: 'unavailable', error });
       }
@@ -85,9 +85,9 @@ export class ClaimQueue<Tx> {
     }
   }
 
-  #claim(id: string, request: ClaimRequest): Promise<ClaimReply<Tx>> {
+  #claim(key: string, request: ClaimRequest): Promise<ClaimReply<Tx>> {
     const { store, times } = this.#parts;
-    return claimCallback(store, id, request, times.storeTimeoutMs);
+    return claimCallback(store, key, request, times.storeTimeoutMs);
   }
 
   #toRequest({ name, fingerprint, event, type, externalId }: Delivery, leftMs: number): ClaimRequest {
@@ -118,7 +118,7 @@ export class ClaimQueue<Tx> {
    * Renews a claim whose reply was read late, and claims again if the renewal is refused. A process that was stopped or
    * starved may read `claimed` after its lease has lapsed and another delivery has settled.
    */
-  async #renewOrClaim(id: string, request: ClaimRequest, late: ClaimReply<Tx>): Promise<ClaimReply<Tx>> {
+  async #renewOrClaim(key: string, request: ClaimRequest, late: ClaimReply<Tx>): Promise<ClaimReply<Tx>> {
     let reply = late;
     let isLate = true;
     while (isLate && reply.state === 'claimed') {
@@ -127,7 +127,7 @@ export class ClaimQueue<Tx> {
       try {
         if (!(await claim.renew())) {
           askedAt = performance.now();
-          reply = await this.#claim(id, request);
+          reply = await this.#claim(key, request);
         }
       } catch (error) {
         claim.release().catch(() => undefined); // If this fails, the lease expires.

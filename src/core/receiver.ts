@@ -101,7 +101,7 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
   const access = { store, times: options, logger, inFlight };
   const parts: ReceiverParts<CallbackOf<C>, Tx> = { options, claims: new ClaimQueue(access), inFlight };
   if (store.processLocal === true && process.env.NODE_ENV === 'production') {
-    logger.warn({}, 'Transfer callbacks are deduplicated within this process only: use a shared store.');
+    logger.warn({}, 'Callbacks are deduplicated within this process only: use a shared store.');
   }
   let closed: ReturnType<TransferCallbackReceiver['close']> | undefined;
   return {

@@ -23,8 +23,8 @@ const longestPauseMs = 1_000;
  * for its result, or for their turn.
  */
 export class WaitingLine {
-  /** The id of the callback. */
-  readonly id: string;
+  /** The key of the callback in the store. */
+  readonly key: string;
   readonly #waitMs: number;
   /** Called when no delivery is left. */
   readonly #onEmpty: () => void;
@@ -39,8 +39,8 @@ export class WaitingLine {
   #pauseMs = firstPauseMs;
   #wake: (() => void) | undefined;
 
-  constructor(id: string, waitMs: number, onEmpty: () => void) {
-    this.id = id;
+  constructor(key: string, waitMs: number, onEmpty: () => void) {
+    this.key = key;
     this.#waitMs = waitMs;
     this.#onEmpty = onEmpty;
   }
