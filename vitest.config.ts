@@ -43,7 +43,7 @@ export const longTests = {
     'test/{package,schedules,types}/**/*.test.ts',
     'test/docs/snippets.test.ts',
     'test/examples/**/*.test.ts',
-    'test/faults/{held-up,ledger,redis-readme,soak,transfers}.test.ts',
+    'test/faults/{deposits,held-up,ledger,redis-readme,soak,transfers}.test.ts',
     'test/ops/runbook-verdicts.test.ts',
   ],
 };

@@ -122,20 +122,27 @@ export function isExact(amount: number): boolean {
 }
 
 const otherPrefix = 'other:';
+/** Begins the key of a transfer whose id begins with `other:`. No id has this control character, so none has such a key. */
+const transferPrefix = 'other\u001f';
 
-/** Returns whether this is the id of an event of `onOther`, as `toRecordId` makes it, and not that of a transfer. */
-export function isOtherId(id: string): boolean {
-  return id.startsWith(otherPrefix);
+/** Returns the id of an event of `onOther`, which is also its key in the store. No two differ in type or id and share one. */
+export function toOtherId(type: string, id: string): string {
+  return `${otherPrefix}${type.replace(/[%:]/g, encodeURIComponent)}:${id}`;
 }
 
-/**
- * Returns the id by which the store, log lines and outcomes know a callback: that of the transfer, and of another event
- * `other:<type>:<id>`. No two differ in type or id and share one, and none is that of a transfer.
- */
-export function toRecordId(id: string, type?: string): string {
-  if (type !== undefined) return `${otherPrefix}${type.replace(/[%:]/g, encodeURIComponent)}:${id}`;
-  // No event has an empty type.
-  return isOtherId(id) ? `${otherPrefix}:${id}` : id;
+/** Returns whether this can be the id of an event of `onOther`. A transfer may have such an id, too. */
+export function isOtherId(id: string): boolean {
+  return /^other:[^:]+:./u.test(id);
+}
+
+/** Returns the key of a transfer in the store: its id, unless that could be the id of an event of `onOther`. */
+export function toTransferKey(id: string): string {
+  return id.startsWith(otherPrefix) ? transferPrefix + id.slice(otherPrefix.length) : id;
+}
+
+/** Returns the id of the callback with this key. */
+export function toId(key: string): string {
+  return key.startsWith(transferPrefix) ? otherPrefix + key.slice(transferPrefix.length) : key;
 }
 
 export const idMessage =

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { toPrintable } from '../lib/text.js';
-import type { CallbackShape, EventShape } from './callback.js';
+import { toTransferKey, type CallbackShape, type EventShape } from './callback.js';
 import { showFingerprint, toFingerprint } from './facts.js';
 import type { CallbackFields } from './fields.js';
 import type { Ending, TransferCallbackOutcome } from './outcomes.js';
@@ -35,8 +35,10 @@ export class Delivery<C extends EventShape = EventShape> {
   readonly startedAt: number;
   /** `confirm` may replace it by one with the same facts. */
   callback: C;
-  /** By which the store, log lines and outcomes know the callback. */
+  /** By which log lines and outcomes know the callback. */
   readonly id: string;
+  /** By which the store knows it. */
+  readonly key: string;
   readonly externalId: string | undefined;
   readonly event: EventShape['event'];
   /** Of an event of `onOther`. */
@@ -48,16 +50,17 @@ export class Delivery<C extends EventShape = EventShape> {
   #waitedMs = 0;
 
   constructor({ delivery, source, startedAt }: Arrival, callback: C, fields: CallbackFields) {
-    const { event, type, recordId, externalId, status, timestamp } = fields;
+    const { event, type, id, externalId, status, timestamp } = fields;
     this.name = delivery;
     this.source = source;
     this.startedAt = startedAt;
     this.callback = callback;
-    this.id = recordId;
+    this.id = id;
+    this.key = event === 'other' ? id : toTransferKey(id);
     this.externalId = externalId;
     this.event = event;
     this.type = type;
-    this.status = event === 'other' ? undefined : status;
+    this.status = event === 'other' ? undefined : (status as Delivery['status']);
     this.timestamp = timestamp === undefined ? undefined : toPrintable(timestamp);
     this.fingerprint = toFingerprint(fields);
   }

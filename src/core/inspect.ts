@@ -3,7 +3,7 @@ import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import type { SafeLogger } from '../lib/logger.js';
 import { callStore, claimCallback } from './claim/call-store.js';
-import { idMessage, isCallbackId } from './callback.js';
+import { idMessage, isCallbackId, toId, toTransferKey } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
 import type { ClaimParts } from './claim/held-claim.js';
@@ -50,9 +50,10 @@ interface Parts<Tx> extends ClaimParts<Tx> {
 /** Reads the record of a callback, and whether this process runs its handler. */
 export async function inspectCallback<Tx>(id: string, parts: Parts<Tx>): Promise<InspectedCallback> {
   requireId(id);
-  const record = await readRecord(id, parts);
-  if (record === undefined) throw unsupported('read');
-  const sinceMs = parts.inFlight.handlerMs(id);
+  const found = await readRecord(id, undefined, parts);
+  if (found === undefined) throw unsupported('read');
+  const { key, record } = found;
+  const sinceMs = parts.inFlight.handlerMs(key);
   return sinceMs === undefined ? record : { ...record, here: { sinceMs } };
 }
 
@@ -94,18 +95,26 @@ export async function forgetCallback<Tx>(id: string, options: ForgetOptions, par
   const { settled, by, reason } = options;
   for (const [name, text] of Object.entries({ settled, by, reason })) requireText(name, text);
   const { store, logger } = parts.options;
-  const forget = store.forget?.bind(store, id, settled);
+  const forget = store.forget?.bind(store);
   if (forget === undefined) throw unsupported('forget');
-  const record = await readRecord(id, parts);
-  if (record !== undefined && (record.state !== 'settled' || record.fingerprint !== settled)) return false;
-  const delivery = record?.delivery;
+  const isSeen = (record: StoreRecord): boolean => record.state === 'settled' && record.fingerprint === settled;
+  const found = await readRecord(id, isSeen, parts);
+  if (found !== undefined && !isSeen(found.record)) return false;
+  const { delivery } = (found?.record ?? {}) as { delivery?: string };
   const facts = { id, settled: showFingerprint(settled), by, reason };
   const details: ForgottenCallback = Object.freeze(delivery === undefined ? facts : { delivery, ...facts });
   // Without this line, no log would explain why a handler ran twice. If it cannot be written, forget nothing.
-  await logger.warnOrReject(details, 'A settled transfer callback is about to be forgotten.');
-  const isForgotten = await forgetAndLog(forget, details, parts);
+  await logger.warnOrReject(details, 'A settled callback is about to be forgotten.');
+  const keys = found === undefined ? toKeys(id) : [found.key];
+  const isForgotten = await forgetAndLog(() => forgetFirst(keys, (key) => forget(key, settled)), details, parts);
   if (isForgotten) forgottenChannel.publish(details);
   return isForgotten;
+}
+
+async function forgetFirst(keys: readonly string[], forget: (key: string) => Promise<unknown>): Promise<boolean> {
+  // A store in JavaScript may resolve with any value.
+  for (const key of keys) if ((await forget(key)) === true) return true;
+  return false;
 }
 
 async function forgetAndLog<Tx>(
@@ -115,27 +124,49 @@ async function forgetAndLog<Tx>(
 ): Promise<boolean> {
   const { logger, storeTimeoutMs } = options;
   try {
-    // A store in JavaScript may resolve with any value.
-    const reply: unknown = await callStore(storeTimeoutMs, forget);
-    const isForgotten = reply === true;
+    const isForgotten = await callStore(storeTimeoutMs, forget);
     logger.warn(
       details,
       isForgotten
-        ? 'A settled transfer callback was forgotten; its next delivery runs the handler.'
-        : 'A settled transfer callback was not forgotten: its record has changed.',
+        ? 'A settled callback was forgotten; its next delivery runs the handler.'
+        : 'A settled callback was not forgotten: its record has changed.',
     );
     return isForgotten;
   } catch (error) {
-    logger.error({ ...details, err: error }, 'A settled transfer callback may have been forgotten: the store failed.');
+    logger.error({ ...details, err: error }, 'A settled callback may have been forgotten: the store failed.');
     throw error;
   }
 }
 
-/** Resolves with `undefined` if the store has no `read`. */
-async function readRecord<Tx>(id: string, { options }: Parts<Tx>): Promise<StoreRecord | undefined> {
+/** Resolves as `findRecord` does, or with `undefined` if the store has no `read`. */
+async function readRecord<Tx>(
+  id: string,
+  isMeant: ((record: StoreRecord) => boolean) | undefined,
+  { options }: Parts<Tx>,
+): Promise<FoundRecord | undefined> {
   const { store, storeTimeoutMs } = options;
-  const read = store.read?.bind(store, id);
-  return read && withDeliveryName(requireRecord(await callStore(storeTimeoutMs, read)));
+  const read = store.read?.bind(store);
+  return read && callStore(storeTimeoutMs, () => findRecord(read, id, isMeant));
+}
+
+/** Returns the keys that an id may mean: that of the transfer, and that of the event of `onOther`. */
+const toKeys = (id: string): readonly string[] => [...new Set([toTransferKey(id), id])];
+
+/** What `findRecord` resolves with. */
+interface FoundRecord {
+  readonly key: string;
+  readonly record: StoreRecord;
+}
+
+/** Reads the record that an id means: of the transfer, or of the event of `onOther` if only that one is meant. */
+export async function findRecord(
+  read: (key: string) => Promise<StoreRecord | undefined>,
+  id: string,
+  isMeant: (record: StoreRecord) => boolean = ({ state }) => state !== 'free',
+): Promise<FoundRecord> {
+  const found = toKeys(id).map(async (key) => ({ key, record: withDeliveryName(requireRecord(await read(key))) }));
+  const [ofTransfer, ofOther] = (await Promise.all(found)) as [FoundRecord, FoundRecord?];
+  return ofOther === undefined || isMeant(ofTransfer.record) || !isMeant(ofOther.record) ? ofTransfer : ofOther;
 }
 
 /** Returns the claim, and throws STORE_REPLY_UNEXPECTED if it was not granted. */
@@ -145,7 +176,8 @@ function requireGranted<Tx>(what: string, reply: ClaimReply<Tx>): Claim<Tx> {
 }
 
 function requireId(id: unknown): void {
-  if (!isCallbackId(id)) throw invalidArgument('id', idMessage.replace('Expected ', ''), id);
+  if (typeof id !== 'string' || !isCallbackId(toId(id)))
+    throw invalidArgument('id', idMessage.replace('Expected ', ''), id);
 }
 
 function requireText(option: string, value: unknown): void {

@@ -102,7 +102,7 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
   const shared = { options, rules: rulesOf(store, options.leaseMs), inFlight };
   const parts: ReceiverParts<CallbackOf<C>, Tx> = { ...shared, lines: new Lines(shared) };
   if (store.processLocal === true && process.env.NODE_ENV === 'production') {
-    logger.warn({}, 'Transfer callbacks are deduplicated within this process only: use a shared store.');
+    logger.warn({}, 'Callbacks are deduplicated within this process only: use a shared store.');
   }
   let closed: ReturnType<TransferCallbackReceiver['close']> | undefined;
   return {

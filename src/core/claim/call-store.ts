@@ -1,6 +1,7 @@
 import { hasMethods } from '../../lib/checks.js';
 import { callWithin, graceMs } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
+import { toId } from '../callback.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../store.js';
 import { traceStoreCall, type StoreCall } from '../trace.js';
 import type { StoreRules } from './rules.js';
@@ -25,15 +26,16 @@ export function callStore<T>(
  */
 export function claimCallback<Tx>(
   store: CallbackStore<Tx>,
-  id: string,
+  key: string,
   request: ClaimRequest,
   timeoutMs: number,
   { queues }: StoreRules,
 ): Promise<ClaimReply<Tx>> {
   const { token, queueMs = 0 } = request;
+  const id = toId(key);
   const claimMs = timeoutMs + (queues ? queueMs : 0);
   const claim = async (): Promise<ClaimReply<Tx>> => {
-    const reply = requireReply(await store.claim(id, request));
+    const reply = requireReply(await store.claim(key, request));
     if (reply.state !== 'claimed') return reply;
     return { state: 'claimed', claim: withDeadlines(reply.claim, id, token, timeoutMs) };
   };

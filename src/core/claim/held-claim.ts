@@ -3,6 +3,7 @@ import { pause } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { Logger } from '../../lib/logger.js';
 import type { AfterCommit } from '../after-commit.js';
+import { toId } from '../callback.js';
 import type { InFlight, Work } from '../in-flight.js';
 import { maxHandlerTimeouts, renewalsPerLease, type ResolvedTimes } from '../options.js';
 import type { Ending } from '../outcomes.js';
@@ -55,8 +56,12 @@ export class HeldClaim<Tx> implements Work {
     parts.inFlight.add(this);
   }
 
+  get key(): string {
+    return this.#line.key;
+  }
+
   get id(): string {
-    return this.#line.id;
+    return toId(this.key);
   }
 
   get tx(): Tx {
@@ -184,10 +189,7 @@ export class HeldClaim<Tx> implements Work {
     } catch (error) {
       // The next renewal runs before the lease expires, unless the event loop is blocked.
       if (this.#renewalError === undefined && this.#state === 'running') {
-        logger.warn(
-          { ...this.#names, err: error },
-          'The lease of a transfer callback could not be renewed; it is tried again.',
-        );
+        logger.warn({ ...this.#names, err: error }, 'The lease of a callback could not be renewed; it is tried again.');
       }
       this.#renewalError = error;
     }
@@ -203,11 +205,11 @@ export class HeldClaim<Tx> implements Work {
     const { store, storeTimeoutMs, logger } = options;
     if (rules.undoesWrites) return false;
     const request = { ...this.#request, token: this.#nextToken() };
-    const reply = await claimCallback(store, this.id, request, storeTimeoutMs, rules);
+    const reply = await claimCallback(store, this.key, request, storeTimeoutMs, rules);
     if (reply.state !== 'claimed') return false;
     if (this.#state === 'running') {
       this.#claim = reply.claim;
-      logger.warn(this.#names, 'The lease of a transfer callback had lapsed under its handler; it was claimed again.');
+      logger.warn(this.#names, 'The lease of a callback had lapsed under its handler; it was claimed again.');
     } else await reply.claim.release();
     return true;
   }
@@ -226,7 +228,7 @@ export class HeldClaim<Tx> implements Work {
     const cause = this.#renewalError === undefined ? {} : { err: this.#renewalError };
     logger.error(
       { ...this.#names, ...cause },
-      'The claim of a transfer callback was lost: another delivery may run its handler too.',
+      'The claim of a callback was lost: another delivery may run its handler too.',
     );
     this.#passOn();
   }
@@ -248,7 +250,7 @@ export class HeldClaim<Tx> implements Work {
       pauseMs = Math.min(2 * pauseMs, leaseMs / renewalsPerLease);
       try {
         const overlapped = await this.#record(afterCommit);
-        const message = 'A handled transfer callback was recorded on retry';
+        const message = 'A handled callback was recorded on retry';
         if (overlapped) logger.error(this.#names, `${message}; it may have been handled twice.`);
         else logger.warn(this.#names, `${message}.`);
         break;

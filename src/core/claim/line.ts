@@ -24,8 +24,8 @@ const longestPauseMs = 1_000;
  * The others wait for what it learns, or for their turn.
  */
 export class Line {
-  /** The id of the callback. */
-  readonly id: string;
+  /** The key of the callback in the store. */
+  readonly key: string;
   readonly #waitMs: number;
   /** Called when no delivery is left. */
   readonly #onEmpty: () => void;
@@ -38,8 +38,8 @@ export class Line {
   #pauseMs = firstPauseMs;
   #wake: (() => void) | undefined;
 
-  constructor(id: string, waitMs: number, onEmpty: () => void) {
-    this.id = id;
+  constructor(key: string, waitMs: number, onEmpty: () => void) {
+    this.key = key;
     this.#waitMs = waitMs;
     this.#onEmpty = onEmpty;
   }

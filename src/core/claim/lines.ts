@@ -41,19 +41,19 @@ export class Lines<Tx> {
   async #waitOrAsk(delivery: Delivery): Promise<HeldClaim<Tx> | LineEnd> {
     if (this.#isClosed) return { state: 'closing' };
     const waitUntil = performance.now() + this.#parts.options.inFlightWaitMs;
-    const line = this.#lines.get(delivery.id);
-    if (line === undefined) return this.#ask(delivery, this.#begin(delivery.id), waitUntil);
+    const line = this.#lines.get(delivery.key);
+    if (line === undefined) return this.#ask(delivery, this.#begin(delivery.key), waitUntil);
     delivery.beginWait();
     const result = await line.wait();
     if (result !== undefined) return result;
     return (await line.pause(waitUntil)) === 'ask' ? this.#ask(delivery, line, waitUntil) : leave(line);
   }
 
-  #begin(id: string): Line {
-    const line = new Line(id, this.#parts.options.inFlightWaitMs, () => {
-      this.#lines.delete(id);
+  #begin(key: string): Line {
+    const line = new Line(key, this.#parts.options.inFlightWaitMs, () => {
+      this.#lines.delete(key);
     });
-    this.#lines.set(id, line);
+    this.#lines.set(key, line);
     return line;
   }
 
@@ -61,7 +61,7 @@ export class Lines<Tx> {
   async #ask(delivery: Delivery, line: Line, waitUntil: number): Promise<HeldClaim<Tx> | LineEnd> {
     while (!this.#isClosed) {
       const request = this.#toRequest(delivery, waitUntil - performance.now());
-      const reply = await line.ask(() => this.#claim(line.id, request));
+      const reply = await line.ask(() => this.#claim(line.key, request));
       if (reply.state === 'claimed') return new HeldClaim(reply.claim, request, line, this.#parts);
       if (reply.state !== 'in_progress') return reply;
       delivery.beginWait();
@@ -87,31 +87,31 @@ export class Lines<Tx> {
     };
   }
 
-  async #claim(id: string, request: ClaimRequest): Promise<ClaimReply<Tx>> {
+  async #claim(key: string, request: ClaimRequest): Promise<ClaimReply<Tx>> {
     const askedAt = performance.now();
-    return this.#inTime(askedAt, await this.#askStore(id, request), id, request);
+    return this.#inTime(askedAt, await this.#askStore(key, request), key, request);
   }
 
   /**
    * Renews a claim whose grant was read late, and claims again if the renewal is refused. A process that was stopped or
    * starved may read `claimed` after its lease has lapsed and another delivery has settled.
    */
-  async #inTime(askedAt: number, reply: ClaimReply<Tx>, id: string, request: ClaimRequest): Promise<ClaimReply<Tx>> {
+  async #inTime(askedAt: number, reply: ClaimReply<Tx>, key: string, request: ClaimRequest): Promise<ClaimReply<Tx>> {
     const isLate = performance.now() - askedAt > this.#parts.rules.readWithinMs;
     if (!isLate || reply.state !== 'claimed') return reply;
     const renewedAt = performance.now();
     try {
-      if (!(await reply.claim.renew())) return await this.#claim(id, request);
-      return await this.#inTime(renewedAt, reply, id, request);
+      if (!(await reply.claim.renew())) return await this.#claim(key, request);
+      return await this.#inTime(renewedAt, reply, key, request);
     } catch (error) {
       reply.claim.release().catch(() => undefined); // If this fails, the lease expires.
       throw error;
     }
   }
 
-  #askStore(id: string, request: ClaimRequest): Promise<ClaimReply<Tx>> {
+  #askStore(key: string, request: ClaimRequest): Promise<ClaimReply<Tx>> {
     const { options, rules } = this.#parts;
-    return claimCallback(options.store, id, request, options.storeTimeoutMs, rules);
+    return claimCallback(options.store, key, request, options.storeTimeoutMs, rules);
   }
 }
 
