@@ -9,14 +9,14 @@ export class LentTx<Tx> {
   readonly #tx: Tx;
   #isUsed = false;
   #hasWaited = false;
-  readonly #turn: NodeJS.Immediate | undefined;
+  readonly #turn: NodeJS.Timeout | undefined;
 
   constructor(tx: Tx, isTransaction: boolean) {
     this.#tx = tx;
     if (!isTransaction) return;
-    this.#turn = setImmediate(() => {
+    this.#turn = setTimeout(() => {
       this.#hasWaited = true;
-    });
+    }, 0);
   }
 
   get tx(): Tx {
@@ -26,7 +26,7 @@ export class LentTx<Tx> {
 
   /** Returns the error of a handler that has not used a transaction. One that waits for nothing only acknowledges. */
   findFault(): TransferCallbackError | undefined {
-    clearImmediate(this.#turn);
+    clearTimeout(this.#turn);
     if (this.#isUsed || !this.#hasWaited) return undefined;
     return new TransferCallbackError('HANDLER_WITHOUT_TX', message);
   }
