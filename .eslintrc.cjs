@@ -71,8 +71,13 @@ module.exports = [
   allowImports(['src/lib/**'], [ownFolder], 'lib knows nothing of callbacks.'),
   allowImports(
     ['src/core/**'],
-    ['zod/v4', 'node:diagnostics_channel', 'node:async_hooks', 'node:os', lib, ownFolder],
+    ['zod/v4', 'node:diagnostics_channel', 'node:async_hooks', 'node:os', lib, String.raw`\./claim/[^/]+`, ownFolder],
     'core knows no HTTP and no driver.',
+  ),
+  allowImports(
+    ['src/core/claim/**'],
+    ['node:async_hooks', lib, holdingFolder, ownFolder],
+    'A claim knows core, and no schema.',
   ),
   allowImports(
     ['src/http/**'],

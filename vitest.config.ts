@@ -43,17 +43,17 @@ export const longTests = {
     'test/{package,schedules,types}/**/*.test.ts',
     'test/docs/snippets.test.ts',
     'test/examples/**/*.test.ts',
-    'test/faults/{held-up,ledger,redis-readme,soak,transfers}.test.ts',
+    'test/faults/{deposits,held-up,ledger,redis-readme,soak,transfers}.test.ts',
     'test/ops/runbook-verdicts.test.ts',
   ],
 };
 
-/** What installs 1.2 GB, unpacks programs again, or plays every case of `check` in processes: once a week, and before a release. No promise rests on it, either. */
+/** What installs 1.2 GB or every compiler, unpacks programs again, or plays every case of `check`: once a week, and before a release. No promise rests on it, either. */
 export const weeklyTests = [
   'test/{hosts,sql}/**/*.test.ts',
   'sandbox/test/console/unpacking.test.ts',
   'sandbox/test/cli/check.test.ts',
-  'test/package/release.test.ts',
+  'test/package/{express-projects,release}.test.ts',
   'test/programs.test.ts',
 ];
 

@@ -31,6 +31,7 @@ test('no import of src breaks a rule, and no comment disables one', { timeout: 6
 test.each([
   ['src/lib/planted.ts', ['zod', 'node:http', '../core/store.js'], './errors.js'],
   ['src/core/planted.ts', ['express', 'node:http', 'pg', '../http/body.js', './../http/body.js'], '../lib/errors.js'],
+  ['src/core/claim/planted.ts', ['zod/v4', 'pg', '../../stores/memory.js'], '../options.js'],
   ['src/http/planted.ts', ['express', 'zod', '../stores/memory.js', '../core/../stores/memory.js'], '../lib/text.js'],
   ['src/http/router.ts', ['zod', 'express/lib/router', '../stores/memory.js'], 'express'],
   ['src/stores/planted.ts', ['ioredis', 'pg', 'node:http', '../http/body.js'], '../lib/errors.js'],

@@ -32,10 +32,10 @@ export async function run(args: readonly string[]): Promise<number> {
   allowPositionals(positionals, 0);
   const app = await connectApp(values.config, 'reconcileTransfers');
   const ids = await readIds();
-  const other = ids.find((id) => /^other:[^:]+:./.test(id));
+  const other = app.receiver.options.onOther && ids.find((id) => /^other:[^:]+:./.test(id));
   if (other !== undefined) {
     throw new UsageError(
-      `Expected ids of transfers: the service cannot be asked for ${other}, an event of \`onOther\`.`,
+      `Expected ids of transfers, got ${other}, an event of \`onOther\`. If it is a transfer, give its externalId.`,
     );
   }
   const json = values.json === true || !stdout.isTTY;

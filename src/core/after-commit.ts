@@ -5,9 +5,8 @@ import type { Logger } from '../lib/logger.js';
 import type { ResolvedTimes } from './options.js';
 
 interface AfterCommitParts {
-  readonly logger: Logger;
+  readonly options: Pick<ResolvedTimes, 'handlerTimeoutMs'> & { readonly logger: Logger };
   readonly inFlight: InFlight;
-  readonly times: Pick<ResolvedTimes, 'handlerTimeoutMs'>;
 }
 
 /** What a handler wants to be called once its success is recorded. */
@@ -36,18 +35,16 @@ export class AfterCommit {
    * Calls the functions after the response. `close` of the receiver waits for them. What they throw is logged, and also that
    * one has not ended after `handlerTimeoutMs`.
    */
-  start(
-    names: { readonly delivery: string; readonly id: string },
-    { logger, inFlight, times }: AfterCommitParts,
-  ): void {
+  start(names: { readonly delivery: string; readonly id: string }, { options, inFlight }: AfterCommitParts): void {
     if (this.#functions.length === 0) return;
+    const { logger, handlerTimeoutMs } = options;
     const running = { id: names.id };
     inFlight.add(running);
     const callAndLog = async (call: () => unknown): Promise<void> => {
       const late = setTimeout(() => {
-        const message = `A function of \`afterCommit\` has not ended after ${times.handlerTimeoutMs} ms; it still runs.`;
+        const message = `A function of \`afterCommit\` has not ended after ${handlerTimeoutMs} ms; it still runs.`;
         logger.warn(names, message);
-      }, times.handlerTimeoutMs).unref();
+      }, handlerTimeoutMs).unref();
       try {
         await call();
       } catch (error) {

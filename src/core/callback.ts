@@ -1,5 +1,4 @@
 import { z } from 'zod/v4';
-import type { Issue } from '../lib/standard-schema.js';
 
 /** The fields of every callback, for each outcome and payment method (service §2.1). */
 export interface TransferFacts {
@@ -123,20 +122,27 @@ export function isExact(amount: number): boolean {
 }
 
 const otherPrefix = 'other:';
+/** Begins the key of a transfer whose id begins with `other:`. No id has this control character, so none has such a key. */
+const transferPrefix = 'other\u001f';
 
-/** Returns whether this is the id of an event of `onOther`, as `toRecordId` makes it, and not that of a transfer. */
-export function isOtherId(id: string): boolean {
-  return id.startsWith(otherPrefix);
+/** Returns the id of an event of `onOther`, which is also its key in the store. No two differ in type or id and share one. */
+export function toOtherId(type: string, id: string): string {
+  return `${otherPrefix}${type.replace(/[%:]/g, encodeURIComponent)}:${id}`;
 }
 
-/**
- * Returns the id by which the store, log lines and outcomes know a callback: that of the transfer, and of another event
- * `other:<type>:<id>`. No two differ in type or id and share one, and none is that of a transfer.
- */
-export function toRecordId(id: string, type?: string): string {
-  if (type !== undefined) return `${otherPrefix}${type.replace(/[%:]/g, encodeURIComponent)}:${id}`;
-  // No event has an empty type.
-  return isOtherId(id) ? `${otherPrefix}:${id}` : id;
+/** Returns whether this can be the id of an event of `onOther`. A transfer may have such an id, too. */
+export function isOtherId(id: string): boolean {
+  return /^other:[^:]+:./u.test(id);
+}
+
+/** Returns the key of a transfer in the store: its id, unless that could be the id of an event of `onOther`. */
+export function toTransferKey(id: string): string {
+  return id.startsWith(otherPrefix) ? transferPrefix + id.slice(otherPrefix.length) : id;
+}
+
+/** Returns the id of the callback with this key. */
+export function toId(key: string): string {
+  return key.startsWith(transferPrefix) ? otherPrefix + key.slice(transferPrefix.length) : key;
 }
 
 export const idMessage =
@@ -190,31 +196,3 @@ export const transferCallbackSchema: z.ZodType<TransferCallback> = z.discriminat
     ]),
   }),
 ]);
-
-// The package may be loaded twice, as ESM and as CommonJS, and `instanceof` recognises the class of one copy only.
-const unreadable = Symbol.for('transfer-callbacks.unreadable');
-
-/** A sender was refused before the body was read. `error` is set if a verifier failed. */
-export interface Refusal {
-  readonly error?: unknown;
-}
-
-/** In place of a callback that was not read: the delivery is `invalid`, or `unauthorized` after a refusal, with these issues. */
-export class UnreadableCallback {
-  readonly [unreadable] = true;
-  readonly issues: readonly Issue[];
-  /** Set when the receiving app is at fault, for example when its middleware has consumed the body. */
-  readonly error: Error | undefined;
-
-  readonly refusal: Refusal | undefined;
-
-  constructor(message: string, error?: Error, refusal?: Refusal) {
-    this.issues = [{ path: [], message }];
-    this.error = error;
-    this.refusal = refusal;
-  }
-}
-
-export function isUnreadable(input: unknown): input is UnreadableCallback {
-  return (input as Partial<UnreadableCallback> | null | undefined)?.[unreadable] === true;
-}

@@ -1,5 +1,5 @@
 import { TransferCallbackError } from '../lib/errors.js';
-import { isCallbackId, toRecordId, type CallbackShape } from './callback.js';
+import type { CallbackShape } from './callback.js';
 import type { Delivery } from './delivery.js';
 import { toFingerprint } from './facts.js';
 import { isClosing, type InFlight } from './in-flight.js';
@@ -12,13 +12,12 @@ import { traceConfirm } from './trace.js';
  * receiver closes, and `unconfirmed` if `confirm` throws or is late, or if the id, event or facts differ. Never rejects.
  */
 export async function confirmCallback<C extends CallbackShape>(
-  callback: C,
-  delivery: Delivery,
+  delivery: Delivery<C>,
   confirm: Confirm<C>,
   timeoutMs: number,
   inFlight: InFlight,
 ): Promise<{ callback: C } | Ending> {
-  const { id, name, source } = delivery;
+  const { callback, id, name, source } = delivery;
   const lateError = () =>
     new TransferCallbackError('CONFIRM_TIMEOUT', `\`confirm\` did not finish within ${timeoutMs} ms.`);
   try {
@@ -35,8 +34,7 @@ export async function confirmCallback<C extends CallbackShape>(
 function requireSameFacts<C extends CallbackShape>(confirmed: C | undefined, { id, event, fingerprint }: Delivery): C {
   // Callers from JavaScript may return anything.
   const { data } = (confirmed ?? {}) as { data?: CallbackShape['data'] };
-  const isSame = confirmed?.event === event && isCallbackId(data?.id) && toRecordId(data.id) === id;
-  if (isSame && toFingerprint(data) === fingerprint) return confirmed;
+  if (confirmed?.event === event && data?.id === id && toFingerprint(data) === fingerprint) return confirmed;
   throw new TransferCallbackError(
     'UNCONFIRMED',
     'Expected `confirm` to return a callback with the same id, event and facts; they differ.',

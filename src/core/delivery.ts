@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { toPrintable } from '../lib/text.js';
-import type { CallbackShape, EventShape } from './callback.js';
+import { toTransferKey, type CallbackShape, type EventShape } from './callback.js';
 import { showFingerprint, toFingerprint } from './facts.js';
 import type { CallbackFields } from './fields.js';
 import type { Ending, TransferCallbackOutcome } from './outcomes.js';
@@ -33,9 +33,12 @@ export class Delivery<C extends EventShape = EventShape> {
   readonly name: string;
   readonly source: string;
   readonly startedAt: number;
-  readonly callback: C;
-  /** By which the store, log lines and outcomes know the callback. */
+  /** `confirm` may replace it by one with the same facts. */
+  callback: C;
+  /** By which log lines and outcomes know the callback. */
   readonly id: string;
+  /** By which the store knows it. */
+  readonly key: string;
   readonly externalId: string | undefined;
   readonly event: EventShape['event'];
   /** Of an event of `onOther`. */
@@ -43,28 +46,33 @@ export class Delivery<C extends EventShape = EventShape> {
   readonly status: CallbackShape['data']['status'] | undefined;
   readonly timestamp: string | undefined;
   readonly fingerprint: string;
-  /** Since when it waits for another delivery that holds the claim. */
-  waitsSince: number | undefined;
-  waitedMs = 0;
+  #waitsSince: number | undefined;
+  #waitedMs = 0;
 
   constructor({ delivery, source, startedAt }: Arrival, callback: C, fields: CallbackFields) {
-    const { event, type, recordId, externalId, status, timestamp } = fields;
+    const { event, type, id, externalId, status, timestamp } = fields;
     this.name = delivery;
     this.source = source;
     this.startedAt = startedAt;
     this.callback = callback;
-    this.id = recordId;
+    this.id = id;
+    this.key = event === 'other' ? id : toTransferKey(id);
     this.externalId = externalId;
     this.event = event;
     this.type = type;
-    this.status = event === 'other' ? undefined : status;
+    this.status = event === 'other' ? undefined : (status as Delivery['status']);
     this.timestamp = timestamp === undefined ? undefined : toPrintable(timestamp);
     this.fingerprint = toFingerprint(fields);
   }
 
+  /** Notes that the delivery waits for another one that holds the claim. Only the first call counts. */
+  beginWait(): void {
+    this.#waitsSince ??= performance.now();
+  }
+
   /** Ends the wait, if there was one. */
   endWait(): void {
-    if (this.waitsSince !== undefined) this.waitedMs = performance.now() - this.waitsSince;
+    if (this.#waitsSince !== undefined) this.#waitedMs = performance.now() - this.#waitsSince;
   }
 
   /** Returns how the delivery ends if its id was settled with these facts. */
@@ -86,7 +94,7 @@ export class Delivery<C extends EventShape = EventShape> {
       timestamp: this.timestamp,
       source: this.source,
       durationMs: performance.now() - this.startedAt,
-      waitedMs: this.waitedMs,
+      waitedMs: this.#waitedMs,
       ...ending,
     };
     return outcome as TransferCallbackOutcome;

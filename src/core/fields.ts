@@ -1,22 +1,17 @@
 import { TransferCallbackError } from '../lib/errors.js';
-import { toRecordId, type CallbackShape, type OtherEvent } from './callback.js';
+import { toOtherId, type EventShape } from './callback.js';
 import type { TransferCallbackFacts } from './facts.js';
 
-interface CommonFields extends TransferCallbackFacts {
+/** What the receiver reads of a callback: of another event its facts, too, if it has any. */
+export interface CallbackFields extends TransferCallbackFacts {
+  readonly event: EventShape['event'];
+  /** Set of an event of `onOther` only. */
+  readonly type: string | undefined;
+  /** By which log lines and outcomes know it. */
   readonly id: string;
-  /** By which the store, log lines and outcomes know it. */
-  readonly recordId: string;
   /** `undefined` if a custom schema produces no text. */
   readonly timestamp: string | undefined;
 }
-
-/** What the receiver reads of a callback: of another event its facts, too, if it has any. */
-export type CallbackFields = CommonFields &
-  (
-    | (Pick<CallbackShape, 'event'> &
-        Pick<CallbackShape['data'], 'externalId' | 'status'> & { readonly type: undefined })
-    | Pick<OtherEvent, 'event' | 'type'>
-  );
 
 /** What a field must be. */
 interface Rule {
@@ -51,11 +46,7 @@ const moneyRules: readonly Rule[] = [
 ];
 
 const transferRules: readonly Rule[] = [
-  // An event that is `other` has rules of its own.
-  {
-    ...oneOf('event', 'transfer.success', 'transfer.failed'),
-    expected: "'transfer.success', 'transfer.failed' or 'other'",
-  },
+  oneOf('event', 'transfer.success', 'transfer.failed', 'other'),
   text('data.id'),
   text('data.externalId'),
   oneOf('data.status', 'SUCCESS', 'FAILED'),
@@ -81,26 +72,23 @@ export function readFields(produced: unknown): CallbackFields {
   };
   const { id, externalId, status, amount, currency, timestamp } = data ?? {};
   const isOther = event === 'other';
-  const facts = [id, externalId, status, amount, currency];
-  requireRight(isOther ? otherRules : transferRules, [isOther ? type : event, ...facts]);
+  const rules = isOther ? otherRules : transferRules;
+  const values = [isOther ? type : event, id, externalId, status, amount, currency];
+  const broken = rules.filter(({ isRight }, index) => !isRight(values[index]));
+  if (broken.length > 0) {
+    const faults = broken.map((rule) => describe(rule, values[rules.indexOf(rule)]));
+    throw new TransferCallbackError('INVALID_ARGUMENT', faults.join(' '));
+  }
   return {
     event,
     type: isOther ? type : undefined,
-    id,
-    recordId: toRecordId(id as string, isOther ? (type as string) : undefined),
+    id: isOther ? toOtherId(type as string, id as string) : id,
     externalId,
     status,
     amount,
     currency,
     timestamp: isText(timestamp) && !isOther ? timestamp : undefined,
   } as CallbackFields;
-}
-
-function requireRight(all: readonly Rule[], values: readonly unknown[]): void {
-  const broken = all.filter(({ isRight }, index) => !isRight(values[index]));
-  if (broken.length === 0) return;
-  const faults = broken.map((rule) => describe(rule, values[all.indexOf(rule)]));
-  throw new TransferCallbackError('INVALID_ARGUMENT', faults.join(' '));
 }
 
 /** Describes a wrong field by the kind of its value, which could be a phone number, never by the value. */

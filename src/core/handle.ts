@@ -3,9 +3,10 @@ import { TransferCallbackError } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
 import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
 import type { Delivery } from './delivery.js';
-import type { HeldClaim } from './held-claim.js';
+import type { HeldClaim } from './claim/held-claim.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
+import { LentTx } from './lent-tx.js';
 import { report } from './report.js';
 import { isRetryLater } from './retry-later.js';
 import { traceHandler } from './trace.js';
@@ -15,20 +16,14 @@ type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
 
 /**
  * Runs the handler while the claim is held, and settles or releases the claim afterwards. On timeout it resolves with
- * `timed_out`, and holds the claim until the handler finishes; then it reports the second ending. If the receiver was
- * closed before, it only releases the claim. Never rejects.
+ * `timed_out`, and holds the claim until the handler finishes; then it reports the second ending. Never rejects.
  */
-export async function runHandler<C extends CallbackShape, Tx>(
-  callback: C | OtherEvent,
-  delivery: Delivery,
+export function runHandler<C extends CallbackShape, Tx>(
+  delivery: Delivery<C | OtherEvent>,
   claim: HeldClaim<Tx>,
-  isClosed: boolean,
   options: ResolvedOptions<C, Tx>,
 ): Promise<Ending> {
-  if (isClosed) {
-    await claim.release();
-    return { outcome: 'closing' };
-  }
+  const lent = new LentTx(claim.tx, claim.isTransactional);
   return new Promise((resolve) => {
     let isLate = false as boolean; // TypeScript does not see that the deadline sets it.
     const cancelDeadline = setDeadline(options.handlerTimeoutMs, () => {
@@ -37,12 +32,14 @@ export async function runHandler<C extends CallbackShape, Tx>(
       const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
       resolve({ outcome: 'timed_out', error });
       claim.abort(error);
+      nameHandlerWithoutTx(lent, delivery, options);
     });
     void (async () => {
       const afterCommit = new AfterCommit();
-      const failure = await callHandler(callback, delivery, claim, afterCommit, options);
+      const failure = await callHandler(delivery, claim.signal, lent, afterCommit, options);
       afterCommit.close();
       cancelDeadline();
+      if (failure === undefined) nameHandlerWithoutTx(lent, delivery, options);
       if (failure !== undefined) await claim.release();
       const ending = failure ?? (await claim.settle(afterCommit));
       if (isLate) report({ ...delivery.toOutcome(ending), late: true }, options);
@@ -53,9 +50,9 @@ export async function runHandler<C extends CallbackShape, Tx>(
 
 /** Calls the handler. Resolves with how it failed, or with `undefined`. */
 async function callHandler<C extends CallbackShape, Tx>(
-  callback: C | OtherEvent,
-  delivery: Delivery,
-  { signal, tx }: HeldClaim<Tx>,
+  delivery: Delivery<C | OtherEvent>,
+  signal: AbortSignal,
+  lent: LentTx<Tx>,
   afterCommit: AfterCommit,
   { onSuccess, onFailed, onOther }: ResolvedOptions<C, Tx>,
 ): Promise<Failure | undefined> {
@@ -63,11 +60,14 @@ async function callHandler<C extends CallbackShape, Tx>(
     delivery: delivery.name,
     source: delivery.source,
     signal,
-    tx,
+    get tx() {
+      return lent.tx;
+    },
     afterCommit: (call) => {
       afterCommit.add(call);
     },
   };
+  const { callback } = delivery;
   try {
     await traceHandler(delivery, () => {
       if (delivery.event === 'other') return onOther?.(callback as OtherEvent, context);
@@ -79,6 +79,20 @@ async function callHandler<C extends CallbackShape, Tx>(
   } catch (error) {
     return toFailure(error);
   }
+}
+
+const named = new WeakSet<object>();
+
+/** Warns once for each receiver. */
+function nameHandlerWithoutTx<C extends CallbackShape, Tx>(
+  lent: LentTx<Tx>,
+  { name, id }: Delivery,
+  options: ResolvedOptions<C, Tx>,
+): void {
+  const err = lent.findFault();
+  if (err === undefined || named.has(options)) return;
+  named.add(options);
+  options.logger.warn({ delivery: name, id, err }, 'A handler has not used `context.tx`; this is logged once.');
 }
 
 function toFailure(error: unknown): Failure {

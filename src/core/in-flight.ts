@@ -11,6 +11,8 @@ export function isClosing(error: unknown): boolean {
 export interface Work {
   /** The id of the callback. */
   readonly id: string;
+  /** Its key in the store, while a handler runs or its success is recorded. */
+  readonly key?: string;
   /** How long its handler has been running, in milliseconds. `undefined` if no handler runs. */
   readonly handlerMs?: number | undefined;
   /** Aborts the signal of the running function, if it has one. */
@@ -83,8 +85,8 @@ export class InFlight {
   }
 
   /** Returns how long a handler of the callback has been running in this process, or `undefined` if none is. */
-  handlerMs(id: string): number | undefined {
-    return this.#work.find((running) => running.id === id && running.handlerMs !== undefined)?.handlerMs;
+  handlerMs(key: string): number | undefined {
+    return this.#work.find((running) => running.key === key && running.handlerMs !== undefined)?.handlerMs;
   }
 
   /** Resolves when nothing is in flight, or after `ms`. */

@@ -2,11 +2,11 @@ import { channel } from 'node:diagnostics_channel';
 import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import type { SafeLogger } from '../lib/logger.js';
-import { callStore, claimCallback } from './call-store.js';
-import { idMessage, isCallbackId } from './callback.js';
+import { callStore, claimCallback } from './claim/call-store.js';
+import { idMessage, isCallbackId, toId, toTransferKey } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
-import type { ClaimParts } from './held-claim.js';
+import type { ClaimParts } from './claim/held-claim.js';
 import type { Claim, ClaimReply, StoreRecord } from './store.js';
 
 /** The store's record of a callback, and `here` while this process runs its handler. */
@@ -42,40 +42,41 @@ export interface ForgottenCallback {
 
 const forgottenChannel = channel('transfer-callbacks:forgotten');
 
-/** What these functions share with the receiver. */
-interface StoreAccess<Tx> extends ClaimParts<Tx> {
-  readonly logger: SafeLogger;
+/** What these functions share with the deliveries. */
+interface Parts<Tx> extends ClaimParts<Tx> {
+  readonly options: ClaimParts<Tx>['options'] & { readonly logger: SafeLogger };
 }
 
 /** Reads the record of a callback, and whether this process runs its handler. */
-export async function inspectCallback<Tx>(id: string, access: StoreAccess<Tx>): Promise<InspectedCallback> {
+export async function inspectCallback<Tx>(id: string, parts: Parts<Tx>): Promise<InspectedCallback> {
   requireId(id);
-  const record = await readRecord(id, access);
-  if (record === undefined) throw unsupported('read');
-  const sinceMs = access.inFlight.handlerMs(id);
+  const found = await readRecord(id, undefined, parts);
+  if (found === undefined) throw unsupported('read');
+  const { key, record } = found;
+  const sinceMs = parts.inFlight.handlerMs(key);
   return sinceMs === undefined ? record : { ...record, here: { sinceMs } };
 }
 
 /** Claims a new key twice, as a client that resends does, releases it, and lets the store check itself. Never rejects. */
-export async function checkStore<Tx>(token: string, access: StoreAccess<Tx>): Promise<StoreProbe> {
+export async function checkStore<Tx>(token: string, parts: Parts<Tx>): Promise<StoreProbe> {
   const startedAt = performance.now();
   try {
-    await callStore(access.times.storeTimeoutMs, () => claimAndRelease(token, access));
+    await callStore(parts.options.storeTimeoutMs, () => claimAndRelease(token, parts));
     return { ok: true, storeMs: performance.now() - startedAt };
   } catch (error) {
     return { ok: false, error };
   }
 }
 
-async function claimAndRelease<Tx>(token: string, { store, times, logger }: StoreAccess<Tx>): Promise<void> {
-  const { leaseMs, retentionMs, storeTimeoutMs } = times;
+async function claimAndRelease<Tx>(token: string, { options, rules }: Parts<Tx>): Promise<void> {
+  const { store, leaseMs, retentionMs, storeTimeoutMs, logger } = options;
   const queue = { timeoutMs: storeTimeoutMs, queueMs: storeTimeoutMs };
   const request = { token, fingerprint: '[]', leaseMs, retentionMs, ...queue };
   const key = `check-${crypto.randomUUID()}`;
-  const claimKey = (): Promise<ClaimReply<Tx>> => claimCallback(store, key, request, storeTimeoutMs);
+  const claimKey = (): Promise<ClaimReply<Tx>> => claimCallback(store, key, request, storeTimeoutMs, rules);
   const claim = requireGranted('a claim of a new key', await claimKey());
   try {
-    // A store writes a new key and reads a taken one, as it does for every copy. It may be able to write only.
+    // A store writes a new key and reads a taken one, as it does for every copy. A user without the right to read could only write.
     requireGranted('the same claim, sent twice,', await claimKey());
   } catch (error) {
     claim.release().catch(() => undefined); // If this fails, the lease expires.
@@ -90,56 +91,84 @@ async function claimAndRelease<Tx>(token: string, { store, times, logger }: Stor
  * Forgets a settled callback, so that its next delivery runs the handler again. Never forgets a claim, or a record
  * other than the one that was seen. Resolves with whether the callback was forgotten.
  */
-export async function forgetCallback<Tx>(
-  id: string,
-  options: ForgetOptions,
-  access: StoreAccess<Tx>,
-): Promise<boolean> {
+export async function forgetCallback<Tx>(id: string, options: ForgetOptions, parts: Parts<Tx>): Promise<boolean> {
   requireId(id);
   onlyKnownOptions(options, ['settled', 'by', 'reason']);
   const { settled, by, reason } = options;
   for (const [name, text] of Object.entries({ settled, by, reason })) requireText(name, text);
-  const { store, logger } = access;
-  const forget = store.forget?.bind(store, id, settled);
+  const { store, logger } = parts.options;
+  const forget = store.forget?.bind(store);
   if (forget === undefined) throw unsupported('forget');
-  const record = await readRecord(id, access);
-  if (record !== undefined && (record.state !== 'settled' || record.fingerprint !== settled)) return false;
-  const delivery = record?.delivery;
+  const isSeen = (record: StoreRecord): boolean => record.state === 'settled' && record.fingerprint === settled;
+  const found = await readRecord(id, isSeen, parts);
+  if (found !== undefined && !isSeen(found.record)) return false;
+  const { delivery } = (found?.record ?? {}) as { delivery?: string };
   const facts = { id, settled: showFingerprint(settled), by, reason };
   const details: ForgottenCallback = Object.freeze(delivery === undefined ? facts : { delivery, ...facts });
   // Without this line, no log would explain why a handler ran twice. If it cannot be written, forget nothing.
-  await logger.warnOrReject(details, 'A settled transfer callback is about to be forgotten.');
-  const isForgotten = await forgetAndLog(forget, details, access);
+  await logger.warnOrReject(details, 'A settled callback is about to be forgotten.');
+  const keys = found === undefined ? toKeys(id) : [found.key];
+  const isForgotten = await forgetAndLog(() => forgetFirst(keys, (key) => forget(key, settled)), details, parts);
   if (isForgotten) forgottenChannel.publish(details);
   return isForgotten;
+}
+
+async function forgetFirst(keys: readonly string[], forget: (key: string) => Promise<unknown>): Promise<boolean> {
+  // A store in JavaScript may resolve with any value.
+  for (const key of keys) if ((await forget(key)) === true) return true;
+  return false;
 }
 
 async function forgetAndLog<Tx>(
   forget: () => Promise<boolean>,
   details: ForgottenCallback,
-  { logger, times }: StoreAccess<Tx>,
+  { options }: Parts<Tx>,
 ): Promise<boolean> {
+  const { logger, storeTimeoutMs } = options;
   try {
-    // A store in JavaScript may resolve with any value.
-    const reply: unknown = await callStore(times.storeTimeoutMs, forget);
-    const isForgotten = reply === true;
+    const isForgotten = await callStore(storeTimeoutMs, forget);
     logger.warn(
       details,
       isForgotten
-        ? 'A settled transfer callback was forgotten; its next delivery runs the handler.'
-        : 'A settled transfer callback was not forgotten: its record has changed.',
+        ? 'A settled callback was forgotten; its next delivery runs the handler.'
+        : 'A settled callback was not forgotten: its record has changed.',
     );
     return isForgotten;
   } catch (error) {
-    logger.error({ ...details, err: error }, 'A settled transfer callback may have been forgotten: the store failed.');
+    logger.error({ ...details, err: error }, 'A settled callback may have been forgotten: the store failed.');
     throw error;
   }
 }
 
-/** Resolves with `undefined` if the store has no `read`. */
-async function readRecord<Tx>(id: string, { store, times }: StoreAccess<Tx>): Promise<StoreRecord | undefined> {
-  const read = store.read?.bind(store, id);
-  return read && withDeliveryName(requireRecord(await callStore(times.storeTimeoutMs, read)));
+/** Resolves as `findRecord` does, or with `undefined` if the store has no `read`. */
+async function readRecord<Tx>(
+  id: string,
+  isMeant: ((record: StoreRecord) => boolean) | undefined,
+  { options }: Parts<Tx>,
+): Promise<FoundRecord | undefined> {
+  const { store, storeTimeoutMs } = options;
+  const read = store.read?.bind(store);
+  return read && callStore(storeTimeoutMs, () => findRecord(read, id, isMeant));
+}
+
+/** Returns the keys that an id may mean: that of the transfer, and that of the event of `onOther`. */
+const toKeys = (id: string): readonly string[] => [...new Set([toTransferKey(id), id])];
+
+/** What `findRecord` resolves with. */
+interface FoundRecord {
+  readonly key: string;
+  readonly record: StoreRecord;
+}
+
+/** Reads the record that an id means: of the transfer, or of the event of `onOther` if only that one is meant. */
+export async function findRecord(
+  read: (key: string) => Promise<StoreRecord | undefined>,
+  id: string,
+  isMeant: (record: StoreRecord) => boolean = ({ state }) => state !== 'free',
+): Promise<FoundRecord> {
+  const found = toKeys(id).map(async (key) => ({ key, record: withDeliveryName(requireRecord(await read(key))) }));
+  const [ofTransfer, ofOther] = (await Promise.all(found)) as [FoundRecord, FoundRecord?];
+  return ofOther === undefined || isMeant(ofTransfer.record) || !isMeant(ofOther.record) ? ofTransfer : ofOther;
 }
 
 /** Returns the claim, and throws STORE_REPLY_UNEXPECTED if it was not granted. */
@@ -149,7 +178,8 @@ function requireGranted<Tx>(what: string, reply: ClaimReply<Tx>): Claim<Tx> {
 }
 
 function requireId(id: unknown): void {
-  if (!isCallbackId(id)) throw invalidArgument('id', idMessage.replace('Expected ', ''), id);
+  if (typeof id !== 'string' || !isCallbackId(toId(id)))
+    throw invalidArgument('id', idMessage.replace('Expected ', ''), id);
 }
 
 function requireText(option: string, value: unknown): void {

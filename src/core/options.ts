@@ -139,7 +139,7 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
    * awaited. An error that it throws is logged.
    * @default none
    */
-  onOutcome?: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
+  onOutcome?: ((outcome: NoInfer<TransferCallbackOutcome<C>>) => unknown) | undefined;
   /**
    * Gets one line per delivery: `info` if it was acknowledged, `warn` if the service's retry resolves it, `error` if a
    * person must act. `false` for none. The default gets warnings and errors.
@@ -151,13 +151,14 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
 /** The validated options with defaults applied. */
 export type ResolvedOptions<C extends CallbackShape = TransferCallback, Tx = undefined> = Omit<
   ReceiverOptions<C, Tx>,
-  keyof ResolvedTimes | 'confirm' | 'onOther' | 'schema'
+  keyof ResolvedTimes | 'confirm' | 'onOther' | 'onOutcome' | 'schema'
 > &
   ResolvedTimes & {
     schema: StandardSchema<C | OtherEvent>;
     logger: Logger;
     confirm: Confirm<C> | undefined;
     onOther: ((event: OtherEvent, context: HandlerContext<Tx>) => unknown) | undefined;
+    onOutcome: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
   };
 
 /** The defaults of the options in milliseconds. */
@@ -235,7 +236,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
     onFailed: onFailed.bind(options),
     onOther: onOther?.bind(options) as ResolvedOptions<CallbackOf<C>, Tx>['onOther'],
     confirm: confirm?.bind(options),
-    onOutcome: onOutcome?.bind(options),
+    onOutcome: onOutcome?.bind(options) as ResolvedOptions['onOutcome'],
     // Without a custom schema, C is its default, TransferCallback.
     schema: (schema ?? transferCallbackSchema) as unknown as StandardSchema<CallbackOf<C>>,
     logger: toLogger(logger),

@@ -1,5 +1,5 @@
 import type { Issue } from '../lib/standard-schema.js';
-import type { CallbackShape } from './callback.js';
+import type { CallbackShape, EventShape, OtherEvent } from './callback.js';
 import type { TransferCallbackFacts } from './facts.js';
 
 /** What the log and the sender learn of an outcome. */
@@ -29,13 +29,13 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
   processed: {
     status: 200,
     level: 'info',
-    line: 'A transfer callback was handled.',
+    line: 'A callback was handled.',
   },
   /** Your handler had succeeded before for the same status, amount, currency and externalId: the *facts*. The service is done. */
   duplicate: {
     status: 200,
     level: 'info',
-    line: 'A transfer callback had been handled before.',
+    line: 'A callback had been handled before.',
   },
   /** Another delivery still holds the claim after `inFlightWaitMs`. The service retries. */
   in_progress: {
@@ -43,14 +43,14 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     retryAfter: true,
     message: 'Another delivery of this callback is being handled.',
     level: 'warn',
-    line: 'Another delivery still holds the claim of this transfer callback; the service retries.',
+    line: 'Another delivery still holds the claim of this callback; the service retries.',
   },
   /** Your handler had succeeded for this id with other facts. Retries change nothing: investigate. */
   conflict: {
     status: 422,
     message: 'A callback with this id was handled with other facts.',
     level: 'error',
-    line: 'A transfer callback contradicts the one that was settled under its id.',
+    line: 'A callback contradicts the one that was settled under its id.',
   },
   /**
    * Not the documented callback. The status is 405, 413 or 415 for a wrong method, length or type, and 500 if your app had
@@ -60,14 +60,14 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     status: 400,
     message: 'This is not a documented callback.',
     level: 'warn',
-    line: 'A transfer callback is not as documented.',
+    line: 'A callback is not as documented.',
   },
   /** A verifier did not accept the sender within `verifyTimeoutMs`. The service retries, if it was the service. */
   unauthorized: {
     status: 401,
     message: 'The sender is not verified.',
     level: 'warn',
-    line: 'A transfer callback came from a sender that was not verified.',
+    line: 'A callback came from a sender that was not verified.',
   },
   /** `confirm`, your check with the service, did not confirm it within `confirmTimeoutMs`. The service retries. */
   unconfirmed: {
@@ -75,7 +75,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     retryAfter: true,
     message: 'The callback could not be confirmed.',
     level: 'error',
-    line: 'A transfer callback could not be confirmed.',
+    line: 'A callback could not be confirmed.',
   },
   /** Your handler threw `RetryLater`. The service retries. */
   retry_later: {
@@ -83,14 +83,14 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     retryAfter: true,
     message: 'The callback cannot be handled now.',
     level: 'warn',
-    line: 'The handler of a transfer callback asked to be called again later.',
+    line: 'The handler of a callback asked to be called again later.',
   },
   /** Your handler threw. The service retries. */
   handler_failed: {
     status: 500,
     message: 'The callback could not be handled.',
     level: 'error',
-    line: 'The handler of a transfer callback failed.',
+    line: 'The handler of a callback failed.',
   },
   /** Your handler did not finish within `handlerTimeoutMs`, and may still succeed. The service retries. */
   timed_out: {
@@ -98,7 +98,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     retryAfter: true,
     message: 'The callback was not handled in time.',
     level: 'error',
-    line: 'The handler of a transfer callback did not finish in time.',
+    line: 'The handler of a callback did not finish in time.',
   },
   /** The store failed before your handler was run, or a SQL database did not commit. The service retries. */
   store_unavailable: {
@@ -106,7 +106,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     retryAfter: true,
     message: 'The callback could not be recorded.',
     level: 'error',
-    line: 'A transfer callback was not acknowledged because the store failed.',
+    line: 'A callback was not acknowledged because the store failed.',
   },
   /** `receiver.close()` has begun. The service retries. */
   closing: {
@@ -114,7 +114,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     retryAfter: true,
     message: 'The server is closing.',
     level: 'warn',
-    line: 'A transfer callback came while the receiver was closing.',
+    line: 'A callback came while the receiver was closing.',
   },
 };
 
@@ -124,32 +124,32 @@ export const special = {
   overlapped: {
     ...outcomes.processed,
     level: 'error',
-    line: 'A transfer callback was handled, but its claim had passed to another delivery: it may have been handled twice.',
+    line: 'A callback was handled, but its claim had passed to another delivery: it may have been handled twice.',
   },
   /** `processed` whose success could not be recorded immediately */
   unrecorded: {
     ...outcomes.processed,
     level: 'error',
-    line: 'A transfer callback was handled; recording it failed, and is retried until the receiver closes.',
+    line: 'A callback was handled; recording it failed, and is retried until the receiver closes.',
   },
   /** `processed` after `timed_out` */
   late: {
     ...outcomes.processed,
     level: 'warn',
-    line: 'A transfer callback was handled late; the next attempt gets a 200.',
+    line: 'A callback was handled late; the next attempt gets a 200.',
   },
   /** `invalid` through your own app */
   unreadable: {
     status: 500,
     message: 'The callback could not be read.',
     level: 'error',
-    line: 'A transfer callback could not be read; this app is at fault.',
+    line: 'A callback could not be read; this app is at fault.',
   },
   /** `invalid` of a verified sender */
   undocumented: {
     ...outcomes.invalid,
     level: 'error',
-    line: 'A transfer callback of a verified sender is not as documented; look into this payout.',
+    line: 'A callback of a verified sender is not as documented; look into what it announces.',
   },
 } as const satisfies Record<string, OutcomeRow>;
 
@@ -272,15 +272,16 @@ type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
 
 /**
  * How a delivery ended. `receive` resolves with it; `onOutcome` and the diagnostics channel get it. Frozen. Of each text of
- * the callback it has the first 255 characters, with characters that change how a line is displayed as `\u{202e}`.
+ * the callback it has the first 255 characters, with characters that change how a line is displayed as `\u{202e}`. `E` is what
+ * the schema produces: if it makes no event for `onOther`, `externalId` and `status` of a valid callback are never missing.
  *
  * @example
  * function onOutcome(ended: TransferCallbackOutcome): void {
  *   if (ended.outcome === 'conflict') console.error(ended.id, ended.settled, ended.received);
  * }
  */
-export type TransferCallbackOutcome = Flat<
-  Measured & (((OfTransfer | OfOther) & Timed & Ending) | Invalid | Unauthorized)
+export type TransferCallbackOutcome<E extends EventShape = EventShape> = Flat<
+  Measured & (((E extends OtherEvent ? OfOther : OfTransfer) & Timed & Ending) | Invalid | Unauthorized)
 >;
 
 /** The names of all outcomes. */

@@ -1,20 +1,21 @@
 import type { CallbackShape, OtherEvent } from './callback.js';
-import type { ClaimQueue } from './claim.js';
+import { HeldClaim, type ClaimParts } from './claim/held-claim.js';
+import type { Lines } from './claim/lines.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, reconciliation, toCommonFields, type Arrival } from './delivery.js';
 import { runHandler } from './handle.js';
-import type { InFlight } from './in-flight.js';
+import type { SafeLogger } from '../lib/logger.js';
+import { isRefused } from './input.js';
 import type { ResolvedOptions } from './options.js';
 import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 import { report } from './report.js';
 import { validateCallback } from './validate.js';
-import { verifySender, type VerifySender } from './verify.js';
+import { refuseEarly, verifySender, type VerifySender } from './verify.js';
 
 /** What all deliveries of a receiver share. */
-export interface ReceiverParts<C extends CallbackShape, Tx> {
-  readonly options: ResolvedOptions<C, Tx>;
-  readonly claims: ClaimQueue<Tx>;
-  readonly inFlight: InFlight;
+export interface ReceiverParts<C extends CallbackShape, Tx> extends ClaimParts<Tx> {
+  readonly options: ResolvedOptions<C, Tx> & { readonly logger: SafeLogger };
+  readonly lines: Lines<Tx>;
 }
 
 /**
@@ -28,12 +29,13 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
   parts: ReceiverParts<C, Tx>,
 ): Promise<TransferCallbackOutcome> {
   parts.inFlight.begin();
+  if (isRefused(input)) return end({ ...toCommonFields(arrival), ...refuseEarly(input) }, parts);
   const { schema, onOther, verifyTimeoutMs } = parts.options;
   // Reconciliation reads transfers only: one that became another event would be acknowledged, and never handled.
   const takesOther = onOther !== undefined && arrival.source !== reconciliation;
   const validated = validateCallback(input, schema, takesOther);
   if (verify !== undefined) {
-    const refusal = await verifySender(verify, input, validated, verifyTimeoutMs);
+    const refusal = await verifySender(verify, validated, verifyTimeoutMs);
     if (refusal !== undefined) return end({ ...toCommonFields(arrival), ...refusal }, parts);
   }
   if ('issues' in validated)
@@ -44,26 +46,22 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
 
 async function processDelivery<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
-  { claims, inFlight, options }: ReceiverParts<C, Tx>,
+  { lines, inFlight, options }: ReceiverParts<C, Tx>,
 ): Promise<Ending> {
-  if (claims.isClosed) return { outcome: 'closing' };
-  let { callback } = delivery;
+  if (lines.isClosed) return { outcome: 'closing' };
   if (options.confirm !== undefined && delivery.event !== 'other') {
     const confirmed = await confirmCallback(
-      callback as C,
-      delivery,
+      delivery as Delivery<C>,
       options.confirm,
       options.confirmTimeoutMs,
       inFlight,
     );
     if ('outcome' in confirmed) return confirmed;
-    ({ callback } = confirmed);
+    delivery.callback = confirmed.callback;
   }
-  const claimed = await claims.claim(delivery);
-  delivery.endWait();
+  const claimed = await lines.claim(delivery);
+  if (claimed instanceof HeldClaim) return runHandler(delivery, claimed, options);
   switch (claimed.state) {
-    case 'claimed':
-      return runHandler(callback, delivery, claimed.claim, claims.isClosed, options);
     case 'settled':
       return delivery.compareWith(claimed.fingerprint);
     case 'unavailable':

@@ -1,7 +1,8 @@
 import { wholeNumber } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from './callback.js';
-import { ClaimQueue } from './claim.js';
+import { Lines } from './claim/lines.js';
+import { rulesOf } from './claim/rules.js';
 import { createDeliveryNamer } from './delivery.js';
 import { InFlight } from './in-flight.js';
 import {
@@ -98,10 +99,10 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
   const { store, logger } = options;
   const inFlight = new InFlight();
   const nameDelivery = createDeliveryNamer();
-  const access = { store, times: options, logger, inFlight };
-  const parts: ReceiverParts<CallbackOf<C>, Tx> = { options, claims: new ClaimQueue(access), inFlight };
+  const shared = { options, rules: rulesOf(store, options.leaseMs), inFlight };
+  const parts: ReceiverParts<CallbackOf<C>, Tx> = { ...shared, lines: new Lines(shared) };
   if (store.processLocal === true && process.env.NODE_ENV === 'production') {
-    logger.warn({}, 'Transfer callbacks are deduplicated within this process only: use a shared store.');
+    logger.warn({}, 'Callbacks are deduplicated within this process only: use a shared store.');
   }
   let closed: ReturnType<TransferCallbackReceiver['close']> | undefined;
   return {
@@ -110,26 +111,26 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
       const arrival = { delivery: nameDelivery(), source, startedAt: performance.now() };
       return traceReceive(arrival, () => receiveCallback(arrival, callback, verify, parts));
     },
-    inspect: (id) => inspectCallback(id, access),
-    check: () => checkStore(nameDelivery(), access),
-    forget: (id, forgetOptions) => forgetCallback(id, forgetOptions, access),
+    inspect: (id) => inspectCallback(id, parts),
+    check: () => checkStore(nameDelivery(), parts),
+    forget: (id, forgetOptions) => forgetCallback(id, forgetOptions, parts),
     async close({ timeoutMs = 10_000 } = {}) {
       wholeNumber('timeoutMs', timeoutMs, { min: 0 });
       return (closed ??= closeReceiver(parts, timeoutMs));
     },
     get closing() {
-      return parts.claims.isClosed;
+      return parts.lines.isClosed;
     },
     options,
   };
 }
 
 async function closeReceiver<C extends CallbackShape, Tx>(
-  { claims, inFlight, options }: ReceiverParts<C, Tx>,
+  { lines, inFlight, options }: ReceiverParts<C, Tx>,
   timeoutMs: number,
 ): ReturnType<TransferCallbackReceiver['close']> {
   const { storeTimeoutMs, leaseMs, logger } = options;
-  claims.close();
+  lines.close();
   await inFlight.waitUntilIdle(timeoutMs);
   inFlight.abortAll(new TransferCallbackError('CLOSING', 'The receiver is closing.'));
   await inFlight.waitUntilIdle(storeTimeoutMs);

@@ -1,10 +1,3 @@
-// The words of this package, one thing each:
-// - callback: the payload. Delivery: one arrival of a callback. Attempt: one POST of the service. Transfer: the payout.
-// - claim: a delivery's right to run the handler of a callback. Lease: the time for which a claim is held, unless renewed.
-// - settle: record that the handler has succeeded. Release: free a callback whose handler has failed.
-// - store: where claims and successes are kept. Outcome: how a delivery ended.
-// - verify: decide whether the sender is trusted. Confirm: ask the service whether the callback is true.
-
 /**
  * A delivery's request to claim a callback.
  *

@@ -5,12 +5,12 @@ import {
   idMessage,
   isCallbackId,
   isExact,
-  isUnreadable,
   transferCallbackSchema,
   type CallbackShape,
   type OtherEvent,
 } from './callback.js';
 import { readFields, type CallbackFields } from './fields.js';
+import { isUnreadable } from './input.js';
 import type { Invalid } from './outcomes.js';
 
 /** The outcome of an invalid callback, without whether its sender was verified. */
@@ -36,12 +36,12 @@ export function validateCallback<C extends CallbackShape>(
 }
 
 /** Returns the issues of a callback that contradicts itself, or has an id or an amount that no callback has. */
-function findIssues({ event, recordId, status, amount }: CallbackFields): readonly Issue[] {
+function findIssues({ event, id, status, amount }: CallbackFields): readonly Issue[] {
   const issues: Issue[] = [];
   if (event !== 'other' && (event === 'transfer.success') !== (status === 'SUCCESS')) {
     issues.push({ path: ['data', 'status'], message: `Expected the status of ${event}` });
   }
-  if (!isCallbackId(recordId)) issues.push({ path: ['data', 'id'], message: idMessage });
+  if (!isCallbackId(id)) issues.push({ path: ['data', 'id'], message: idMessage });
   if (typeof amount === 'number' && !isExact(amount)) issues.push({ path: ['data', 'amount'], message: amountMessage });
   return issues;
 }

@@ -1,11 +1,20 @@
 import { callWithin } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
-import { isUnreadable, type Refusal } from './callback.js';
 import type { CallbackFields } from './fields.js';
+import type { Refused } from './input.js';
 import type { Invalid, Unauthorized } from './outcomes.js';
 
 /** Decides whether the sender of a callback is trusted. Gets `undefined` for all but a valid callback. */
 export type VerifySender<C> = (callback: C | undefined) => boolean | Promise<boolean>;
+
+const refusedEarly = Object.freeze([
+  Object.freeze({ path: Object.freeze([]), message: 'The sender was refused before the body was read.' }),
+]);
+
+/** Returns the outcome of a sender that the host has refused. */
+export function refuseEarly({ error }: Refused): Unauthorized {
+  return { outcome: 'unauthorized', issues: refusedEarly, ...(error !== undefined && { error }) };
+}
 
 /**
  * Resolves with the outcome of a refused sender, or with `undefined` if the sender is trusted. Never rejects: a verifier
@@ -14,42 +23,29 @@ export type VerifySender<C> = (callback: C | undefined) => boolean | Promise<boo
  */
 export async function verifySender<C>(
   verify: VerifySender<C>,
-  input: unknown,
   validated: { readonly callback: unknown; readonly fields: CallbackFields } | Pick<Invalid, 'issues' | 'error'>,
   timeoutMs: number,
 ): Promise<Unauthorized | undefined> {
-  const early = isUnreadable(input) ? input.refusal : undefined;
   const isCallback = 'callback' in validated && validated.fields.event !== 'other';
-  const refusal = early ?? (await findRefusal(verify, isCallback ? (validated.callback as C) : undefined, timeoutMs));
-  if (refusal === undefined) return undefined;
   const { issues, error } = 'issues' in validated ? validated : {};
-  return {
+  const unauthorized: Unauthorized = {
     outcome: 'unauthorized',
     ...(issues && { issues }),
     ...(error !== undefined && { error }),
-    ...refusal,
   };
+  try {
+    const isTrusted = await callVerify(verify, isCallback ? (validated.callback as C) : undefined, timeoutMs);
+    return isTrusted ? undefined : unauthorized;
+  } catch (cause) {
+    return { ...unauthorized, error: cause };
+  }
 }
 
-async function findRefusal<C>(
-  verify: VerifySender<C>,
-  callback: C | undefined,
-  timeoutMs: number,
-): Promise<Refusal | undefined> {
-  try {
-    // Callers from JavaScript may return anything.
-    const verdict: unknown = verify(callback);
-    // A boolean verdict needs no deadline.
-    const isTrusted =
-      typeof verdict === 'boolean'
-        ? verdict
-        : await callWithin(
-            timeoutMs,
-            () => verdict,
-            (ms) => new TransferCallbackError('VERIFY_TIMEOUT', `No verdict within ${ms} ms.`),
-          );
-    return isTrusted === true ? undefined : {};
-  } catch (error) {
-    return { error };
-  }
+async function callVerify<C>(verify: VerifySender<C>, callback: C | undefined, timeoutMs: number): Promise<boolean> {
+  // Callers from JavaScript may return anything.
+  const verdict: unknown = verify(callback);
+  // A boolean verdict needs no deadline.
+  if (typeof verdict === 'boolean') return verdict;
+  const late = (ms: number) => new TransferCallbackError('VERIFY_TIMEOUT', `No verdict within ${ms} ms.`);
+  return (await callWithin(timeoutMs, () => verdict, late)) === true;
 }

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
-import { UnreadableCallback } from '../core/callback.js';
+import { Unreadable } from '../core/input.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import { readHeader, type SenderRequest } from './request.js';
 import type { Fault } from './responses.js';
 
 /** A request that the sender must send differently, with the response to it. */
-export class RefusedRequest extends UnreadableCallback implements Fault {
+export class RequestFault extends Unreadable implements Fault {
   readonly status: Fault['status'];
   readonly message: string;
 
@@ -25,30 +25,30 @@ export interface ReadBody {
 }
 
 /** Returns what the headers say against the body, before it is read. */
-export function findHeaderFault(request: SenderRequest, limitBytes: number): RefusedRequest | undefined {
+export function findHeaderFault(request: SenderRequest, limitBytes: number): RequestFault | undefined {
   const fault = findTypeFault(readHeader(request, 'content-type') ?? '');
   if (fault !== undefined) return fault;
   const encoding = readHeader(request, 'content-encoding') ?? 'identity';
-  if (encoding.toLowerCase() !== 'identity') return new RefusedRequest(415, 'The body must not be compressed.');
+  if (encoding.toLowerCase() !== 'identity') return new RequestFault(415, 'The body must not be compressed.');
   return Number(readHeader(request, 'content-length') ?? 0) > limitBytes ? tooLarge(limitBytes) : undefined;
 }
 
-function findTypeFault(contentType: string): RefusedRequest | undefined {
+function findTypeFault(contentType: string): RequestFault | undefined {
   // The service sends exactly this. Splitting the header cost as much as parsing the body.
   if (contentType === 'application/json') return undefined;
   // A semicolon inside a quoted value does not end the parameter.
   const header = contentType.replace(/"(?:\\.|[^"\\])*"/g, (text) => text.replaceAll(';', ' '));
   const [type, ...parameters] = header.split(';').map((part) => part.trim().toLowerCase());
-  if (type !== 'application/json') return new RefusedRequest(415, 'Content-Type must be application/json.');
+  if (type !== 'application/json') return new RequestFault(415, 'Content-Type must be application/json.');
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
   const isUtf8Charset = charset === undefined || /="?utf-?8"?$/.test(charset);
-  return isUtf8Charset ? undefined : new RefusedRequest(415, 'The charset must be UTF-8.');
+  return isUtf8Charset ? undefined : new RequestFault(415, 'The charset must be UTF-8.');
 }
 
 /** Returns the bytes, and the value of the JSON in them. */
 export function parseBytes(bytes: Buffer): ReadBody {
   return {
-    input: isUtf8(bytes) ? parseText(bytes.toString()) : new RefusedRequest(400, 'The body is not UTF-8.'),
+    input: isUtf8(bytes) ? parseText(bytes.toString()) : new RequestFault(400, 'The body is not UTF-8.'),
     bytes,
   };
 }
@@ -59,7 +59,7 @@ export function parseText(text: string): unknown {
     // `JSON.parse` throws on a byte order mark. Express's parsers drop it too.
     return JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text) as unknown;
   } catch {
-    return new RefusedRequest(400, 'The body is not JSON.');
+    return new RequestFault(400, 'The body is not JSON.');
   }
 }
 
@@ -95,11 +95,11 @@ export class ReceivedBytes {
 }
 
 /** The fault of a body that is longer than `bodyLimitBytes`. */
-export function tooLarge(limitBytes: number): RefusedRequest {
-  return new RefusedRequest(413, `The body must not be longer than ${limitBytes} bytes.`);
+export function tooLarge(limitBytes: number): RequestFault {
+  return new RequestFault(413, `The body must not be longer than ${limitBytes} bytes.`);
 }
 
 /** The app's fault: the body cannot be read any more. `message` says what the app must change. */
-export function consumed(message: string, options?: ErrorOptions): UnreadableCallback {
-  return new UnreadableCallback(message, new TransferCallbackError('BODY_CONSUMED', message, options));
+export function consumed(message: string, options?: ErrorOptions): Unreadable {
+  return new Unreadable(message, new TransferCallbackError('BODY_CONSUMED', message, options));
 }

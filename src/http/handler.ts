@@ -31,7 +31,7 @@ export function transferCallbackHandler<C extends EventShape = TransferCallback,
       return new Response(body, { status, headers });
     } catch (error) {
       // An error handler of the host could respond 200.
-      resolved.receiver.options.logger.error({ err: error }, 'A transfer callback could not be responded to.');
+      resolved.receiver.options.logger.error({ err: error }, 'A callback could not be responded to.');
       return new Response(null, { status: 500 });
     }
   };

@@ -47,7 +47,7 @@ export function deliveryListener<C extends CallbackShape, Tx, HostRequest extend
       // Other middleware has already responded. Close the connection: its status must not pass for ours.
       receiver.options.logger.error(
         { delivery: received?.delivery, err: error },
-        'A transfer callback could not be responded to.',
+        'A callback could not be responded to.',
       );
       response.destroy();
     }

@@ -71,7 +71,7 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
     throw invalidSecret('verify', expected, verify, 'verify: urlToken(process.env.CALLBACK_SECRET)');
   }
   if (verifiers.length === 0 && confirm === undefined && process.env.NODE_ENV === 'production') {
-    logger.warn({}, 'Every sender of transfer callbacks is trusted: set `verify` or `confirm`.');
+    logger.warn({}, 'Every sender of callbacks is trusted: set `verify` or `confirm`.');
   }
   return { receiver, verifiers, bodyLimitBytes };
 }

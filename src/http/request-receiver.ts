@@ -1,9 +1,9 @@
-import { isUnreadable, UnreadableCallback, type CallbackShape } from '../core/callback.js';
-import { consumed, RefusedRequest, type ReadBody } from './content.js';
+import type { CallbackShape } from '../core/callback.js';
+import { consumed, RequestFault, type ReadBody } from './content.js';
 import type { ResolvedHttpOptions } from './options.js';
 import type { SenderRequest } from './request.js';
 import { toResponse, type CallbackResponse } from './responses.js';
-import { acceptsAll, findRefusal } from './verify.js';
+import { acceptsAll, findRefused } from './verify.js';
 
 /** The response to a request, and the name of its delivery in the logs. */
 export interface ReceivedRequest {
@@ -11,9 +11,8 @@ export interface ReceivedRequest {
   readonly response: CallbackResponse;
 }
 
-const refused = 'The sender was refused before the body was read.';
 const bodyThrows = '`request.body` throws when it is read: mount the router before the middleware that sets it.';
-const wrongMethod = new RefusedRequest(405, 'A callback is a POST.');
+const wrongMethod = new RequestFault(405, 'A callback is a POST.');
 
 /**
  * Makes the function that turns a request into a delivery, and its outcome into the response. It is the same for all
@@ -30,15 +29,15 @@ export function requestReceiver<
   const early = verifiers.filter(({ readsCallback }) => readsCallback === false);
   const late = verifiers.filter(({ readsCallback }) => readsCallback !== false);
 
+  // All others have accepted before the body was read.
+  const verdict = verifiers.length === 0 ? undefined : () => true;
+
   async function read(request: HostRequest): Promise<ReadBody | undefined> {
-    const refusal = findRefusal(early, request);
-    if (refusal !== undefined) return { input: new UnreadableCallback(refused, undefined, refusal) };
+    const refused = findRefused(early, request);
+    if (refused !== undefined) return { input: refused };
     if (request.method !== 'POST') return { input: wrongMethod };
     try {
-      const body = await readBody(request, bodyLimitBytes);
-      // What the app has left may throw when it is read.
-      isUnreadable(body?.input);
-      return body;
+      return readOnce(await readBody(request, bodyLimitBytes));
     } catch (error) {
       return { input: consumed(bodyThrows, { cause: error }) };
     }
@@ -50,12 +49,15 @@ export function requestReceiver<
     const { input } = body;
     const outcome = await receiver.receive(input, {
       source: 'http',
-      verify:
-        verifiers.length === 0
-          ? undefined
-          : (callback) => late.length === 0 || acceptsAll(late, request, callback, body.bytes),
+      verify: late.length === 0 ? verdict : (callback) => acceptsAll(late, request, callback, body.bytes),
     });
-    const fault = input instanceof RefusedRequest ? input : undefined;
+    const fault = input instanceof RequestFault ? input : undefined;
     return { delivery: outcome.delivery, response: toResponse(outcome, fault) };
   };
+}
+
+/** Reads a field once: what the app has left may throw when it is read. */
+function readOnce(body: ReadBody | undefined): ReadBody | undefined {
+  Reflect.get(Object(body?.input) as object, 'data');
+  return body;
 }

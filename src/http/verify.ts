@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { Refusal, TransferCallback } from '../core/callback.js';
+import type { TransferCallback } from '../core/callback.js';
+import { Refused } from '../core/input.js';
 import { notSynchronous } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import type { ReadBody } from './content.js';
@@ -54,17 +55,17 @@ export async function acceptsAll<C, HostRequest>(
 const promiseInPlaceOfBoolean = 'Expected a verifier with `readsCallback: false` to return a boolean, got a promise.';
 
 /** Calls the verifiers that need no callback. Returns `undefined` if all of them accept. Never throws. */
-export function findRefusal<C, HostRequest>(
+export function findRefused<C, HostRequest>(
   verifiers: readonly Verifier<C, HostRequest>[],
   request: HostRequest,
-): Refusal | undefined {
+): Refused | undefined {
   for (const verify of verifiers) {
     try {
       const verdict: unknown = verify(request, undefined, undefined);
       if (verdict instanceof Promise) throw notSynchronous(verdict, promiseInPlaceOfBoolean);
-      if (verdict !== true) return {};
+      if (verdict !== true) return new Refused();
     } catch (error) {
-      return { error };
+      return new Refused(error);
     }
   }
   return undefined;

@@ -16,6 +16,8 @@ export type TransferCallbackErrorCode =
   | 'STORE_UNSUPPORTED'
   /** The handler did not finish within `handlerTimeoutMs`. */
   | 'HANDLER_TIMEOUT'
+  /** A handler on a transactional store has not used `context.tx`. Only logged. */
+  | 'HANDLER_WITHOUT_TX'
   /** A verifier did not finish within `verifyTimeoutMs`. */
   | 'VERIFY_TIMEOUT'
   /** `confirm` did not finish within `confirmTimeoutMs`. */

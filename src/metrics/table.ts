@@ -52,7 +52,7 @@ export const metrics = {
     prometheus: 'transfer_callbacks_deliveries_total',
     openTelemetry: 'transfer_callbacks.deliveries',
     unit: '{delivery}',
-    help: 'Deliveries of transfer callbacks, by how they ended and where they came from.',
+    help: 'Deliveries of callbacks, by how they ended and where they came from.',
     labels: ['outcome', 'event', 'source'],
     // Reconciliation reads transfers only.
     zeros: outcomeLabels.flatMap((outcome) =>

@@ -11,14 +11,14 @@ import { findRedis, folderOf, inspect, reconcile, startApp, toConfig } from './a
 import { longestLine, objects } from './support.js';
 
 /** The folder of an app whose service responds to every query with `respond`, and how often it was asked. */
-async function startBroken(status: number, headers: Record<string, string> = {}) {
+async function startBroken(status: number, headers: Record<string, string> = {}, handlers?: string) {
   const asked: (string | undefined)[] = [];
   const { url, close } = await serve((request, response) => {
     asked.push(request.url);
     response.writeHead(status, headers).end('{"error":true,"statusCode":0,"message":"Key revoked","data":null}');
   });
   onTestFinished(close);
-  return { cwd: await folderOf(await toConfig('any:', url)), asked };
+  return { cwd: await folderOf(await toConfig('any:', url, handlers)), asked };
 }
 
 /** An app with some transfers whose callback never came, and how to reconcile them. */
@@ -250,11 +250,20 @@ test('standard input that is no pipe and no file is a mistake', async () => {
 });
 
 test('the record of an event that is no transfer cannot be reconciled', async () => {
-  const { cwd } = await startBroken(404);
+  const { cwd, asked } = await startBroken(404, {}, 'onSuccess() {}, onFailed() {}, onOther() {},');
   const { code, out, err } = await reconcile(['payout-1', 'other:charge.paid:7'], { cwd }).ended;
   const sentence =
-    'Expected ids of transfers: the service cannot be asked for other:charge.paid:7, an event of `onOther`.';
-  expect([code, out, err]).toEqual([2, '', `transfer-callbacks: ${sentence}\n`]);
+    'Expected ids of transfers, got other:charge.paid:7, an event of `onOther`. If it is a transfer, give its externalId.';
+  expect([code, out, err, asked]).toEqual([2, '', `transfer-callbacks: ${sentence}\n`, []]);
+});
+
+test('without onOther an id that begins with other: is that of a transfer', async () => {
+  const { cwd, asked } = await startBroken(404);
+  await reconcile(['other:charge.paid:7', 'other:8'], { cwd }).ended;
+  expect(asked.map((path) => decodeURIComponent(String(path)))).toEqual([
+    '/transactions/other:charge.paid:7',
+    '/transactions/other:8',
+  ]);
 });
 
 test('an app that ends the process after a signal does not make the command green', async () => {

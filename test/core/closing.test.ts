@@ -22,9 +22,7 @@ test('close lets running handlers finish and refuses new deliveries', async () =
   work.resolve();
   expect(await running).toMatchObject({ outcome: 'processed' });
   expect(await closed).toEqual({ unfinished: 0, ids: [] });
-  expect(logger.lines.map(({ message }) => message)).toEqual([
-    'A transfer callback came while the receiver was closing.',
-  ]);
+  expect(logger.lines.map(({ message }) => message)).toEqual(['A callback came while the receiver was closing.']);
   await vi.advanceTimersByTimeAsync(60_000);
   expect(vi.getTimerCount(), 'a timer that goes on').toBe(0);
 });

@@ -38,10 +38,10 @@ describe('forget', () => {
     const facts = { status: 'SUCCESS', amount: 15_000, currency: 'XAF', externalId: expect.any(String) as string };
     const details: ForgottenCallback = { delivery, id, settled: facts, ...why };
     expect(logger.lines).toEqual([
-      { level: 'warn', message: 'A settled transfer callback is about to be forgotten.', details },
+      { level: 'warn', message: 'A settled callback is about to be forgotten.', details },
       {
         level: 'warn',
-        message: 'A settled transfer callback was forgotten; its next delivery runs the handler.',
+        message: 'A settled callback was forgotten; its next delivery runs the handler.',
         details,
       },
     ]);
@@ -76,7 +76,7 @@ describe('forget', () => {
     const receiver = receiverOf({ store: { ...memoryStore(), forget: () => Promise.resolve(false) }, logger });
     const { id, settled } = await settle(receiver);
     expect(await receiver.forget(id, { settled, ...why })).toBe(false);
-    expect(logger.lines.at(-1)?.message).toBe('A settled transfer callback was not forgotten: its record has changed.');
+    expect(logger.lines.at(-1)?.message).toBe('A settled callback was not forgotten: its record has changed.');
     expect(published).not.toHaveBeenCalled();
   });
 
@@ -114,7 +114,7 @@ describe('forget', () => {
     await expect(receiver.forget(id, { settled, ...why })).rejects.toThrow('down');
     expect(logger.lines.at(-1)).toMatchObject({
       level: 'error',
-      message: 'A settled transfer callback may have been forgotten: the store failed.',
+      message: 'A settled callback may have been forgotten: the store failed.',
       details: { id, ...why, err: { message: 'down' } },
     });
   });

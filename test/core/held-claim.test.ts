@@ -30,7 +30,7 @@ test('a lease that the store has forgotten is claimed again, so that a copy stil
   expect(await onSuccess.mock.results[0]?.value).toBe(false);
   expect(onSuccess).toHaveBeenCalledTimes(1);
   expect(logger.lines.map(({ message }) => message)).toEqual([
-    'The lease of a transfer callback had lapsed under its handler; it was claimed again.',
+    'The lease of a callback had lapsed under its handler; it was claimed again.',
   ]);
 });
 
@@ -203,7 +203,7 @@ test('a renewal that waits for another is not sent once the handler has ended', 
   await vi.advanceTimersByTimeAsync(10_000);
   expect(renew).toHaveBeenCalledTimes(1);
   // The claim was refused after the end: nothing was lost.
-  expect(logger.lines.map(({ message }) => message)).toEqual(['The handler of a transfer callback failed.']);
+  expect(logger.lines.map(({ message }) => message)).toEqual(['The handler of a callback failed.']);
 });
 
 test('a handler that succeeds after it was abandoned is recorded once, and disturbs no other delivery', async () => {

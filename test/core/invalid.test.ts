@@ -2,7 +2,6 @@ import { beforeEach, expect, test } from 'vitest';
 import { z } from 'zod/v4';
 import { transferCallbackSchema } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { UnreadableCallback } from '../../src/core/callback.js';
 import { recordingLogger } from '../support/logger.js';
 import { fakeClock, receiverOf } from './support.js';
 
@@ -75,13 +74,6 @@ test('the reference of the documented callback is not taken for an externalId', 
   const { event, data } = transferSucceeded();
   const outcome = await receiverOf().receive({ event, data: { ...data, externalId: undefined } });
   expect([outcome.id, outcome.externalId]).toEqual([data.id, undefined]);
-});
-
-test('a callback that could not be read is invalid, and its issue gives the reason', async () => {
-  expect(await receiverOf().receive(new UnreadableCallback('The body is not JSON.'))).toMatchObject({
-    outcome: 'invalid',
-    issues: [{ path: [], message: 'The body is not JSON.' }],
-  });
 });
 
 test('a callback is invalid when the schema throws', async () => {

@@ -1,42 +1,12 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
-import {
-  memoryStore,
-  RetryLater,
-  transferCallbackReceiver,
-  type Logger,
-  type TransferCallbackOutcome,
-} from 'transfer-callbacks';
+import { memoryStore, RetryLater, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { containing } from '../support/containing.js';
-import { fakeClock, later, receiverOf, withOthers } from './support.js';
+import { otherReceiver, paid, type OnOther } from './other-support.js';
+import { fakeClock, later, receiverOf } from './support.js';
 
 beforeEach(fakeClock);
-
-const paid = { type: 'charge.paid', data: { id: '7', amount: 1_000, currency: 'XAF', reference: 'deposit-1' } };
-
-type OnOther = NonNullable<Parameters<typeof transferCallbackReceiver<z.output<typeof withOthers>>>[0]['onOther']>;
-
-/** Makes a receiver of all events. Its `confirm` counts as a failure. */
-function otherReceiver(onOther?: OnOther, logger: false | Logger = false) {
-  const unexpected = vi.fn(() => {
-    throw new Error('no');
-  });
-  const handler = vi.fn();
-  const ended: TransferCallbackOutcome[] = [];
-  const receiver = transferCallbackReceiver({
-    store: memoryStore(),
-    schema: withOthers,
-    onSuccess: handler,
-    onFailed: handler,
-    confirm: (callback, { source }) => (source === 'confirmed' ? callback : unexpected()),
-    onOther,
-    onOutcome: (outcome) => ended.push(outcome),
-    handlerTimeoutMs: 700,
-    logger,
-  });
-  return { receiver, handler, unexpected, ended };
-}
 
 test('copies of another event wait for onOther, which runs once, without confirm', async () => {
   const done = later<undefined>();
@@ -112,78 +82,6 @@ test('an event is not acknowledged after an onOther that throws, rejects, asks f
   });
 });
 
-test.each([
-  ['before', 0],
-  ['after', 1],
-])('another event with the id of a transfer, %s it, hinders neither', async (_when, at) => {
-  const onOther = vi.fn();
-  const { receiver, handler } = otherReceiver(onOther);
-  const { data } = transferSucceeded();
-  const other = { type: 'payout.pending', data: { ...data, status: 'PENDING' } };
-  const order: unknown[] = [transferSucceeded(data)];
-  order.splice(at, 0, other);
-  for (const event of order) {
-    expect(await receiver.receive(event, { source: 'confirmed' })).toMatchObject({ outcome: 'processed' });
-  }
-  expect(handler).toHaveBeenCalledTimes(1);
-  expect(onOther).toHaveBeenCalledTimes(1);
-  for (const event of order) {
-    expect(await receiver.receive(event, { source: 'confirmed' })).toMatchObject({ outcome: 'duplicate' });
-  }
-});
-
-test.each([
-  ['other:charge.paid:7', 'other::other:charge.paid:7'],
-  ['other:', 'other::other:'],
-  ['charge.paid:7', 'charge.paid:7'],
-])('a transfer whose id is %s shares no record with an event', async (id, recordId) => {
-  const { receiver, handler } = otherReceiver(vi.fn());
-  expect(await receiver.receive(paid)).toMatchObject({ outcome: 'processed' });
-  const { data } = transferFailed();
-  const ended = await receiver.receive(transferFailed({ ...data, id }), { source: 'confirmed' });
-  expect(ended).toMatchObject({ outcome: 'processed', id: recordId });
-  expect(await receiver.inspect(recordId)).toMatchObject({ state: 'settled' });
-  expect(handler).toHaveBeenCalledTimes(1);
-});
-
-test('two types with one id are two events, also if they contain the separator', async () => {
-  const onOther = vi.fn();
-  const schema = z.looseObject({ type: z.string(), data: z.looseObject({ id: z.string() }) }).transform((given) => ({
-    event: 'other' as const,
-    ...given,
-  }));
-  const handler = (): undefined => undefined;
-  const receiver = transferCallbackReceiver({
-    store: memoryStore(),
-    schema,
-    onSuccess: handler,
-    onFailed: handler,
-    onOther,
-    logger: false,
-  });
-  const events = [
-    ['a', 'b:c'],
-    ['a:b', 'c'],
-    ['a%3Ab', 'c'],
-    ['a', '%3Ab:c'],
-    ['A', 'b:c'],
-  ].map(([type, id]) => ({ type, data: { id } }));
-  for (const event of events) expect(await receiver.receive(event)).toMatchObject({ outcome: 'processed' });
-  expect(onOther).toHaveBeenCalledTimes(events.length);
-});
-
-test('the record of an event is inspected and forgotten under the id of its outcome', async () => {
-  const onOther = vi.fn();
-  const { receiver } = otherReceiver(onOther, { warn: () => undefined, error: () => undefined });
-  const { id = '' } = await receiver.receive(paid);
-  const record = await receiver.inspect(id);
-  expect(record).toMatchObject({ state: 'settled', fingerprint: '[null,1000,"XAF",null]' });
-  const { fingerprint: settled } = record as { fingerprint: string };
-  expect(await receiver.forget(id, { settled, by: 'me', reason: 'a test' })).toBe(true);
-  expect(await receiver.receive(paid)).toMatchObject({ outcome: 'processed' });
-  expect(onOther).toHaveBeenCalledTimes(2);
-});
-
 test('the store gets the name of an event, and its externalId', async () => {
   const store = memoryStore();
   const claim = vi.spyOn(store, 'claim');
@@ -237,19 +135,6 @@ test.each([
 ])('of a schema that makes %j the error says what is missing', async (produced, message) => {
   const receiver = receiverOf({ schema: z.any().transform(() => produced) as never, onOther: vi.fn() });
   expect(await receiver.receive({})).toMatchObject({ outcome: 'invalid', error: { message } });
-});
-
-test.each([
-  [{ type: 'a\u202Eb', data: { id: '7' } }, 'type'],
-  [{ type: '', data: { id: '7' } }, 'type'],
-  [{ type: 'a', data: { id: 'x'.repeat(250) } }, 'data.id'],
-  [{ type: 'a', data: { id: '7\0' } }, 'data.id'],
-])('%j has no name or id that could be a key', async (event, path) => {
-  const receiver = receiverOf({
-    schema: z.any().transform(() => ({ event: 'other', ...event })) as never,
-    onOther: vi.fn(),
-  });
-  expect(await receiver.receive({})).toMatchObject({ outcome: 'invalid', issues: [{ path: path.split('.') }] });
 });
 
 test('onOther is not called for a stranger, and without it the event is invalid', async () => {

@@ -66,7 +66,7 @@ test('every delivery is reported once: to the logger, to onOutcome and to the di
       waitedMs: 0,
       overlapped: false,
     },
-    'A transfer callback was handled.',
+    'A callback was handled.',
   ]);
 });
 

@@ -126,7 +126,7 @@ describe('a schema that makes a wrong field', () => {
   test('every wrong field is named, and no right one', async () => {
     expect(await tell({ id: 5, amount: null, status: 'OK' }, 'paid')).toBe(
       [
-        one("'transfer.success', 'transfer.failed' or 'other'", 'event', 'another text'),
+        one("'transfer.success' or 'transfer.failed' or 'other'", 'event', 'another text'),
         `${one('a text', 'data.id', 'a number')} Write \`String(id)\`.`,
         one(statuses, 'data.status', 'another text'),
         `${one('a number, a text or undefined', 'data.amount', 'null')} Write \`amount: amount ?? undefined\`.`,

@@ -82,7 +82,7 @@ test('a release that fails changes neither the outcome of the handler nor its er
       message: 'A claim could not be released; it is free within 15000 ms.',
       details: { id: callback.data.id, err: { message: 'release failed' } },
     },
-    { message: 'The handler of a transfer callback failed.' },
+    { message: 'The handler of a callback failed.' },
   ]);
 });
 
@@ -108,7 +108,7 @@ test('a success that cannot be recorded is acknowledged, held, and recorded in t
     { level: 'error', details: { err: { message: 'down' }, id: callback.data.id } },
     {
       level: 'warn',
-      message: 'A handled transfer callback was recorded on retry.',
+      message: 'A handled callback was recorded on retry.',
       details: { id: callback.data.id },
     },
   ]);

@@ -6,7 +6,7 @@ import { head, overSocket } from '../support/sockets.js';
 import { recordingOptions } from '../support/recording-options.js';
 import { gate, start } from './support.js';
 
-const cannotRespond = { level: 'error', message: 'A transfer callback could not be responded to.' };
+const cannotRespond = { level: 'error', message: 'A callback could not be responded to.' };
 
 describe.each(nodeServers)('on $name', (server) => {
   const early: [string, (response: Parameters<Middleware>[1]) => void][] = [

@@ -197,7 +197,7 @@ test('the handler responds with 500 and logs the cause where it gets no request 
   expect(logged).toMatchObject([
     {
       level: 'error',
-      message: 'A transfer callback could not be responded to.',
+      message: 'A callback could not be responded to.',
       details: { err: { name: 'TypeError' } },
     },
   ]);

@@ -72,7 +72,7 @@ test.each(wrong)('the option error for %s names what was expected and what was g
 
 const open = {
   level: 'warn',
-  message: 'Every sender of transfer callbacks is trusted: set `verify` or `confirm`.',
+  message: 'Every sender of callbacks is trusted: set `verify` or `confirm`.',
   details: {},
 };
 const memory = memoryStore();

@@ -44,17 +44,17 @@ test.each([
   await receiver.receive(transferSucceeded({ id: '' }));
   await receiver.receive(transferFailed());
   const undocumented = (issue: RegExp): unknown[] => [
-    'A transfer callback is not as documented.',
+    'A callback is not as documented.',
     expect.objectContaining({ outcome: 'invalid', issues: [expect.stringMatching(issue)] }),
   ];
   expect(warn?.mock.calls).toEqual([
-    ['Transfer callbacks are deduplicated within this process only: use a shared store.'],
+    ['Callbacks are deduplicated within this process only: use a shared store.'],
     undocumented(/^body: /),
     undocumented(/^data\.id: /),
   ]);
   expect(error?.mock.calls).toEqual([
     [
-      'The handler of a transfer callback failed.',
+      'The handler of a callback failed.',
       expect.objectContaining({ err: expect.objectContaining({ message: 'disk full' }) as object }),
     ],
   ]);

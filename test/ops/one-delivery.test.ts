@@ -58,7 +58,7 @@ test('one delivery is followed by its name from the record in Redis to the log l
   const its = (all: readonly Named[]): Named[] => all.filter((each) => each.delivery === delivery);
   const handled = { delivery, outcome: 'processed', id, externalId, source: 'http' };
   expect(lines).toHaveLength(3);
-  expect(its(lines)).toMatchObject([{ level: 30, msg: 'A transfer callback was handled.', ...handled }]);
+  expect(its(lines)).toMatchObject([{ level: 30, msg: 'A callback was handled.', ...handled }]);
   expect(its(outcomes)).toMatchObject([handled]);
   expect(traces.map(its)).toMatchObject([
     [{ delivery, source: 'http', result: handled }],

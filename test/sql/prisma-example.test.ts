@@ -21,7 +21,7 @@ beforeAll(async () => {
   server = await startPostgres(18);
   folder = await makeFolder();
   await symlink(modules, join(folder, 'node_modules'));
-  for (const file of ['package.json', 'prisma.ts', 'schema.prisma']) {
+  for (const file of ['package.json', 'old-code.ts', 'prisma.ts', 'schema.prisma']) {
     await copyFile(join(root, 'examples/prisma', file), join(folder, file));
   }
   const config = { extends: join(root, 'tsconfig.json'), include: ['*.ts'], exclude: [] };
@@ -38,17 +38,17 @@ afterAll(async () => {
   await removeTemporary(folder);
 });
 
-async function runExample(): Promise<string> {
+async function runExample(file = 'prisma.ts'): Promise<string> {
   const tsx = join(root, 'node_modules/tsx/dist/loader.mjs');
-  const { stdout } = await run(process.execPath, ['--import', tsx, 'prisma.ts'], {
+  const { stdout } = await run(process.execPath, ['--import', tsx, file], {
     cwd: folder,
     env: { ...process.env, DATABASE_URL: server.url },
   });
   return stdout;
 }
 
-describe('prisma.ts', () => {
-  test('the example compiles', async () => {
+describe('examples/prisma', () => {
+  test('the examples compile', async () => {
     const compiler = join(root, 'node_modules/typescript/bin/tsc');
     const { stdout } = await run(process.execPath, [compiler, '-p', folder]).catch(
       (error: unknown) => error as { stdout: string },
@@ -62,6 +62,10 @@ describe('prisma.ts', () => {
       expect(stdout).toMatch(/^The first delivery: processed\nThe second delivery: duplicate\n\[\n {2}\{\n/);
       expect(stdout.match(/status: 'SUCCESS'/g)).toHaveLength(1);
     }
+  });
+
+  test('old code without `tx` books in the transaction of its handler, with fewer connections than callbacks', async () => {
+    expect(await runExample('old-code.ts')).toBe('20 of 20 processed, and booked:\n20\n');
   });
 
   test('the model has the columns of the table', async () => {

@@ -76,6 +76,18 @@ export const brokenClaims: readonly BrokenStore[] = [
     says: / a " shares a record with another key/,
   },
   {
+    fault: 'takes the events of two types with one id for one',
+    make: memory(() => ({ key: (key) => key.replace(/^other:\w+:/, 'other:') })),
+    caughtBy: [keysApart],
+    says: /the key "other:.*" shares a record with another key/,
+  },
+  {
+    fault: 'writes keys without control characters',
+    make: memory(() => ({ key: (key) => key.replace(/\p{Cc}/gu, ':') })),
+    caughtBy: [keysApart],
+    says: /the key "other.*" shares a record with another key/,
+  },
+  {
     fault: 'ignores case in keys',
     make: memory(() => ({ key: (key) => key.toLowerCase() })),
     caughtBy: [keysApart],

@@ -9,6 +9,7 @@ import {
   type CallbackStore,
   type HandlerContext,
   type TransferCallback,
+  type TransferCallbackOutcome,
   type TransferCallbackReceiver,
   type TransferFailed,
   type TransferSucceeded,
@@ -217,6 +218,11 @@ transferCallbackRouter({
     await tx.query('');
     afterCommit(nothing);
   },
+  onOutcome(outcome) {
+    if (outcome.outcome !== 'processed') return;
+    expectTypeOf(outcome.externalId).toEqualTypeOf<string | undefined>();
+    if (outcome.event !== 'other') expectTypeOf(outcome.externalId).toEqualTypeOf<string>();
+  },
 });
 for (const lacking of [
   z.object({ event: z.literal('other'), data: z.object({ id: z.string() }) }),
@@ -233,6 +239,12 @@ transferCallbackReceiver({
   onFailed: nothing,
   onOther(event) {
     expectTypeOf(event).toEqualTypeOf<never>();
+  },
+  // So the outcome of a valid callback has all its fields, and its `event` need not be compared.
+  onOutcome(outcome) {
+    if (outcome.outcome !== 'processed') return;
+    expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED'>();
+    expectTypeOf(outcome.externalId).toEqualTypeOf<string>();
   },
 });
 
@@ -260,4 +272,14 @@ transferCallbackRouter({
     expectTypeOf(tx).toEqualTypeOf<Client>();
   },
   onFailed: nothing,
+});
+
+// A function for every outcome fits receivers of both kinds, and does not decide what the schema produces.
+transferCallbackReceiver({
+  store,
+  onSuccess: ({ data }) => {
+    expectTypeOf(data.reference).toEqualTypeOf<string>();
+  },
+  onFailed: nothing,
+  onOutcome: (outcome: TransferCallbackOutcome) => outcome.id,
 });

@@ -31,10 +31,18 @@ export function toCallbackState(transfer: TransferHistory): CallbackState {
   const before = text && `${isRepeated ? 'acknowledged, then ' : ''}${text}, `;
   if (underWay > 0) return { tone, text: `${before}${underWay} under way` };
   if (next !== undefined) return { tone, text: `${before}${nameAttempt(next, transfer)}`, dueMs: next.plannedAtMs };
+  if (delivered && last !== undefined) return { tone, text: `${before}${nameAttempt(last, transfer)}` };
+  const after = wasQueried(transfer) ? ', then queried' : '';
   if (last === undefined) {
-    return { tone: 'none', text: callbackUrl === undefined ? 'no callbackUrl' : 'no callback is sent' };
+    const why = callbackUrl === undefined ? 'no callbackUrl' : 'no callback is sent';
+    return { tone: 'none', text: `${why}${after}` };
   }
-  return { tone, text: `${before}${delivered ? '' : 'gave up after '}${nameAttempt(last, transfer)}` };
+  return { tone, text: `${before}gave up after ${nameAttempt(last, transfer)}${after}` };
+}
+
+/** Whether a query has shown the final status to the app: so it may know the outcome without a callback. */
+function wasQueried({ events, final }: TransferHistory): boolean {
+  return events.some((event) => event.type === 'queried' && event.status === final?.callback.data.status);
 }
 
 /** Returns what an attempt is called: `attempt 2`, or `copy 10 of 10` where copies are sent concurrently. */

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { describe, expect, test, vi } from 'vitest';
-import { create, startMerchant, startSandbox } from '../service/support.js';
+import { create, query, startMerchant, startSandbox } from '../service/support.js';
 import { failingHandler, openConsole, rows, shows, skip, startCallbacks } from './support.js';
 
 // What the page shows of all kinds of transfers, for many of them, and at every width.
@@ -93,6 +93,9 @@ describe('a transfer', () => {
     await shows(page, 'copy 10 of 10');
     await page.getByRole('link', { name: 'no-callback-1' }).click();
     await shows(page, 'A query still shows the final status');
+    await query(sandbox, 'no-callback-1');
+    await page.locator('#rows').getByText('no callback is sent, then queried').waitFor();
+    await expect.poll(() => page.getByText('A query still shows').count()).toBe(0);
   });
 
   test('with a long or blank name, long headers and a long address takes little room, and can be chosen', async () => {

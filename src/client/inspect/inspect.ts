@@ -1,5 +1,5 @@
-import { isOtherId, type CallbackShape, type TransferCallback } from '../../core/callback.js';
-import { requireRecord } from '../../core/inspect.js';
+import { isOtherId, toTransferKey, type CallbackShape, type TransferCallback } from '../../core/callback.js';
+import { findRecord, requireRecord } from '../../core/inspect.js';
 import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import { deadlineSignal, withDeadline } from '../../lib/deadline.js';
@@ -101,7 +101,9 @@ export async function inspectTransfer<C extends CallbackShape = TransferCallback
   const schema = (options.schema ?? receiver?.options?.schema) as StandardSchema<CallbackShape> | undefined;
   let service = await readService(options);
   const recordId = 'transaction' in service ? service.transaction.id : id;
-  const record = await readRecord(options, recordId);
+  // What the service knows is a transfer, also if an event of `onOther` has the same id.
+  const key = 'transaction' in service ? toTransferKey(recordId) : id;
+  const record = await readRecord(options, key);
   const judge = (): TransferVerdict => toVerdict(service, record, findFacts(service, schema));
   let verdict = judge();
   if (verdict === 'unfounded') {
@@ -138,7 +140,7 @@ async function readService({ client, id, signal }: Sources): Promise<ServiceRead
   }
 }
 
-async function readRecord({ store, receiver, signal, ...options }: Sources, id: string): Promise<RecordReading> {
+async function readRecord({ store, receiver, signal, ...options }: Sources, key: string): Promise<RecordReading> {
   // A receiver has a deadline of its own for its store.
   const { storeTimeoutMs = receiver?.options === undefined ? receiverDefaults.storeTimeoutMs : maxTimerMs } = options;
   if (store === undefined && receiver === undefined) return { state: 'unread', error: undefined };
@@ -146,7 +148,8 @@ async function readRecord({ store, receiver, signal, ...options }: Sources, id: 
     new TransferCallbackError('STORE_TIMEOUT', `The store did not reply within ${storeTimeoutMs} ms.`);
   try {
     return await withDeadline(deadlineSignal(storeTimeoutMs, signal, tooLate), async () => {
-      return requireRecord(await (receiver === undefined ? store?.read?.(id) : receiver.inspect(id)));
+      if (receiver !== undefined) return requireRecord(await receiver.inspect(key));
+      return (await findRecord(async (each) => store?.read?.(each), key)).record;
     });
   } catch (error) {
     signal?.throwIfAborted();

@@ -1,4 +1,4 @@
-import { toRecordId, type CallbackShape } from '../../core/callback.js';
+import type { CallbackShape } from '../../core/callback.js';
 import type { TransferCallbackOutcome } from '../../core/outcomes.js';
 import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackReceiver } from '../../core/receiver.js';
@@ -32,8 +32,7 @@ export async function reconcileTransfer<C extends CallbackShape, Tx>(
   if (ended instanceof TransferClientError) return { id, result: 'failed', error: ended };
   pass.noteStore(ended.outcome !== 'store_unavailable');
   if (ended.outcome === 'processed' || ended.outcome === 'duplicate') {
-    if (ended.event === found.event && ended.id === toRecordId(found.transaction.id))
-      return { id, result: ended.outcome };
+    if (ended.event === found.event && ended.id === found.transaction.id) return { id, result: ended.outcome };
     const message =
       'Expected the receiver to end with the event and id that were read; they differ. Look into `schema`.';
     return { id, result: 'failed', error: new TransferClientError('NOT_HANDLED', message) };

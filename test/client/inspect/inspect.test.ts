@@ -1,11 +1,17 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { redisStore, type CallbackStore } from 'transfer-callbacks';
-import { transferClient, type TransferInspection } from 'transfer-callbacks/client';
+import { memoryStore, redisStore, type CallbackStore } from 'transfer-callbacks';
+import {
+  inspectTransfer,
+  reconcileTransfers,
+  transferClient,
+  type TransferInspection,
+} from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { later } from '../../core/support.js';
+import { later, receiverOf, withOthers } from '../../core/support.js';
 import { freePort } from '../../support/port.js';
 import { startRedis, type RedisServer } from '../../support/redis.js';
+import { startKnowing } from '../support.js';
 import { startMerchant } from './support.js';
 
 let redis: RedisServer;
@@ -148,5 +154,42 @@ describe('a transfer', () => {
       advice:
         'Check that the store can be reached, and that it is the one of your app. Inspect it again when both can be read.',
     });
+  });
+});
+
+describe('an event of onOther', () => {
+  /** An app that has handled the event. */
+  async function handleEvent() {
+    const store = memoryStore();
+    const receiver = receiverOf({ store, schema: withOthers as never, onOther: () => undefined });
+    const { id = '' } = await receiver.receive({ type: 'charge.paid', data: { id: '7' } });
+    return { id, receiver, sources: [{ store }, { receiver }] };
+  }
+
+  test('that the service responds with 404 for is undecided, and its record is shown', async () => {
+    const { id, sources } = await handleEvent();
+    const { client } = await startKnowing();
+    for (const source of sources) {
+      expect(await inspectTransfer({ id, client, ...source })).toMatchObject({
+        verdict: 'undecided',
+        service: { state: 'unread' },
+        record: { state: 'settled', fingerprint: '[null,null,null,null]' },
+      });
+    }
+  });
+
+  test('is not taken for a transfer with its id', async () => {
+    const { id, receiver, sources } = await handleEvent();
+    const callback = transferSucceeded({ id });
+    const { client } = await startKnowing({ ...callback.data });
+    for (const source of sources) {
+      expect(await inspectTransfer({ id, client, ...source })).toMatchObject({ verdict: 'missed', recordId: id });
+    }
+    const pending = [{ id, createdAt: 0 }];
+    expect(await reconcileTransfers({ client, receiver, pending })).toMatchObject({ processed: 1 });
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate', id });
+    for (const source of sources) {
+      expect(await inspectTransfer({ id, client, ...source })).toMatchObject({ verdict: 'handled', recordId: id });
+    }
   });
 });

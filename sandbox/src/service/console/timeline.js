@@ -122,5 +122,6 @@ function describeAhead(transfer) {
   if (delivered) return undefined;
   const { tone, text } = callbackState;
   if (tone === 'good') return { tone, what: text };
+  if (text.endsWith('queried')) return { tone, what: text };
   return { tone, what: text, more: [hint('A query still shows the final status: reconcile such transfers.')] };
 }

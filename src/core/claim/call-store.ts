@@ -1,8 +1,10 @@
-import { hasMethods } from '../lib/checks.js';
-import { callWithin, graceMs } from '../lib/deadline.js';
-import { TransferCallbackError } from '../lib/errors.js';
-import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from './store.js';
-import { traceStoreCall, type StoreCall } from './trace.js';
+import { hasMethods } from '../../lib/checks.js';
+import { callWithin, graceMs } from '../../lib/deadline.js';
+import { TransferCallbackError } from '../../lib/errors.js';
+import { toId } from '../callback.js';
+import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../store.js';
+import { traceStoreCall, type StoreCall } from '../trace.js';
+import type { StoreRules } from './rules.js';
 
 /**
  * Calls the store. Resolves or rejects as `call` does, or rejects with STORE_TIMEOUT after `timeoutMs`. `onLateReply` gets
@@ -24,51 +26,32 @@ export function callStore<T>(
  */
 export function claimCallback<Tx>(
   store: CallbackStore<Tx>,
-  id: string,
+  key: string,
   request: ClaimRequest,
   timeoutMs: number,
+  { queues }: StoreRules,
 ): Promise<ClaimReply<Tx>> {
   const { token, queueMs = 0 } = request;
-  const claimMs = timeoutMs + (store.transactional === true ? queueMs : 0);
+  const id = toId(key);
+  const claimMs = timeoutMs + (queues ? queueMs : 0);
   const claim = async (): Promise<ClaimReply<Tx>> => {
-    const reply = requireReply(await store.claim(id, request));
+    const reply = requireReply(await store.claim(key, request));
     if (reply.state !== 'claimed') return reply;
-    return { state: 'claimed', claim: new TimedClaim(reply.claim, id, token, timeoutMs) };
+    return { state: 'claimed', claim: withDeadlines(reply.claim, id, token, timeoutMs) };
   };
   return callStore(claimMs, claim, { method: 'claim', token, id }, releaseLate);
 }
 
-/** A claim whose calls have a deadline. */
-class TimedClaim<Tx> implements Claim<Tx> {
-  readonly tx: Tx;
-  readonly #claim: Claim<Tx>;
-  readonly #id: string;
-  readonly #token: string;
-  readonly #timeoutMs: number;
-
-  constructor(claim: Claim<Tx>, id: string, token: string, timeoutMs: number) {
-    this.tx = claim.tx;
-    this.#claim = claim;
-    this.#id = id;
-    this.#token = token;
-    this.#timeoutMs = timeoutMs;
-  }
-
-  renew(): Promise<boolean> {
-    return this.#call('renew', () => this.#claim.renew());
-  }
-
-  settle(): Promise<{ overlapped: boolean }> {
-    return this.#call('settle', () => this.#claim.settle());
-  }
-
-  release(): Promise<void> {
-    return this.#call('release', () => this.#claim.release());
-  }
-
-  #call<T>(method: StoreCall['method'], call: () => Promise<T>): Promise<T> {
-    return callStore(this.#timeoutMs, call, { method, token: this.#token, id: this.#id });
-  }
+/** Returns a claim whose calls have a deadline. */
+function withDeadlines<Tx>(claim: Claim<Tx>, id: string, token: string, timeoutMs: number): Claim<Tx> {
+  const call = <T>(method: StoreCall['method'], work: () => Promise<T>): Promise<T> =>
+    callStore(timeoutMs, work, { method, token, id });
+  return {
+    tx: claim.tx,
+    renew: () => call('renew', () => claim.renew()),
+    settle: () => call('settle', () => claim.settle()),
+    release: () => call('release', () => claim.release()),
+  };
 }
 
 function storeTimeout(ms: number): TransferCallbackError {

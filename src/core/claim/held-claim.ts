@@ -1,22 +1,23 @@
 import { AsyncResource } from 'node:async_hooks';
-import { pause } from '../lib/deadline.js';
-import { TransferCallbackError } from '../lib/errors.js';
-import type { Logger } from '../lib/logger.js';
-import type { AfterCommit } from './after-commit.js';
+import { pause } from '../../lib/deadline.js';
+import { TransferCallbackError } from '../../lib/errors.js';
+import type { Logger } from '../../lib/logger.js';
+import type { AfterCommit } from '../after-commit.js';
+import { toId } from '../callback.js';
+import type { InFlight, Work } from '../in-flight.js';
+import { maxHandlerTimeouts, renewalsPerLease, type ResolvedTimes } from '../options.js';
+import type { Ending } from '../outcomes.js';
+import type { CallbackStore, Claim, ClaimRequest } from '../store.js';
 import { claimCallback } from './call-store.js';
-import type { InFlight, Work } from './in-flight.js';
-import { maxHandlerTimeouts, renewalsPerLease, type ResolvedTimes } from './options.js';
-import type { Ending } from './outcomes.js';
-import type { CallbackStore, Claim, ClaimRequest } from './store.js';
-import type { WaitingLine } from './waiting-line.js';
+import type { Line } from './line.js';
+import type { StoreRules } from './rules.js';
 
 const firstRetryPauseMs = 100;
 
 /** What all claims of a receiver share. */
 export interface ClaimParts<Tx> {
-  readonly store: CallbackStore<Tx>;
-  readonly times: ResolvedTimes;
-  readonly logger: Logger;
+  readonly options: ResolvedTimes & { readonly store: CallbackStore<Tx>; readonly logger: Logger };
+  readonly rules: StoreRules;
   readonly inFlight: InFlight;
 }
 
@@ -33,7 +34,7 @@ type ClaimState = 'running' | 'lapsing' | 'recording' | 'releasing' | 'finished'
 export class HeldClaim<Tx> implements Work {
   readonly #parts: ClaimParts<Tx>;
   readonly #request: ClaimRequest;
-  readonly #line: WaitingLine;
+  readonly #line: Line;
   readonly #controller = new AbortController();
   /** Abort listeners run in the async context of this delivery, although `close` aborts all deliveries. */
   readonly #context = new AsyncResource('transfer-callbacks:claim');
@@ -41,11 +42,12 @@ export class HeldClaim<Tx> implements Work {
   #claim: Claim<Tx>;
   #state: ClaimState = 'running';
   #claimCount = 1;
+  #hasTurn = true;
   #heartbeat: NodeJS.Timeout;
   #renewal: Promise<void> | undefined;
   #renewalError: unknown;
 
-  constructor(claim: Claim<Tx>, request: ClaimRequest, line: WaitingLine, parts: ClaimParts<Tx>) {
+  constructor(claim: Claim<Tx>, request: ClaimRequest, line: Line, parts: ClaimParts<Tx>) {
     this.#claim = claim;
     this.#request = request;
     this.#line = line;
@@ -54,12 +56,21 @@ export class HeldClaim<Tx> implements Work {
     parts.inFlight.add(this);
   }
 
+  get key(): string {
+    return this.#line.key;
+  }
+
   get id(): string {
-    return this.#line.id;
+    return toId(this.key);
   }
 
   get tx(): Tx {
     return this.#claim.tx;
+  }
+
+  /** Whether `tx` has the handler's writes, which are committed with the record. */
+  get isTransactional(): boolean {
+    return this.#parts.rules.undoesWrites;
   }
 
   get handlerMs(): number | undefined {
@@ -88,7 +99,7 @@ export class HeldClaim<Tx> implements Work {
       this.finish();
       return { outcome: 'processed', overlapped };
     } catch (error) {
-      if (this.#parts.store.transactional === true) {
+      if (this.#parts.rules.undoesWrites) {
         await this.release();
         return { outcome: 'store_unavailable', error };
       }
@@ -101,17 +112,14 @@ export class HeldClaim<Tx> implements Work {
 
   /** Releases the claim. If that fails, the lease expires. Never rejects. */
   async release(): Promise<void> {
-    const { logger, times } = this.#parts;
+    const { logger, leaseMs } = this.#parts.options;
     // A renewal that is running must not claim again after the release.
     this.#enter('releasing');
     clearTimeout(this.#heartbeat);
     try {
       await this.#claim.release();
     } catch (error) {
-      logger.warn(
-        { ...this.#names, err: error },
-        `A claim could not be released; it is free within ${times.leaseMs} ms.`,
-      );
+      logger.warn({ ...this.#names, err: error }, `A claim could not be released; it is free within ${leaseMs} ms.`);
     }
     this.finish();
   }
@@ -134,12 +142,15 @@ export class HeldClaim<Tx> implements Work {
     return performance.now() - this.#startedAt;
   }
 
+  /** Tells the deliveries that wait. They do not ask the store, which may not have recorded the success yet. */
   #succeed(): void {
-    this.#line.succeed(this.#request.token, this.#request.fingerprint);
+    if (this.#hasTurn) this.#line.tell({ state: 'settled', fingerprint: this.#request.fingerprint });
   }
 
+  /** Lets the next delivery ask the store, once the claim is free or no longer this delivery's. */
   #passOn(): void {
-    this.#line.passOn(this.#request.token);
+    if (this.#hasTurn) this.#line.next();
+    this.#hasTurn = false;
   }
 
   /** A claim that was given up stays finished: `close` has stopped waiting for it. */
@@ -154,7 +165,7 @@ export class HeldClaim<Tx> implements Work {
       this.#renewal = this.#renewAfter(this.#renewal);
     };
     // A heartbeat must not keep the process alive.
-    return setTimeout(beat, this.#parts.times.leaseMs / renewalsPerLease).unref();
+    return setTimeout(beat, this.#parts.options.leaseMs / renewalsPerLease).unref();
   }
 
   async #renewAfter(previous: Promise<void> | undefined): Promise<void> {
@@ -163,8 +174,8 @@ export class HeldClaim<Tx> implements Work {
   }
 
   async #renewLease(): Promise<void> {
-    const { logger, times } = this.#parts;
-    if (this.#state === 'running' && this.#runningMs > maxHandlerTimeouts * times.handlerTimeoutMs) {
+    const { logger, handlerTimeoutMs } = this.#parts.options;
+    if (this.#state === 'running' && this.#runningMs > maxHandlerTimeouts * handlerTimeoutMs) {
       this.#state = 'lapsing';
       clearTimeout(this.#heartbeat);
       logger.error(this.#names, 'A handler has exceeded its timeout sixfold; its lease is no longer renewed.');
@@ -172,15 +183,13 @@ export class HeldClaim<Tx> implements Work {
       return;
     }
     try {
-      const isHeld = (await this.#claim.renew()) || this.#state !== 'running' || (await this.#claimAgain());
-      if (!isHeld && this.#state === 'running') this.#lose();
+      if (await this.#claim.renew()) return;
+      if (this.#state === 'running' && (await this.#claimAgain())) return;
+      if (this.#state === 'running') this.#lose();
     } catch (error) {
       // The next renewal runs before the lease expires, unless the event loop is blocked.
       if (this.#renewalError === undefined && this.#state === 'running') {
-        logger.warn(
-          { ...this.#names, err: error },
-          'The lease of a transfer callback could not be renewed; it is tried again.',
-        );
+        logger.warn({ ...this.#names, err: error }, 'The lease of a callback could not be renewed; it is tried again.');
       }
       this.#renewalError = error;
     }
@@ -192,14 +201,15 @@ export class HeldClaim<Tx> implements Work {
    * new token: if it is granted too late and released, that release must not free the claim the handler runs under.
    */
   async #claimAgain(): Promise<boolean> {
-    const { store, times, logger } = this.#parts;
-    if (store.transactional === true) return false;
+    const { options, rules } = this.#parts;
+    const { store, storeTimeoutMs, logger } = options;
+    if (rules.undoesWrites) return false;
     const request = { ...this.#request, token: this.#nextToken() };
-    const reply = await claimCallback(store, this.id, request, times.storeTimeoutMs);
+    const reply = await claimCallback(store, this.key, request, storeTimeoutMs, rules);
     if (reply.state !== 'claimed') return false;
     if (this.#state === 'running') {
       this.#claim = reply.claim;
-      logger.warn(this.#names, 'The lease of a transfer callback had lapsed under its handler; it was claimed again.');
+      logger.warn(this.#names, 'The lease of a callback had lapsed under its handler; it was claimed again.');
     } else await reply.claim.release();
     return true;
   }
@@ -211,14 +221,14 @@ export class HeldClaim<Tx> implements Work {
   }
 
   #lose(): void {
-    const { logger } = this.#parts;
+    const { logger } = this.#parts.options;
     this.#state = 'lapsing';
     clearTimeout(this.#heartbeat);
     this.abort(new TransferCallbackError('LEASE_LOST', 'The claim passed to another delivery.'));
     const cause = this.#renewalError === undefined ? {} : { err: this.#renewalError };
     logger.error(
       { ...this.#names, ...cause },
-      'The claim of a transfer callback was lost: another delivery may run its handler too.',
+      'The claim of a callback was lost: another delivery may run its handler too.',
     );
     this.#passOn();
   }
@@ -232,15 +242,15 @@ export class HeldClaim<Tx> implements Work {
   }
 
   async #recordInBackground(afterCommit: AfterCommit): Promise<void> {
-    const { logger, times } = this.#parts;
-    const giveUpAt = performance.now() + times.retentionMs;
+    const { logger, retentionMs, leaseMs } = this.#parts.options;
+    const giveUpAt = performance.now() + retentionMs;
     let pauseMs = firstRetryPauseMs;
     while (this.#state === 'recording' && performance.now() < giveUpAt) {
       await pause(pauseMs, { keepAlive: false });
-      pauseMs = Math.min(2 * pauseMs, times.leaseMs / renewalsPerLease);
+      pauseMs = Math.min(2 * pauseMs, leaseMs / renewalsPerLease);
       try {
         const overlapped = await this.#record(afterCommit);
-        const message = 'A handled transfer callback was recorded on retry';
+        const message = 'A handled callback was recorded on retry';
         if (overlapped) logger.error(this.#names, `${message}; it may have been handled twice.`);
         else logger.warn(this.#names, `${message}.`);
         break;

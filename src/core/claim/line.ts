@@ -1,0 +1,141 @@
+import { setDeadline } from '../../lib/deadline.js';
+import type { ClaimReply } from '../store.js';
+
+/** What ends the wait of all deliveries of a line. */
+export type LineEnd =
+  | { state: 'settled'; fingerprint: string }
+  | { state: 'in_progress' }
+  | { state: 'unavailable'; error: unknown }
+  | { state: 'closing' };
+
+interface Waiter {
+  /** Ends the wait. With `undefined` the delivery has the turn. */
+  readonly resolve: (result: LineEnd | undefined) => void;
+  readonly cancelDeadline: () => void;
+  /** Whether its time is up. If the store is being asked, the delivery still waits for that reply. */
+  expired: boolean;
+}
+
+const firstPauseMs = 50;
+const longestPauseMs = 1_000;
+
+/**
+ * The deliveries of one callback in this process. One of them has the turn: it asks the store, and then holds the claim.
+ * The others wait for what it learns, or for their turn.
+ */
+export class Line {
+  /** The key of the callback in the store. */
+  readonly key: string;
+  readonly #waitMs: number;
+  /** Called when no delivery is left. */
+  readonly #onEmpty: () => void;
+  readonly #waiters: Waiter[] = [];
+  #known: LineEnd | undefined;
+  /** Whether the store has been asked and has not replied. */
+  #isAsking = false;
+  #askedAt = 0;
+  #askAgainAt = 0;
+  #pauseMs = firstPauseMs;
+  #wake: (() => void) | undefined;
+
+  constructor(key: string, waitMs: number, onEmpty: () => void) {
+    this.key = key;
+    this.#waitMs = waitMs;
+    this.#onEmpty = onEmpty;
+  }
+
+  /** Resolves with what is told, with `in_progress` when the time is up, or with `undefined` when it is this delivery's turn. */
+  wait(): Promise<LineEnd | undefined> {
+    if (this.#known !== undefined) return Promise.resolve(this.#known);
+    return new Promise((resolve) => {
+      const cancelDeadline = setDeadline(this.#waitMs, () => {
+        waiter.expired = true;
+        if (!this.#isAsking) this.#dismissExpired();
+      });
+      const waiter = { resolve, cancelDeadline, expired: false };
+      this.#waiters.push(waiter);
+    });
+  }
+
+  /**
+   * Asks the store. Until it replies, deliveries whose time is up keep waiting. A record, or an error, ends the line. Never
+   * rejects.
+   */
+  async ask<Tx>(call: () => Promise<ClaimReply<Tx>>): Promise<ClaimReply<Tx> | LineEnd> {
+    this.#isAsking = true;
+    this.#askedAt = performance.now();
+    try {
+      const reply = await call();
+      if (reply.state === 'settled') return this.end(reply);
+      if (reply.state === 'in_progress') this.#postpone();
+      this.#isAsking = false;
+      this.#dismissExpired();
+      return reply;
+    } catch (error) {
+      return this.end({ state: 'unavailable', error });
+    }
+  }
+
+  /**
+   * Waits until the store may be asked again, longer each time, or until `waitUntil` for a last time. Resolves with `leave` if
+   * the time is up and the store was asked less than 50 ms ago. Otherwise a thousand copies would each ask it once more.
+   */
+  async pause(waitUntil: number): Promise<'ask' | 'leave'> {
+    const pauseMs = Math.min(this.#askAgainAt, waitUntil) - performance.now();
+    if (pauseMs > 0) await this.#sleep(pauseMs);
+    const now = performance.now();
+    return now < waitUntil || now - this.#askedAt >= firstPauseMs ? 'ask' : 'leave';
+  }
+
+  /** Tells all deliveries that wait, and those that join the line. They do not ask the store. */
+  tell(result: LineEnd): void {
+    this.#known = result;
+    for (const { cancelDeadline, resolve } of this.#waiters.splice(0)) {
+      cancelDeadline();
+      resolve(result);
+    }
+    this.#wake?.();
+  }
+
+  /** Gives the turn to the next delivery. If none waits, the line is over. */
+  next(): void {
+    const waiter = this.#waiters.shift();
+    if (waiter === undefined) {
+      this.#onEmpty();
+    } else {
+      waiter.cancelDeadline();
+      waiter.resolve(undefined);
+    }
+  }
+
+  /** Ends the line: all deliveries get `result`. Returns it. */
+  end<R extends LineEnd>(result: R): R {
+    this.tell(result);
+    this.next();
+    return result;
+  }
+
+  /** The next request is delayed, longer each time. */
+  #postpone(): void {
+    this.#askAgainAt = performance.now() + this.#pauseMs;
+    this.#pauseMs = Math.min(2 * this.#pauseMs, longestPauseMs);
+  }
+
+  /** Ends the waits whose time is up. All waits are equally long, so those are the first ones. */
+  #dismissExpired(): void {
+    for (let first = this.#waiters[0]; first?.expired; first = this.#waiters[0]) {
+      this.#waiters.shift();
+      first.resolve({ state: 'in_progress' });
+    }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

@@ -1,0 +1,33 @@
+import { TransferCallbackError } from '../lib/errors.js';
+
+const message =
+  'The handler has waited for something and not used `context.tx`: its writes are not committed with the record, and each of ' +
+  'its queries needs another connection of the pool';
+
+/** The `tx` of a handler, and whether the handler has used it. */
+export class LentTx<Tx> {
+  readonly #tx: Tx;
+  #isUsed = false;
+  #hasWaited = false;
+  readonly #turn: NodeJS.Timeout | undefined;
+
+  constructor(tx: Tx, isTransaction: boolean) {
+    this.#tx = tx;
+    if (!isTransaction) return;
+    this.#turn = setTimeout(() => {
+      this.#hasWaited = true;
+    }, 0);
+  }
+
+  get tx(): Tx {
+    this.#isUsed = true;
+    return this.#tx;
+  }
+
+  /** Returns the error of a handler that has not used a transaction. One that waits for nothing only acknowledges. */
+  findFault(): TransferCallbackError | undefined {
+    clearTimeout(this.#turn);
+    if (this.#isUsed || !this.#hasWaited) return undefined;
+    return new TransferCallbackError('HANDLER_WITHOUT_TX', message);
+  }
+}

@@ -1,0 +1,167 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { z } from 'zod/v4';
+import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { recordingLogger } from '../support/logger.js';
+import { otherReceiver, paid } from './other-support.js';
+import { fakeClock, later, receiverOf, withOthers } from './support.js';
+
+beforeEach(fakeClock);
+
+test.each([
+  ['before', 0],
+  ['after', 1],
+])('another event with the id of a transfer, %s it, hinders neither', async (_when, at) => {
+  const onOther = vi.fn();
+  const { receiver, handler } = otherReceiver(onOther);
+  const { data } = transferSucceeded();
+  const other = { type: 'payout.pending', data: { ...data, status: 'PENDING' } };
+  const order: unknown[] = [transferSucceeded(data)];
+  order.splice(at, 0, other);
+  for (const event of order) {
+    expect(await receiver.receive(event, { source: 'confirmed' })).toMatchObject({ outcome: 'processed' });
+  }
+  expect(handler).toHaveBeenCalledTimes(1);
+  expect(onOther).toHaveBeenCalledTimes(1);
+  for (const event of order) {
+    expect(await receiver.receive(event, { source: 'confirmed' })).toMatchObject({ outcome: 'duplicate' });
+  }
+});
+
+const settledRecord = { state: 'settled', fingerprint: '["FAILED",15000,"XAF","payout"]' };
+
+const longId = `other:${'😀'.repeat(249)}`;
+
+test.each([
+  ['other:charge.paid:7', 'other:charge.paid:7'],
+  ['other:', 'other:'],
+  ['other::7', 'other::7'],
+  ['charge.paid:7', 'charge.paid:7'],
+  ['other:, of 255 characters', longId],
+])('a transfer whose id is %s keeps it, and shares no record with an event', async (_name, id) => {
+  const logged: unknown[] = [];
+  const info = (details: object): void => void logged.push((details as { id: unknown }).id);
+  const traced: unknown[] = [];
+  const note = (context: unknown): void => void traced.push((context as { id: unknown }).id);
+  subscribe('tracing:transfer-callbacks:store:start', note);
+  onTestFinished(() => void unsubscribe('tracing:transfer-callbacks:store:start', note));
+  const { receiver, handler } = otherReceiver(vi.fn(), { ...recordingLogger(), info });
+  const failed = transferFailed({ id, externalId: 'payout' });
+  const ended = later<undefined>();
+  handler.mockReturnValue(ended.promise);
+  const delivery = receiver.receive(failed, { source: 'confirmed' });
+  // While the transfer is handled, and afterwards.
+  await vi.advanceTimersByTimeAsync(0);
+  const event = await receiver.receive(paid);
+  expect(event).toMatchObject({ outcome: 'processed', id: 'other:charge.paid:7' });
+  expect(await receiver.inspect(id)).toMatchObject({
+    state: 'claimed',
+    here: { sinceMs: expect.any(Number) as number },
+  });
+  ended.resolve(undefined);
+  expect(await delivery).toMatchObject({ outcome: 'processed', id });
+  expect(await receiver.inspect(id)).toMatchObject(settledRecord);
+  expect(new Set(traced)).toEqual(new Set([id, event.id]));
+  expect(logged).toEqual([event.id, id]);
+  expect(await receiver.receive(paid)).toMatchObject({ outcome: 'duplicate' });
+  expect(await receiver.receive(failed, { source: 'confirmed' })).toMatchObject({ outcome: 'duplicate', id });
+});
+
+test('of a transfer and an event with one id, forget takes the one with the facts that were seen', async () => {
+  const { receiver, handler } = otherReceiver(vi.fn(), recordingLogger());
+  const { id = '' } = await receiver.receive(paid);
+  const failed = transferFailed({ id, externalId: 'payout' });
+  expect(await receiver.inspect(id)).toMatchObject({
+    state: 'settled',
+    fingerprint: '[null,1000,"XAF",null]',
+  });
+  await receiver.receive(failed, { source: 'confirmed' });
+  expect(await receiver.inspect(id)).toMatchObject(settledRecord);
+  const forget = (settled: string) => receiver.forget(id, { settled, by: 'me', reason: 'a test' });
+  expect(await forget('[null,1000,"XAF",null]')).toBe(true);
+  expect(await receiver.receive(failed, { source: 'confirmed' })).toMatchObject({ outcome: 'duplicate' });
+  expect(await receiver.receive(paid)).toMatchObject({ outcome: 'processed' });
+  expect(await forget(settledRecord.fingerprint)).toBe(true);
+  expect(await receiver.receive(failed, { source: 'confirmed' })).toMatchObject({ outcome: 'processed' });
+  expect(await receiver.receive(paid)).toMatchObject({ outcome: 'duplicate' });
+  expect(handler).toHaveBeenCalledTimes(2);
+});
+
+test('a store without read forgets a transfer or an event by the facts that it was handled with', async () => {
+  const { claim, forget } = memoryStore();
+  const receiver = receiverOf({
+    store: { claim, forget },
+    schema: withOthers as never,
+    onOther: () => undefined,
+    logger: recordingLogger(),
+  });
+  const { id = '' } = await receiver.receive(paid);
+  await receiver.receive(transferFailed({ id, externalId: 'payout' }));
+  const why = { by: 'me', reason: 'a test' };
+  for (const settled of ['[null,1000,"XAF",null]', settledRecord.fingerprint]) {
+    expect(await receiver.forget(id, { settled, ...why })).toBe(true);
+    expect(await receiver.forget(id, { settled, ...why })).toBe(false);
+  }
+});
+
+test('two types with one id are two events, also if they contain the separator', async () => {
+  const onOther = vi.fn();
+  const schema = z.looseObject({ type: z.string(), data: z.looseObject({ id: z.string() }) }).transform((given) => ({
+    event: 'other' as const,
+    ...given,
+  }));
+  const handler = (): undefined => undefined;
+  const receiver = transferCallbackReceiver({
+    store: memoryStore(),
+    schema,
+    onSuccess: handler,
+    onFailed: handler,
+    onOther,
+    logger: false,
+  });
+  const events = [
+    ['a', 'b:c'],
+    ['a:b', 'c'],
+    ['a%3Ab', 'c'],
+    ['a', '%3Ab:c'],
+    ['A', 'b:c'],
+  ].map(([type, id]) => ({ type, data: { id } }));
+  for (const event of events) expect(await receiver.receive(event)).toMatchObject({ outcome: 'processed' });
+  expect(onOther).toHaveBeenCalledTimes(events.length);
+});
+
+test('the record of an event is inspected and forgotten under the id of its outcome', async () => {
+  const onOther = vi.fn();
+  const { receiver } = otherReceiver(onOther, { warn: () => undefined, error: () => undefined });
+  const { id = '' } = await receiver.receive(paid);
+  const record = await receiver.inspect(id);
+  expect(record).toMatchObject({ state: 'settled', fingerprint: '[null,1000,"XAF",null]' });
+  const { fingerprint: settled } = record as { fingerprint: string };
+  expect(await receiver.forget(id, { settled, by: 'me', reason: 'a test' })).toBe(true);
+  expect(await receiver.receive(paid)).toMatchObject({ outcome: 'processed' });
+  expect(onOther).toHaveBeenCalledTimes(2);
+});
+
+test.each([
+  [{ type: 'a\u202Eb', data: { id: '7' } }, 'type'],
+  [{ type: '', data: { id: '7' } }, 'type'],
+  [{ type: 'a', data: { id: 'x'.repeat(250) } }, 'data.id'],
+  [{ type: 'a', data: { id: '7\0' } }, 'data.id'],
+])('%j has no name or id that could be a key', async (event, path) => {
+  const receiver = receiverOf({
+    schema: z.any().transform(() => ({ event: 'other', ...event })) as never,
+    onOther: vi.fn(),
+  });
+  expect(await receiver.receive({})).toMatchObject({ outcome: 'invalid', issues: [{ path: path.split('.') }] });
+});
+
+test('the key of a transfer has at most the characters of its id', async () => {
+  const store = memoryStore();
+  const claim = vi.spyOn(store, 'claim');
+  const receiver = receiverOf({ store });
+  for (const id of ['payout:1', longId]) {
+    await receiver.receive(transferSucceeded({ id }));
+    expect(Array.from(String(claim.mock.lastCall?.[0]))).toHaveLength(Array.from(id).length);
+  }
+});
