@@ -180,4 +180,16 @@ describe('check', () => {
     });
     expect(await receiver.inspect(replying.mock.calls[0]?.[0] ?? '')).toMatchObject({ state: 'free' });
   });
+
+  test('lets the store check itself, logs what it warns of, and does not reject if it does', async () => {
+    const warnings: unknown[] = [];
+    const logger = { info: () => undefined, warn: (...line: unknown[]) => warnings.push(line), error: () => undefined };
+    const check = vi.fn<NonNullable<CallbackStore['check']>>().mockResolvedValueOnce('a risky setting');
+    const receiver = receiverOf({ logger, store: { ...memoryStore(), check } });
+    expect(await receiver.check()).toMatchObject({ ok: true });
+    expect(warnings).toEqual([[{}, 'a risky setting']]);
+    const error = new Error('the database lacks something');
+    check.mockRejectedValueOnce(error);
+    expect(await receiver.check()).toMatchObject({ ok: false, error });
+  });
 });
