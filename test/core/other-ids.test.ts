@@ -29,6 +29,19 @@ test.each([
   }
 });
 
+test('a transfer that comes while an event with its id is handled does not wait for it', async () => {
+  const ended = later<undefined>();
+  const { receiver } = otherReceiver(() => ended.promise);
+  const event = receiver.receive(paid);
+  await vi.advanceTimersByTimeAsync(0);
+  for (const id of ['7', 'other:charge.paid:7']) {
+    const outcome = await receiver.receive(transferSucceeded({ id }), { source: 'confirmed' });
+    expect(outcome).toMatchObject({ outcome: 'processed', id, waitedMs: 0 });
+  }
+  ended.resolve(undefined);
+  expect(await event).toMatchObject({ outcome: 'processed' });
+});
+
 const settledRecord = { state: 'settled', fingerprint: '["FAILED",15000,"XAF","payout"]' };
 
 const longId = `other:${'😀'.repeat(249)}`;
