@@ -1,3 +1,4 @@
+import crypto, { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
@@ -7,6 +8,9 @@ import ts from 'typescript';
 import { expect, onTestFinished, test } from 'vitest';
 import * as root from 'transfer-callbacks';
 import * as node from 'transfer-callbacks/node';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { deliver } from 'transfer-sandbox';
+import type { AttemptHeaders } from '../../sandbox/src/attempt/headers.js';
 import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
 import { findBlocks, findPage, pages, root as folder, type Block } from './pages.js';
 
@@ -23,7 +27,11 @@ function findBlock(path: string, text: string): Block {
 /** Runs a block as a module, and returns what it exports. */
 function runBlock<Exports>({ code }: Block): Partial<Exports> {
   const { outputText } = ts.transpileModule(code, { compilerOptions: { module: ts.ModuleKind.CommonJS } });
-  const modules: Record<string, unknown> = { 'transfer-callbacks': root, 'transfer-callbacks/node': node };
+  const modules: Record<string, unknown> = {
+    'transfer-callbacks': root,
+    'transfer-callbacks/node': node,
+    'node:crypto': crypto,
+  };
   const run = compileFunction(outputText, ['require', 'exports']) as (
     require: (name: string) => unknown,
     exports: object,
@@ -175,6 +183,40 @@ test('the shutdown of docs/hosts.md ends although a stranger has never finished 
 
   expect(server.listening).toBe(false);
   expect(receiver.closing).toBe(true);
+});
+
+test('the verifier of docs/security.md for public keys accepts what the service has signed, and nothing else', async () => {
+  interface Exported {
+    publicKeySignature: (header: string, publicKey: string) => root.Verifier;
+  }
+  const { publicKeySignature } = runBlock<Exported>(findBlock('docs/security.md', 'createPublicKey'));
+  const toPem = (key: KeyObject): string => key.export({ type: 'spki', format: 'pem' }).toString();
+  const makers = [
+    { make: () => generateKeyPairSync('ed25519'), hash: null },
+    { make: () => generateKeyPairSync('rsa', { modulusLength: 2_048 }), hash: 'sha256' },
+  ];
+  for (const { make, hash } of makers) {
+    const [{ publicKey, privateKey }, foreign] = [make(), make()];
+    const verify = publicKeySignature?.('x-signature', toPem(publicKey)) ?? expect.fail();
+    const handler = () => undefined;
+    const options = { store: memoryStore(), onSuccess: handler, onFailed: handler, logger: false } as const;
+    const app = transferCallbackListener({ ...options, verify });
+    const send = (callback: object, headers: AttemptHeaders) => deliver(app, callback, { headers, retry: false });
+    const sign = (bytes: Uint8Array, key = privateKey) => crypto.sign(hash, bytes, key).toString('base64');
+    const callback = transferSucceeded();
+
+    expect(await send(callback, (body) => ({ 'X-Signature': sign(body) }))).toMatchObject({ responses: [200] });
+    const wrong: AttemptHeaders[] = [
+      {},
+      { 'X-Signature': '' },
+      { 'X-Signature': sign(Buffer.from('{}')) },
+      (body) => ({ 'X-Signature': sign(body).slice(4) }),
+      (body) => ({ 'X-Signature': sign(body, foreign.privateKey) }),
+    ];
+    for (const headers of wrong) expect(await send(callback, headers)).toMatchObject({ responses: [401] });
+  }
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  expect(() => publicKeySignature?.('x-signature', toPem(publicKey))).toThrow('Expected a key of Ed25519 or RSA.');
 });
 
 test('the SQL of docs/stores.md is that of the store', () => {

@@ -101,6 +101,32 @@ transferCallbackHandler({
 const ofTheWeb: Verifier<unknown, globalThis.Request> = (request) => request.headers.has('x-gateway');
 transferCallbackHandler({ ...options, verify: [ofTheWeb, urlToken(secret)] });
 
+// With a function of the request as `secrets` a verifier is asynchronous, and has no secret of its own to sign with.
+const signature = hmacSignature({ header: 'x-signature', secrets: secret });
+expectTypeOf(signature).returns.toEqualTypeOf<boolean>();
+expectTypeOf(signature.sign('{}')).toEqualTypeOf<Record<string, string>>();
+const ofTenant = hmacSignature({ header: 'x-signature', secrets: ({ params }: Request) => params.tenant?.toString() });
+expectTypeOf(ofTenant).returns.toEqualTypeOf<Promise<boolean>>();
+transferCallbackRouter({ ...options, verify: [ofTenant, urlToken(secret)] });
+const ofPath = hmacSignature({
+  header: 'x-signature',
+  secrets: async ({ url }) => {
+    expectTypeOf(url).toEqualTypeOf<string | undefined>();
+    await Promise.resolve();
+    return [secret, undefined];
+  },
+});
+transferCallbackRouter({ ...options, verify: ofPath });
+transferCallbackListener({ ...options, verify: ofPath });
+transferCallbackHandler({ ...options, verify: ofPath });
+ofPath.sign(Buffer.from('{}'), { secret, headers: { 'x-id': '7' } });
+// @ts-expect-error -- Express's request.
+transferCallbackListener({ ...options, verify: ofTenant });
+// @ts-expect-error -- which secret?
+ofPath.sign('{}');
+// @ts-expect-error -- a value is a text.
+signature.sign('{}', { headers: { 'x-id': 7 } });
+
 // The handlers keep their types beside a verifier that does not care about the callback.
 const fromProxy: Verifier<unknown, Request> = (request) => request.hostname === 'merchant.example';
 transferCallbackRouter({
