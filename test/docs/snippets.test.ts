@@ -4,13 +4,17 @@ import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { compileFunction } from 'node:vm';
+import express, { type Express } from 'express';
 import ts from 'typescript';
 import { expect, onTestFinished, test } from 'vitest';
 import * as root from 'transfer-callbacks';
+import * as client from 'transfer-callbacks/client';
 import * as node from 'transfer-callbacks/node';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { deliver } from 'transfer-sandbox';
 import type { AttemptHeaders } from '../../sandbox/src/attempt/headers.js';
+import { startKnowing } from '../client/support.js';
+import { serve } from '../support/serve.js';
 import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
 import { findBlocks, findPage, pages, root as folder, type Block } from './pages.js';
 
@@ -30,6 +34,7 @@ function runBlock<Exports>({ code }: Block): Partial<Exports> {
   const modules: Record<string, unknown> = {
     'transfer-callbacks': root,
     'transfer-callbacks/node': node,
+    'transfer-callbacks/client': client,
     'node:crypto': crypto,
   };
   const run = compileFunction(outputText, ['require', 'exports']) as (
@@ -218,6 +223,57 @@ test('the verifier of docs/security.md for public keys accepts what the service 
   const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   expect(() => publicKeySignature?.('x-signature', toPem(publicKey))).toThrow('Expected a key of Ed25519 or RSA.');
 });
+
+test('the return of docs/reconciliation.md handles what the service tells, whatever the customer writes, once beside the callback', async () => {
+  interface Books { findPayout: () => Promise<{ id: string; state: 'open' | 'paid' | 'failed' }> }
+  interface Exported {
+    addReturn: (app: Express, ...parts: [client.TransferClient, root.TransferCallbackReceiver, Books]) => void;
+  }
+  const { addReturn } = runBlock<Exported>(findBlock('docs/reconciliation.md', 'function addReturn'));
+  const callback = transferSucceeded();
+  const { externalId: id } = callback.data;
+  const transaction = { ...callback.data, status: 'PENDING' };
+  const service = await startKnowing(transaction);
+  let state: 'open' | 'paid' | 'failed' = 'open';
+  const handled: string[] = [];
+  const close = (event: string, to: 'paid' | 'failed') => {
+    handled.push(event);
+    state = to;
+  };
+  const receiver = transferCallbackReceiver({
+    store: memoryStore(),
+    onSuccess: ({ event }) => {
+      close(event, 'paid');
+    },
+    onFailed: ({ event }) => {
+      close(event, 'failed');
+    },
+    logger: false,
+  });
+  const app = express();
+  addReturn?.(app, service.client, receiver, { findPayout: () => Promise.resolve({ id, state }) });
+  const shop = await serve(app);
+  onTestFinished(shop.close);
+  const forge = async (status: string): Promise<unknown> => {
+    const query = new URLSearchParams({
+      status,
+      event: `transfer.${status.toLowerCase()}`,
+      id: 'another-payout',
+      externalId: id,
+    });
+    return (await fetch(`${shop.url}/payouts/return?${query.toString()}`)).json();
+  };
+
+  for (const status of ['SUCCESS', 'FAILED']) expect(await forge(status)).toEqual({ state: 'open' });
+  expect(handled).toEqual([]);
+
+  Object.assign(transaction, { status: 'SUCCESS' });
+  const arrivals = await Promise.all([forge('FAILED'), receiver.receive(callback), forge('SUCCESS')]);
+  expect(arrivals).toMatchObject([{ state: 'paid' }, { id: callback.data.id }, { state: 'paid' }]);
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
+  expect(await forge('FAILED')).toEqual({ state: 'paid' });
+  expect(handled).toEqual(['transfer.success']);
+}, 60_000);
 
 test('the SQL of docs/stores.md is that of the store', () => {
   const [sql] = findBlocks(findPage('docs/stores.md'), 'sql');
