@@ -62,6 +62,7 @@ describe('the tarball', () => {
       'ops/alerts.yml',
       'ops/dashboard.json',
       'package.json',
+      'skills/transfer-callbacks/SKILL.md',
     ]);
     expect(others).toEqual(expect.arrayContaining(await listDocuments()));
     expect(others.filter((file) => /node_modules|\.next|package-lock/.test(file))).toEqual([]);
