@@ -13,6 +13,12 @@ interface AfterCommitParts {
 export class AfterCommit {
   readonly #functions: (() => unknown)[] = [];
   #isOpen = true;
+  #ended: Promise<void> | undefined;
+
+  /** Resolves when the functions have ended. `undefined` unless they were started. */
+  get ended(): Promise<void> | undefined {
+    return this.#ended;
+  }
 
   /** Adds a function. Throws INVALID_ARGUMENT if it is none, or if the handler has finished. */
   add(call: () => unknown): void {
@@ -53,9 +59,12 @@ export class AfterCommit {
         clearTimeout(late);
       }
     };
-    setImmediate(() => {
-      void Promise.all(this.#functions.map(callAndLog)).then(() => {
-        inFlight.remove(running);
+    this.#ended = new Promise((resolve) => {
+      setImmediate(() => {
+        void Promise.all(this.#functions.map(callAndLog)).then(() => {
+          inFlight.remove(running);
+          resolve();
+        });
       });
     });
   }

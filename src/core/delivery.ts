@@ -8,12 +8,16 @@ import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 /** The source of what reconciliation reads from the service. */
 export const reconciliation = 'reconciliation';
 
+/** Keeps the process of a host until the promise resolves, as hosts call it that end or freeze a process after the response. */
+export type WaitUntil = (work: Promise<void>) => unknown;
+
 /** One arrival of a callback. */
 export interface Arrival {
   /** The name of the delivery. */
   readonly delivery: string;
   readonly source: string;
   readonly startedAt: number;
+  readonly waitUntil?: WaitUntil | undefined;
 }
 
 /** Returns the fields of every outcome. The duration ends with this call. */
@@ -33,6 +37,7 @@ export class Delivery<C extends EventShape = EventShape> {
   readonly name: string;
   readonly source: string;
   readonly startedAt: number;
+  readonly waitUntil: WaitUntil | undefined;
   /** `confirm` may replace it by one with the same facts. */
   callback: C;
   /** By which log lines and outcomes know the callback. */
@@ -49,11 +54,12 @@ export class Delivery<C extends EventShape = EventShape> {
   #waitsSince: number | undefined;
   #waitedMs = 0;
 
-  constructor({ delivery, source, startedAt }: Arrival, callback: C, fields: CallbackFields) {
+  constructor({ delivery, source, startedAt, waitUntil }: Arrival, callback: C, fields: CallbackFields) {
     const { event, type, id, externalId, status, timestamp } = fields;
     this.name = delivery;
     this.source = source;
     this.startedAt = startedAt;
+    this.waitUntil = waitUntil;
     this.callback = callback;
     this.id = id;
     this.key = event === 'other' ? id : toTransferKey(id);

@@ -34,8 +34,8 @@ export function runHandler<C extends CallbackShape, Tx>(
       claim.abort(error);
       nameHandlerWithoutTx(lent, delivery, options);
     });
-    void (async () => {
-      const afterCommit = new AfterCommit();
+    const afterCommit = new AfterCommit();
+    const work = (async () => {
       const failure = await callHandler(delivery, claim.signal, lent, afterCommit, options);
       afterCommit.close();
       cancelDeadline();
@@ -45,6 +45,29 @@ export function runHandler<C extends CallbackShape, Tx>(
       if (isLate) report({ ...delivery.toOutcome(ending), late: true }, options);
       else resolve(ending);
     })();
+    if (delivery.waitUntil !== undefined) keepProcess(delivery, waitForRest(work, claim, afterCommit), options);
+  });
+}
+
+/** Resolves when nothing of the delivery runs any more. */
+async function waitForRest<Tx>(work: Promise<void>, claim: HeldClaim<Tx>, afterCommit: AfterCommit): Promise<void> {
+  await work;
+  await claim.recording;
+  await afterCommit.ended;
+}
+
+/** Asks the host to keep the process for the rest of the delivery. A host that refuses changes nothing else. */
+function keepProcess<C extends CallbackShape, Tx>(
+  { name, id, waitUntil }: Delivery,
+  rest: Promise<void>,
+  { logger }: ResolvedOptions<C, Tx>,
+): void {
+  const asked = new Promise((resolve) => {
+    resolve(waitUntil?.(rest));
+  });
+  asked.catch((err: unknown) => {
+    const message = '`waitUntil` threw; the host may end the process before this delivery is over.';
+    logger.error({ delivery: name, id, err }, message);
   });
 }
 

@@ -3,7 +3,7 @@ import { TransferCallbackError } from '../lib/errors.js';
 import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from './callback.js';
 import { Lines } from './claim/lines.js';
 import { rulesOf } from './claim/rules.js';
-import { createDeliveryNamer } from './delivery.js';
+import { createDeliveryNamer, type WaitUntil } from './delivery.js';
 import { InFlight } from './in-flight.js';
 import {
   checkStore,
@@ -33,6 +33,12 @@ export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
    * @default none
    */
   verify?: VerifySender<C> | undefined;
+  /**
+   * Called when a handler starts, with a promise that resolves when its delivery is over: with a late handler, the recording
+   * of its success, and the functions of `afterCommit`. For a host that ends or freezes a process while nothing is awaited.
+   * @default none
+   */
+  waitUntil?: WaitUntil | undefined;
 }
 
 /**
@@ -107,8 +113,8 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
   let closed: ReturnType<TransferCallbackReceiver['close']> | undefined;
   return {
     receive(callback, receiveOptions) {
-      const { source = 'direct', verify } = receiveOptions ?? {};
-      const arrival = { delivery: nameDelivery(), source, startedAt: performance.now() };
+      const { source = 'direct', verify, waitUntil } = receiveOptions ?? {};
+      const arrival = { delivery: nameDelivery(), source, startedAt: performance.now(), waitUntil };
       return traceReceive(arrival, () => receiveCallback(arrival, callback, verify, parts));
     },
     inspect: (id) => inspectCallback(id, parts),

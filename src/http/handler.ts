@@ -1,4 +1,5 @@
 import type { EventShape, TransferCallback } from '../core/callback.js';
+import { hasMethods } from '../lib/checks.js';
 import { resolveHttpOptions, type TransferCallbackOptions } from './options.js';
 import { requestReceiver } from './request-receiver.js';
 import { readWebBody } from './web-body.js';
@@ -6,8 +7,17 @@ import { readWebBody } from './web-body.js';
 /** A web request. Set `ip` to the address of the sender if you use `ipAllowList`. */
 export type WebRequest = Request & { readonly ip?: string | undefined };
 
-/** A handler for hosts that give a web `Request` and want a `Response`. It never rejects. */
-export type TransferCallbackHandler = (request: WebRequest) => Promise<Response>;
+/** What a host may pass beside the request. Any other object is ignored: hosts pass parameters, an address or a server. */
+interface HostContext {
+  /** Keeps the process until the promise resolves. It is called as a method of this object. */
+  waitUntil?(work: Promise<void>): unknown;
+}
+
+/**
+ * A handler for hosts that give a web `Request` and want a `Response`. It never rejects. With a `waitUntil` the host keeps the
+ * process for a late handler and for `afterCommit`.
+ */
+export type TransferCallbackHandler = (request: WebRequest, host?: HostContext | object) => Promise<Response>;
 
 /**
  * Makes a handler that treats every web request as a delivery, for Next.js, Hono, Bun, Deno and other hosts of the Fetch
@@ -15,6 +25,9 @@ export type TransferCallbackHandler = (request: WebRequest) => Promise<Response>
  *
  * @example
  * export const POST = transferCallbackHandler({ store, onSuccess, onFailed }); // a route of Next.js
+ * const handle = transferCallbackHandler({ receiver });
+ * const fetch = (request: Request, _env: object, context: { waitUntil(work: Promise<void>): void }) =>
+ *   handle(request, context); // a Worker
  */
 export function transferCallbackHandler<C extends EventShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx, WebRequest>,
@@ -22,9 +35,11 @@ export function transferCallbackHandler<C extends EventShape = TransferCallback,
   const resolved = resolveHttpOptions(options);
   const receiveRequest = requestReceiver(resolved, readWebBody);
 
-  return async function handleTransferCallback(request) {
+  return async function handleTransferCallback(request, host: HostContext = {}) {
     try {
-      const received = await receiveRequest(request);
+      // Some hosts have it as a method that needs its object.
+      const waitUntil = hasMethods(host, 'waitUntil') ? (work: Promise<void>) => host.waitUntil?.(work) : undefined;
+      const received = await receiveRequest(request, waitUntil);
       // Nobody reads the response to a client that is gone.
       if (received === undefined) return new Response(null, { status: 400 });
       const { status, headers, body } = received.response;

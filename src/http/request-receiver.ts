@@ -1,4 +1,5 @@
 import type { CallbackShape } from '../core/callback.js';
+import type { WaitUntil } from '../core/delivery.js';
 import { consumed, RequestFault, type ReadBody } from './content.js';
 import type { ResolvedHttpOptions } from './options.js';
 import type { SenderRequest } from './request.js';
@@ -25,7 +26,7 @@ export function requestReceiver<
 >(
   { receiver, verifiers, bodyLimitBytes }: ResolvedHttpOptions<C, Tx, HostRequest>,
   readBody: (request: HostRequest, limitBytes: number) => ReadBody | Promise<ReadBody | undefined>,
-): (request: HostRequest) => Promise<ReceivedRequest | undefined> {
+): (request: HostRequest, waitUntil?: WaitUntil) => Promise<ReceivedRequest | undefined> {
   const early = verifiers.filter(({ readsCallback }) => readsCallback === false);
   const late = verifiers.filter(({ readsCallback }) => readsCallback !== false);
 
@@ -43,12 +44,13 @@ export function requestReceiver<
     }
   }
 
-  return async function receiveRequest(request) {
+  return async function receiveRequest(request, waitUntil) {
     const body = await read(request);
     if (body === undefined) return undefined;
     const { input } = body;
     const outcome = await receiver.receive(input, {
       source: 'http',
+      waitUntil,
       verify: late.length === 0 ? verdict : (callback) => acceptsAll(late, request, callback, body.bytes),
     });
     const fault = input instanceof RequestFault ? input : undefined;

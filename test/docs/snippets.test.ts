@@ -1,12 +1,20 @@
+import crypto, { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { compileFunction } from 'node:vm';
+import express, { type Express } from 'express';
 import ts from 'typescript';
 import { expect, onTestFinished, test } from 'vitest';
 import * as root from 'transfer-callbacks';
+import * as client from 'transfer-callbacks/client';
 import * as node from 'transfer-callbacks/node';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { deliver } from 'transfer-sandbox';
+import type { AttemptHeaders } from '../../sandbox/src/attempt/headers.js';
+import { startKnowing } from '../client/support.js';
+import { serve } from '../support/serve.js';
 import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
 import { findBlocks, findPage, pages, root as folder, type Block } from './pages.js';
 
@@ -23,7 +31,12 @@ function findBlock(path: string, text: string): Block {
 /** Runs a block as a module, and returns what it exports. */
 function runBlock<Exports>({ code }: Block): Partial<Exports> {
   const { outputText } = ts.transpileModule(code, { compilerOptions: { module: ts.ModuleKind.CommonJS } });
-  const modules: Record<string, unknown> = { 'transfer-callbacks': root, 'transfer-callbacks/node': node };
+  const modules: Record<string, unknown> = {
+    'transfer-callbacks': root,
+    'transfer-callbacks/node': node,
+    'transfer-callbacks/client': client,
+    'node:crypto': crypto,
+  };
   const run = compileFunction(outputText, ['require', 'exports']) as (
     require: (name: string) => unknown,
     exports: object,
@@ -81,6 +94,14 @@ test('every TypeScript block of every page compiles as a separate module', () =>
   expect(blocks.length).toBeGreaterThanOrEqual(12);
   expect(findFaults(blocks)).toEqual([]);
 }, 300_000);
+
+test('the text for coding agents has code that compiles, in at most 60 lines', () => {
+  const skill = findPage('skills/transfer-callbacks/SKILL.md');
+  const code = findBlocks(skill, 'ts');
+  expect(code.length).toBeGreaterThanOrEqual(2);
+  expect(blocks).toEqual(expect.arrayContaining(code));
+  expect(skill.text.trimEnd().split('\n').length).toBeLessThanOrEqual(60);
+});
 
 /** What an app has where it would write an example. */
 const ambient = `
@@ -176,6 +197,93 @@ test('the shutdown of docs/hosts.md ends although a stranger has never finished 
   expect(server.listening).toBe(false);
   expect(receiver.closing).toBe(true);
 });
+
+test('the verifier of docs/security.md for public keys accepts what the service has signed, and nothing else', async () => {
+  interface Exported {
+    publicKeySignature: (header: string, publicKey: string) => root.Verifier;
+  }
+  const { publicKeySignature } = runBlock<Exported>(findBlock('docs/security.md', 'createPublicKey'));
+  const toPem = (key: KeyObject): string => key.export({ type: 'spki', format: 'pem' }).toString();
+  const makers = [
+    { make: () => generateKeyPairSync('ed25519'), hash: null },
+    { make: () => generateKeyPairSync('rsa', { modulusLength: 2_048 }), hash: 'sha256' },
+  ];
+  for (const { make, hash } of makers) {
+    const [{ publicKey, privateKey }, foreign] = [make(), make()];
+    const verify = publicKeySignature?.('x-signature', toPem(publicKey)) ?? expect.fail();
+    const handler = () => undefined;
+    const options = { store: memoryStore(), onSuccess: handler, onFailed: handler, logger: false } as const;
+    const app = transferCallbackListener({ ...options, verify });
+    const send = (callback: object, headers: AttemptHeaders) => deliver(app, callback, { headers, retry: false });
+    const sign = (bytes: Uint8Array, key = privateKey) => crypto.sign(hash, bytes, key).toString('base64');
+    const callback = transferSucceeded();
+
+    expect(await send(callback, (body) => ({ 'X-Signature': sign(body) }))).toMatchObject({ responses: [200] });
+    const wrong: AttemptHeaders[] = [
+      {},
+      { 'X-Signature': '' },
+      { 'X-Signature': sign(Buffer.from('{}')) },
+      (body) => ({ 'X-Signature': sign(body).slice(4) }),
+      (body) => ({ 'X-Signature': sign(body, foreign.privateKey) }),
+    ];
+    for (const headers of wrong) expect(await send(callback, headers)).toMatchObject({ responses: [401] });
+  }
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  expect(() => publicKeySignature?.('x-signature', toPem(publicKey))).toThrow('Expected a key of Ed25519 or RSA.');
+});
+
+test('the return of docs/reconciliation.md handles what the service tells, whatever the customer writes, once beside the callback', async () => {
+  interface Books {
+    findPayout: () => Promise<{ id: string; state: 'open' | 'paid' | 'failed' }>;
+  }
+  interface Exported {
+    addReturn: (app: Express, ...parts: [client.TransferClient, root.TransferCallbackReceiver, Books]) => void;
+  }
+  const { addReturn } = runBlock<Exported>(findBlock('docs/reconciliation.md', 'function addReturn'));
+  const callback = transferSucceeded();
+  const { externalId: id } = callback.data;
+  const transaction = { ...callback.data, status: 'PENDING' };
+  const other = transferSucceeded(); // of another customer
+  const service = await startKnowing(transaction, { ...other.data });
+  let state: 'open' | 'paid' | 'failed' = 'open';
+  const handled: string[][] = [];
+  const close = ({ event, data }: root.TransferCallback, to: 'paid' | 'failed') => {
+    handled.push([event, data.externalId]);
+    state = to;
+  };
+  const receiver = transferCallbackReceiver({
+    store: memoryStore(),
+    onSuccess: (given) => {
+      close(given, 'paid');
+    },
+    onFailed: (given) => {
+      close(given, 'failed');
+    },
+    logger: false,
+  });
+  const app = express();
+  addReturn?.(app, service.client, receiver, { findPayout: () => Promise.resolve({ id, state }) });
+  const shop = await serve(app);
+  onTestFinished(shop.close);
+  const forge = async (status: string): Promise<unknown> => {
+    const query = new URLSearchParams({
+      status,
+      event: `transfer.${status.toLowerCase()}`,
+      id: other.data.id,
+      externalId: id,
+    });
+    return (await fetch(`${shop.url}/payouts/return?${query.toString()}`)).json();
+  };
+
+  for (const status of ['SUCCESS', 'FAILED']) expect(await forge(status)).toEqual({ state: 'open' });
+  expect(handled).toEqual([]);
+
+  Object.assign(transaction, { status: 'SUCCESS' });
+  expect(await Promise.all([forge('FAILED'), forge('SUCCESS')])).toEqual([{ state: 'paid' }, { state: 'paid' }]);
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
+  expect(await forge('FAILED')).toEqual({ state: 'paid' });
+  expect(handled).toEqual([['transfer.success', id]]);
+}, 60_000);
 
 test('the SQL of docs/stores.md is that of the store', () => {
   const [sql] = findBlocks(findPage('docs/stores.md'), 'sql');

@@ -202,3 +202,46 @@ test('the handler responds with 500 and logs the cause where it gets no request 
     },
   ]);
 });
+
+describe('what a host passes beside the request', () => {
+  test('waitUntil is called as a method of its object, with what goes on after the response', async () => {
+    class Context {
+      readonly #kept: Promise<void>[] = [];
+      waitUntil(work: Promise<void>): void {
+        this.#kept.push(work);
+      }
+      async end(): Promise<number> {
+        await Promise.all(this.#kept);
+        return this.#kept.length;
+      }
+    }
+    const { options } = recordingOptions();
+    const sent: string[] = [];
+    const handle = transferCallbackHandler({
+      ...options,
+      onSuccess({ data }, { afterCommit }) {
+        afterCommit(async () => {
+          await new Promise(setImmediate);
+          sent.push(data.id);
+        });
+      },
+    });
+    const context = new Context();
+    expect((await handle(toRequest(text), context)).status).toBe(200);
+    expect(sent).toEqual([]);
+    expect(await context.end()).toBe(1);
+    expect(sent).toEqual([callback.data.id]);
+  });
+
+  test.each([
+    ['the parameters of Next.js', { params: Promise.resolve({}) }],
+    ['the address of Deno', { remoteAddr: { transport: 'tcp', hostname: '127.0.0.1', port: 1 } }],
+    ['a waitUntil that is no function', { waitUntil: true }],
+    ['nothing', undefined],
+    ['null', null as never],
+  ])('%s is ignored', async (_what, given) => {
+    const { options, logged } = recordingOptions();
+    expect((await transferCallbackHandler(options)(toRequest(text), given)).status).toBe(200);
+    expect(logged).toEqual([]);
+  });
+});

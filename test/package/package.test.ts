@@ -62,6 +62,7 @@ describe('the tarball', () => {
       'ops/alerts.yml',
       'ops/dashboard.json',
       'package.json',
+      'skills/transfer-callbacks/SKILL.md',
     ]);
     expect(others).toEqual(expect.arrayContaining(await listDocuments()));
     expect(others.filter((file) => /node_modules|\.next|package-lock/.test(file))).toEqual([]);
@@ -71,10 +72,10 @@ describe('the tarball', () => {
   /** The code for ES modules and CommonJS, the types, the documents, the examples, and the alerts. */
   test('the tarball is small, and so are its files', async () => {
     const { size } = await stat(inject('tarball'));
-    expect(size, `The tarball has ${size} bytes.`).toBeLessThan(252_000);
+    expect(size, `The tarball has ${size} bytes.`).toBeLessThan(262_500);
     const sizes = await Promise.all(files.map(async (file) => (await stat(join(home, file))).size));
     const unpacked = sizes.reduce((sum, each) => sum + each, 0);
-    expect(unpacked, `The files have ${unpacked} bytes.`).toBeLessThan(912_000);
+    expect(unpacked, `The files have ${unpacked} bytes.`).toBeLessThan(947_000);
   });
 
   test('the types are in the tarball once: those of ES modules lead to those of CommonJS', async () => {
@@ -135,8 +136,8 @@ describe('the tarball', () => {
 
 /** What an app bundles. Express and zod are the app's own. */
 test.each([
-  ['memory', 44_200],
-  ['redis', 45_600],
+  ['memory', 45_700],
+  ['redis', 47_000],
 ])('the minified bundle of the router and the %s store is small, and has no other store', async (store, limitBytes) => {
   const contents = `export { ${store}Store, transferCallbackRouter } from './src/index.js';`;
   const { outputFiles, metafile } = await build({

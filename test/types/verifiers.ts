@@ -44,10 +44,32 @@ app.post('/callbacks', listener);
 
 // The handler fits hosts of the Fetch API, those that pass a second argument too.
 const handler = transferCallbackHandler(options);
-expectTypeOf(handler).toExtend<
-  (request: globalThis.Request, context: { params: Promise<object> }) => Promise<Response>
->();
-void handler(Object.assign(new globalThis.Request('https://merchant.example/'), { ip: '203.0.113.7' }));
+// As Next.js checks a route, as Deno's and Bun's servers call their handler, and as a Worker calls `fetch`.
+interface NextRequest extends globalThis.Request {
+  nextUrl: URL;
+}
+type NextRoute = (request: NextRequest, context: { params: Promise<{ tenant: string }> }) => Promise<Response>;
+expectTypeOf(handler).toExtend<NextRoute>();
+type DenoHandler = (
+  request: globalThis.Request,
+  info: { remoteAddr: { transport: 'tcp'; hostname: string; port: number }; completed: Promise<void> },
+) => Response | Promise<Response>;
+expectTypeOf(handler).toExtend<DenoHandler>();
+type BunHandler = (
+  request: globalThis.Request,
+  server: { requestIP(request: globalThis.Request): object },
+) => Promise<Response>;
+expectTypeOf(handler).toExtend<BunHandler>();
+declare const executionContext: { waitUntil(work: Promise<unknown>): void; passThroughOnException(): void };
+declare function after<T>(task: Promise<T> | (() => T | Promise<T>)): void; // of Next.js
+const webRequest = Object.assign(new globalThis.Request('https://merchant.example/'), { ip: '203.0.113.7' });
+export const responses = () => [
+  handler(webRequest),
+  handler(webRequest, executionContext),
+  handler(webRequest, { waitUntil: after }),
+];
+// @ts-expect-error -- an object.
+export const withoutObject = () => handler(webRequest, after.name);
 
 // The ready-made ones fit all three, alone and in a list, beside one of one's own.
 const perTransfer = transferToken([secret, secret]);
@@ -100,6 +122,32 @@ transferCallbackHandler({
 });
 const ofTheWeb: Verifier<unknown, globalThis.Request> = (request) => request.headers.has('x-gateway');
 transferCallbackHandler({ ...options, verify: [ofTheWeb, urlToken(secret)] });
+
+// With a function of the request as `secrets` a verifier is asynchronous, and has no secret of its own to sign with.
+const signature = hmacSignature({ header: 'x-signature', secrets: secret });
+expectTypeOf(signature).returns.toEqualTypeOf<boolean>();
+expectTypeOf(signature.sign('{}')).toEqualTypeOf<Record<string, string>>();
+const ofTenant = hmacSignature({ header: 'x-signature', secrets: ({ params }: Request) => params.tenant?.toString() });
+expectTypeOf(ofTenant).returns.toEqualTypeOf<Promise<boolean>>();
+transferCallbackRouter({ ...options, verify: [ofTenant, urlToken(secret)] });
+const ofPath = hmacSignature({
+  header: 'x-signature',
+  secrets: async ({ url }) => {
+    expectTypeOf(url).toEqualTypeOf<string | undefined>();
+    await Promise.resolve();
+    return [secret, undefined];
+  },
+});
+transferCallbackRouter({ ...options, verify: ofPath });
+transferCallbackListener({ ...options, verify: ofPath });
+transferCallbackHandler({ ...options, verify: ofPath });
+ofPath.sign(Buffer.from('{}'), { secret, headers: { 'x-id': '7' } });
+// @ts-expect-error -- Express's request.
+transferCallbackListener({ ...options, verify: ofTenant });
+// @ts-expect-error -- which secret?
+ofPath.sign('{}');
+// @ts-expect-error -- a value is a text.
+signature.sign('{}', { headers: { 'x-id': 7 } });
 
 // The handlers keep their types beside a verifier that does not care about the callback.
 const fromProxy: Verifier<unknown, Request> = (request) => request.hostname === 'merchant.example';

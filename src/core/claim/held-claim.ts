@@ -46,6 +46,7 @@ export class HeldClaim<Tx> implements Work {
   #heartbeat: NodeJS.Timeout;
   #renewal: Promise<void> | undefined;
   #renewalError: unknown;
+  #recording: Promise<void> | undefined;
 
   constructor(claim: Claim<Tx>, request: ClaimRequest, line: Line, parts: ClaimParts<Tx>) {
     this.#claim = claim;
@@ -78,6 +79,11 @@ export class HeldClaim<Tx> implements Work {
     return this.#runningMs;
   }
 
+  /** Resolves when recording has ended that `settle` has left to the background. `undefined` if there is none. */
+  get recording(): Promise<void> | undefined {
+    return this.#recording;
+  }
+
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
@@ -105,7 +111,7 @@ export class HeldClaim<Tx> implements Work {
       }
       // The handler succeeded. Reporting a failure would make the service retry and the handler run again.
       this.#succeed();
-      void this.#recordInBackground(afterCommit);
+      this.#recording = this.#recordInBackground(afterCommit);
       return { outcome: 'processed', overlapped: false, error };
     }
   }

@@ -1,109 +1,18 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { hmacSignature } from 'transfer-callbacks';
+import express, { type Request } from 'express';
+import { hmacSignature, transferCallbackRouter } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { deliver } from 'transfer-sandbox';
+import { containing } from '../../support/containing.js';
 import { httpServers } from '../../support/http-servers.js';
 import { post } from '../../support/post.js';
 import { start, startGuarded, unauthorized } from '../support.js';
 import { recordingOptions } from '../../support/recording-options.js';
+import { schemes } from './schemes.js';
 
 const secret = 'first-secret-0123456789';
 const older = 'older-secret-0123456789';
-const form =
-  'token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar' +
-  '&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com' +
-  '%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d' +
-  '10d2c447fce8b6703c';
-
-/** What services sign, with an example of each. */
-const schemes = [
-  {
-    name: 'GitHub, its documented example',
-    options: { header: 'X-Hub-Signature-256', secrets: "It's a Secret to Everybody" },
-    body: 'Hello, World!',
-    headers: { 'X-Hub-Signature-256': 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17' },
-    at: 0,
-  },
-  {
-    name: 'Standard Webhooks, the example of its libraries',
-    options: {
-      header: 'webhook-signature',
-      secrets: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
-      secretEncoding: 'base64',
-      encoding: 'base64',
-      signed: '{webhook-id}.{timestamp}.{body}',
-      timestamp: 'webhook-timestamp',
-    },
-    body: '{"test": 2432232314}',
-    headers: {
-      'Webhook-Id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
-      'Webhook-Timestamp': '1614265330',
-      'Webhook-Signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
-    },
-    at: 1_614_265_330_000,
-  },
-  {
-    name: 'Slack, its documented example',
-    options: {
-      header: 'x-slack-signature',
-      secrets: '8f742231b10e8888abcd99yyyzzz85a5',
-      signed: 'v0:{timestamp}:{body}',
-      timestamp: 'x-slack-request-timestamp',
-    },
-    body: form,
-    headers: {
-      'X-Slack-Request-Timestamp': '1531420618',
-      'X-Slack-Signature': 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503',
-    },
-    at: 1_531_420_618_000,
-  },
-  {
-    name: 'Stripe, a header that its library made',
-    options: {
-      header: 'stripe-signature',
-      secrets: 'whsec_a_secret_of_a_test',
-      timestamp: 't=',
-    },
-    body: '{"event":"transfer.success"}',
-    headers: {
-      'Stripe-Signature': 't=1614265330,v1=441be22783d5674457cc3fb856d1cabed70f0071ba212ab4cee37e384d7fcc9e',
-    },
-    at: 1_614_265_330_000,
-  },
-  {
-    name: 'Paddle, a signature that OpenSSL made',
-    options: {
-      header: 'paddle-signature',
-      secrets: 'pdl_ntfset_a_secret_of_a_test',
-      signed: '{timestamp}:{body}',
-      timestamp: 'ts=',
-    },
-    body: '{"event":"transfer.success"}',
-    headers: {
-      'Paddle-Signature': 'ts=1671552777;h1=3727f7e9aab0e9c12a2089285465d669226176051500f64e0c62f9fd4eae1fed',
-    },
-    at: 1_671_552_777_000,
-  },
-  {
-    name: 'Paystack, a signature that OpenSSL made',
-    options: { header: 'x-paystack-signature', secrets: 'sk_test_a_secret_of_a_test', algorithm: 'sha512' },
-    body: '{"event":"transfer.success"}',
-    headers: {
-      'X-Paystack-Signature':
-        '0546363b2ed53bb4eea4601e9028975f7711e54750e2ff078f4a6d547b8df65f' +
-        'c50aba8096be37f3a9b880c8152ed7f1f16ceca1594896bb6de012fa8421d601',
-    },
-    at: 0,
-  },
-  {
-    name: 'Shopify, a signature that OpenSSL made',
-    options: { header: 'X-Shopify-Hmac-Sha256', secrets: 'shpss_a_secret_of_a_test', encoding: 'base64' },
-    body: '{"event":"transfer.success"}',
-    headers: { 'X-Shopify-Hmac-Sha256': 'EZ4+EFo0Obasiw1ezjNjZfXK+z//BfM7WEKFgVlhSto=' },
-    at: 0,
-  },
-] as const;
-
 function setDate(atMs: number): void {
   vi.useFakeTimers({ toFake: ['Date'], now: atMs });
 }
@@ -176,6 +85,8 @@ describe.each(httpServers)('on $name', (server) => {
   test.each([
     ['seconds', (ms: number) => String(ms / 1_000)],
     ['milliseconds', String],
+    ['ISO 8601', (ms: number) => new Date(ms).toISOString()],
+    ['ISO 8601 with an offset', (ms: number) => new Date(ms + 7_200_000).toISOString().replace('.000Z', '+02:00')],
   ])('a timestamp in %s is accepted within toleranceMs, and not beyond', async (_unit, write) => {
     const verify = hmacSignature({
       header: 'X-Signature',
@@ -199,9 +110,127 @@ describe.each(httpServers)('on $name', (server) => {
       await refuses(url, signed(body), body);
     }
     setDate(sentMs);
-    const wrong = ['', 'now', '-1', '1e9', 'Infinity', '0x6ab', `${write(sentMs)}x`, `x${write(sentMs)}`];
+    const local = new Date(sentMs).toISOString().slice(0, -1);
+    const wrong = [
+      '',
+      'now',
+      '-1',
+      '1e9',
+      'Infinity',
+      '0x6ab',
+      local,
+      local.slice(0, 10),
+      `${write(sentMs)}x`,
+      `x${write(sentMs)}`,
+    ];
     for (const time of wrong) await refuses(url, signed(body, time), body);
   });
+});
+
+describe.each(httpServers)('by the request on ', (server) => {
+  const tenants: Readonly<Record<string, string>> = { north: secret, south: older };
+  const byTenant =
+    (answer: (secret: string | undefined) => string | undefined | Promise<string | undefined>) =>
+    ({ url = '' }: { readonly url?: string | undefined }) =>
+      answer(tenants[new URL(url, 'http://localhost').searchParams.get('tenant') ?? '']);
+
+  test.each([
+    ['of', byTenant((found) => found)],
+    ['that resolves with', byTenant((found) => Promise.resolve(found))],
+  ])(
+    'a function %s secrets has those of each tenant, and a request without any gets 401 and one log line',
+    async (_, secrets) => {
+      const verify = hmacSignature({ header: 'X-Signature', secrets });
+      const { url, admits, refuses, logged, thrown } = await startGuarded(server, verify);
+      const signed = (key: string, text = body) => ({ headers: verify.sign(text, { secret: key }) });
+      for (const [tenant, key] of Object.entries(tenants)) {
+        const one = transferSucceeded();
+        await admits(`${url}?tenant=${tenant}`, signed(key, JSON.stringify(one)), one);
+      }
+      await refuses(`${url}?tenant=north`, signed(older), body);
+      expect(thrown()).toEqual([]);
+      const before = logged.length;
+      await refuses(`${url}?tenant=west`, signed(secret), body);
+      expect(logged.slice(before)).toMatchObject([
+        { level: 'warn', details: { outcome: 'unauthorized', err: { code: 'INVALID_ARGUMENT' } } },
+      ]);
+      expect(thrown()).toMatchObject([{ message: containing('`secrets` has no secret for this request') }]);
+      // Without a signature no secret is looked for.
+      await refuses(`${url}?tenant=west`, {}, body);
+      expect(thrown()).toHaveLength(1);
+    },
+  );
+
+  test.each([
+    [
+      'throws',
+      byTenant(() => {
+        throw new Error('The table of tenants is gone.');
+      }),
+    ],
+    ['rejects', byTenant(() => Promise.reject(new Error('The table of tenants is gone.')))],
+    ['returns a weak secret', byTenant(() => 'hunter2')],
+  ])('a sender is refused if the function of the secrets %s, and no secret is logged', async (_, secrets) => {
+    const { url, refuses, logged, thrown } = await startGuarded(
+      server,
+      hmacSignature({ header: 'X-Signature', secrets }),
+    );
+    await refuses(url, { headers: { 'X-Signature': sign(body, 'hunter2') } }, body);
+    expect(thrown()).toHaveLength(1);
+    expect(JSON.stringify([logged, String(thrown()[0])])).not.toContain('hunter2');
+  });
+});
+
+test('the router gives a function of the secrets the request of Express, with the parameters of its route', async () => {
+  const verify = hmacSignature({
+    header: 'X-Signature',
+    secrets: ({ params }: Request) => (params.tenant === 'north' ? secret : undefined),
+  });
+  const { options } = recordingOptions();
+  const app = express().post('/callbacks/:tenant', transferCallbackRouter({ ...options, verify }));
+  const headers = (bytes: Uint8Array) => verify.sign(bytes, { secret });
+  const send = (tenant: string) =>
+    deliver(app, transferSucceeded(), { path: `/callbacks/${tenant}`, headers, retry: false });
+  expect(await send('north')).toEqual({ acknowledged: true, responses: [200] });
+  expect(await send('south')).toEqual({ acknowledged: false, responses: [401] });
+});
+
+test.each(schemes)(
+  'what sign makes is accepted by the same verifier, as for $name',
+  ({ options, body, headers, at }) => {
+    setDate(at);
+    const verify = hmacSignature(options);
+    const others = Object.entries(headers).filter(([name]) => name === 'Webhook-Id');
+    const accepts = (signed: Record<string, string>, text: string) =>
+      verify({ headers: signed }, undefined, Buffer.from(text));
+    for (const sent of [body, Buffer.from(body)]) {
+      const signed = verify.sign(sent, { headers: Object.fromEntries(others) });
+      expect(accepts(signed, body)).toBe(true);
+      expect(accepts(signed, `${body} `)).toBe(false);
+    }
+  },
+);
+
+test('sign takes the newest secret or another one, and an old timestamp to be refused', () => {
+  const verify = hmacSignature({ header: 'x-sign', secrets: [secret, older], timestamp: 'X-Time' });
+  const key = (given?: string) => verify.sign('the body', { secret: given, headers: { 'x-time': '1790000000' } });
+  expect(key()).toEqual({ 'x-time': '1790000000', 'x-sign': sign('1790000000.the body', secret) });
+  expect(key(older)['x-sign']).toBe(sign('1790000000.the body', older));
+  const accepts = (headers: Record<string, string>) => verify({ headers }, undefined, Buffer.from('the body'));
+  expect(accepts(key())).toBe(false);
+  expect(accepts(verify.sign('the body', { headers: { 'X-Time': new Date().toISOString() } }))).toBe(true);
+  expect(accepts(verify.sign('the body', { secret: 'a-foreign-secret-0123' }))).toBe(false);
+});
+
+test('a timestamp in ISO 8601 may stand in the header of the signature', () => {
+  const verify = hmacSignature({ header: 'x-sign', secrets: secret, timestamp: 't=' });
+  for (const time of ['2026-09-21T14:13:20Z', '2026-09-21T14:13:20.250+00:00']) {
+    setDate(Date.parse(time));
+    const headers = { 'x-sign': `t=${time},v1=${sign(`${time}.the body`, secret)}` };
+    expect(verify({ headers }, undefined, Buffer.from('the body'))).toBe(true);
+    setDate(Date.parse(time) + 301_000);
+    expect(verify({ headers }, undefined, Buffer.from('the body'))).toBe(false);
+  }
 });
 
 test('hmacSignature checks what is signed in any order, with a secret in any encoding', () => {

@@ -17,6 +17,7 @@ const aUsername = 'a string of at least one character and without a colon';
 const list = 'a list of at least one address or range';
 const range = 'an IP address or a CIDR range';
 const text = (length: number): string => `a string of ${length} characters`;
+const signedHeader = 'a text with the header `x-id`, which is signed, in visible ASCII characters';
 const hmac =
   (changed: object): (() => unknown) =>
   () =>
@@ -84,6 +85,37 @@ const wrong: [what: string, make: () => unknown, option: string, expected: strin
   ).map(([changed, ...message]): (typeof wrong)[number] => [
     `hmacSignature of ${JSON.stringify(changed)}`,
     hmac(changed),
+    ...message,
+  ]),
+  ...(
+    [
+      ['of a short secret', {}, ['x', { secret: short }], 'secret', long, text(15)],
+      ['of no secret for a function', { secrets: () => secret }, ['x'], 'secret', long, 'undefined'],
+      [
+        'of a secret in another encoding',
+        { secretEncoding: 'hex', secrets: '0'.repeat(32) },
+        ['x', { secret: spaced }],
+        'secret',
+        'written in hex',
+        text(23),
+      ],
+      ['of an object', {}, [{ secret }], 'body', 'the text or the bytes that are sent', 'an object'],
+      ['without a signed header', { signed: '{x-id}{body}' }, ['x'], 'headers', signedHeader, 'undefined'],
+      [
+        'of a header that HTTP trims',
+        { signed: '{x-id}{body}' },
+        ['x', { headers: { 'X-Id': '7 ' } }],
+        'headers',
+        signedHeader,
+        text(2),
+      ],
+    ] as const
+  ).map(([what, changed, args, ...message]): (typeof wrong)[number] => [
+    `sign ${what}`,
+    () =>
+      hmacSignature({ header: 'x-signature', secrets: secret, ...changed } as never).sign(
+        ...(args as unknown as [string]),
+      ),
     ...message,
   ]),
   ['ipAllowList of nothing', () => ipAllowList(undefined as never), 'addresses', list, 'undefined'],
