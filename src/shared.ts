@@ -27,5 +27,6 @@ export { memoryStore } from './stores/memory.js';
 export { sqlStore, type SqlDatabase } from './stores/sql/sql-store.js';
 export type { SqlStore } from './stores/sql/store.js';
 export { pgStore } from './stores/sql/pg.js';
+export { mongoStore, type MongoStore } from './stores/mongo.js';
 export * from './stores/sql/libraries.js';
 export { redisStore, type IoredisClient } from './stores/redis/store.js';

@@ -1,4 +1,4 @@
-import { setDeadline } from '../lib/deadline.js';
+import { pause, setDeadline } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
 import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
@@ -14,38 +14,68 @@ import { traceHandler } from './trace.js';
 /** How a delivery can end after its handler has thrown. */
 type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
 
+/** The longest pause before the handler runs again for the first time. It doubles each time. */
+const firstPauseMs = 20;
+const longestPauseMs = 1_000;
+
 /**
- * Runs the handler while the claim is held, and settles or releases the claim afterwards. On timeout it resolves with
- * `timed_out`, and holds the claim until the handler finishes; then it reports the second ending. Never rejects.
+ * Runs the handler while the claim is held, and settles or releases the claim afterwards. While its database gives up its
+ * transaction for another one, it runs again within its time. On timeout it resolves with `timed_out`, and holds the claim
+ * until the handler finishes; then it reports the second ending. Never rejects.
  */
 export function runHandler<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
   claim: HeldClaim<Tx>,
   options: ResolvedOptions<C, Tx>,
 ): Promise<Ending> {
-  const lent = new LentTx(claim.tx, claim.isTransactional);
+  const endsAt = performance.now() + options.handlerTimeoutMs;
   return new Promise((resolve) => {
     let isLate = false as boolean; // TypeScript does not see that the deadline sets it.
-    const cancelDeadline = setDeadline(options.handlerTimeoutMs, () => {
-      isLate = true;
-      const message = `The handler did not finish within ${options.handlerTimeoutMs} ms.`;
-      const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
-      resolve({ outcome: 'timed_out', error });
-      claim.abort(error);
-      nameHandlerWithoutTx(lent, delivery, options);
-    });
-    void (async () => {
+    const run = async () => {
+      const lent = new LentTx(claim.tx, claim.isTransactional);
+      const cancelDeadline = setDeadline(endsAt - performance.now(), () => {
+        isLate = true;
+        const message = `The handler did not finish within ${options.handlerTimeoutMs} ms.`;
+        const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
+        resolve({ outcome: 'timed_out', error });
+        claim.abort(error);
+        nameHandlerWithoutTx(lent, delivery, options);
+      });
       const afterCommit = new AfterCommit();
       const failure = await callHandler(delivery, claim.signal, lent, afterCommit, options);
       afterCommit.close();
       cancelDeadline();
       if (failure === undefined) nameHandlerWithoutTx(lent, delivery, options);
-      if (failure !== undefined) await claim.release();
-      const ending = failure ?? (await claim.settle(afterCommit));
+      return failure ?? claim.settle(afterCommit);
+    };
+    void (async () => {
+      let ending = await run();
+      for (
+        let limitMs = firstPauseMs;
+        ending.outcome !== 'processed';
+        limitMs = Math.min(2 * limitMs, longestPauseMs)
+      ) {
+        // At random: two handlers that have met would meet again.
+        if (await mayRunAgain(claim, ending.error, Math.random() * limitMs, endsAt)) ending = await run();
+        else break;
+      }
+      if (ending.outcome !== 'processed') await claim.release();
       if (isLate) report({ ...delivery.toOutcome(ending), late: true }, options);
       else resolve(ending);
     })();
   });
+}
+
+/** Begins the transaction of the handler anew, if its store allows that, and pauses. Resolves with whether there is time left. */
+async function mayRunAgain<Tx>(
+  claim: HeldClaim<Tx>,
+  error: unknown,
+  pauseMs: number,
+  endsAt: number,
+): Promise<boolean> {
+  if (!(await claim.restart(error)) || performance.now() + pauseMs >= endsAt) return false;
+  await pause(pauseMs, { signal: claim.signal });
+  return !claim.signal.aborted;
 }
 
 /** Calls the handler. Resolves with how it failed, or with `undefined`. */
