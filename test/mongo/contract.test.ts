@@ -3,7 +3,7 @@ import { MongoClient as MongoClient6 } from 'mongodb6';
 import { mongoStore, type MongoStore } from 'transfer-callbacks';
 import { storeContract, type StoreTransaction } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { contractTransaction, startMongo, type MongoServer } from './servers.js';
+import { createTransaction, startMongo, type MongoServer } from './servers.js';
 
 let server: MongoServer;
 let client: MongoClient;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   store = mongoStore(client);
   other = mongoStore(new MongoClient(server.url));
   await store.migrate();
-  transaction = await contractTransaction(client);
+  transaction = await createTransaction(client);
 });
 afterAll(async () => {
   await Promise.all([client.close(), client6.close()]);

@@ -28,6 +28,7 @@ const statements: Readonly<Record<string, string>> = {
   find: page(`find_cursor_first_page${arguments_}`),
   aggregate: page(`aggregate_cursor_first_page${arguments_}`),
   count: `SELECT document::text AS reply FROM documentdb_api.count_query${arguments_}`,
+  create: `SELECT create_collection_view::text AS reply FROM documentdb_api.create_collection_view${arguments_}`,
   createIndexes: `SELECT create_indexes_non_concurrently::text AS reply FROM documentdb_api_internal.create_indexes_non_concurrently${arguments_}`,
 };
 
@@ -57,6 +58,8 @@ export interface Gateway {
 export async function startGateway(url: string): Promise<Gateway> {
   const pool = new Pool({ connectionString: url, max: 150 });
   pool.on('error', () => undefined);
+  // A server that is killed breaks off clients that hold a transaction.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   const commands = new Commands(pool);
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -117,6 +120,8 @@ class Commands {
       return await send(this.#pool, name, command);
     } catch (error) {
       const { code = '' } = error as { code?: string };
+      // When it repeats an upsert that has met another one, DocumentDB no longer knows the time.
+      if (String(error).includes('$$NOW')) return this.#runAlone(name, command);
       // The server is down: the driver is to try again.
       if (!isReply(error)) return refuse(189, String(error), ['RetryableWriteError']);
       return refuse(conflicts.includes(code) ? 112 : 8_000, `${code} ${(error as Error).message}`);
@@ -144,7 +149,6 @@ class Commands {
 
   async #begin(key: string): Promise<void> {
     const client = await this.#pool.connect();
-    client.on('error', () => undefined);
     const expiry = setTimeout(() => void this.#rollBack(key), lifetimeMs).unref();
     this.#open.set(key, { client, expiry });
     await client.query(begin);

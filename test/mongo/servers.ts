@@ -1,4 +1,4 @@
-import { MongoClient, type ClientSession } from 'mongodb';
+import { MongoClient, type ClientSession, type Db } from 'mongodb';
 import type { StoreTransaction } from 'transfer-callbacks/testing';
 import { makeFolder, startServer, type Server } from '../support/server.js';
 import { startDocumentDb, toUrl } from './documentdb.js';
@@ -44,17 +44,28 @@ async function startDouble(): Promise<MongoServer> {
   };
 }
 
-/** What the checks of `storeContract` write. */
-export async function contractTransaction(client: MongoClient): Promise<StoreTransaction<ClientSession>> {
-  const writes = client.db().collection<{ key: string }>('writes');
-  const locks = client.db().collection<{ _id: string }>('locks');
+interface Row {
+  _id: string;
+}
+
+/** The types of the driver do not show the client of a session. */
+function databaseOf(session: ClientSession): Db {
+  return (session as unknown as { client: MongoClient }).client.db();
+}
+
+/** What handlers write, with the client of their session: another one is refused by the driver. */
+export async function createTransaction(client: MongoClient): Promise<Required<StoreTransaction<ClientSession>>> {
   // A transaction that creates a collection would meet others that do.
-  await Promise.all([writes, locks].map((each) => each.createIndex({ key: 1 })));
+  await client.db().createCollection('writes');
+  await client.db().createCollection('locks');
   return {
-    write: (session, key) => writes.insertOne({ key }, { session }),
-    count: (key) => writes.countDocuments({ key }, { readConcern: 'majority' }),
-    fail: (session) => writes.updateOne({ key: 'none' }, { $unknown: { key: 1 } }, { session, upsert: true }),
+    write: (session, key) => databaseOf(session).collection('writes').insertOne({ key }, { session }),
+    count: (key) => client.db().collection('writes').countDocuments({ key }, { readConcern: 'majority' }),
+    fail: (session) =>
+      databaseOf(session)
+        .collection('writes')
+        .updateOne({ key: 'none' }, { $unknown: { key: 1 } }, { session }),
     rollback: (session) => session.abortTransaction(),
-    lock: (session, _id) => locks.insertOne({ _id }, { session }),
+    lock: (session, _id) => databaseOf(session).collection<Row>('locks').insertOne({ _id }, { session }),
   };
 }
