@@ -161,16 +161,17 @@ test('a handler that runs again has what is left of its time', async () => {
 test('a handler that meets a conflict after its time does not run again, and its claim is released', async () => {
   const outcomes: string[] = [];
   const release = vi.fn(() => Promise.resolve());
+  const restart = vi.fn(() => Promise.resolve(true));
   const work = later();
   const onSuccess = vi.fn(() => work.promise);
   const onOutcome = ({ outcome }: { outcome: string }): number => outcomes.push(outcome);
-  const { store } = restartingStore({ release });
+  const { store } = restartingStore({ release, restart });
   const delivery = receiverOn(store, { onSuccess, onOutcome, handlerTimeoutMs: 1_000 }).receive(transferSucceeded());
   await finish(delivery);
   work.reject(conflict);
   await vi.advanceTimersByTimeAsync(2_000);
   expect(outcomes).toEqual(['timed_out', 'handler_failed']);
-  expect([onSuccess.mock.calls.length, release.mock.calls.length]).toEqual([1, 1]);
+  expect([onSuccess, restart, release].map(({ mock }) => mock.calls.length)).toEqual([1, 0, 1]);
 });
 
 test('a handler that is to run again does not when the receiver closes meanwhile', async () => {
@@ -186,4 +187,18 @@ test('a handler that is to run again does not when the receiver closes meanwhile
   expect(await finish(delivery)).toMatchObject({ outcome: 'handler_failed' });
   await finish(closed);
   expect([onSuccess.mock.calls.length, release.mock.calls.length]).toEqual([1, 1]);
+});
+
+test('a handler that runs again after its success met a conflict is told when it loses its lease', async () => {
+  const settle = vi.fn<Claim['settle']>().mockRejectedValue(conflict);
+  const renew = (): Promise<boolean> => Promise.resolve(false);
+  const signals: AbortSignal[] = [];
+  const receiver = receiverOn(restartingStore({ settle, renew }).store, {
+    onSuccess(_callback: TransferCallback, { signal }: HandlerContext<Tx>) {
+      signals.push(signal);
+      return signals.length > 1 ? new Promise((resolve) => setTimeout(resolve, 10_000)) : undefined;
+    },
+  });
+  expect(await finish(receiver.receive(transferSucceeded()))).toMatchObject({ outcome: 'store_unavailable' });
+  expect([signals.length, signals[1]?.reason]).toMatchObject([2, { code: 'LEASE_LOST' }]);
 });

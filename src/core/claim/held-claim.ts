@@ -116,9 +116,9 @@ export class HeldClaim<Tx> implements Work {
    * Never rejects.
    */
   async restart(error: unknown): Promise<boolean> {
-    if (!this.isTransactional || this.signal.aborted) return false;
+    if (this.signal.aborted) return false;
     const hasRestarted = await this.#claim.restart?.(error).catch(() => false);
-    if (hasRestarted !== true || this.signal.aborted) return false;
+    if (hasRestarted !== true) return false;
     // If the lease is lost from now on, the signal of the handler must abort.
     this.#enter('running');
     return true;
