@@ -63,7 +63,7 @@ function receiverOn(store: CallbackStore<Tx>, options: Partial<ReceiverOptions<T
 
 /** Lets time pass until a delivery has ended. */
 async function finish<T>(delivery: Promise<T>): Promise<T> {
-  let isOver = false;
+  let isOver = false as boolean; // TypeScript does not see that the delivery sets it.
   void delivery.finally(() => (isOver = true));
   while (!isOver) await vi.advanceTimersByTimeAsync(100);
   return delivery;

@@ -44,6 +44,10 @@ function toState(code: number): string {
   return [0, 6, 12, 18, 24].map((shift) => String.fromCharCode(((code >> shift) & 63) + 48)).join('');
 }
 
+interface Session {
+  readonly id: BSON.Binary;
+}
+
 interface Transaction {
   readonly client: PoolClient;
   readonly expiry: NodeJS.Timeout;
@@ -94,8 +98,8 @@ class Commands {
     const [name = ''] = Object.keys(command);
     if (/^(?:hello|ismaster)$/i.test(name)) return hello(port);
     if (name === 'ping' || name === 'endSessions') return { ok: 1 };
-    if (name === 'killSessions') return this.#killSessions(command[name] as { id: BSON.Binary }[]);
-    const key = command.autocommit === false ? `${toHex(command.lsid)} ${String(command.txnNumber)}` : undefined;
+    if (name === 'killSessions') return this.#killSessions(command[name] as Session[]);
+    const key = command.autocommit === false ? `${toHex(command.lsid as Session)} ${String(command.txnNumber)}` : undefined;
     if (name === 'commitTransaction') return this.#commit(key ?? '');
     if (name === 'abortTransaction') {
       await this.#rollBack(key ?? '');
@@ -108,7 +112,7 @@ class Commands {
     await Promise.all([...this.#open.keys()].map((key) => this.#rollBack(key)));
   }
 
-  async #killSessions(sessions: readonly { id: BSON.Binary }[]): Promise<Document> {
+  async #killSessions(sessions: readonly Session[]): Promise<Document> {
     const killed = sessions.map(toHex);
     const keys = [...this.#open.keys()].filter((key) => killed.includes(key.split(' ')[0] ?? ''));
     await Promise.all(keys.map((key) => this.#rollBack(key)));
@@ -218,7 +222,7 @@ function refuse(code: number, errmsg: string, errorLabels: readonly string[] = [
   return { ok: 0, code, errmsg, errorLabels };
 }
 
-function toHex({ id }: { id: BSON.Binary }): string {
+function toHex({ id }: Session): string {
   return id.toString('hex');
 }
 
