@@ -1,34 +1,31 @@
 import { MongoClient, type ClientSession } from 'mongodb';
-import { MongoClient as MongoClient6 } from 'mongodb6';
 import { mongoStore, type MongoStore } from 'transfer-callbacks';
 import { storeContract, type StoreTransaction } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { createTransaction, startMongo, type MongoServer } from './servers.js';
+import { startMongo, type MongoServer } from './servers.js';
+import { createCollections, toTransaction } from './transaction.js';
 
 let server: MongoServer;
-let client: MongoClient;
-let client6: MongoClient6;
+let clients: [MongoClient, MongoClient];
 let store: MongoStore<ClientSession>;
 let other: MongoStore<ClientSession>;
 let transaction: StoreTransaction<ClientSession>;
 
 beforeAll(async () => {
   server = await startMongo();
-  client = new MongoClient(server.url);
-  client6 = new MongoClient6(server.url);
-  store = mongoStore(client);
-  other = mongoStore(new MongoClient(server.url));
+  clients = [new MongoClient(server.url), new MongoClient(server.url)];
+  [store, other] = [mongoStore(clients[0]), mongoStore(clients[1])];
   await store.migrate();
-  transaction = await createTransaction(client);
+  await createCollections(clients[0]);
+  transaction = toTransaction(clients[0]);
 });
 afterAll(async () => {
-  await Promise.all([client.close(), client6.close()]);
+  await Promise.all(clients.map((client) => client.close()));
   await server.stop();
 });
 
-describe('the contract holds', () => {
+describe.each(['one client', 'two clients'])('the contract holds through %s', (through) => {
   for (const { title, check } of storeContract) {
-    test(`${title}, with one client`, () => check(store, { transaction }));
-    test(`${title}, with two clients`, () => check(store, { other, transaction }));
+    test(title, () => check(store, through === 'one client' ? { transaction } : { other, transaction }));
   }
 });

@@ -59,12 +59,12 @@ export interface Gateway {
 }
 
 /** Starts a gateway to this database, on a free port of the loopback. */
-export async function startGateway(url: string): Promise<Gateway> {
+export async function startGateway(url: string, isStandalone = false): Promise<Gateway> {
   const pool = new Pool({ connectionString: url, max: 150 });
   pool.on('error', () => undefined);
   // A server that is killed breaks off clients that hold a transaction.
   pool.on('connect', (client) => client.on('error', () => undefined));
-  const commands = new Commands(pool);
+  const commands = new Commands(pool, isStandalone);
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
@@ -89,17 +89,20 @@ class Commands {
   readonly #pool: Pool;
   readonly #open = new Map<string, Transaction>();
   readonly #committed = new Set<string>();
+  readonly #isStandalone: boolean;
 
-  constructor(pool: Pool) {
+  constructor(pool: Pool, isStandalone: boolean) {
     this.#pool = pool;
+    this.#isStandalone = isStandalone;
   }
 
   async run(command: Document, port: number): Promise<Document> {
     const [name = ''] = Object.keys(command);
-    if (/^(?:hello|ismaster)$/i.test(name)) return hello(port);
+    if (/^(?:hello|ismaster)$/i.test(name)) return hello(port, this.#isStandalone);
     if (name === 'ping' || name === 'endSessions') return { ok: 1 };
     if (name === 'killSessions') return this.#killSessions(command[name] as Session[]);
-    const key = command.autocommit === false ? `${toHex(command.lsid as Session)} ${String(command.txnNumber)}` : undefined;
+    const key =
+      command.autocommit === false ? `${toHex(command.lsid as Session)} ${String(command.txnNumber)}` : undefined;
     if (name === 'commitTransaction') return this.#commit(key ?? '');
     if (name === 'abortTransaction') {
       await this.#rollBack(key ?? '');
@@ -226,9 +229,9 @@ function toHex({ id }: Session): string {
   return id.toString('hex');
 }
 
-function hello(port: number): Document {
+function hello(port: number, isStandalone: boolean): Document {
   const own = `127.0.0.1:${port}`;
-  const replicaSet = { setName: 'rs0', setVersion: 1, primary: own, me: own, hosts: [own] };
+  const replicaSet = isStandalone ? {} : { setName: 'rs0', setVersion: 1, primary: own, me: own, hosts: [own] };
   const limits = { maxBsonObjectSize: 16_777_216, maxMessageSizeBytes: 48_000_000, maxWriteBatchSize: 100_000 };
   const versions = { minWireVersion: 0, maxWireVersion: 21, logicalSessionTimeoutMinutes: 30, localTime: new Date() };
   return { ok: 1, isWritablePrimary: true, ismaster: true, readOnly: false, ...replicaSet, ...limits, ...versions };
