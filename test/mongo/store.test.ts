@@ -62,7 +62,8 @@ test('of 600 concurrent callbacks, of which 50 change one document, all are hand
     },
     onFailed: () => undefined,
     logger: false,
-    // The burst is to wait for this machine, and not for the conflicts.
+    // The double serves some hundred commands in a second: only the conflicts are to matter.
+    inFlightWaitMs: 120_000,
     storeTimeoutMs: 9_000,
     leaseMs: 29_000,
     handlerTimeoutMs: 50_000,
@@ -71,7 +72,7 @@ test('of 600 concurrent callbacks, of which 50 change one document, all are hand
     transferSucceeded(index % 12 === 0 ? { externalId: account } : {}),
   );
   const outcomes = await Promise.all(callbacks.map((callback) => receiver.receive(callback)));
-  expect(outcomes.filter(({ outcome }) => outcome !== 'processed')).toEqual([]);
+  expect([...new Set(outcomes.map(({ outcome }) => outcome))]).toEqual(['processed']);
   expect(await readBalance(account)).toBe(50);
   const ids = callbacks.map(({ data }) => data.id);
   expect(
