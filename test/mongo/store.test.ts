@@ -66,7 +66,7 @@ test('of 600 concurrent callbacks, of which 50 change one document, all are hand
     inFlightWaitMs: 120_000,
     storeTimeoutMs: 9_000,
     leaseMs: 29_000,
-    handlerTimeoutMs: 50_000,
+    handlerTimeoutMs: 120_000,
   });
   const callbacks = Array.from({ length: 600 }, (_, index) =>
     transferSucceeded(index % 12 === 0 ? { externalId: account } : {}),
