@@ -50,7 +50,7 @@ export const longTests = {
 
 /** What installs 1.2 GB or every compiler, unpacks programs again, or plays every case of `check`: once a week, and before a release. No promise rests on it, either. */
 export const weeklyTests = [
-  'test/{hosts,sql}/**/*.test.ts',
+  'test/{hosts,mongo,sql}/**/*.test.ts',
   'sandbox/test/console/unpacking.test.ts',
   'sandbox/test/cli/check.test.ts',
   'test/package/{express-projects,release}.test.ts',

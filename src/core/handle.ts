@@ -1,9 +1,9 @@
-import { setDeadline } from '../lib/deadline.js';
+import { pause, setDeadline } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
 import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
 import type { Delivery } from './delivery.js';
-import type { HeldClaim } from './claim/held-claim.js';
+import type { HeldClaim, SettleEnding } from './claim/held-claim.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
 import { LentTx } from './lent-tx.js';
@@ -13,47 +13,70 @@ import { traceHandler } from './trace.js';
 
 /** How a delivery can end after its handler has thrown. */
 type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
+/** How a run of the handler can end. */
+type RunEnding = Failure | SettleEnding;
+
+/** The longest pause before the handler runs again for the first time. It doubles each time. */
+const firstPauseMs = 20;
+const longestPauseMs = 1_000;
 
 /**
- * Runs the handler while the claim is held, and settles or releases the claim afterwards. On timeout it resolves with
- * `timed_out`, and holds the claim until the handler finishes; then it reports the second ending. Never rejects.
+ * Runs the handler while the claim is held, and settles or releases the claim afterwards. While its database gives up its
+ * transaction for another one, it runs again within its time. On timeout it resolves with `timed_out`, and holds the claim
+ * until the handler finishes; then it reports the second ending. Never rejects.
  */
 export function runHandler<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
   claim: HeldClaim<Tx>,
   options: ResolvedOptions<C, Tx>,
 ): Promise<Ending> {
-  const lent = new LentTx(claim.tx, claim.isTransactional);
+  const endsAt = performance.now() + options.handlerTimeoutMs;
   return new Promise((resolve) => {
     let isLate = false as boolean; // TypeScript does not see that the deadline sets it.
-    const cancelDeadline = setDeadline(options.handlerTimeoutMs, () => {
-      isLate = true;
-      const message = `The handler did not finish within ${options.handlerTimeoutMs} ms.`;
-      const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
-      resolve({ outcome: 'timed_out', error });
-      claim.abort(error);
-      nameHandlerWithoutTx(lent, delivery, options);
-    });
-    const afterCommit = new AfterCommit();
-    const work = (async () => {
+    let afterCommit: AfterCommit;
+    const run = async (): Promise<RunEnding> => {
+      const lent = new LentTx(claim.tx, claim.isTransactional);
+      const cancelDeadline = setDeadline(endsAt - performance.now(), () => {
+        isLate = true;
+        const message = `The handler did not finish within ${options.handlerTimeoutMs} ms.`;
+        const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
+        resolve({ outcome: 'timed_out', error });
+        claim.abort(error);
+        nameHandlerWithoutTx(lent, delivery, options);
+      });
+      afterCommit = new AfterCommit();
       const failure = await callHandler(delivery, claim.signal, lent, afterCommit, options);
       afterCommit.close();
       cancelDeadline();
       if (failure === undefined) nameHandlerWithoutTx(lent, delivery, options);
-      if (failure !== undefined) await claim.release();
-      const ending = failure ?? (await claim.settle(afterCommit));
+      return failure ?? claim.settle(afterCommit);
+    };
+    const work = (async () => {
+      const ending = await runUntilEnded(run, claim, endsAt);
+      if (ending.outcome !== 'processed') await claim.release();
       if (isLate) report({ ...delivery.toOutcome(ending), late: true }, options);
       else resolve(ending);
     })();
-    if (delivery.waitUntil !== undefined) keepProcess(delivery, waitForRest(work, claim, afterCommit), options);
+    if (delivery.waitUntil === undefined) return;
+    const rest = work.then(async () => {
+      await Promise.all([claim.recording, afterCommit.ended]);
+    });
+    keepProcess(delivery, rest, options);
   });
 }
 
-/** Resolves when nothing of the delivery runs any more. */
-async function waitForRest<Tx>(work: Promise<void>, claim: HeldClaim<Tx>, afterCommit: AfterCommit): Promise<void> {
-  await work;
-  await claim.recording;
-  await afterCommit.ended;
+/** Runs the handler, and again while its store allows that, after pauses that grow. */
+async function runUntilEnded<Tx>(
+  run: () => Promise<RunEnding>,
+  claim: HeldClaim<Tx>,
+  endsAt: number,
+): Promise<RunEnding> {
+  for (let limitMs = firstPauseMs; ; limitMs = Math.min(2 * limitMs, longestPauseMs)) {
+    const ending = await run();
+    if (ending.outcome === 'processed') return ending;
+    // At random: two handlers that have met would meet again.
+    if (!(await mayRunAgain(claim, ending.error, Math.random() * limitMs, endsAt))) return ending;
+  }
 }
 
 /** Asks the host to keep the process for the rest of the delivery. A host that refuses changes nothing else. */
@@ -69,6 +92,18 @@ function keepProcess<C extends CallbackShape, Tx>(
     const message = '`waitUntil` threw; the host may end the process before this delivery is over.';
     logger.error({ delivery: name, id, err }, message);
   });
+}
+
+/** Begins the transaction of the handler anew, if its store allows that, and pauses. Resolves with whether there is time left. */
+async function mayRunAgain<Tx>(
+  claim: HeldClaim<Tx>,
+  error: unknown,
+  pauseMs: number,
+  endsAt: number,
+): Promise<boolean> {
+  if (!(await claim.restart(error)) || performance.now() + pauseMs >= endsAt) return false;
+  await pause(pauseMs, { signal: claim.signal });
+  return !claim.signal.aborted;
 }
 
 /** Calls the handler. Resolves with how it failed, or with `undefined`. */

@@ -75,7 +75,10 @@ export type Confirm<C extends CallbackShape> = (
 export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = undefined> {
   /** Where claims are kept: `redisStore(client)`, `pgStore(pool)`, `memoryStore()` or your own. */
   store: CallbackStore<Tx>;
-  /** Called for a transfer that has succeeded, and awaited. If it throws, the service sends the callback again. */
+  /**
+   * Called for a transfer that has succeeded, and awaited. If it throws, the service sends the callback again. On `mongoStore` it is
+   * called again in the same delivery if its transaction meets a conflict.
+   */
   onSuccess: (callback: NoInfer<CallbackFor<C, 'transfer.success'>>, context: HandlerContext<Tx>) => unknown;
   /** Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. */
   onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
@@ -118,7 +121,7 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
    */
   leaseMs?: number | undefined;
   /**
-   * How long a delivery waits for its handler, in milliseconds; then it is `timed_out`.
+   * How long a delivery waits for its handler, also if that runs again, in milliseconds; then it is `timed_out`.
    * @default 20_000
    */
   handlerTimeoutMs?: number | undefined;
@@ -199,6 +202,7 @@ export const receiverOptionNames = [
 /** Clients and pools, each by a method that only it has, and the code that makes a store of it. */
 const clients = [
   ['sendCommand', 'redisStore(redis)'],
+  ['startSession', 'mongoStore(client)'],
   ['$transaction', "prismaStore(prisma, { dialect: 'postgres' })"],
   ['getConnection', 'mysqlStore(pool)'],
   ['connect', 'pgStore(pool)'],

@@ -52,7 +52,7 @@ export type ClaimReply<Tx = undefined> =
  * }
  */
 export interface Claim<Tx = undefined> {
-  /** The handler's `context.tx`, set by a transactional store; `undefined` for the others. */
+  /** The handler's `context.tx`, set by a transactional store; `undefined` for the others. `restart` replaces it. */
   readonly tx: Tx;
   /** Restarts the lease. Resolves with `false`, and changes nothing, if it has expired or another delivery holds the claim. */
   renew(): Promise<boolean>;
@@ -62,6 +62,12 @@ export interface Claim<Tx = undefined> {
    * transactional store rejects instead: its writes were rolled back with the claim.
    */
   settle(): Promise<{ overlapped: boolean }>;
+  /**
+   * Asks whether the handler may run again, because `error`, of the handler or of `settle`, tells that the database has given
+   * up the transaction for another one. If so, ends what is left of that transaction, begins a new one under the same lease,
+   * and resolves with `true`. A transactional store without this method runs no handler again.
+   */
+  restart?(error: unknown): Promise<boolean>;
   /** Frees the callback for the next delivery. Changes nothing when the claim is no longer this delivery's. */
   release(): Promise<void>;
 }

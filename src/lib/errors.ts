@@ -28,6 +28,8 @@ export type TransferCallbackErrorCode =
   | 'LEASE_LOST'
   /** A query of the handler's `tx` was refused: it would have ended the transaction, or the handler had finished. */
   | 'TRANSACTION_CONTROL'
+  /** The MongoDB server is in no replica set, and has no transactions. */
+  | 'NO_TRANSACTIONS'
   /** The receiver is closing. */
   | 'CLOSING'
   /** The handler asked to be called again later. */

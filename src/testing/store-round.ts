@@ -99,7 +99,12 @@ export class Round {
     return {
       state: 'claimed',
       claim: {
-        tx: claim.tx,
+        get tx() {
+          return claim.tx;
+        },
+        ...(claim.restart && {
+          restart: (error: unknown) => this.measure(async () => (await claim.restart?.(error)) === true),
+        }),
         renew: () => this.measure(() => claim.renew()),
         settle: async () => {
           const settled = await this.measure(() => claim.settle());

@@ -47,9 +47,12 @@ function withDeadlines<Tx>(claim: Claim<Tx>, id: string, token: string, timeoutM
   const call = <T>(method: StoreCall['method'], work: () => Promise<T>): Promise<T> =>
     callStore(timeoutMs, work, { method, token, id });
   return {
-    tx: claim.tx,
+    get tx() {
+      return claim.tx;
+    },
     renew: () => call('renew', () => claim.renew()),
     settle: () => call('settle', () => claim.settle()),
+    restart: (error) => callStore(timeoutMs, async () => (await claim.restart?.(error)) === true),
     release: () => call('release', () => claim.release()),
   };
 }

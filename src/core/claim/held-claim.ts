@@ -14,6 +14,9 @@ import type { StoreRules } from './rules.js';
 
 const firstRetryPauseMs = 100;
 
+/** How a delivery can end after its handler has succeeded. */
+type SettleEnding = Extract<Ending, { outcome: 'processed' | 'store_unavailable' }>;
+
 /** What all claims of a receiver share. */
 export interface ClaimParts<Tx> {
   readonly options: ResolvedTimes & { readonly store: CallbackStore<Tx>; readonly logger: Logger };
@@ -95,9 +98,10 @@ export class HeldClaim<Tx> implements Work {
   }
 
   /**
-   * Records the handler's success, and retries in the background if that fails. Never rejects.
+   * Records the handler's success. If that fails, the writes of a transactional store are undone, and the claim is to be
+   * restarted or released. The other stores are tried again in the background. Never rejects.
    */
-  async settle(afterCommit: AfterCommit): Promise<Ending> {
+  async settle(afterCommit: AfterCommit): Promise<SettleEnding> {
     this.#enter('recording');
     try {
       const overlapped = await this.#record(afterCommit);
@@ -105,15 +109,25 @@ export class HeldClaim<Tx> implements Work {
       this.finish();
       return { outcome: 'processed', overlapped };
     } catch (error) {
-      if (this.#parts.rules.undoesWrites) {
-        await this.release();
-        return { outcome: 'store_unavailable', error };
-      }
+      if (this.#parts.rules.undoesWrites) return { outcome: 'store_unavailable', error };
       // The handler succeeded. Reporting a failure would make the service retry and the handler run again.
       this.#succeed();
       this.#recording = this.#recordInBackground(afterCommit);
       return { outcome: 'processed', overlapped: false, error };
     }
+  }
+
+  /**
+   * Begins the transaction anew if the store knows `error` as transient. Resolves with whether the handler may run again.
+   * Never rejects.
+   */
+  async restart(error: unknown): Promise<boolean> {
+    if (this.signal.aborted) return false;
+    const hasRestarted = await this.#claim.restart?.(error).catch(() => false);
+    if (hasRestarted !== true) return false;
+    // If the lease is lost from now on, the signal of the handler must abort.
+    this.#enter('running');
+    return true;
   }
 
   /** Releases the claim. If that fails, the lease expires. Never rejects. */

@@ -1,0 +1,292 @@
+/**
+ * Speaks MongoDB's protocol in front of the DocumentDB extension, so that the real driver has real transactions: one connection
+ * of PostgreSQL for each. It is a double of the protocol, and not MongoDB. As MongoDB it keeps the transaction of a client
+ * that has vanished for 60 s, ends one by killSessions, and ends it at any error. It differs here: a second writer of a document
+ * is refused after 20 ms, in MongoDB immediately, and there are no cursors, read concerns, write concerns or failovers.
+ */
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { BSON, type Document } from 'mongodb';
+import { Pool, type PoolClient } from 'pg';
+
+const { deserialize, serialize, Long } = BSON;
+
+/** Keeps the type of each number. */
+const exact = { promoteValues: false, bsonRegExp: true };
+const lifetimeMs = 60_000;
+const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '20ms'";
+
+const page = (call: string): string => `SELECT cursorpage::text AS reply FROM documentdb_api.${call}`;
+const write = (call: string): string => `SELECT p_result::text AS reply FROM documentdb_api.${call}`;
+const arguments_ = '($1, $2::text::documentdb_core.bson)';
+
+const statements: Readonly<Record<string, string>> = {
+  insert: write(`insert${arguments_}`),
+  update: write(`update${arguments_}`),
+  delete: write(`delete${arguments_}`),
+  findAndModify: write(`find_and_modify${arguments_}`),
+  find: page(`find_cursor_first_page${arguments_}`),
+  aggregate: page(`aggregate_cursor_first_page${arguments_}`),
+  count: `SELECT document::text AS reply FROM documentdb_api.count_query${arguments_}`,
+  create: `SELECT create_collection_view::text AS reply FROM documentdb_api.create_collection_view${arguments_}`,
+  createIndexes: `SELECT create_indexes_non_concurrently::text AS reply FROM documentdb_api_internal.create_indexes_non_concurrently${arguments_}`,
+};
+
+/** What belongs to a session, and not to the command. */
+const ofSession = ['lsid', 'txnNumber', 'autocommit', 'startTransaction', '$db', '$readPreference', '$clusterTime'];
+const ofConcerns = ['readConcern', 'writeConcern'];
+
+/** The states of PostgreSQL in which MongoDB would report a conflict: serialization, deadlock, a lock that is not to be had. */
+const conflicts = ['40001', '40P01', '55P03'];
+
+/** As DocumentDB reports an error of one write: five characters, of six bits each. */
+function toState(code: number): string {
+  return [0, 6, 12, 18, 24].map((shift) => String.fromCharCode(((code >> shift) & 63) + 48)).join('');
+}
+
+interface Session {
+  readonly id: BSON.Binary;
+}
+
+interface Transaction {
+  readonly client: PoolClient;
+  readonly expiry: NodeJS.Timeout;
+}
+
+export interface Gateway {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Starts a gateway to this database, on a free port of the loopback. */
+export async function startGateway(url: string, isStandalone = false): Promise<Gateway> {
+  const pool = new Pool({ connectionString: url, max: 150 });
+  pool.on('error', () => undefined);
+  // A server that is killed breaks off clients that hold a transaction.
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  const commands = new Commands(pool, isStandalone);
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => undefined);
+    serve(socket, (command) => commands.run(command, (server.address() as AddressInfo).port));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await commands.end();
+      await pool.end();
+    },
+  };
+}
+
+class Commands {
+  readonly #pool: Pool;
+  readonly #open = new Map<string, Transaction>();
+  readonly #committed = new Set<string>();
+  readonly #isStandalone: boolean;
+
+  constructor(pool: Pool, isStandalone: boolean) {
+    this.#pool = pool;
+    this.#isStandalone = isStandalone;
+  }
+
+  async run(command: Document, port: number): Promise<Document> {
+    const [name = ''] = Object.keys(command);
+    if (/^(?:hello|ismaster)$/i.test(name)) return hello(port, this.#isStandalone);
+    if (name === 'ping' || name === 'endSessions') return { ok: 1 };
+    if (name === 'killSessions') return this.#killSessions(command[name] as Session[]);
+    const key =
+      command.autocommit === false ? `${toHex(command.lsid as Session)} ${String(command.txnNumber)}` : undefined;
+    if (name === 'commitTransaction') return this.#commit(key ?? '');
+    if (name === 'abortTransaction') {
+      await this.#rollBack(key ?? '');
+      return { ok: 1 };
+    }
+    return key === undefined ? this.#runAlone(name, command) : this.#runWithin(key, name, command);
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([...this.#open.keys()].map((key) => this.#rollBack(key)));
+  }
+
+  async #killSessions(sessions: readonly Session[]): Promise<Document> {
+    const killed = sessions.map(toHex);
+    const keys = [...this.#open.keys()].filter((key) => killed.includes(key.split(' ')[0] ?? ''));
+    await Promise.all(keys.map((key) => this.#rollBack(key)));
+    return { ok: 1 };
+  }
+
+  async #runAlone(name: string, command: Document): Promise<Document> {
+    try {
+      return await send(this.#pool, name, command);
+    } catch (error) {
+      const { code = '' } = error as { code?: string };
+      // When it repeats an upsert that has met another one, DocumentDB no longer knows the time.
+      if (String(error).includes('$$NOW')) return this.#runAlone(name, command);
+      // The server is down: the driver is to try again.
+      if (!isReply(error)) return refuse(189, String(error), ['RetryableWriteError']);
+      return refuse(conflicts.includes(code) ? 112 : 8_000, `${code} ${(error as Error).message}`);
+    }
+  }
+
+  async #runWithin(key: string, name: string, command: Document): Promise<Document> {
+    try {
+      if (command.startTransaction === true) await this.#begin(key);
+      const transaction = this.#open.get(key);
+      if (transaction === undefined) return refuse(251, 'no such transaction', ['TransientTransactionError']);
+      const reply = await send(transaction.client, name, command);
+      const [failed] = (reply.writeErrors ?? []) as { code: unknown; errmsg: string }[];
+      if (failed === undefined) return reply;
+      await this.#rollBack(key);
+      if (!conflicts.includes(toState(Number(failed.code)))) return reply;
+      return refuse(112, failed.errmsg, ['TransientTransactionError']);
+    } catch (error) {
+      await this.#rollBack(key);
+      const { code = '' } = error as { code?: string };
+      const isTransient = !isReply(error) || conflicts.includes(code);
+      return refuse(isTransient ? 112 : 8_000, String(error), isTransient ? ['TransientTransactionError'] : []);
+    }
+  }
+
+  async #begin(key: string): Promise<void> {
+    const client = await this.#pool.connect();
+    const expiry = setTimeout(() => void this.#rollBack(key), lifetimeMs).unref();
+    this.#open.set(key, { client, expiry });
+    await client.query(begin);
+  }
+
+  #take(key: string): PoolClient | undefined {
+    const transaction = this.#open.get(key);
+    clearTimeout(transaction?.expiry);
+    this.#open.delete(key);
+    return transaction?.client;
+  }
+
+  async #rollBack(key: string): Promise<void> {
+    const client = this.#take(key);
+    await client?.query('ROLLBACK').then(
+      () => {
+        client.release();
+      },
+      () => {
+        client.release(true);
+      },
+    );
+  }
+
+  async #commit(key: string): Promise<Document> {
+    if (this.#committed.has(key)) return { ok: 1 };
+    const client = this.#take(key);
+    if (client === undefined) return refuse(251, 'no such transaction', ['TransientTransactionError']);
+    try {
+      // PostgreSQL rolls back without an error if a statement has failed.
+      const { command } = await client.query('COMMIT');
+      client.release();
+      if (command !== 'COMMIT') return refuse(251, 'the transaction was aborted', ['TransientTransactionError']);
+      this.#committed.add(key);
+      return { ok: 1 };
+    } catch (error) {
+      client.release(true);
+      if (isReply(error)) return refuse(112, String(error), ['TransientTransactionError']);
+      return refuse(189, String(error), ['UnknownTransactionCommitResult']);
+    }
+  }
+}
+
+/** Whether the error is a reply of a database that goes on. */
+function isReply(error: unknown): boolean {
+  const { code = '' } = error as { code?: string };
+  return /^[\dA-Z]{5}$/.test(code) && !/^(?:57|08)/.test(code);
+}
+
+async function send(on: Pool | PoolClient, name: string, command: Document): Promise<Document> {
+  const statement = statements[name];
+  if (statement === undefined) return refuse(59, `no such command: '${name}'`);
+  const hidden = [...ofSession, ...ofConcerns];
+  const own = Object.fromEntries(Object.entries(command).filter(([field]) => !hidden.includes(field)));
+  const bytes = Buffer.from(serialize(own)).toString('hex');
+  const { rows } = await on.query<{ reply: string }>(statement, [command.$db, `BSONHEX${bytes}`]);
+  const reply = deserialize(Buffer.from(rows[0]?.reply.slice(7) ?? '', 'hex'), exact);
+  for (const failed of (reply.writeErrors ?? []) as { code: unknown; errmsg: string }[]) {
+    if (/duplicate key/i.test(failed.errmsg)) failed.code = 11_000;
+  }
+  const { cursor } = reply as { cursor?: { id: unknown } };
+  if (cursor !== undefined) cursor.id = Long.fromNumber(Number(cursor.id));
+  return reply;
+}
+
+function refuse(code: number, errmsg: string, errorLabels: readonly string[] = []): Document {
+  return { ok: 0, code, errmsg, errorLabels };
+}
+
+function toHex({ id }: Session): string {
+  return id.toString('hex');
+}
+
+function hello(port: number, isStandalone: boolean): Document {
+  const own = `127.0.0.1:${port}`;
+  const replicaSet = isStandalone ? {} : { setName: 'rs0', setVersion: 1, primary: own, me: own, hosts: [own] };
+  const limits = { maxBsonObjectSize: 16_777_216, maxMessageSizeBytes: 48_000_000, maxWriteBatchSize: 100_000 };
+  const versions = { minWireVersion: 0, maxWireVersion: 21, logicalSessionTimeoutMinutes: 30, localTime: new Date() };
+  return { ok: 1, isWritablePrimary: true, ismaster: true, readOnly: false, ...replicaSet, ...limits, ...versions };
+}
+
+const [query, reply, message] = [2_004, 1, 2_013];
+
+/** Reads the messages of a client, and replies to one after the other. */
+function serve(socket: Socket, run: (command: Document) => Promise<Document>): void {
+  let received = Buffer.alloc(0);
+  let last = Promise.resolve();
+  socket.on('data', (data: Buffer) => {
+    received = Buffer.concat([received, data]);
+    while (received.length >= 4 && received.length >= received.readInt32LE(0)) {
+      const one = received.subarray(0, received.readInt32LE(0));
+      received = received.subarray(one.length);
+      last = last.then(async () => {
+        const document = await run(readCommand(one));
+        if (!socket.destroyed) socket.write(toReply(one, document));
+      });
+    }
+  });
+}
+
+function readCommand(one: Buffer): Document {
+  // A first hello may be a query, whose document stands behind the name of a collection and two numbers.
+  if (one.readInt32LE(12) === query) return deserialize(one.subarray(one.indexOf(0, 20) + 9));
+  const command: Document = {};
+  const sequences: Document = {};
+  for (let at = 20; at < one.length;) {
+    const kind = one[at];
+    const section = one.subarray(at + 1, at + 1 + one.readInt32LE(at + 1));
+    at += 1 + section.length;
+    if (kind === 0) Object.assign(command, deserialize(section, exact));
+    else {
+      const end = section.indexOf(0, 4);
+      sequences[section.toString('utf8', 4, end)] = [...readSequence(section.subarray(end + 1))];
+    }
+  }
+  return { ...command, ...sequences };
+}
+
+function* readSequence(documents: Buffer): Generator<Document> {
+  for (let at = 0; at < documents.length; at += documents.readInt32LE(at)) {
+    yield deserialize(documents.subarray(at, at + documents.readInt32LE(at)), exact);
+  }
+}
+
+function toReply(one: Buffer, document: Document): Buffer {
+  const body = serialize(document);
+  const isQuery = one.readInt32LE(12) === query;
+  const header = Buffer.alloc(isQuery ? 36 : 21);
+  header.writeInt32LE(header.length + body.length, 0);
+  header.writeInt32LE(one.readInt32LE(4), 8);
+  header.writeInt32LE(isQuery ? reply : message, 12);
+  if (isQuery) header.writeInt32LE(1, 32);
+  return Buffer.concat([header, body]);
+}

@@ -1,0 +1,38 @@
+import { MongoClient } from 'mongodb';
+import { mongoStore } from 'transfer-callbacks';
+import { expect, onTestFinished, test } from 'vitest';
+import { forkApp } from '../support/child.js';
+import { deliverAll } from '../support/ledger.js';
+import { startMongo } from './servers.js';
+import { createCollections, toTransaction } from './transaction.js';
+
+/** As in test/faults/ledger.test.ts. */
+const count = Number(process.env.LEDGER_CALLBACKS ?? 1_500);
+
+test(
+  'on mongoStore the ledger has exactly one row for each callback, whatever their handlers do wrong',
+  async () => {
+    const server = await startMongo();
+    const client = new MongoClient(server.url);
+    onTestFinished(async () => {
+      await client.close();
+      await server.stop();
+    });
+    const store = mongoStore(client);
+    await store.migrate();
+    await createCollections(client);
+    const callbacks = await deliverAll({
+      count,
+      fork: (port) => forkApp('../mongo/ledger-app.ts', 'LEDGER', { url: server.url, port }),
+      async restart() {
+        await server.kill();
+        await server.restart();
+      },
+    });
+    const transaction = toTransaction(client);
+    for (const { data } of callbacks) {
+      expect([await transaction.count(data.id), (await store.read(data.id)).state]).toEqual([1, 'settled']);
+    }
+  },
+  120_000 + 200 * count,
+);

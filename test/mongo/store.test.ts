@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto';
+import { MongoClient, type ClientSession } from 'mongodb';
+import { MongoClient as MongoClient6 } from 'mongodb6';
+import mongoose from 'mongoose';
+import { mongoStore, transferCallbackReceiver, type Claim, type MongoStore } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { startMongo, type MongoServer } from './servers.js';
+import { createCollections } from './transaction.js';
+
+let server: MongoServer;
+let client: MongoClient;
+let store: MongoStore<ClientSession>;
+
+beforeAll(async () => {
+  server = await startMongo();
+  client = new MongoClient(server.url);
+  store = mongoStore(client);
+  await store.migrate();
+  await createCollections(client);
+  await client.db().createCollection('accounts');
+});
+afterAll(async () => {
+  await client.close();
+  await server.stop();
+});
+
+const request = { token: 'one', fingerprint: 'facts', leaseMs: 10_000, retentionMs: 100_000 };
+
+async function hold<Tx>(of: MongoStore<Tx>, key: string, changes: Partial<typeof request> = {}): Promise<Claim<Tx>> {
+  const reply = await of.claim(key, { ...request, ...changes });
+  return reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
+}
+
+interface Account {
+  _id: string;
+  balance: number;
+}
+
+const pay = async (_id: string, tx: ClientSession): Promise<unknown> =>
+  client
+    .db()
+    .collection<Account>('accounts')
+    .updateOne({ _id }, { $inc: { balance: 1 } }, { session: tx });
+
+async function openAccount(): Promise<string> {
+  const _id = randomUUID();
+  await client.db().collection<Account>('accounts').insertOne({ _id, balance: 0 });
+  return _id;
+}
+
+const readBalance = async (_id: string): Promise<number | undefined> =>
+  (await client.db().collection<Account>('accounts').findOne({ _id }))?.balance;
+
+test('of 600 concurrent callbacks, of which 50 change one document, all are handled at the first attempt', async () => {
+  const account = await openAccount();
+  const receiver = transferCallbackReceiver({
+    store,
+    async onSuccess({ data }, { tx }) {
+      await client.db().collection('writes').insertOne({ key: data.id }, { session: tx });
+      if (data.externalId === account) await pay(account, tx);
+    },
+    onFailed: () => undefined,
+    logger: false,
+    // The double serves some hundred commands in a second: only the conflicts are to matter.
+    inFlightWaitMs: 120_000,
+    storeTimeoutMs: 9_000,
+    leaseMs: 29_000,
+    handlerTimeoutMs: 120_000,
+  });
+  const callbacks = Array.from({ length: 600 }, (_, index) =>
+    transferSucceeded(index % 12 === 0 ? { externalId: account } : {}),
+  );
+  const outcomes = await Promise.all(callbacks.map((callback) => receiver.receive(callback)));
+  expect([...new Set(outcomes.map(({ outcome }) => outcome))]).toEqual(['processed']);
+  expect(await readBalance(account)).toBe(50);
+  const ids = callbacks.map(({ data }) => data.id);
+  expect(
+    await client
+      .db()
+      .collection('writes')
+      .countDocuments({ key: { $in: ids } }),
+  ).toBe(600);
+});
+
+test('whoever takes over a lapsed lease ends the transaction before it, and what that has locked is free', async () => {
+  const [account, key] = [await openAccount(), randomUUID()];
+  const late = await hold(store, key, { leaseMs: 300 });
+  await pay(account, late.tx);
+  await expect.poll(async () => (await store.read(key)).state).toBe('free');
+  const next = await hold(store, key, { token: 'two' });
+  await pay(account, next.tx);
+  await next.settle();
+  expect(await readBalance(account)).toBe(1);
+  await expect(late.settle()).rejects.toMatchObject({ code: 'LEASE_LOST' });
+});
+
+test('a handler that meets a conflict begins anew under its claim, also if it has wrapped the error of the driver', async () => {
+  const account = await openAccount();
+  const [one, two] = [await hold(store, randomUUID()), await hold(store, randomUUID(), { token: 'two' })];
+  await pay(account, one.tx);
+  const cause: unknown = await pay(account, two.tx).catch((error: unknown) => error);
+  const { tx } = two;
+  expect(await two.restart?.(new Error('no balance', { cause }))).toBe(true);
+  await expect(pay(account, tx), 'the transaction before is over').rejects.toThrow('expired');
+  await one.settle();
+  await pay(account, two.tx);
+  await two.settle();
+  expect(await readBalance(account)).toBe(2);
+});
+
+test('a handler begins anew neither for another error, nor once its claim has passed to another delivery', async () => {
+  const [account, key] = [await openAccount(), randomUUID()];
+  const late = await hold(store, key, { leaseMs: 300 });
+  expect(await late.restart?.(new Error('no balance'))).toBe(false);
+  const other = await hold(store, randomUUID());
+  await pay(account, other.tx);
+  const conflict: unknown = await pay(account, late.tx).catch((error: unknown) => error);
+  await expect.poll(async () => (await store.read(key)).state).toBe('free');
+  await hold(store, key, { token: 'two' });
+  expect(await late.restart?.(conflict)).toBe(false);
+  await other.release();
+});
+
+test('tx refuses what would end its transaction, which is committed all the same', async () => {
+  const account = await openAccount();
+  const claim = await hold(store, randomUUID());
+  await pay(account, claim.tx);
+  const refused = { code: 'TRANSACTION_CONTROL' };
+  await expect(claim.tx.commitTransaction()).rejects.toMatchObject(refused);
+  await expect(claim.tx.abortTransaction()).rejects.toMatchObject(refused);
+  await expect(claim.tx.endSession()).rejects.toMatchObject(refused);
+  await expect(claim.tx.withTransaction(() => Promise.resolve())).rejects.toMatchObject(refused);
+  claim.tx.startTransaction();
+  await claim.settle();
+  expect(await readBalance(account)).toBe(1);
+});
+
+test('prune deletes what was settled longer ago, and no claim', async () => {
+  const [old, young, claimed] = [randomUUID(), randomUUID(), randomUUID()];
+  await (await hold(store, old)).settle();
+  await (await hold(store, young)).settle();
+  const claim = await hold(store, claimed);
+  const settledAt = new Date(Date.now() - 200_000);
+  await client.db().collection<{ _id: string }>('transfer_callbacks').updateOne({ _id: old }, { $set: { settledAt } });
+  await expect(store.prune({ olderThanMs: 1 })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  expect(await store.prune({ olderThanMs: 100_000 })).toBe(1);
+  const states = await Promise.all([old, young, claimed].map(async (key) => (await store.read(key)).state));
+  expect(states).toEqual(['free', 'settled', 'claimed']);
+  await claim.release();
+});
+
+test('the driver 6 serves as well, with names of its own for the database and the collection', async () => {
+  const client6 = new MongoClient6(server.url);
+  onTestFinished(() => client6.close());
+  const store6 = mongoStore(client6, { db: 'payouts', collection: 'callbacks' });
+  await store6.migrate();
+  await client6.db('payouts').createCollection('paid');
+  const [kept, undone] = [await hold(store6, 'a'), await hold(store6, 'b')];
+  for (const { tx } of [kept, undone]) await client6.db('payouts').collection('paid').insertOne({}, { session: tx });
+  await kept.settle();
+  await undone.release();
+  expect(await client6.db('payouts').collection('paid').countDocuments({})).toBe(1);
+  expect(await client6.db('payouts').collection('callbacks').countDocuments({})).toBe(1);
+});
+
+test('a model of Mongoose writes with the record', async () => {
+  await mongoose.connect(server.url);
+  onTestFinished(() => mongoose.disconnect());
+  const Payout = mongoose.model('Payout', new mongoose.Schema({ of: String, paid: Boolean }));
+  await Payout.createCollection();
+  const ofMongoose = mongoStore(mongoose.connection.getClient());
+  const receiver = transferCallbackReceiver({
+    store: ofMongoose,
+    async onSuccess({ data }, { tx }) {
+      await Payout.create([{ of: data.id, paid: false }], { session: tx });
+      await Payout.updateOne({ of: data.id }, { paid: true }, { session: tx });
+      if (data.externalId === 'unknown') throw new Error('no payout');
+    },
+    onFailed: () => undefined,
+    logger: false,
+  });
+  const [kept, undone] = [transferSucceeded(), transferSucceeded({ externalId: 'unknown' })];
+  expect(await receiver.receive(kept)).toMatchObject({ outcome: 'processed' });
+  expect(await receiver.receive(undone)).toMatchObject({ outcome: 'handler_failed' });
+  expect(await Payout.countDocuments({ of: kept.data.id, paid: true })).toBe(1);
+  expect(await Payout.countDocuments({ of: undone.data.id })).toBe(0);
+});
+
+test('a standalone server is refused by check and by a claim, because it has no transactions', async () => {
+  const standalone = await startMongo({ isStandalone: true });
+  const alone = new MongoClient(standalone.url);
+  onTestFinished(async () => {
+    await alone.close();
+    await standalone.stop();
+  });
+  const handlers = { onSuccess: () => undefined, onFailed: () => undefined };
+  const receiver = transferCallbackReceiver({ store: mongoStore(alone), ...handlers, logger: false });
+  const refused = { error: { code: 'NO_TRANSACTIONS' } };
+  expect(await receiver.check()).toMatchObject({ ok: false, ...refused });
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'store_unavailable', ...refused });
+});
