@@ -10,7 +10,7 @@ import { mongoStore, transferCallbackRouter } from 'transfer-callbacks';
 
 const Payout = mongoose.model(
   'Payout',
-  new mongoose.Schema({ externalId: { type: String, unique: true }, paidAt: Date, failedAt: Date, reason: String }),
+  new mongoose.Schema({ externalId: String, paidAt: Date, failedAt: Date, reason: String }),
 );
 
 await mongoose.connect(process.env.MONGODB_URL ?? 'mongodb://localhost:27017/payouts?replicaSet=rs0');

@@ -97,7 +97,7 @@ const ignore = (): void => undefined;
  *
  * @example
  * const router = transferCallbackRouter({
- *   store: mongoStore(client),
+ *   store: mongoStore(mongoClient),
  *   onSuccess: ({ data }, { tx }) => payouts.updateOne({ _id: data.externalId }, { $set: { paid: true } }, { session: tx }),
  *   onFailed: ({ data }, { tx }) => payouts.updateOne({ _id: data.externalId }, { $set: { failed: true } }, { session: tx }),
  * });

@@ -38,7 +38,7 @@ const settings = [
   'fsync=off',
   'listen_addresses=127.0.0.1',
   'unix_socket_directories=',
-  'max_connections=200',
+  'max_connections=800',
   'shared_preload_libraries=pg_cron,pg_documentdb_core,pg_documentdb',
   // Nothing is to run by itself.
   'cron.launch_active_jobs=off',

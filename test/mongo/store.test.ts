@@ -81,7 +81,7 @@ test('of 600 concurrent callbacks, of which 50 change one document, all are hand
       .collection('writes')
       .countDocuments({ key: { $in: ids } }),
   ).toBe(600);
-});
+}, 300_000);
 
 test('whoever takes over a lapsed lease ends the transaction before it, and what that has locked is free', async () => {
   const [account, key] = [await openAccount(), randomUUID()];

@@ -15,7 +15,7 @@ import type { StoreRules } from './rules.js';
 const firstRetryPauseMs = 100;
 
 /** How a delivery can end after its handler has succeeded. */
-type SettleEnding = Extract<Ending, { outcome: 'processed' | 'store_unavailable' }>;
+export type SettleEnding = Extract<Ending, { outcome: 'processed' | 'store_unavailable' }>;
 
 /** What all claims of a receiver share. */
 export interface ClaimParts<Tx> {
