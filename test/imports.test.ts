@@ -11,7 +11,7 @@ const rules = ['@typescript-eslint/no-restricted-imports', 'no-restricted-syntax
 const eslint = new ESLint({
   cwd: root,
   // Without types, which these rules do not need, a planted file need not be on disk.
-  overrideConfig: { languageOptions: { parserOptions: { projectService: false } } },
+  overrideConfig: { languageOptions: { parserOptions: { project: false } } },
   ruleFilter: ({ ruleId }) => rules.includes(ruleId),
   allowInlineConfig: false,
 });
