@@ -48,7 +48,10 @@ export const longTests = {
   ],
 };
 
-/** What installs 1.2 GB or every compiler, unpacks programs again, or plays every case of `check`: once a week, and before a release. No promise rests on it, either. */
+/**
+ * What installs 1.2 GB or every compiler, unpacks programs again, or plays every case of `check`: once a week, and before a
+ * release. No promise rests on it, either.
+ */
 export const weeklyTests = [
   'test/{hosts,mongo,sql}/**/*.test.ts',
   'sandbox/test/console/unpacking.test.ts',

@@ -1,10 +1,10 @@
+import type { SafeLogger } from '../lib/logger.js';
 import type { CallbackShape, OtherEvent } from './callback.js';
 import { HeldClaim, type ClaimParts } from './claim/held-claim.js';
 import type { Lines } from './claim/lines.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, reconciliation, toCommonFields, type Arrival } from './delivery.js';
 import { runHandler } from './handle.js';
-import type { SafeLogger } from '../lib/logger.js';
 import { isRefused } from './input.js';
 import type { ResolvedOptions } from './options.js';
 import type { Ending, TransferCallbackOutcome } from './outcomes.js';

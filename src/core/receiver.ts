@@ -65,8 +65,8 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
   inspect(id: string): Promise<InspectedCallback>;
   /**
    * Claims a new key in the store twice, and releases it. Unlike a ping, this finds a full or read-only server, a missing
-   * table and a missing permission, and in MySQL a proxy or a cluster that lacks what a claim needs. Takes at most `storeTimeoutMs` and 50 ms. Never rejects. Call it at
-   * startup or by hand.
+   * table and a missing permission, and in MySQL a proxy or a cluster that lacks what a claim needs. Takes at most
+   * `storeTimeoutMs` and 50 ms. Never rejects. Call it at startup or by hand.
    */
   check(): Promise<StoreProbe>;
   /**

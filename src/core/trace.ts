@@ -1,9 +1,9 @@
 import { tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
 import { toPrintable } from '../lib/text.js';
 import type { EventShape } from './callback.js';
-import type { ClaimReply } from './store.js';
 import { toDeliveryName, type Arrival, type Delivery } from './delivery.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
+import type { ClaimReply } from './store.js';
 
 // Contexts hold names only, never data of the transfer: what a handler, `confirm` or a claim resolves with is not published.
 // Check `start.hasSubscribers`, because `hasSubscribers` of a TracingChannel is missing before Node 20.13.

@@ -5,7 +5,7 @@ import { lend, type LendRules } from './lend.js';
 import { mysqlMechanism } from './mysql.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import { makeStore, type SqlStore } from './store.js';
-import { openTransaction, patienceMs, type SqlEngine } from './transaction.js';
+import { openTransaction, patienceMs, rollbackMs, type SqlEngine } from './transaction.js';
 
 /** What the store uses of a connection of a pool of `mysql2/promise`. */
 interface MysqlConnection {
@@ -20,9 +20,6 @@ interface MysqlPool {
 }
 
 type Rows = readonly unknown[];
-
-/** How long a ROLLBACK may wait for the queries that a handler has left running. */
-const rollbackMs = 500;
 
 const rules: LendRules = {
   queries: ['query', 'execute'],

@@ -5,7 +5,7 @@ import { lend } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import { postgresMechanism } from './postgres.js';
 import { makeStore, type SqlStore } from './store.js';
-import { openTransaction, patienceMs, type SqlEngine, type StatementPlace } from './transaction.js';
+import { openTransaction, patienceMs, rollbackMs, type SqlEngine, type StatementPlace } from './transaction.js';
 
 /** What the store uses of a client of `pg`'s pool. */
 interface PgClient {
@@ -33,9 +33,6 @@ type PgClientOf<Pool extends PgPool> = Pool['connect'] extends {
   : Awaited<ReturnType<Pool['connect']>>;
 
 type Rows = readonly unknown[];
-
-/** How long a ROLLBACK may wait for the queries that a handler has left running. */
-const rollbackMs = 500;
 
 const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 

@@ -78,7 +78,7 @@ export function postgresMechanism<Tx>(
         if (isLive(inTheWay)) return toRefusal(inTheWay);
         // Until then this transaction holds the lock, which the next attempt needs.
         await ended;
-        await query(clear(table, id)).catch(() => undefined);
+        await query(table.removeEnded(id)).catch(() => undefined);
       }
       // Another delivery holds the lock, or has just released its claim: the caller claims again.
       return inProgress;
@@ -160,11 +160,6 @@ function settle(table: Table, id: string, request: ClaimRequest, mark: string, h
   return `WITH settled AS (
   UPDATE ${table.name} SET ${table.settledValues(request)} WHERE ${table.isId(id)} AND ${isOwn} RETURNING id
 ) ${failUnless('(SELECT count(*) FROM settled) = 1')}`;
-}
-
-/** Deletes a row that has ended. */
-function clear(table: Table, id: string): string {
-  return `DELETE FROM ${table.name} WHERE ${table.isId(id)} AND expires_at <= ${table.syntax.now}`;
 }
 
 /** Reads the backend that holds the lock of the callback, and when its transaction began. */

@@ -36,7 +36,7 @@ export function sqliteMechanism({ query }: { readonly query: Query }, table: Tab
         // Another delivery has just released its claim: the caller claims again.
         if (row === undefined) break;
         if (isLive(row)) return toRefusal(row);
-        await query(clear(table, id)).catch(() => undefined);
+        await query(table.removeEnded(id)).catch(() => undefined);
       }
       return inProgress;
     },
@@ -84,11 +84,6 @@ function leaseClaim(query: Query, table: Table, id: string, request: ClaimReques
 /** Returns no row if there is a row of this id. */
 function insertClaim(table: Table, id: string, request: ClaimRequest): string {
   return `${table.insert(id, request, request.leaseMs)} ON CONFLICT (id) DO NOTHING RETURNING id`;
-}
-
-/** Deletes a row that has ended. */
-function clear(table: Table, id: string): string {
-  return `DELETE FROM ${table.name} WHERE ${table.isId(id)} AND expires_at <= ${table.syntax.now}`;
 }
 
 function renewLease(table: Table, id: string, { token, leaseMs }: ClaimRequest): string {

@@ -140,6 +140,11 @@ WHERE id > ${literal(after)} AND ${this.#isOld(olderThanMs)} ORDER BY ${this.nam
     return `${deleteFrom(this.name)} WHERE id IN (${ids.map(literal).join(', ')}) AND ${this.#isOld(olderThanMs)}`;
   }
 
+  /** Deletes a row that has ended. */
+  removeEnded(id: string): string {
+    return `DELETE FROM ${this.name} WHERE ${this.isId(id)} AND expires_at <= ${this.syntax.now}`;
+  }
+
   isId(id: string): string {
     return `id = ${this.syntax.literal(id)}`;
   }

@@ -63,6 +63,8 @@ export interface TransactionTimes {
 
 /** How long a call waits for its database if its caller does not say, in milliseconds. */
 export const patienceMs = 30_000;
+/** How long a ROLLBACK may wait for the queries that a handler has left running, in milliseconds. */
+export const rollbackMs = 500;
 /** How long a transaction may last if the caller of `claim` does not say. */
 export const defaultHeldMs = 120_000;
 
