@@ -2,11 +2,11 @@ import { pause, setDeadline } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
 import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
-import type { Delivery } from './delivery.js';
 import type { HeldClaim, SettleEnding } from './claim/held-claim.js';
+import type { Delivery } from './delivery.js';
+import { LentTx } from './lent-tx.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
-import { LentTx } from './lent-tx.js';
 import { report } from './report.js';
 import { isRetryLater } from './retry-later.js';
 import { traceHandler } from './trace.js';
@@ -16,7 +16,7 @@ type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
 /** How a run of the handler can end. */
 type RunEnding = Failure | SettleEnding;
 
-/** The longest pause before the handler runs again for the first time. It doubles each time. */
+/** A handler that runs again pauses before: at most so long the first time, and at most twice as long each time after that. */
 const firstPauseMs = 20;
 const longestPauseMs = 1_000;
 
@@ -79,6 +79,18 @@ async function runUntilEnded<Tx>(
   }
 }
 
+/** Begins the transaction of the handler anew, if its store allows that, and pauses. Resolves with whether there is time left. */
+async function mayRunAgain<Tx>(
+  claim: HeldClaim<Tx>,
+  error: unknown,
+  pauseMs: number,
+  endsAt: number,
+): Promise<boolean> {
+  if (!(await claim.restart(error)) || performance.now() + pauseMs >= endsAt) return false;
+  await pause(pauseMs, { signal: claim.signal });
+  return !claim.signal.aborted;
+}
+
 /** Asks the host to keep the process for the rest of the delivery. A host that refuses changes nothing else. */
 function keepProcess<C extends CallbackShape, Tx>(
   { name, id, waitUntil }: Delivery,
@@ -92,18 +104,6 @@ function keepProcess<C extends CallbackShape, Tx>(
     const message = '`waitUntil` threw; the host may end the process before this delivery is over.';
     logger.error({ delivery: name, id, err }, message);
   });
-}
-
-/** Begins the transaction of the handler anew, if its store allows that, and pauses. Resolves with whether there is time left. */
-async function mayRunAgain<Tx>(
-  claim: HeldClaim<Tx>,
-  error: unknown,
-  pauseMs: number,
-  endsAt: number,
-): Promise<boolean> {
-  if (!(await claim.restart(error)) || performance.now() + pauseMs >= endsAt) return false;
-  await pause(pauseMs, { signal: claim.signal });
-  return !claim.signal.aborted;
 }
 
 /** Calls the handler. Resolves with how it failed, or with `undefined`. */

@@ -30,8 +30,8 @@ export function requestReceiver<
   const early = verifiers.filter(({ readsCallback }) => readsCallback === false);
   const late = verifiers.filter(({ readsCallback }) => readsCallback !== false);
 
-  // All others have accepted before the body was read.
-  const verdict = verifiers.length === 0 ? undefined : () => true;
+  // Without a late verifier a sender is trusted by the time its body is read.
+  const trust = verifiers.length === 0 ? undefined : () => true;
 
   async function read(request: HostRequest): Promise<ReadBody | undefined> {
     const refused = findRefused(early, request);
@@ -51,7 +51,7 @@ export function requestReceiver<
     const outcome = await receiver.receive(input, {
       source: 'http',
       waitUntil,
-      verify: late.length === 0 ? verdict : (callback) => acceptsAll(late, request, callback, body.bytes),
+      verify: late.length === 0 ? trust : (callback) => acceptsAll(late, request, callback, body.bytes),
     });
     const fault = input instanceof RequestFault ? input : undefined;
     return { delivery: outcome.delivery, response: toResponse(outcome, fault) };
