@@ -80,7 +80,7 @@ const inOwnProcess = suite === 'weekly' ? { ...others, include: weeklyTests } : 
  */
 function limits(testTimeout: number, patienceMs: number) {
   return {
-    setupFiles: 'test/support/setup.ts',
+    setupFiles: 'test/support/helpers/setup.ts',
     provide: { patienceMs },
     expect: { poll: { timeout: patienceMs } },
     testTimeout,
@@ -94,8 +94,11 @@ const usualLimits = limits(60_000, 30_000);
 
 export default defineConfig({
   test: {
-    globalSetup: 'test/support/global-setup.ts',
-    reporters: [at('test/support/quiet-reporter.ts'), ...(process.env.GITHUB_ACTIONS ? ['github-actions'] : [])],
+    globalSetup: 'test/support/helpers/global-setup.ts',
+    reporters: [
+      at('test/support/helpers/quiet-reporter.ts'),
+      ...(process.env.GITHUB_ACTIONS ? ['github-actions'] : []),
+    ],
     // Tests of leases and retries take seconds.
     slowTestThreshold: 5_000,
     pool: 'forks',

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createConnection } from 'mysql2/promise';
-import { startMariaDb } from '../test/support/mysql.ts';
+import { startMariaDb } from '../test/support/servers/mysql.ts';
 import { startPostgres } from './support/databases.mjs';
 import { callbackText } from './callback.mjs';
 import { packageUnderTest } from './package.mjs';

@@ -9,8 +9,8 @@ export default defineConfig({
   resolve: { alias: ownEntries },
   test: {
     root: fileURLToPath(new URL('..', import.meta.url)),
-    globalSetup: 'test/support/global-setup.ts',
-    setupFiles: 'test/support/setup.ts',
+    globalSetup: 'test/support/helpers/global-setup.ts',
+    setupFiles: 'test/support/helpers/setup.ts',
     include: tests,
     exclude: without,
     isolate: false,

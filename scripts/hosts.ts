@@ -7,7 +7,7 @@ import { hosts } from '../test/hosts/hosts.js';
 import { installHosts } from '../test/hosts/install.js';
 import { pagePath, renderHost, renderPage } from '../test/hosts/page.js';
 import { tryHost } from '../test/hosts/start.js';
-import { findPacked, pack } from '../test/support/pack.js';
+import { findPacked, pack } from '../test/support/helpers/pack.js';
 import { root } from './entries.js';
 
 const folder = await mkdtemp(join(tmpdir(), 'transfer-callbacks-hosts-'));

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { memoryStore, transferCallbackListener } from 'transfer-callbacks';
 import { transferClient } from 'transfer-callbacks/client';
 import { transferSandbox } from 'transfer-sandbox';
-import { startBrowser } from '../test/support/browser.js';
+import { startBrowser } from '../test/support/helpers/browser.js';
 
 const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
 const port = 3000;

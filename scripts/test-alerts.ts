@@ -1,7 +1,7 @@
 // Checks ops/alerts.yml and plays the incidents of ops/*.test.yml against it.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { findOnPath, findUnpacked } from '../test/support/programs.js';
+import { findOnPath, findUnpacked } from '../test/support/servers/programs.js';
 
 /** promtool needs none of the libraries that its package asks for. */
 const debianPromtool = {

@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { quickTests } from '../vitest.config.js';
-import { kill, tied } from './support/child.js';
-import { findOnPath } from './support/programs.js';
+import { kill, tied } from './support/programs/child.js';
+import { findOnPath } from './support/servers/programs.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 

@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { forkApp, removeTemporary } from './support/child.js';
-import { startMariaDb } from './support/mysql.js';
-import { startPgBouncer } from './support/pgbouncer.js';
-import { isListening } from './support/port.js';
-import { findPrograms, majors } from './support/postgres-programs.js';
-import { startPostgres } from './support/postgres.js';
-import { makeFolder, removeAbandonedFolders, startServer } from './support/server.js';
+import { forkApp, removeTemporary } from './support/programs/child.js';
+import { startMariaDb } from './support/servers/mysql.js';
+import { startPgBouncer } from './support/servers/pgbouncer.js';
+import { isListening } from './support/servers/port.js';
+import { findPrograms, majors } from './support/servers/postgres-programs.js';
+import { startPostgres } from './support/servers/postgres.js';
+import { makeFolder, removeAbandonedFolders, startServer } from './support/servers/server.js';
 
 const run = promisify(execFile);
 

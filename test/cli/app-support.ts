@@ -8,8 +8,8 @@ import { redisStore, transferCallbackListener } from 'transfer-callbacks';
 import { transferClient } from 'transfer-callbacks/client';
 import { receiverOf } from '../core/support.js';
 import { startSandbox } from '../../sandbox/test/service/support.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
-import { serve } from '../support/serve.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { serve } from '../support/servers/serve.js';
 import { root, start, type Surroundings } from './support.js';
 
 let server: Promise<RedisServer> | undefined;

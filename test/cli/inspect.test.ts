@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startMerchant } from '../../sandbox/test/service/support.js';
-import { freePort } from '../support/port.js';
-import { serve } from '../support/serve.js';
+import { freePort } from '../support/servers/port.js';
+import { serve } from '../support/servers/serve.js';
 import { findRedis, folderOf, inspect, startApp, toConfig } from './app-support.js';
 import { longestLine, objects, start } from './support.js';
 

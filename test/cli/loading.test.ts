@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { freePort } from '../support/port.js';
+import { freePort } from '../support/servers/port.js';
 import { folderOf, inspect, reconcile } from './app-support.js';
 import { objects } from './support.js';
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { readText } from '../docs/pages.js';
 import { startMerchant } from '../../sandbox/test/service/support.js';
-import { freePort } from '../support/port.js';
-import { serve } from '../support/serve.js';
+import { freePort } from '../support/servers/port.js';
+import { serve } from '../support/servers/serve.js';
 import { findRedis, folderOf, inspect, reconcile, startApp, toConfig } from './app-support.js';
 import { longestLine, objects } from './support.js';
 

@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { transferClient } from 'transfer-callbacks/client';
 import { catchError, credentials, refusal, request, startService, transaction } from './support.js';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 import type { TransferClientOptions } from '../../src/client/client.js';
 
 describe('transferClient', () => {

@@ -7,7 +7,7 @@ import { confirmWith, type Transaction } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { fakeClock, later, receiverOf } from '../core/support.js';
 import { gatedClient, hangUp, startKnowing, startQueries, startService, type Reply } from './support.js';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 import type { ConfirmOptions } from '../../src/client/confirm.js';
 
 afterEach(() => {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { transferClient } from 'transfer-callbacks/client';
 import { catchError, credentials, hangUp, refusal, request, startService, type Reply } from './support.js';
 import { later } from '../core/support.js';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 
 describe('createTransfer', () => {
   test('posts the request as it is given, with the documented headers, and returns the response as parsed', async () => {

@@ -4,8 +4,8 @@ import { transferCallbackListener, type TransferCallback, type TransferCallbackO
 import { confirmWith } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
-import { post } from '../support/post.js';
-import { serve } from '../support/serve.js';
+import { post } from '../support/helpers/post.js';
+import { serve } from '../support/servers/serve.js';
 import { startService } from './support.js';
 
 /** A service that needs `ms` for each query, whether its client waits or not, and knows one transfer. */

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { transferClient, type Transaction } from 'transfer-callbacks/client';
 import { fakeClock } from '../core/support.js';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 import { catchError, credentials, hangUp, refusal, startService, transaction } from './support.js';
 
 describe('getTransaction', () => {

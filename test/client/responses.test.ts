@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { transferClient } from 'transfer-callbacks/client';
 import { catchError, credentials, request, startService, transaction } from './support.js';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 
 const mebibyte = 1_048_576;
 

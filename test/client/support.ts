@@ -11,7 +11,7 @@ import {
 import type { TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later } from '../core/support.js';
-import { serve } from '../support/serve.js';
+import { serve } from '../support/servers/serve.js';
 import type { TransferClientOptions } from '../../src/client/client.js';
 
 export const credentials = { apiKey: 'key-1', apiSecret: 'a-secret-that-must-not-be-seen' };

@@ -9,8 +9,8 @@ import {
   type Transaction,
 } from 'transfer-callbacks/client';
 import { z } from 'zod/v4';
-import { serve } from '../support/serve.js';
-import { containing } from '../support/containing.js';
+import { serve } from '../support/servers/serve.js';
+import { containing } from '../support/helpers/containing.js';
 
 const schema = z
   .object({ kind: z.enum(['payout.paid', 'payout.lost']), payout: z.object({ number: z.number(), mine: z.string() }) })

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore, type HandlerContext, type TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { recordingLogger } from '../support/logger.js';
+import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, later, receiverOf, storeWith } from './support.js';
 
 beforeEach(fakeClock);

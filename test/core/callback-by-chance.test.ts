@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import fc from '../support/fast-check.js';
+import fc from '../support/helpers/fast-check.js';
 import { amount, received, text } from './callback-support.js';
 
 // Random cases take the processor a second or two.

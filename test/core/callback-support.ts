@@ -2,8 +2,8 @@ import { expect } from 'vitest';
 import { memoryStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { toResponse } from '../../src/http/responses.js';
-import fc from '../support/fast-check.js';
-import { errorBody } from '../support/post.js';
+import fc from '../support/helpers/fast-check.js';
+import { errorBody } from '../support/helpers/post.js';
 
 export type Json = Record<string, unknown>;
 export interface Loose {

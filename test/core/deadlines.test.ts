@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { HandlerContext, StoreRecord, TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { recordingLogger } from '../support/logger.js';
+import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
 
 /** A store's record of a callback that it does not know. */

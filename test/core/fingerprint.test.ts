@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { parseFingerprint, showFingerprint, toFingerprint } from '../../src/core/facts.js';
-import fc from '../support/fast-check.js';
+import fc from '../support/helpers/fast-check.js';
 import { amount } from './callback-support.js';
 
 test('the fingerprint is plain JSON of the four facts', () => {

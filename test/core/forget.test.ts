@@ -3,8 +3,8 @@ import { memoryStore, type Logger, type TransferCallbackReceiver } from 'transfe
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ForgottenCallback } from '../../src/core/inspect.js';
-import { recordingLogger } from '../support/logger.js';
-import { containing } from '../support/containing.js';
+import { recordingLogger } from '../support/helpers/logger.js';
+import { containing } from '../support/helpers/containing.js';
 import { later, receiverOf, storeWith } from './support.js';
 
 describe('forget', () => {

@@ -1,7 +1,7 @@
 import { memoryStore, type CallbackStore, type StoreRecord, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, test, vi } from 'vitest';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 import { later, never, receiverOf, storeWith } from './support.js';
 
 describe('inspect', () => {

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { z } from 'zod/v4';
 import { transferCallbackSchema } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { recordingLogger } from '../support/logger.js';
+import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, receiverOf } from './support.js';
 
 beforeEach(fakeClock);

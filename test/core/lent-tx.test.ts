@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { memoryStore, RetryLater, type HandlerContext, type ReceiverOptions } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { recordingLogger } from '../support/logger.js';
+import { recordingLogger } from '../support/helpers/logger.js';
 import { receiverOf } from './support.js';
 
 const transactional = () => ({ ...memoryStore(), transactional: true });

@@ -3,7 +3,7 @@ import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
 import { expect, test } from 'vitest';
 import { memoryStore, RetryLater, TransferCallbackError, transferCallbackReceiver } from 'transfer-callbacks';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 
 const required = { store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined };
 const whole = (from: number, to: number): string => `a whole number from ${from} to ${to}`;

@@ -3,7 +3,7 @@ import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { recordingLogger } from '../support/logger.js';
+import { recordingLogger } from '../support/helpers/logger.js';
 import { otherReceiver, paid } from './other-support.js';
 import { fakeClock, later, receiverOf, withOthers } from './support.js';
 

@@ -2,7 +2,7 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { memoryStore, RetryLater, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 import { otherReceiver, paid, type OnOther } from './other-support.js';
 import { fakeClock, later, receiverOf } from './support.js';
 

@@ -6,7 +6,7 @@ import { z } from 'zod/v4';
 import { toResponse } from '../../src/http/responses.js';
 import { toPrintable } from '../../src/lib/text.js';
 import type { StandardSchema } from '../../src/lib/standard-schema.js';
-import fc from '../support/fast-check.js';
+import fc from '../support/helpers/fast-check.js';
 import { text } from './callback-support.js';
 import { receiverOf } from './support.js';
 

@@ -3,7 +3,7 @@ import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import type { TransferCallbackOutcome, Logger } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { logFields } from '../../src/core/report.js';
-import { recordingLogger } from '../support/logger.js';
+import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, receiverOf } from './support.js';
 
 beforeEach(fakeClock);

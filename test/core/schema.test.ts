@@ -4,7 +4,7 @@ import * as mini from 'zod/v4-mini';
 import { memoryStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import type { StandardSchema } from '../../src/lib/standard-schema.js';
-import { recordingLogger } from '../support/logger.js';
+import { recordingLogger } from '../support/helpers/logger.js';
 import { receiverOf } from './support.js';
 
 /** A schema of an author who wants everything loose. */

@@ -1,9 +1,9 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { recordingLogger } from '../support/logger.js';
+import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 
 beforeEach(fakeClock);
 

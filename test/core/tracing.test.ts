@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { memoryStore, type Claim, type TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { recordingLogger } from '../support/logger.js';
+import { recordingLogger } from '../support/helpers/logger.js';
 import { later, receiverOf, storeWith } from './support.js';
 
 type Context = Record<string, unknown>;

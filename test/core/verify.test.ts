@@ -2,7 +2,7 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { fakeClock, later, never, receiverOf } from './support.js';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 
 beforeEach(fakeClock);
 

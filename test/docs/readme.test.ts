@@ -4,9 +4,9 @@ import { createInterface } from 'node:readline';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startSandboxCli } from '../cli/support.js';
-import { kill, tied } from '../support/child.js';
-import { freePort } from '../support/port.js';
-import { post } from '../support/post.js';
+import { kill, tied } from '../support/programs/child.js';
+import { freePort } from '../support/servers/port.js';
+import { post } from '../support/helpers/post.js';
 import { findBlocks, findPage, readText, root } from './pages.js';
 
 const readme = findPage('README.md');

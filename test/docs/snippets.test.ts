@@ -14,7 +14,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { deliver } from 'transfer-sandbox';
 import type { AttemptHeaders } from '../../sandbox/src/attempt/headers.js';
 import { startKnowing } from '../client/support.js';
-import { serve } from '../support/serve.js';
+import { serve } from '../support/servers/serve.js';
 import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
 import { findBlocks, findPage, pages, root as folder, type Block } from './pages.js';
 

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
-import { errorBody, post } from '../support/post.js';
-import { serve as serveListener } from '../support/serve.js';
+import { errorBody, post } from '../support/helpers/post.js';
+import { serve as serveListener } from '../support/servers/serve.js';
 import { duplicate, processed, serve } from './support.js';
 
 const secret = 'the-secret-of-the-signature';

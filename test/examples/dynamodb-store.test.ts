@@ -6,8 +6,8 @@ import { storeContract, transferSucceeded, type StoreTransaction } from 'transfe
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { addUp, createTable, dynamoStore, type DynamoTx } from '../../examples/dynamodb-store.js';
 import { root } from '../docs/pages.js';
-import { startDynamo, type DynamoServer } from '../support/dynamo.js';
-import { startLossyProxy } from '../support/lossy-proxy.js';
+import { startDynamo, type DynamoServer } from '../support/servers/dynamo.js';
+import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 
 // The server is a program in JavaScript, which serves all checks at the same time: on a busy machine that takes minutes.
 vi.setConfig({ testTimeout: 180_000 });

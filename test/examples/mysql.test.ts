@@ -5,7 +5,7 @@ import { mysqlStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { book } from '../../examples/mysql.js';
-import { startMariaDb, type MySqlServer } from '../support/mysql.js';
+import { startMariaDb, type MySqlServer } from '../support/servers/mysql.js';
 import { readText, root } from '../docs/pages.js';
 
 let server: MySqlServer;

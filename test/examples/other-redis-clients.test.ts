@@ -4,8 +4,8 @@ import { redisStore, type IoredisClient } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { glideCommands, upstashCommands } from '../../examples/other-redis-clients.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
-import { serveWeb } from '../support/serve-web.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { serveWeb } from '../support/servers/serve-web.js';
 import { claimFree } from '../stores/support.js';
 
 let server: RedisServer;

@@ -7,7 +7,7 @@ import { pgStore, type HandlerContext, type TransferCallback } from 'transfer-ca
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { handOff } from '../../examples/postgres-queue.js';
-import { receiverOn, startPostgres, type PostgresServer } from '../support/postgres.js';
+import { receiverOn, startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import { root } from '../docs/pages.js';
 
 type Handler = (callback: TransferCallback, context: HandlerContext<PoolClient>) => Promise<void>;

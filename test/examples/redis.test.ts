@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { post } from '../support/post.js';
-import { startRedis } from '../support/redis.js';
-import { head } from '../support/sockets.js';
+import { post } from '../support/helpers/post.js';
+import { startRedis } from '../support/servers/redis.js';
+import { head } from '../support/helpers/sockets.js';
 import { duplicate, processed, run, serve, urlOf } from './support.js';
 
 const redisUrl = (): Promise<string> => urlOf(startRedis);

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
-import { kill, tied } from '../support/child.js';
-import { freePort } from '../support/port.js';
+import { kill, tied } from '../support/programs/child.js';
+import { freePort } from '../support/servers/port.js';
 import { root } from '../docs/pages.js';
 
 type Environment = Record<string, string | undefined>;

@@ -4,7 +4,7 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { post } from '../support/post.js';
+import { post } from '../support/helpers/post.js';
 import { serve } from './support.js';
 
 interface Printed {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { transferToken } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, it, onTestFinished, test } from 'vitest';
-import { post } from '../support/post.js';
+import { post } from '../support/helpers/post.js';
 import { root } from '../docs/pages.js';
 import { duplicate, processed, run, serve } from './support.js';
 

@@ -12,10 +12,10 @@ import {
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
-import { post } from '../support/post.js';
-import { serve } from '../support/serve.js';
-import { head } from '../support/sockets.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
+import { post } from '../support/helpers/post.js';
+import { serve } from '../support/servers/serve.js';
+import { head } from '../support/helpers/sockets.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
 
 let server: RedisServer;
 let redis: Redis;

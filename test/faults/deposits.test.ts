@@ -3,12 +3,12 @@ import { Redis } from 'ioredis';
 import { createPool, type RowDataPacket } from 'mysql2/promise';
 import { mysqlStore, pgStore } from 'transfer-callbacks';
 import { expect, onTestFinished, test } from 'vitest';
-import { forkApp, kill } from '../support/child.js';
-import type { DepositsOptions } from '../support/deposits-app.js';
-import { startMariaDb } from '../support/mysql.js';
-import { post } from '../support/post.js';
-import { startPostgres } from '../support/postgres.js';
-import { startRedis } from '../support/redis.js';
+import { forkApp, kill } from '../support/programs/child.js';
+import type { DepositsOptions } from '../support/programs/deposits-app.js';
+import { startMariaDb } from '../support/servers/mysql.js';
+import { post } from '../support/helpers/post.js';
+import { startPostgres } from '../support/servers/postgres.js';
+import { startRedis } from '../support/servers/redis.js';
 
 const deposits = Array.from({ length: 20 }, (_, index) => `deposit-${index}`);
 const copies = 5;

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore, redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf, storeWith } from '../core/support.js';
-import { blockEventLoop } from '../support/block.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
+import { blockEventLoop } from '../support/helpers/block.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
 
 let server: RedisServer;
 let redis: Redis;
@@ -29,7 +29,7 @@ test('a process that reads the reply to its claim too late runs no callback that
   const delivery = receiver.receive(callback);
   // The command leaves with the next turn of the event loop. Then another process runs while this one is stopped.
   await new Promise((resolve) => setImmediate(resolve));
-  const worker = fileURLToPath(new URL('../support/takeover.ts', import.meta.url));
+  const worker = fileURLToPath(new URL('../support/helpers/takeover.ts', import.meta.url));
   const printed = execFileSync(process.execPath, ['--import', 'tsx', worker], {
     env: { ...process.env, TAKEOVER: JSON.stringify({ url: server.url, callback }) },
     timeout: 50_000,

@@ -3,9 +3,9 @@ import { Redis } from 'ioredis';
 import { memoryStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
-import { post } from '../support/post.js';
-import { endMerchants, startMerchant } from '../support/merchant.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
+import { post } from '../support/helpers/post.js';
+import { endMerchants, startMerchant } from '../support/programs/merchant.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
 
 let server: RedisServer;
 let redis: Redis;

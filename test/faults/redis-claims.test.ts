@@ -2,9 +2,9 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
-import { startLossyProxy } from '../support/lossy-proxy.js';
-import { connectNodeRedis, ioredisFamily } from '../support/redis-clients.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
+import { startLossyProxy } from '../support/servers/lossy-proxy.js';
+import { connectNodeRedis, ioredisFamily } from '../support/servers/redis-clients.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
 
 async function ownRedis(): Promise<RedisServer> {
   const server = await startRedis();

@@ -8,10 +8,10 @@ import {
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
-import { post } from '../support/post.js';
-import { serve } from '../support/serve.js';
-import { startLossyProxy } from '../support/lossy-proxy.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
+import { post } from '../support/helpers/post.js';
+import { serve } from '../support/servers/serve.js';
+import { startLossyProxy } from '../support/servers/lossy-proxy.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
 
 const storeTimeoutMs = 400;
 

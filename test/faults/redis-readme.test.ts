@@ -7,10 +7,10 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { hasEnded, kill, tied } from '../support/child.js';
-import { post } from '../support/post.js';
-import { startLossyProxy } from '../support/lossy-proxy.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
+import { hasEnded, kill, tied } from '../support/programs/child.js';
+import { post } from '../support/helpers/post.js';
+import { startLossyProxy } from '../support/servers/lossy-proxy.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const page = readFileSync(new URL('../../docs/stores.md', import.meta.url), 'utf8');

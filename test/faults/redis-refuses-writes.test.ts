@@ -4,9 +4,9 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../core/support.js';
-import { freePort } from '../support/port.js';
-import { closing, connectNodeRedis, ioredisFamily, type Connected } from '../support/redis-clients.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
+import { freePort } from '../support/servers/port.js';
+import { closing, connectNodeRedis, ioredisFamily, type Connected } from '../support/servers/redis-clients.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
 
 /** Makes the server refuse every write. Resolves with how to end it. */
 const refusals: Record<string, (server: RedisServer) => Promise<() => Promise<unknown>>> = {

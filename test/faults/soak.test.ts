@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { forkApp, kill } from '../support/child.js';
-import { startRedis } from '../support/redis.js';
-import { Load, type Sent, type SoakSize } from '../support/soak-load.js';
+import { forkApp, kill } from '../support/programs/child.js';
+import { startRedis } from '../support/servers/redis.js';
+import { Load, type Sent, type SoakSize } from '../support/programs/soak-load.js';
 
 /** How long it takes at least: `SOAK_MINUTES=60 npx vitest run test/faults/soak.test.ts` takes an hour. */
 const minutes = Number(process.env.SOAK_MINUTES ?? 0);

@@ -12,10 +12,10 @@ import {
 } from 'transfer-callbacks/client';
 import { transferScenarios } from 'transfer-sandbox';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { forkApp, kill } from '../support/child.js';
-import { effectsOn, payerOptions } from '../support/payer.js';
-import { freePort } from '../support/port.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
+import { forkApp, kill } from '../support/programs/child.js';
+import { effectsOn, payerOptions } from '../support/programs/payer.js';
+import { freePort } from '../support/servers/port.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
 import type { TransferClientOptions } from '../../src/client/client.js';
 import type { SandboxTransfer } from '../../sandbox/src/service/history.js';
 

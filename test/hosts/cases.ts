@@ -1,5 +1,5 @@
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { post, type Sent } from '../support/post.js';
+import { post, type Sent } from '../support/helpers/post.js';
 
 /** The secret that examples/hosts/options.ts reads from the environment. */
 export const token = 'the-token-of-the-tests-of-hosts';

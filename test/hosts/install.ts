@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { installPackages } from '../support/install.js';
+import { installPackages } from '../support/helpers/install.js';
 import { hostsFolder } from './hosts.js';
 
 /** Installs the packages of examples/hosts, where they are not, and this package out of the tarball. */

@@ -2,8 +2,8 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { hasEnded, kill, tied } from '../support/child.js';
-import { freePort, isListening } from '../support/port.js';
+import { hasEnded, kill, tied } from '../support/programs/child.js';
+import { freePort, isListening } from '../support/servers/port.js';
 import { cases, token, type Reply } from './cases.js';
 import { hostsFolder, type Host } from './hosts.js';
 

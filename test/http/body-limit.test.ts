@@ -3,10 +3,10 @@ import type { Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { urlToken, type TransferCallbackOptions } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers, nodeServers, type NodeServer } from '../support/http-servers.js';
-import { errorBody, post } from '../support/post.js';
-import { recordingOptions } from '../support/recording-options.js';
-import { chunk, head, overSocket, parseStatus } from '../support/sockets.js';
+import { httpServers, nodeServers, type NodeServer } from '../support/servers/http-servers.js';
+import { errorBody, post } from '../support/helpers/post.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
+import { chunk, head, overSocket, parseStatus } from '../support/helpers/sockets.js';
 import { json, start } from './support.js';
 
 /** A valid callback of exactly this many bytes, most of them in characters of four. */

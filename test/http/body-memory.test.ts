@@ -3,9 +3,9 @@ import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { httpServers } from '../support/http-servers.js';
-import { head } from '../support/sockets.js';
-import { recordingOptions } from '../support/recording-options.js';
+import { httpServers } from '../support/servers/http-servers.js';
+import { head } from '../support/helpers/sockets.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
 import { json, start } from './support.js';
 
 setFlagsFromString('--expose-gc');

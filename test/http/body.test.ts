@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { nodeServers, type NodeServer, type Middleware } from '../support/http-servers.js';
-import { errorBody, post } from '../support/post.js';
-import { chunk, head, overSocket, parseStatus } from '../support/sockets.js';
-import { recordingOptions } from '../support/recording-options.js';
+import { nodeServers, type NodeServer, type Middleware } from '../support/servers/http-servers.js';
+import { errorBody, post } from '../support/helpers/post.js';
+import { chunk, head, overSocket, parseStatus } from '../support/helpers/sockets.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
 import { json, manyScripts, start } from './support.js';
 
 interface Body {

@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { nodeServers, type Middleware } from '../support/http-servers.js';
-import { post } from '../support/post.js';
-import { head, overSocket } from '../support/sockets.js';
-import { recordingOptions } from '../support/recording-options.js';
+import { nodeServers, type Middleware } from '../support/servers/http-servers.js';
+import { post } from '../support/helpers/post.js';
+import { head, overSocket } from '../support/helpers/sockets.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
 import { gate, start } from './support.js';
 
 const cannotRespond = { level: 'error', message: 'A callback could not be responded to.' };

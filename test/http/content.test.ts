@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers, nodeServers } from '../support/http-servers.js';
-import { errorBody, post } from '../support/post.js';
-import { recordingOptions } from '../support/recording-options.js';
+import { httpServers, nodeServers } from '../support/servers/http-servers.js';
+import { errorBody, post } from '../support/helpers/post.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
 import { manyScripts, start } from './support.js';
 
 const notUtf8 = [

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { transferCallbackSchema } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers } from '../support/http-servers.js';
-import { errorBody } from '../support/post.js';
-import { recordingOptions } from '../support/recording-options.js';
+import { httpServers } from '../support/servers/http-servers.js';
+import { errorBody } from '../support/helpers/post.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
 import { deliver, start } from './support.js';
 
 /** Everything that others have sent over the wire from an error: nothing of it may show. */

@@ -4,8 +4,8 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { ipAllowList, transferCallbackHandler, urlToken } from 'transfer-callbacks/web';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { errorBody } from '../support/post.js';
-import { recordingOptions } from '../support/recording-options.js';
+import { errorBody } from '../support/helpers/post.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
 import { json } from './support.js';
 import type { WebRequest } from '../../src/http/handler.js';
 

@@ -10,8 +10,8 @@ import {
   type Verifier,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { errorBody } from '../support/post.js';
-import { recordingOptions } from '../support/recording-options.js';
+import { errorBody } from '../support/helpers/post.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
 
 /** Serves the listener over HTTP/2 without TLS, and connects to it. */
 async function start(options: TransferCallbackOptions) {

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { nodeServers, plainServer } from '../support/http-servers.js';
-import { errorBody, post } from '../support/post.js';
-import { recordingOptions } from '../support/recording-options.js';
-import { head, overSocket, parseStatus } from '../support/sockets.js';
+import { nodeServers, plainServer } from '../support/servers/http-servers.js';
+import { errorBody, post } from '../support/helpers/post.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
+import { head, overSocket, parseStatus } from '../support/helpers/sockets.js';
 import { start } from './support.js';
 
 describe.each(nodeServers)('on $name', (server) => {

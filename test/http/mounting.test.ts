@@ -3,11 +3,11 @@ import type { Express, RequestHandler, Router } from 'express';
 import { transferToken, urlToken } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { z } from 'zod/v4';
-import { expressServers } from '../support/http-servers.js';
-import { containing } from '../support/containing.js';
-import { post, type Sent } from '../support/post.js';
-import { serve } from '../support/serve.js';
-import { recordingOptions } from '../support/recording-options.js';
+import { expressServers } from '../support/servers/http-servers.js';
+import { containing } from '../support/helpers/containing.js';
+import { post, type Sent } from '../support/helpers/post.js';
+import { serve } from '../support/servers/serve.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
 
 describe.each(expressServers)('in a separate app on $name', ({ framework, router }) => {
   const secret = 'a-secret-of-the-first-tenant';

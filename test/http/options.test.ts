@@ -10,10 +10,10 @@ import {
   type TransferCallbackOptions,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { containing } from '../support/containing.js';
-import { httpServers } from '../support/http-servers.js';
-import { post } from '../support/post.js';
-import { recordingOptions } from '../support/recording-options.js';
+import { containing } from '../support/helpers/containing.js';
+import { httpServers } from '../support/servers/http-servers.js';
+import { post } from '../support/helpers/post.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
 import { start } from './support.js';
 
 const { options } = recordingOptions();

@@ -10,10 +10,10 @@ import {
   type TransferCallbackOptions,
   type Verifier,
 } from 'transfer-callbacks';
-import { httpServers, nodeServers, type Middleware, type NodeServer } from '../support/http-servers.js';
-import { post } from '../support/post.js';
-import { recordingOptions } from '../support/recording-options.js';
-import { chunk, head, overSocket } from '../support/sockets.js';
+import { httpServers, nodeServers, type Middleware, type NodeServer } from '../support/servers/http-servers.js';
+import { post } from '../support/helpers/post.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
+import { chunk, head, overSocket } from '../support/helpers/sockets.js';
 import { json, manyScripts, start, unauthorized } from './support.js';
 
 /** A verifier that keeps what it gets, and accepts. */

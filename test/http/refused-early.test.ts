@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { headerToken, type TransferCallbackOutcome, type Verifier } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers, nodeServers, type HttpServer } from '../support/http-servers.js';
-import { post } from '../support/post.js';
-import { head, overSocket, parseStatus } from '../support/sockets.js';
-import { recordingOptions } from '../support/recording-options.js';
+import { httpServers, nodeServers, type HttpServer } from '../support/servers/http-servers.js';
+import { post } from '../support/helpers/post.js';
+import { head, overSocket, parseStatus } from '../support/helpers/sockets.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
 import { json, unauthorized, verifiers } from './support.js';
 
 const secret = 'a-secret-long-enough';

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { RetryLater, transferCallbackReceiver, type CallbackStore, type ReceiverOptions } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { outcomes, type OutcomeName } from '../../src/core/outcomes.js';
-import { httpServers, nodeServers, webServer, type HttpServer } from '../support/http-servers.js';
-import { errorBody, type PostResponse } from '../support/post.js';
-import { recordingOptions } from '../support/recording-options.js';
+import { httpServers, nodeServers, webServer, type HttpServer } from '../support/servers/http-servers.js';
+import { errorBody, type PostResponse } from '../support/helpers/post.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
 import { deliver, gate, keptOpen, ownHeaders, start } from './support.js';
 
 const retryLater = { ...keptOpen, 'retry-after': '30' };

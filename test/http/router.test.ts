@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { transferCallbackReceiver, urlToken, type TransferCallback, type Verifier } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { expressServers, httpServers, mountPath, notFoundBody } from '../support/http-servers.js';
-import { post } from '../support/post.js';
-import { head, overSocket, parseStatus } from '../support/sockets.js';
-import { recordingOptions } from '../support/recording-options.js';
+import { expressServers, httpServers, mountPath, notFoundBody } from '../support/servers/http-servers.js';
+import { post } from '../support/helpers/post.js';
+import { head, overSocket, parseStatus } from '../support/helpers/sockets.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
 import { start } from './support.js';
 
 /** Sends a request over a socket, because a client's URL parser would tidy the path; returns the response as text. */

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { headerToken, memoryStore, RetryLater, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import fc from '../support/fast-check.js';
-import { plainServer, webServer, type Started } from '../support/http-servers.js';
-import { recordingLogger } from '../support/logger.js';
-import { chunk, head, overSocket } from '../support/sockets.js';
+import fc from '../support/helpers/fast-check.js';
+import { plainServer, webServer, type Started } from '../support/servers/http-servers.js';
+import { recordingLogger } from '../support/helpers/logger.js';
+import { chunk, head, overSocket } from '../support/helpers/sockets.js';
 
 const secret = 'a-secret-long-enough';
 

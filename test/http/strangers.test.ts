@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { headerToken, urlToken } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers } from '../support/http-servers.js';
-import { post, type Sent } from '../support/post.js';
+import { httpServers } from '../support/servers/http-servers.js';
+import { post, type Sent } from '../support/helpers/post.js';
 import { startGuarded, unauthorized, verifiers } from './support.js';
 import { readText } from '../docs/pages.js';
 

@@ -13,9 +13,9 @@ import {
   type Verifier,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import type { Started } from '../support/http-servers.js';
-import { errorBody, post, type PostResponse, type Sent } from '../support/post.js';
-import { recordingOptions } from '../support/recording-options.js';
+import type { Started } from '../support/servers/http-servers.js';
+import { errorBody, post, type PostResponse, type Sent } from '../support/helpers/post.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
 
 /** Starts `server` for the running test. */
 export async function start<Args extends unknown[]>(

@@ -5,11 +5,11 @@ import { Readable } from 'node:stream';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { readBody } from '../../src/http/body.js';
-import { containing } from '../support/containing.js';
-import { nodeServers, type Middleware } from '../support/http-servers.js';
-import { errorBody, post } from '../support/post.js';
-import { recordingOptions } from '../support/recording-options.js';
-import { chunk, head, overSocket } from '../support/sockets.js';
+import { containing } from '../support/helpers/containing.js';
+import { nodeServers, type Middleware } from '../support/servers/http-servers.js';
+import { errorBody, post } from '../support/helpers/post.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
+import { chunk, head, overSocket } from '../support/helpers/sockets.js';
 import { gate, json, manyScripts, start } from './support.js';
 
 type Raw = IncomingMessage & { body?: unknown; rawBody?: unknown };

@@ -4,9 +4,9 @@ import type { TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { outcomes } from '../../src/core/outcomes.js';
 import { toResponse } from '../../src/http/responses.js';
-import { httpServers } from '../support/http-servers.js';
-import { errorBody, post } from '../support/post.js';
-import { recordingOptions } from '../support/recording-options.js';
+import { httpServers } from '../support/servers/http-servers.js';
+import { errorBody, post } from '../support/helpers/post.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
 import { start } from './support.js';
 
 const acknowledged = ['processed', 'duplicate'];

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { pause, setDeadline } from '../../src/lib/deadline.js';
-import { blockEventLoop } from '../support/block.js';
+import { blockEventLoop } from '../support/helpers/block.js';
 import { fakeClock, noteTimers } from '../core/support.js';
 
 describe('on a clock that is moved by hand', () => {

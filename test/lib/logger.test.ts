@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { recordingLogger } from '../support/logger.js';
+import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, receiverOf, storeWith } from '../core/support.js';
 
 beforeEach(fakeClock);

@@ -6,8 +6,8 @@ import { memoryStore, transferCallbackReceiver, type Logger } from 'transfer-cal
 import { confirmWith } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import type { StandardSchema } from '../../src/lib/standard-schema.js';
-import { recordingLogger } from '../support/logger.js';
-import { containing } from '../support/containing.js';
+import { recordingLogger } from '../support/helpers/logger.js';
+import { containing } from '../support/helpers/containing.js';
 
 /** What every schema here asks for, and what it produces. */
 interface Small {

@@ -5,7 +5,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { receiverOf } from '../core/support.js';
 import { deliveries, registerMetrics } from './support.js';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 
 const http = { source: 'http' };
 

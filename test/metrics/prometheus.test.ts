@@ -4,9 +4,9 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { outcomes } from '../../src/core/outcomes.js';
 import { later, receiverOf, storeWith, withOthers } from '../core/support.js';
-import { post } from '../support/post.js';
-import { recordingOptions } from '../support/recording-options.js';
-import { serve } from '../support/serve.js';
+import { post } from '../support/helpers/post.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
+import { serve } from '../support/servers/serve.js';
 import { deliveries, registerMetrics, type Series } from './support.js';
 
 const http = { source: 'http' };

@@ -3,9 +3,9 @@ import { readdir, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { findPrograms, prepare } from '../support/postgres-programs.js';
-import { findUnpacked, installOnly, type DebianProgram } from '../support/programs.js';
-import { makeFolder, startServer, unprivileged, type Server } from '../support/server.js';
+import { findPrograms, prepare } from '../support/servers/postgres-programs.js';
+import { findUnpacked, installOnly, type DebianProgram } from '../support/servers/programs.js';
+import { makeFolder, startServer, unprivileged, type Server } from '../support/servers/server.js';
 
 const run = promisify(execFile);
 

@@ -1,7 +1,7 @@
 /** A merchant's app as a separate process, whose handlers book each transfer in MongoDB. See ledger.test.ts. */
 import { MongoClient } from 'mongodb';
 import { mongoStore } from 'transfer-callbacks';
-import { serveLedger } from '../support/ledger-handlers.js';
+import { serveLedger } from '../support/programs/ledger-handlers.js';
 import { toTransaction } from './transaction.js';
 
 const { url, port } = JSON.parse(process.env.LEDGER ?? '{}') as { url: string; port: number };

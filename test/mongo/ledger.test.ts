@@ -1,8 +1,8 @@
 import { MongoClient } from 'mongodb';
 import { mongoStore } from 'transfer-callbacks';
 import { expect, onTestFinished, test } from 'vitest';
-import { forkApp } from '../support/child.js';
-import { deliverAll } from '../support/ledger.js';
+import { forkApp } from '../support/programs/child.js';
+import { deliverAll } from '../support/programs/ledger.js';
 import { startMongo } from './servers.js';
 import { createCollections, toTransaction } from './transaction.js';
 

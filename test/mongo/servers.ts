@@ -1,5 +1,5 @@
 import { MongoClient } from 'mongodb';
-import { makeFolder, startServer, type Server } from '../support/server.js';
+import { makeFolder, startServer, type Server } from '../support/servers/server.js';
 import { startDocumentDb, toUrl } from './documentdb.js';
 import { startGateway } from './gateway.js';
 

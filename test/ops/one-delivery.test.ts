@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { pino } from 'pino';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { post } from '../support/post.js';
+import { post } from '../support/helpers/post.js';
 import { startMerchantApp, startRedisBackend, toInspect } from './support.js';
 import { parseDeliveryName } from '../../src/core/delivery.js';
 

@@ -4,8 +4,8 @@ import { promisify } from 'node:util';
 import { pgStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startPostgres, type PostgresServer } from '../support/postgres.js';
-import { findCli } from '../support/redis-launch.js';
+import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
+import { findCli } from '../support/servers/redis-launch.js';
 import { startRedisBackend } from './support.js';
 
 const runbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');

@@ -6,7 +6,7 @@ import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test, vi } from 'vitest';
 import { later } from '../core/support.js';
 import { objects } from '../cli/support.js';
-import { post } from '../support/post.js';
+import { post } from '../support/helpers/post.js';
 import {
   readVerdict,
   secret,

@@ -18,10 +18,10 @@ import { folderOf } from '../cli/app-support.js';
 import { start } from '../cli/support.js';
 import { deliveries, registerMetrics } from '../metrics/support.js';
 import { startSandbox } from '../../sandbox/test/service/support.js';
-import { recordingLogger } from '../support/logger.js';
-import { startPostgres } from '../support/postgres.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
-import { serve } from '../support/serve.js';
+import { recordingLogger } from '../support/helpers/logger.js';
+import { startPostgres } from '../support/servers/postgres.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { serve } from '../support/servers/serve.js';
 import type { TransferSandboxOptions } from '../../sandbox/src/service/options.js';
 
 export const secret = 'the-new-secret-of-the-url';

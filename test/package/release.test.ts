@@ -4,8 +4,8 @@ import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
-import { kill, tied } from '../support/child.js';
-import { freePort } from '../support/port.js';
+import { kill, tied } from '../support/programs/child.js';
+import { freePort } from '../support/servers/port.js';
 import {
   addSources,
   compile,

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import SqliteFile from 'better-sqlite3';
 import { createConnection } from 'mysql2/promise';
-import { removeTemporary } from '../support/child.js';
-import { startMariaDb, startMySql, type MySqlServer } from '../support/mysql.js';
-import { startPostgres, type PostgresServer } from '../support/postgres.js';
-import { makeFolder, type Server } from '../support/server.js';
+import { removeTemporary } from '../support/programs/child.js';
+import { startMariaDb, startMySql, type MySqlServer } from '../support/servers/mysql.js';
+import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
+import { makeFolder, type Server } from '../support/servers/server.js';
 
 export type Dialect = 'postgres' | 'mysql' | 'sqlite';
 

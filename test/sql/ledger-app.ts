@@ -1,6 +1,6 @@
 /** A merchant's app as a separate process, whose handlers book each transfer through Prisma. See ledger.test.ts. */
 import { prismaStore } from 'transfer-callbacks';
-import { serveLedger } from '../support/ledger-handlers.js';
+import { serveLedger } from '../support/programs/ledger-handlers.js';
 import { prisma7 } from './prisma.js';
 
 export interface LedgerOptions {

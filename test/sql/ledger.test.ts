@@ -1,7 +1,7 @@
 import { prismaStore } from 'transfer-callbacks';
 import { afterEach, expect, test } from 'vitest';
-import { forkApp } from '../support/child.js';
-import { deliverAll } from '../support/ledger.js';
+import { forkApp } from '../support/programs/child.js';
+import { deliverAll } from '../support/programs/ledger.js';
 import { databases, type Started } from './databases.js';
 import type { LedgerOptions } from './ledger-app.js';
 import { prisma7 } from './prisma.js';

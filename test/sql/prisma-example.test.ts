@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { removeTemporary } from '../support/child.js';
-import { startPostgres, type PostgresServer } from '../support/postgres.js';
-import { makeFolder } from '../support/server.js';
+import { removeTemporary } from '../support/programs/child.js';
+import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
+import { makeFolder } from '../support/servers/server.js';
 import { readText, root } from '../docs/pages.js';
 
 const run = promisify(execFile);

@@ -6,7 +6,7 @@ import { storeContract } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../docs/pages.js';
 import { claimFree, request } from '../stores/support.js';
-import { startLossyProxy } from '../support/lossy-proxy.js';
+import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { databases } from './databases.js';
 import { makeStore } from './factories.js';
 import { libraries } from './libraries.js';

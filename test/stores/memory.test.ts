@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
 import { fakeClock } from '../core/support.js';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 
 // The contracts wait for real leases, of up to 2.5 s.
 vi.setConfig({ testTimeout: 60_000 });

@@ -7,8 +7,8 @@ import {
   connectNodeRedis,
   ioredisFamily,
   type Connected,
-} from '../support/redis-clients.js';
-import { startRedis, startRedisCluster, type RedisServer } from '../support/redis.js';
+} from '../support/servers/redis-clients.js';
+import { startRedis, startRedisCluster, type RedisServer } from '../support/servers/redis.js';
 import { claimFree, fingerprint, request } from './support.js';
 
 // The line that docs/stores.md shows, as it is.

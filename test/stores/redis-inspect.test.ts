@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore, type CallbackStore } from 'transfer-callbacks';
 import { createDeliveryNamer } from '../../src/core/delivery.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
 import { claimFree, fingerprint } from './support.js';
 
 const nameDelivery = createDeliveryNamer();

@@ -3,10 +3,10 @@ import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore, type IoredisClient } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
-import { ioredisFamily } from '../support/redis-clients.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
+import { ioredisFamily } from '../support/servers/redis-clients.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
 import { claimFree, fingerprint, request } from './support.js';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 
 let server: RedisServer;
 beforeAll(async () => {

@@ -4,9 +4,9 @@ import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import type { NodeRedisClient } from '../../src/stores/redis/store.js';
 import { receiverOf } from '../core/support.js';
-import { connectNodeRedis } from '../support/redis-clients.js';
-import { startRedis, type RedisServer } from '../support/redis.js';
-import { containing } from '../support/containing.js';
+import { connectNodeRedis } from '../support/servers/redis-clients.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { containing } from '../support/helpers/containing.js';
 
 let server: RedisServer;
 let redis: Redis;

@@ -2,8 +2,13 @@ import { Redis } from 'ioredis';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { redisStore, type CallbackStore } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
-import { clientsOfACluster, clientsOfOneServer, connectNodeRedis, type Connected } from '../support/redis-clients.js';
-import { startRedis, startRedisCluster, type RedisCluster, type RedisServer } from '../support/redis.js';
+import {
+  clientsOfACluster,
+  clientsOfOneServer,
+  connectNodeRedis,
+  type Connected,
+} from '../support/servers/redis-clients.js';
+import { startRedis, startRedisCluster, type RedisCluster, type RedisServer } from '../support/servers/redis.js';
 import { claimFree, fingerprint } from './support.js';
 
 let server: RedisServer;

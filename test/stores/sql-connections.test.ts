@@ -5,11 +5,11 @@ import { Pool } from 'pg';
 import { pgStore } from 'transfer-callbacks';
 import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { blockEventLoop } from '../support/block.js';
-import { forkApp, hasEnded, kill } from '../support/child.js';
-import type { Failure, FailingAppReport } from '../support/failing-app.js';
-import type { PostgresAppOptions } from '../support/postgres-app.js';
-import { startPgBouncer } from '../support/pgbouncer.js';
+import { blockEventLoop } from '../support/helpers/block.js';
+import { forkApp, hasEnded, kill } from '../support/programs/child.js';
+import type { Failure, FailingAppReport } from '../support/programs/failing-app.js';
+import type { PostgresAppOptions } from '../support/programs/postgres-app.js';
+import { startPgBouncer } from '../support/servers/pgbouncer.js';
 import {
   book,
   contractTransaction,
@@ -18,7 +18,7 @@ import {
   startLedger,
   type Ledger,
   type PostgresServer,
-} from '../support/postgres.js';
+} from '../support/servers/postgres.js';
 import { requestOf } from './support.js';
 
 let server: PostgresServer;

@@ -3,7 +3,13 @@ import type { Pool, PoolClient } from 'pg';
 import { pgStore } from 'transfer-callbacks';
 import { storeContract, type StoreTransaction } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { contractTransaction, majors, poolOfRole, startLedger, type PostgresServer } from '../support/postgres.js';
+import {
+  contractTransaction,
+  majors,
+  poolOfRole,
+  startLedger,
+  type PostgresServer,
+} from '../support/servers/postgres.js';
 import { claimFree, request, requestOf } from './support.js';
 
 describe.each(majors)('on PostgreSQL %i', (major) => {

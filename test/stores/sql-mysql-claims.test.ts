@@ -3,9 +3,9 @@ import { setTimeout } from 'node:timers/promises';
 import type { Pool, PoolConnection } from 'mysql2/promise';
 import { mysqlStore, sqlStore } from 'transfer-callbacks';
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { startLossyProxy } from '../support/lossy-proxy.js';
-import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/mysql-claims.js';
-import { startMysqlProxy } from '../support/mysql-proxy.js';
+import { startLossyProxy } from '../support/servers/lossy-proxy.js';
+import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/helpers/mysql-claims.js';
+import { startMysqlProxy } from '../support/servers/mysql-proxy.js';
 import { claimFree, requestOf } from './support.js';
 
 let database: ClaimDatabase;

@@ -4,9 +4,9 @@ import { createPool, type Pool, type PoolConnection } from 'mysql2/promise';
 import { mysqlStore, sqlStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { startLossyProxy, type LossyProxy } from '../support/lossy-proxy.js';
-import { startMariaDb } from '../support/mysql.js';
-import { createTables, mysqlTransaction } from '../support/mysql-transaction.js';
+import { startLossyProxy, type LossyProxy } from '../support/servers/lossy-proxy.js';
+import { startMariaDb } from '../support/servers/mysql.js';
+import { createTables, mysqlTransaction } from '../support/helpers/mysql-transaction.js';
 import { claimFree, requestOf } from './support.js';
 
 let url: string;

@@ -12,7 +12,7 @@ import {
   typeormStore,
 } from 'transfer-callbacks';
 import { describe, expect, test } from 'vitest';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 
 type Factory = (library: unknown, options?: object) => unknown;
 

@@ -4,7 +4,7 @@ import { pgStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { storeContract, transferFailed, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { later, withOthers } from '../core/support.js';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 import {
   book,
   contractTransaction,
@@ -13,7 +13,7 @@ import {
   startLedger,
   type Ledger,
   type PostgresServer,
-} from '../support/postgres.js';
+} from '../support/servers/postgres.js';
 import { claimFree, requestOf } from './support.js';
 
 let server: PostgresServer;

@@ -4,7 +4,7 @@ import { pgStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { later } from '../core/support.js';
-import { containing } from '../support/containing.js';
+import { containing } from '../support/helpers/containing.js';
 import {
   book,
   poolBehindProxy,
@@ -12,7 +12,7 @@ import {
   startLedger,
   type Ledger,
   type PostgresServer,
-} from '../support/postgres.js';
+} from '../support/servers/postgres.js';
 import { requestOf } from './support.js';
 
 let server: PostgresServer;

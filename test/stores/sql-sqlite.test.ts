@@ -3,8 +3,8 @@ import Database from 'libsql';
 import { sqlStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { removeTemporary } from '../support/child.js';
-import { makeFolder } from '../support/server.js';
+import { removeTemporary } from '../support/programs/child.js';
+import { makeFolder } from '../support/servers/server.js';
 import { requestOf } from './support.js';
 import type { SqliteDatabase } from '../../src/stores/sql/sql-store.js';
 

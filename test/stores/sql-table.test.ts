@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { pgStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { poolOfRole, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
+import { poolOfRole, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/servers/postgres.js';
 import { claimFree, requestOf } from './support.js';
 import type { SqlStoreOptions } from '../../src/stores/sql/options.js';
 

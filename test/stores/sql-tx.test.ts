@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { prismaStore, sqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { book, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/postgres.js';
+import { book, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/servers/postgres.js';
 import { claimFree, requestOf } from './support.js';
 
 let server: PostgresServer;

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { storeContract, type StoreTransaction } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { contractTransaction, startPostgres, type PostgresServer } from '../support/postgres.js';
+import { contractTransaction, startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import { brokenTransactions, transactionStore, type Tx } from './broken-transactions.js';
 import { deadlockSwallowed, failureSwallowed, lateWrite, rolledBack, writeKept } from './check-titles.js';
 

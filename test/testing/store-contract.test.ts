@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { memoryStore, redisStore, type CallbackStore } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startRedis, type RedisServer } from '../support/redis.js';
+import { startRedis, type RedisServer } from '../support/servers/redis.js';
 import { brokenClaims } from './broken-claims.js';
 import { brokenForgets } from './broken-forgets.js';
 import { brokenLeases } from './broken-leases.js';

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { attemptCallback, findReason, isAcknowledgement } from '../../src/attempt/attempt.js';
 import { startMerchant } from '../service/support.js';
-import { selfSigned } from '../../../test/support/certificate.js';
+import { selfSigned } from '../../../test/support/servers/certificate.js';
 
 test('only a 2xx acknowledges a callback', () => {
   const statuses = [99, 199, 200, 204, 299, 300, 307, 404, 503];

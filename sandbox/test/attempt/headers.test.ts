@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { requireHeaders } from '../../src/attempt/headers.js';
-import { containing } from '../../../test/support/containing.js';
+import { containing } from '../../../test/support/helpers/containing.js';
 
 test('requireHeaders accepts names and values that HTTP can carry', () => {
   expect(() => {

@@ -17,10 +17,10 @@ import {
 import { confirmWith, transferClient } from 'transfer-callbacks/client';
 import { z } from 'zod';
 import { runSandboxCli as run, startSandboxCli as start } from '../../../test/cli/support.js';
-import { tied } from '../../../test/support/child.js';
-import { freePort } from '../../../test/support/port.js';
-import { startRedis } from '../../../test/support/redis.js';
-import { serveWeb } from '../../../test/support/serve-web.js';
+import { tied } from '../../../test/support/programs/child.js';
+import { freePort } from '../../../test/support/servers/port.js';
+import { startRedis } from '../../../test/support/servers/redis.js';
+import { serveWeb } from '../../../test/support/servers/serve-web.js';
 import { byHand, check, isWhole, makeBooks, pythonRoute, serveHere, withRouter, type Book } from './check-support.js';
 
 const right = { code: 0, wrong: [], unseen: [] };

@@ -15,7 +15,7 @@ import {
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { startMerchant, startReceiver } from '../service/support.js';
-import { serve } from '../../../test/support/serve.js';
+import { serve } from '../../../test/support/servers/serve.js';
 import { folderOf } from '../../../test/cli/app-support.js';
 import { longestLine, objects, runSandboxCli as run, startSandboxCli as start } from '../../../test/cli/support.js';
 import type { TransferScenario } from '../../src/service/scenarios.js';

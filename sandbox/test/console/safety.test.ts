@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { deliver } from 'transfer-sandbox';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { create, startMerchant, startSandbox } from '../service/support.js';
-import { serve } from '../../../test/support/serve.js';
+import { serve } from '../../../test/support/servers/serve.js';
 import { browser, openConsole, shows } from './support.js';
 
 // The page does no harm: with text of strangers, for pages of strangers, with secrets, and in a shell.

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, onTestFinished, vi } from 'vitest';
 import { urlToken } from 'transfer-callbacks';
 import type { TransferSandbox } from 'transfer-sandbox';
 import { startReceiver, type MerchantOptions } from '../service/support.js';
-import { startBrowser } from '../../../test/support/browser.js';
+import { startBrowser } from '../../../test/support/helpers/browser.js';
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 

@@ -23,7 +23,7 @@ test.runIf(process.platform === 'linux' && process.arch === 'x64')(
       await rm(folder, { recursive: true, force: true });
     });
 
-    const { findBrowsers } = await import('../../../test/support/browser.js');
+    const { findBrowsers } = await import('../../../test/support/helpers/browser.js');
     const found = [{ executablePath: join(programs, 'chromium', 'chromium') }];
     expect(await Promise.all([findBrowsers(), findBrowsers()])).toEqual([found, found]);
     expect(await readdir(programs)).toEqual(['chromium']);

@@ -18,9 +18,9 @@ import {
 } from 'transfer-callbacks';
 import { invalidCallbacks, transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { deliver } from 'transfer-sandbox';
-import { selfSigned } from '../../../test/support/certificate.js';
-import { serve } from '../../../test/support/serve.js';
-import { containing } from '../../../test/support/containing.js';
+import { selfSigned } from '../../../test/support/servers/certificate.js';
+import { serve } from '../../../test/support/servers/serve.js';
+import { containing } from '../../../test/support/helpers/containing.js';
 import type { DeliverOptions } from '../../src/deliver/deliver.js';
 
 const closing: (() => unknown)[] = [];

@@ -14,7 +14,7 @@ import {
   type Manifest,
 } from '../../../test/package/support.js';
 import { findLinks } from '../../../test/docs/pages.js';
-import { serve } from '../../../test/support/serve.js';
+import { serve } from '../../../test/support/servers/serve.js';
 
 // What transfer-sandbox holds, and that it works alone, and beside transfer-callbacks.
 

@@ -5,8 +5,8 @@ import { transferSandbox, transferScenarios } from 'transfer-sandbox';
 import { manualClock } from '../../src/service/clock.js';
 import { ConsoleStream } from '../../src/service/stream.js';
 import { viewTransfers } from '../../src/service/view.js';
-import { serve } from '../../../test/support/serve.js';
-import { head } from '../../../test/support/sockets.js';
+import { serve } from '../../../test/support/servers/serve.js';
+import { head } from '../../../test/support/helpers/sockets.js';
 import { create, get, play, query, readStream, startMerchant, startSandbox } from './support.js';
 
 test('the stream begins with the list, the newest transfer and the settings, and then sends what changes', async () => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { confirmWith, transferClient } from 'transfer-callbacks/client';
 import type { TransferSandbox } from 'transfer-sandbox';
-import { post } from '../../../test/support/post.js';
-import { head, overSocket } from '../../../test/support/sockets.js';
+import { post } from '../../../test/support/helpers/post.js';
+import { head, overSocket } from '../../../test/support/helpers/sockets.js';
 import { create, get, play, query, readStream, startMerchant, startReceiver, startSandbox } from './support.js';
 
 test.each<[string, unknown, number, string]>([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { head, overSocket, parseStatus } from '../../../test/support/sockets.js';
+import { head, overSocket, parseStatus } from '../../../test/support/helpers/sockets.js';
 import { get, readStream, startSandbox } from './support.js';
 
 test('the page is served with a policy that allows only its own files', async () => {

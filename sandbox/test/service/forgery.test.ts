@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { memoryStore, transferCallbackListener } from 'transfer-callbacks';
-import { serve } from '../../../test/support/serve.js';
+import { serve } from '../../../test/support/servers/serve.js';
 import { attemptCallback } from '../../src/attempt/attempt.js';
 import { judgeForgery } from '../../src/service/forgery.js';
 import { transferSucceeded } from 'transfer-sandbox';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { transferCallbackSchema } from 'transfer-callbacks';
-import { head, overSocket } from '../../../test/support/sockets.js';
+import { head, overSocket } from '../../../test/support/helpers/sockets.js';
 import { call, create, errorBody, headersOf, query, startMerchant, startSandbox } from './support.js';
 
 // What the sandbox guesses where the service's documentation shows nothing.

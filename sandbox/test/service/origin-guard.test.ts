@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { TransferSandbox } from 'transfer-sandbox';
 import { refuseHost } from '../../src/service/origin-guard.js';
-import { post } from '../../../test/support/post.js';
-import { overSocket, parseStatus } from '../../../test/support/sockets.js';
+import { post } from '../../../test/support/helpers/post.js';
+import { overSocket, parseStatus } from '../../../test/support/helpers/sockets.js';
 import { get, readStream, startMerchant, startSandbox } from './support.js';
 
 test.each([

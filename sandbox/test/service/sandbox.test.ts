@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { freePort } from '../../../test/support/port.js';
+import { freePort } from '../../../test/support/servers/port.js';
 import { course, create, play, startMerchant, startSandbox } from './support.js';
 
 test('an attempt has its duration and the body of its response', async () => {

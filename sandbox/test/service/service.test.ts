@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { transferCallbackSchema } from 'transfer-callbacks';
 import type { TransferSandbox } from 'transfer-sandbox';
-import { freePort } from '../../../test/support/port.js';
+import { freePort } from '../../../test/support/servers/port.js';
 import {
   announce,
   call,

@@ -12,7 +12,7 @@ import { transferSandbox, type TransferSandbox } from 'transfer-sandbox';
 import type { ConsoleSettings } from '../../src/service/console-listener.js';
 import type { Message as StreamMessage } from '../../src/service/stream.js';
 import type { Row } from '../../src/service/view.js';
-import { serve } from '../../../test/support/serve.js';
+import { serve } from '../../../test/support/servers/serve.js';
 import type { TransferSandboxOptions } from '../../src/service/options.js';
 import type { TransferScenario } from '../../src/service/scenarios.js';
 

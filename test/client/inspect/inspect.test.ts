@@ -9,8 +9,8 @@ import {
 } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf, withOthers } from '../../core/support.js';
-import { freePort } from '../../support/port.js';
-import { startRedis, type RedisServer } from '../../support/redis.js';
+import { freePort } from '../../support/servers/port.js';
+import { startRedis, type RedisServer } from '../../support/servers/redis.js';
 import { startKnowing } from '../support.js';
 import { startMerchant } from './support.js';
 

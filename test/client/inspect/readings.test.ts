@@ -2,9 +2,9 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { inspectTransfer, transferClient } from 'transfer-callbacks/client';
 import { fakeClock, receiverOf } from '../../core/support.js';
-import { freePort } from '../../support/port.js';
-import { serve } from '../../support/serve.js';
-import { containing } from '../../support/containing.js';
+import { freePort } from '../../support/servers/port.js';
+import { serve } from '../../support/servers/serve.js';
+import { containing } from '../../support/helpers/containing.js';
 import { startService } from '../support.js';
 import { inspectWith } from './support.js';
 

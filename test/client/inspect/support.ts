@@ -4,7 +4,7 @@ import { transferClient, inspectTransfer } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import type { InspectOptions } from '../../../src/client/inspect/inspect.js';
 import { startSandbox } from '../../../sandbox/test/service/support.js';
-import { serve } from '../../support/serve.js';
+import { serve } from '../../support/servers/serve.js';
 
 /** The sandbox's service, and an endpoint that handles its callbacks with `handler`, on one store. */
 export async function startMerchant(

@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { ReconciliationError, reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../../core/support.js';
-import { containing } from '../../support/containing.js';
+import { containing } from '../../support/helpers/containing.js';
 import { emptyReport, final, old, startKnowing, startQueries, startService, transfers } from '../support.js';
 
 describe('the signal of a pass', () => {

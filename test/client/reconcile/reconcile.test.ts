@@ -4,7 +4,7 @@ import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/cli
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import type { ReconcileOptions } from '../../../src/client/reconcile/reconcile.js';
 import { later, receiverOf } from '../../core/support.js';
-import { containing } from '../../support/containing.js';
+import { containing } from '../../support/helpers/containing.js';
 import { emptyReport, old, oneOf, startKnowing, startService } from '../support.js';
 
 describe('reconcileTransfers', () => {

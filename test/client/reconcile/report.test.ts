@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { reconcileTransfers, type Reconciled } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../../core/support.js';
-import { containing } from '../../support/containing.js';
+import { containing } from '../../support/helpers/containing.js';
 import { final, old, startKnowing, startQueries, transfers } from '../support.js';
 
 /** What is published on the channel during this test. */

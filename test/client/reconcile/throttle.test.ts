@@ -2,8 +2,8 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf, storeWith } from '../../core/support.js';
-import { freePort } from '../../support/port.js';
-import { containing } from '../../support/containing.js';
+import { freePort } from '../../support/servers/port.js';
+import { containing } from '../../support/helpers/containing.js';
 import { final, old, refusal, startQueries, transfers } from '../support.js';
 
 describe('the limits of a pass', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { basicAuth, headerToken } from 'transfer-callbacks';
-import { httpServers } from '../../support/http-servers.js';
+import { httpServers } from '../../support/servers/http-servers.js';
 import { startGuarded } from '../support.js';
 
 const secret = 'first-secret-0123456789';

@@ -4,11 +4,11 @@ import express, { type Request } from 'express';
 import { hmacSignature, transferCallbackRouter } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { deliver } from 'transfer-sandbox';
-import { containing } from '../../support/containing.js';
-import { httpServers } from '../../support/http-servers.js';
-import { post } from '../../support/post.js';
+import { containing } from '../../support/helpers/containing.js';
+import { httpServers } from '../../support/servers/http-servers.js';
+import { post } from '../../support/helpers/post.js';
 import { start, startGuarded, unauthorized } from '../support.js';
-import { recordingOptions } from '../../support/recording-options.js';
+import { recordingOptions } from '../../support/helpers/recording-options.js';
 import { schemes } from './schemes.js';
 
 const secret = 'first-secret-0123456789';

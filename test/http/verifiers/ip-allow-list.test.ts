@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ipAllowList } from 'transfer-callbacks';
-import { expressServers, httpServers } from '../../support/http-servers.js';
-import type { Sent } from '../../support/post.js';
+import { expressServers, httpServers } from '../../support/servers/http-servers.js';
+import type { Sent } from '../../support/helpers/post.js';
 import { startGuarded } from '../support.js';
 
 const forwarded = (...addresses: string[]): Sent => ({ headers: { 'X-Forwarded-For': addresses.join(', ') } });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { basicAuth, headerToken, hmacSignature, ipAllowList, transferToken, urlToken } from 'transfer-callbacks';
-import { containing } from '../../support/containing.js';
+import { containing } from '../../support/helpers/containing.js';
 
 const secret = 'first-secret-0123456789';
 const older = 'older-secret-0123456789';

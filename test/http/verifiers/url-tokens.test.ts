@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { transferToken, urlToken } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { httpServers } from '../../support/http-servers.js';
+import { httpServers } from '../../support/servers/http-servers.js';
 import { startGuarded } from '../support.js';
 
 const secret = 'first-secret-0123456789';

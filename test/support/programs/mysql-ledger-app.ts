@@ -2,7 +2,7 @@
 import { createPool } from 'mysql2/promise';
 import { mysqlStore } from 'transfer-callbacks';
 import { serveLedger } from './ledger-handlers.js';
-import { mysqlTransaction } from './mysql-transaction.js';
+import { mysqlTransaction } from '../helpers/mysql-transaction.js';
 
 const { url, port } = JSON.parse(process.env.LEDGER ?? '{}') as { url: string; port: number };
 const pool = createPool({ uri: url, connectionLimit: 16 });

@@ -4,8 +4,8 @@ import { chown, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { end, hasEnded, kill, makeTemporary, removeTemporary, tied } from './child.js';
-import { patienceMs } from './patience.js';
+import { end, hasEnded, kill, makeTemporary, removeTemporary, tied } from '../programs/child.js';
+import { patienceMs } from '../helpers/patience.js';
 import { freePort } from './port.js';
 
 /** A program that serves on a port of the loopback. */

@@ -13,7 +13,7 @@ declare module 'vitest' {
   }
 }
 
-const repository = fileURLToPath(new URL('../..', import.meta.url));
+const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const leftOut = new Set(['node_modules', '.git', '.test', '.next', 'dist', 'coverage']);
 
 export interface Packed {

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { kill, removeTemporary } from './child.js';
-import { patienceMs } from './patience.js';
+import { kill, removeTemporary } from '../programs/child.js';
+import { patienceMs } from '../helpers/patience.js';
 import { freePort } from './port.js';
 import { findBinary, host, launch, once } from './redis-launch.js';
 import { makeFolder } from './server.js';

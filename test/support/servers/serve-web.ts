@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { serve, type Served } from './serve.js';
-import type { WebRequest } from '../../src/http/handler.js';
+import type { WebRequest } from '../../../src/http/handler.js';
 
 /** A function as hosts of the Fetch API call it. */
 export type FetchHandler = (request: WebRequest) => Promise<Response>;

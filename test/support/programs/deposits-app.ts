@@ -4,7 +4,7 @@ import { createPool, type PoolConnection } from 'mysql2/promise';
 import { Pool, type PoolClient } from 'pg';
 import { mysqlStore, pgStore, redisStore, transferCallbackListener, type CallbackStore } from 'transfer-callbacks';
 import { z } from 'zod';
-import { serveAsApp } from './serve.js';
+import { serveAsApp } from '../servers/serve.js';
 
 export interface DepositsOptions {
   readonly on: 'redis' | 'postgres' | 'mysql';

@@ -2,8 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { hasEnded, kill, tied } from './child.js';
-import { patienceMs } from './patience.js';
+import { hasEnded, kill, tied } from '../programs/child.js';
+import { patienceMs } from '../helpers/patience.js';
 import { findOnPath, findUnpacked, installOnly } from './programs.js';
 
 export const host = '127.0.0.1';

@@ -12,7 +12,7 @@ import {
   type RespVersions,
 } from 'redis';
 import type { IoredisClient } from 'transfer-callbacks';
-import type { NodeRedisClient } from '../../src/stores/redis/store.js';
+import type { NodeRedisClient } from '../../../src/stores/redis/store.js';
 import type { RedisCluster } from './redis.js';
 
 /** A client, and how to close its connections. */

@@ -35,7 +35,8 @@ const debianKeys = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
 /** Where unpacked programs are kept. A program's folder is there complete or not at all. */
 export const cache =
-  process.env.TEST_PROGRAMS ?? fileURLToPath(new URL('../../node_modules/.cache/transfer-callbacks', import.meta.url));
+  process.env.TEST_PROGRAMS ??
+  fileURLToPath(new URL('../../../node_modules/.cache/transfer-callbacks', import.meta.url));
 
 /** Resolves with the path of the first of these programs that is on the PATH. */
 export async function findOnPath(...names: string[]): Promise<string | undefined> {

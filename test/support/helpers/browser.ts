@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import bundled from '@sparticuz/chromium';
 import { chromium, type Browser, type LaunchOptions } from 'playwright-core';
-import { cache, findOnPath, isExecutable } from './programs.js';
+import { cache, findOnPath, isExecutable } from '../servers/programs.js';
 
 const howToGetOne =
   'These tests need a Chromium: install Chrome or Edge, put a `chromium` on the PATH (apt install chromium), or set CHROMIUM_BIN.';

@@ -5,12 +5,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'tsup';
 import type { TestProject } from 'vitest/node';
-import { findMariaDb, findMySql } from './mysql-programs.js';
+import { findMariaDb, findMySql } from '../servers/mysql-programs.js';
 import { findPacked, pack } from './pack.js';
-import { findPgBouncer } from './pgbouncer.js';
-import { findBinary } from './redis-launch.js';
-import { removeAbandonedFolders } from './server.js';
-import { installSqlPackages } from './sql-packages.js';
+import { findPgBouncer } from '../servers/pgbouncer.js';
+import { findBinary } from '../servers/redis-launch.js';
+import { removeAbandonedFolders } from '../servers/server.js';
+import { installSqlPackages } from '../servers/sql-packages.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -22,11 +22,11 @@ declare module 'vitest' {
 }
 
 /** Another run at the same time has another folder. */
-const buildFolder = fileURLToPath(new URL(`../../.test/${process.pid}`, import.meta.url));
+const buildFolder = fileURLToPath(new URL(`../../../.test/${process.pid}`, import.meta.url));
 const cliFolder = join(buildFolder, 'cli');
 /** Within its package, which `--version` finds by its name. */
-const sandboxFolder = fileURLToPath(new URL(`../../sandbox/.test/${process.pid}`, import.meta.url));
-const repository = fileURLToPath(new URL('../..', import.meta.url));
+const sandboxFolder = fileURLToPath(new URL(`../../../sandbox/.test/${process.pid}`, import.meta.url));
+const repository = fileURLToPath(new URL('../../..', import.meta.url));
 
 /**
  * Runs once, before the first test, and provides what the test files of this run need. A test file names what it needs by

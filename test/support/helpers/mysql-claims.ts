@@ -2,7 +2,7 @@ import { createPool, type Pool, type PoolConnection, type PoolOptions, type RowD
 import { mysqlStore } from 'transfer-callbacks';
 import type { StoreTransaction } from 'transfer-callbacks/testing';
 import { expect, onTestFinished } from 'vitest';
-import { startMariaDb } from './mysql.js';
+import { startMariaDb } from '../servers/mysql.js';
 import { createTables, mysqlTransaction } from './mysql-transaction.js';
 
 /** A MariaDB with the tables of the store and of its handlers, for the tests of one file. */

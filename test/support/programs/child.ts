@@ -8,7 +8,7 @@ import { buildSync } from 'esbuild';
 
 const running = new Set<ChildProcess>();
 /** Where apps are built: in the repository, because they import its packages, and in the folder that the run removes. */
-const buildFolder = fileURLToPath(new URL(`../../.test/${process.ppid}/${process.pid}`, import.meta.url));
+const buildFolder = fileURLToPath(new URL(`../../../.test/${process.ppid}/${process.pid}`, import.meta.url));
 /** The built files of the apps, by their sources. Tests start an app again after each kill. */
 const builds = new Map<string, string>();
 

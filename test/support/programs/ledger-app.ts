@@ -9,7 +9,7 @@ import {
   type TransferCallback,
 } from 'transfer-callbacks';
 import { ignore, listMistakes, type Steps } from './ledger-handlers.js';
-import { serveAsApp } from './serve.js';
+import { serveAsApp } from '../servers/serve.js';
 
 export interface LedgerOptions {
   readonly store: 'postgres' | 'redis';

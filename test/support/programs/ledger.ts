@@ -5,8 +5,8 @@ import type { TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, onTestFinished } from 'vitest';
 import { kill } from './child.js';
-import { freePort } from './port.js';
-import { post } from './post.js';
+import { freePort } from '../servers/port.js';
+import { post } from '../helpers/post.js';
 
 export interface LedgerRun {
   /** How many callbacks are delivered. */

@@ -7,7 +7,7 @@ import {
   type TransferCallback,
 } from 'transfer-callbacks';
 import type { StoreTransaction } from 'transfer-callbacks/testing';
-import { serveAsApp } from './serve.js';
+import { serveAsApp } from '../servers/serve.js';
 
 export const ignore = (): void => undefined;
 

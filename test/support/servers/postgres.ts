@@ -14,7 +14,7 @@ import type { StoreTransaction } from 'transfer-callbacks/testing';
 import { startLossyProxy, type LossyProxy } from './lossy-proxy.js';
 import { findPrograms, prepare, type PostgresMajor } from './postgres-programs.js';
 import { makeFolder, startServer, unprivileged, type Server } from './server.js';
-import type { SqlStoreOptions } from '../../src/stores/sql/options.js';
+import type { SqlStoreOptions } from '../../../src/stores/sql/options.js';
 
 export { majors } from './postgres-programs.js';
 

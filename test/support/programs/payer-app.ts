@@ -6,7 +6,7 @@ import express from 'express';
 import { Redis } from 'ioredis';
 import { redisStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
 import { effectsOn, payerOptions } from './payer.js';
-import { serveAsApp } from './serve.js';
+import { serveAsApp } from '../servers/serve.js';
 
 const { redisUrl, port, run } = JSON.parse(process.env.PAYER ?? '{}') as {
   redisUrl: string;

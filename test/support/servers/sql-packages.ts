@@ -3,11 +3,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { installPackages } from './install.js';
+import { installPackages } from '../helpers/install.js';
 
 const run = promisify(execFile);
 
-const sqlFolder = fileURLToPath(new URL('../sql', import.meta.url));
+const sqlFolder = fileURLToPath(new URL('../../sql', import.meta.url));
 
 /** Prisma 6 has a folder of its own: its clients import packages of the same names as those of Prisma 7. */
 const prismas = [
