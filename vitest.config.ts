@@ -84,7 +84,7 @@ const columns = {
   all: { runs: ['short', 'long'], leaves: ['weekly'] },
 } as const;
 
-const { runs, leaves } = columns[(process.env.TESTS || 'all') as keyof typeof columns];
+const { runs, leaves } = columns[(process.env.TESTS ?? 'all') as keyof typeof columns];
 
 function select(name: keyof typeof table, others: readonly string[] = []) {
   const line = table[name];
