@@ -13,8 +13,8 @@ export type WaitUntil = (work: Promise<void>) => unknown;
 
 /** One arrival of a callback. */
 export interface Arrival {
-  /** The name of the delivery. */
-  readonly delivery: string;
+  /** The name of the delivery: see `createDeliveryNamer`. */
+  readonly name: string;
   readonly source: string;
   readonly startedAt: number;
   readonly waitUntil?: WaitUntil | undefined;
@@ -22,11 +22,11 @@ export interface Arrival {
 
 /** Returns the fields of every outcome. The duration ends with this call. */
 export function toCommonFields({
-  delivery,
+  name,
   source,
   startedAt,
 }: Arrival): Pick<TransferCallbackOutcome, 'delivery' | 'source' | 'durationMs'> {
-  return { delivery, source, durationMs: performance.now() - startedAt };
+  return { delivery: name, source, durationMs: performance.now() - startedAt };
 }
 
 /**
@@ -54,9 +54,9 @@ export class Delivery<C extends EventShape = EventShape> {
   #waitsSince: number | undefined;
   #waitedMs = 0;
 
-  constructor({ delivery, source, startedAt, waitUntil }: Arrival, callback: C, fields: CallbackFields) {
+  constructor({ name, source, startedAt, waitUntil }: Arrival, callback: C, fields: CallbackFields) {
     const { event, type, id, externalId, status, timestamp } = fields;
-    this.name = delivery;
+    this.name = name;
     this.source = source;
     this.startedAt = startedAt;
     this.waitUntil = waitUntil;

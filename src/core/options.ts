@@ -152,17 +152,16 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
 }
 
 /** The validated options with defaults applied. */
-export type ResolvedOptions<C extends CallbackShape = TransferCallback, Tx = undefined> = Omit<
-  ReceiverOptions<C, Tx>,
-  keyof ResolvedTimes | 'confirm' | 'onOther' | 'onOutcome' | 'schema'
-> &
-  ResolvedTimes & {
-    schema: StandardSchema<C | OtherEvent>;
-    logger: Logger;
-    confirm: Confirm<C> | undefined;
-    onOther: ((event: OtherEvent, context: HandlerContext<Tx>) => unknown) | undefined;
-    onOutcome: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
-  };
+export interface ResolvedOptions<C extends CallbackShape = TransferCallback, Tx = undefined> extends ResolvedTimes {
+  store: CallbackStore<Tx>;
+  onSuccess: ReceiverOptions<C, Tx>['onSuccess'];
+  onFailed: ReceiverOptions<C, Tx>['onFailed'];
+  onOther: ((event: OtherEvent, context: HandlerContext<Tx>) => unknown) | undefined;
+  confirm: Confirm<C> | undefined;
+  schema: StandardSchema<C | OtherEvent>;
+  onOutcome: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
+  logger: Logger;
+}
 
 /** The defaults of the options in milliseconds. */
 export const receiverDefaults = {
@@ -181,7 +180,7 @@ export type ResolvedTimes = Readonly<typeof receiverDefaults>;
 /** How many times a lease is renewed within `leaseMs`. */
 export const renewalsPerLease = 3;
 
-/** For how many times `handlerTimeoutMs` a lease is renewed while its handler has not finished. */
+/** A lease is renewed for at most six `handlerTimeoutMs`. */
 export const maxHandlerTimeouts = 6;
 
 /** A shorter retention would forget a callback before the service's last attempt, and run the handler again. */

@@ -1,6 +1,6 @@
 import type { SafeLogger } from '../lib/logger.js';
 import type { CallbackShape, OtherEvent } from './callback.js';
-import { HeldClaim, type ClaimParts } from './claim/held-claim.js';
+import { HeldClaim, type Shared } from './claim/held-claim.js';
 import type { Lines } from './claim/lines.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, reconciliation, toCommonFields, type Arrival } from './delivery.js';
@@ -13,7 +13,7 @@ import { validateCallback } from './validate.js';
 import { refuseEarly, verifySender, type VerifySender } from './verify.js';
 
 /** What all deliveries of a receiver share. */
-export interface ReceiverParts<C extends CallbackShape, Tx> extends ClaimParts<Tx> {
+export interface ReceiverParts<C extends CallbackShape, Tx> extends Shared<Tx> {
   readonly options: ResolvedOptions<C, Tx> & { readonly logger: SafeLogger };
   readonly lines: Lines<Tx>;
 }

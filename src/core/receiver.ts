@@ -114,7 +114,7 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
   return {
     receive(callback, receiveOptions) {
       const { source = 'direct', verify, waitUntil } = receiveOptions ?? {};
-      const arrival = { delivery: nameDelivery(), source, startedAt: performance.now(), waitUntil };
+      const arrival = { name: nameDelivery(), source, startedAt: performance.now(), waitUntil };
       return traceReceive(arrival, () => receiveCallback(arrival, callback, verify, parts));
     },
     inspect: (id) => inspectCallback(id, parts),

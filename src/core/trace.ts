@@ -60,10 +60,10 @@ const handleChannel: Channel<HandleTrace> = tracingChannel('transfer-callbacks:h
 
 /** Publishes when a delivery begins and ends. */
 export function traceReceive(
-  { delivery, source }: Arrival,
+  { name, source }: Arrival,
   work: () => Promise<TransferCallbackOutcome>,
 ): Promise<TransferCallbackOutcome> {
-  return receiveChannel.start.hasSubscribers ? receiveChannel.tracePromise(work, { delivery, source }) : work();
+  return receiveChannel.start.hasSubscribers ? receiveChannel.tracePromise(work, { delivery: name, source }) : work();
 }
 
 /** Publishes when a call of the store begins and ends, even after its deadline. */
@@ -98,10 +98,11 @@ async function traceUnseen<T, Context extends object>(
   work: () => T | PromiseLike<T>,
   show: (value: T) => unknown = () => undefined,
 ): Promise<T> {
-  const seen = {} as { value: T };
+  // The channel publishes what its promise resolves with. The value itself goes past it.
+  const unseen = {} as { value: T };
   await channel.tracePromise(async () => {
-    seen.value = await work();
-    return show(seen.value);
+    unseen.value = await work();
+    return show(unseen.value);
   }, context);
-  return seen.value;
+  return unseen.value;
 }
