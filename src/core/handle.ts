@@ -32,7 +32,7 @@ export function runHandler<C extends CallbackShape, Tx>(
 ): Promise<Ending> {
   const endsAt = performance.now() + options.handlerTimeoutMs;
   return new Promise((resolve) => {
-    let isLate = false as boolean; // TypeScript does not see that the deadline sets it.
+    let isLate = false;
     let afterCommit: AfterCommit;
     const run = async (): Promise<RunEnding> => {
       const lent = new LentTx(claim.tx, claim.isTransactional);
@@ -51,12 +51,13 @@ export function runHandler<C extends CallbackShape, Tx>(
       if (failure === undefined) nameHandlerWithoutTx(lent, delivery, options);
       return failure ?? claim.settle(afterCommit);
     };
-    const work = (async () => {
+    const runAndReport = async (): Promise<void> => {
       const ending = await runUntilEnded(run, claim, endsAt);
       if (ending.outcome !== 'processed') await claim.release();
       if (isLate) report({ ...delivery.toOutcome(ending), late: true }, options);
       else resolve(ending);
-    })();
+    };
+    const work = runAndReport();
     if (delivery.waitUntil === undefined) return;
     const rest = work.then(async () => {
       await Promise.all([claim.recording, afterCommit.ended]);
