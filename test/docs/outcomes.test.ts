@@ -79,7 +79,7 @@ test.each([
     ['outcome', 'what else is in it'],
     rows.map(({ name }) => [`\`${name}\``, describeFields(name)]),
   ],
-  ['docs/operations.md', ['level', 'outcomes'], levels],
+  ['docs/logs-and-metrics.md', ['level', 'outcomes'], levels],
 ])('%s has the table of outcomes', async (page, head, cells) => {
   const toLine = (row: readonly string[]): string => `| ${row.join(' | ')} |\n`.replaceAll('|  |', '| |');
   const lines = [head, head.map(() => '---'), ...cells].map(toLine);
