@@ -6,13 +6,13 @@ import express from 'express';
 import { Redis } from 'ioredis';
 import { redisStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
 import { effectsOn, payerOptions } from './payer.js';
-import { serveAsApp } from '../servers/serve.js';
+import { readAppOptions, serveAsApp } from './app.js';
 
-const { redisUrl, port, run } = JSON.parse(process.env.PAYER ?? '{}') as {
+const { redisUrl, port, run } = readAppOptions<{
   redisUrl: string;
   port: number;
   run: string;
-};
+}>();
 const redis = new Redis(redisUrl);
 const receiver = transferCallbackReceiver({ ...payerOptions, store: redisStore(redis), ...effectsOn(redis, run) });
 await serveAsApp(express().use('/callbacks', transferCallbackRouter({ receiver })), port);
