@@ -1,2 +1,189 @@
-// The rules are in .eslintrc.cjs.
-export { default } from './.eslintrc.cjs';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import plugin from '@typescript-eslint/eslint-plugin';
+
+// What an import rule may allow. No `..` within: each folder is allowed by itself.
+const ownFolder = String.raw`\./[^/]+`;
+// From a folder of `src`, or from one within it.
+const lib = String.raw`(?:\.\./){1,2}lib/[^/]+`;
+const core = String.raw`(?:\.\./){1,2}core/[^/]+`;
+const attempt = String.raw`\.\./attempt/[^/]+`;
+// From a folder of the sandbox, which is built with what it imports of the receiver.
+const receiver = (parts) => String.raw`\.\./\.\./\.\./src/(?:${parts})`;
+/** From a folder within it, one that holds it: `reconcile` in `client`. */
+const holdingFolder = String.raw`\.\./[^/]+`;
+
+const message = 'Import at the top of the file, where the import rules see it.';
+const importExpression = { selector: 'ImportExpression', message };
+const otherImports = [
+  { selector: 'TSImportType', message },
+  { selector: 'CallExpression[callee.name="require"]', message },
+];
+
+/** An import rule: these files may import what matches one of the patterns, and nothing else. The last rule of a file counts. */
+const allowImports = (files, patterns, why) => ({
+  files,
+  rules: {
+    '@typescript-eslint/no-restricted-imports': [
+      'error',
+      { patterns: [{ regex: `^(?!(?:${patterns.join('|')})$)`, message: why }] },
+    ],
+    'no-restricted-syntax': ['error', importExpression, ...otherImports],
+  },
+});
+
+const hasSqlLibraries = existsSync(join(import.meta.dirname, 'test/sql/node_modules'));
+// The project service would open each file by itself, and take a quarter longer.
+const project = ['tsconfig.json', ...(hasSqlLibraries ? ['test/sql/tsconfig.json'] : [])];
+const typescript = ['flat/strict-type-checked', 'flat/stylistic-type-checked'].flatMap((name) => plugin.configs[name]);
+
+export default [
+  // The scripts of the console are checked by tsc and in a browser. The types of `examples/hosts` and `examples/prisma` are in
+  // packages that this repository does not install, and those of `test/sql` in packages that its tests install.
+  {
+    ignores: [
+      ...['dist/', 'sandbox/dist/', '**/.test/', 'coverage/', 'bench/', 'examples/hosts/', 'examples/prisma/'],
+      ...['test/package/projects/', 'sandbox/src/service/console/'],
+      ...(hasSqlLibraries ? [] : ['test/sql/']),
+    ],
+  },
+  ...typescript.map((config) => ({ ...config, files: ['**/*.ts'] })),
+  {
+    files: ['**/*.ts'],
+    languageOptions: { parserOptions: { project, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/no-import-type-side-effects': 'error',
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': 'error',
+      eqeqeq: 'error',
+      'max-lines': ['error', { max: 300, skipBlankLines: true, skipComments: true }],
+      'no-console': 'error',
+      'no-duplicate-imports': ['error', { allowSeparateTypeImports: true }],
+    },
+  },
+  {
+    files: ['{src,sandbox/src}/**/*.ts'],
+    rules: {
+      'max-lines-per-function': ['error', { max: 60, skipBlankLines: false, skipComments: false }],
+    },
+  },
+  allowImports(['{src,sandbox/src}/**'], ['(?!)'], 'This folder has no import rule yet: give it one in eslint.config.mjs.'),
+  allowImports(['src/lib/**'], [ownFolder], 'lib knows nothing of callbacks.'),
+  allowImports(
+    ['src/core/**'],
+    ['zod/v4', 'node:diagnostics_channel', 'node:async_hooks', 'node:os', lib, String.raw`\./claim/[^/]+`, ownFolder],
+    'core knows no HTTP and no driver.',
+  ),
+  allowImports(
+    ['src/core/claim/**'],
+    ['node:async_hooks', lib, holdingFolder, ownFolder],
+    'A claim knows core, and no schema.',
+  ),
+  allowImports(
+    ['src/http/**'],
+    ['node:(?:http2?|net|crypto|buffer|util/types)', core, lib, ownFolder],
+    'http knows core and Node.',
+  ),
+  allowImports(
+    ['src/http/verifiers/**'],
+    ['node:(?:net|crypto)', core, lib, String.raw`\.\./request\.js`, ownFolder],
+    'A verifier knows the request of its sender.',
+  ),
+  allowImports(
+    ['src/http/router.ts'],
+    ['express', core, lib, ownFolder],
+    'The router knows Express, core and its own folder.',
+  ),
+  allowImports(['src/stores/**'], ['node:crypto', core, lib, ownFolder], 'A store knows core, and no driver.'),
+  allowImports(
+    ['src/client/**'],
+    ['zod/v4', 'node:diagnostics_channel', core, lib, ownFolder],
+    'client knows core, and calls with fetch.',
+  ),
+  allowImports(
+    ['src/client/{inspect,reconcile}/**'],
+    ['node:diagnostics_channel', core, lib, holdingFolder, ownFolder],
+    'These folders know core, and the files of client.',
+  ),
+  allowImports(
+    ['src/metrics/**'],
+    ['node:diagnostics_channel', core, lib, ownFolder],
+    'metrics knows core, and takes a metrics library by its methods.',
+  ),
+  allowImports(
+    ['sandbox/src/attempt/**'],
+    ['node:(?:https?|net|timers/promises)', receiver('(?:core|lib)/[^/]+'), ownFolder],
+    'attempt knows core and Node.',
+  ),
+  allowImports(
+    ['sandbox/src/service/**'],
+    ['node:(?:http|net|events|fs/promises)', receiver('(?:core|lib)/[^/]+'), attempt, ownFolder],
+    'The service knows core, attempt and Node.',
+  ),
+  allowImports(
+    ['sandbox/src/deliver/**'],
+    ['node:(?:events|https?|net|tls)', receiver('(?:core|lib)/[^/]+'), attempt, ownFolder],
+    'deliver knows core and attempt.',
+  ),
+  allowImports(
+    ['sandbox/src/cli/**'],
+    [
+      'node:(?:util|module|events|fs|http|net|os|child_process|timers/promises)',
+      receiver('(?:lib|cli|testing)/[^/]+'),
+      receiver(String.raw`core/service\.js`),
+      String.raw`\.\./service/[^/]+`,
+      attempt,
+      String.raw`\.\./index\.js`,
+      ownFolder,
+    ],
+    'The command line of the sandbox knows its service, lib, and what both command lines share.',
+  ),
+  allowImports(
+    ['sandbox/src/index.ts'],
+    [String.raw`\./(?:deliver|service)/[^/]+`, String.raw`\.\./\.\./src/testing/fixtures\.js`],
+    'The entry exports what is in its folders, and the fixtures.',
+  ),
+  allowImports(['src/testing/**'], ['node:assert/strict', core, lib, ownFolder], 'testing knows core.'),
+  allowImports(
+    ['src/cli/**'],
+    ['node:(?:util|module|fs|path|url|child_process|console)', String.raw`\.\./(?:client|node)\.js`, lib, ownFolder],
+    'The command line knows the client and the entry for Node.',
+  ),
+  {
+    // The file of a user's app: its path is known at run time only.
+    files: ['src/cli/config-file.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...otherImports] },
+  },
+  allowImports(
+    ['src/shared.ts'],
+    [String.raw`\./(?:core|lib|http/verifiers|stores(?:/redis|/sql)?)/[^/]+`, String.raw`\./http/(?!router\.js)[^/]+`],
+    'What all entries share must not load Express.',
+  ),
+  allowImports(
+    ['src/node.ts'],
+    [String.raw`\./shared\.js`, String.raw`\./http/listener\.js`],
+    'The listener, without Express.',
+  ),
+  allowImports(
+    ['src/web.ts'],
+    [String.raw`\./shared\.js`, String.raw`\./http/handler\.js`],
+    'The handler, without Express.',
+  ),
+  ...['client', 'metrics', 'testing'].map((folder) =>
+    allowImports(
+      [`src/${folder}.ts`],
+      [String.raw`\./${folder}/(?:\w+/)?[^/]+`],
+      'An entry exports what is in its folder.',
+    ),
+  ),
+  allowImports(
+    ['src/index.ts'],
+    [String.raw`\./(?:node|web)\.js`, String.raw`\./http/router\.js`],
+    'The root entry is `node`, `web` and the router.',
+  ),
+  {
+    files: ['{examples,scripts,test,sandbox/{demo,test}}/**/*.ts', '*.config.ts'],
+    rules: { 'no-console': 'off' },
+  },
+];

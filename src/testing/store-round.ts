@@ -135,10 +135,10 @@ export class Round {
 
   /** Claims the callback fifty times concurrently: at most one claim may be granted. */
   async tryHoldOfFifty(): Promise<Claim<unknown> | undefined> {
-    const claims = await this.claimFifty();
-    const leases = claims.flatMap((reply) => (reply.state === 'claimed' ? [reply.claim] : []));
-    assert.ok(leases.length <= 1, `${leases.length} of 50 concurrent claims were granted`);
-    return leases[0];
+    const replies = await this.claimFifty();
+    const claims = replies.flatMap((reply) => (reply.state === 'claimed' ? [reply.claim] : []));
+    assert.ok(claims.length <= 1, `${claims.length} of 50 concurrent claims were granted`);
+    return claims[0];
   }
 
   /** Notes the beginning of a lease of `leaseMs`, or of another time that ends without a call. */

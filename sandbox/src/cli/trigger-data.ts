@@ -25,9 +25,19 @@ export async function sendFile(
   const response = await attemptCallback(url, bytes, { headers: callbackHeaders });
   const reason = findReason(response);
   const attempt = {
-    ...{ transferId: '', externalId, number: 1, plannedAtMs: sentAtMs, sentAtMs, nextAtMs: undefined },
-    ...{ durationMs: Math.round(performance.now() - startedAt), body, contentType: 'application/json' },
-    ...{ response, reason, hint: explainResponse(response, reason) },
+    // There is no transfer: it is printed as an attempt of one.
+    transferId: '',
+    externalId,
+    number: 1,
+    plannedAtMs: sentAtMs,
+    sentAtMs,
+    nextAtMs: undefined,
+    durationMs: Math.round(performance.now() - startedAt),
+    body,
+    contentType: 'application/json',
+    response,
+    reason,
+    hint: explainResponse(response, reason),
   };
   print(json ? jsonLine({ type: 'attempt', ...attempt }) : attemptRows(attempt, '   0 s') + toHint(response, reason));
   return isAcknowledgement(response) ? 0 : 1;

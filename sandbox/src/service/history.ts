@@ -177,7 +177,14 @@ export class TransferHistory {
     const { id, externalId } = facts;
     const { delivered, next, underWay } = this;
     const known = {
-      ...{ id, externalId, scenario, createdAtMs, callbackUrl, delivered, next, underWay },
+      id,
+      externalId,
+      scenario,
+      createdAtMs,
+      callbackUrl,
+      delivered,
+      next,
+      underWay,
       events: [...this.#events],
     };
     if (this.final === undefined) {

@@ -155,7 +155,9 @@ class Reader {
     const sent = this.#rows;
     this.#rows = new Map(rows.map((row) => [row.id, JSON.stringify(row)]));
     const message: Message = {
-      ...{ ...parts, total, matching },
+      ...parts,
+      total,
+      matching,
       rows: rows.filter(({ id }) => this.#rows.get(id) !== sent.get(id)),
       gone: [...sent.keys()].filter((id) => !this.#rows.has(id)),
       ...this.#showChange(shown),

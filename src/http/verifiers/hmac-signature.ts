@@ -213,7 +213,13 @@ function resolveOptions(options: HmacSignatureOptions<unknown>) {
     'text' in part ? part : { name: toHeaderName('signed', part.name, `signed: '${usual}'`) },
   );
   return {
-    ...{ header, secretEncoding, algorithm, encoding, form: toForm(encoding, algorithm), parts: checked, toleranceMs },
+    header,
+    secretEncoding,
+    algorithm,
+    encoding,
+    form: toForm(encoding, algorithm),
+    parts: checked,
+    toleranceMs,
     timestamp: timestamp === undefined ? undefined : toTimestamp(timestamp),
   };
 }
