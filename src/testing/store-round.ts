@@ -9,7 +9,7 @@ export const longMs = 30_000;
 /** The longest lease that a check waits for, in milliseconds. */
 const longestLeaseMs = longMs / 2;
 
-/** A check can measure a time if every call of the store took less than this part of it. */
+/** A check can measure a time if every call of the store took less than an eleventh of it. */
 const slowestPart = 11;
 
 /** Of 255 characters, and not of ASCII only. */
