@@ -35,7 +35,7 @@ export function runHandler<C extends CallbackShape, Tx>(
     let isLate = false;
     let afterCommit: AfterCommit;
     const run = async (): Promise<RunEnding> => {
-      const lent = new LentTx(claim.tx, claim.isTransactional);
+      const lent = claim.isTransactional ? new LentTx(claim.tx) : undefined;
       const cancelDeadline = setDeadline(endsAt - performance.now(), () => {
         isLate = true;
         const message = `The handler did not finish within ${options.handlerTimeoutMs} ms.`;
@@ -45,7 +45,7 @@ export function runHandler<C extends CallbackShape, Tx>(
         nameHandlerWithoutTx(lent, delivery, options);
       });
       afterCommit = new AfterCommit();
-      const failure = await callHandler(delivery, claim.signal, lent, afterCommit, options);
+      const failure = await callHandler(delivery, claim, lent, afterCommit, options);
       afterCommit.close();
       cancelDeadline();
       if (failure === undefined) nameHandlerWithoutTx(lent, delivery, options);
@@ -110,17 +110,17 @@ function keepProcess<C extends CallbackShape, Tx>(
 /** Calls the handler. Resolves with how it failed, or with `undefined`. */
 async function callHandler<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
-  signal: AbortSignal,
-  lent: LentTx<Tx>,
+  claim: HeldClaim<Tx>,
+  lent: LentTx<Tx> | undefined,
   afterCommit: AfterCommit,
   { onSuccess, onFailed, onOther }: ResolvedOptions<C, Tx>,
 ): Promise<Failure | undefined> {
   const context: HandlerContext<Tx> = {
     delivery: delivery.name,
     source: delivery.source,
-    signal,
+    signal: claim.signal,
     get tx() {
-      return lent.tx;
+      return lent === undefined ? claim.tx : lent.tx;
     },
     afterCommit: (call) => {
       afterCommit.add(call);
@@ -144,11 +144,11 @@ const named = new WeakSet<object>();
 
 /** Warns once for each receiver. */
 function nameHandlerWithoutTx<C extends CallbackShape, Tx>(
-  lent: LentTx<Tx>,
+  lent: LentTx<Tx> | undefined,
   { name, id }: Delivery,
   options: ResolvedOptions<C, Tx>,
 ): void {
-  const err = lent.findFault();
+  const err = lent?.findFault();
   if (err === undefined || named.has(options)) return;
   named.add(options);
   options.logger.warn({ delivery: name, id, err }, 'A handler has not used `context.tx`; this is logged once.');
