@@ -10,7 +10,7 @@ export interface LedgerOptions {
   readonly port: number;
 }
 
-const { dialect, url, port } = readAppOptions<LedgerOptions>();
+const { dialect, url, port } = readAppOptions() as LedgerOptions;
 const opened = await prisma7.open[dialect]?.(url, 16);
 if (opened?.transaction === undefined) throw new Error(`Prisma has no transaction on ${dialect}.`);
 await serveLedger({

@@ -3,8 +3,8 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** Returns the options that `forkApp` has started this process with. */
-export function readAppOptions<Options>(): Options {
-  return JSON.parse(process.env.APP_OPTIONS ?? '{}') as Options;
+export function readAppOptions(): unknown {
+  return JSON.parse(process.env.APP_OPTIONS ?? '{}');
 }
 
 /** Serves in a child process. Sends the port to its parent, and ends with it. */

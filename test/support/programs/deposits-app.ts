@@ -11,7 +11,7 @@ export interface DepositsOptions {
   readonly url: string;
 }
 
-const { on, url } = readAppOptions<DepositsOptions>();
+const { on, url } = readAppOptions() as DepositsOptions;
 
 const paid = z.object({ type: z.literal('charge.paid'), charge: z.object({ id: z.string() }) });
 const schema = paid.transform(({ type, charge }) => ({ event: 'other' as const, type, data: charge }));

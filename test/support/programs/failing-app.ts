@@ -85,7 +85,7 @@ const handlers = {
   },
 } satisfies Record<string, (tx: PoolClient) => unknown>;
 
-const { url, failures } = readAppOptions<FailingAppOptions>();
+const { url, failures } = readAppOptions() as FailingAppOptions;
 const pool = new Pool({ connectionString: url, max: 3 });
 const failing = new Map<string, Failure>();
 

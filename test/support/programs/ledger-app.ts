@@ -18,7 +18,7 @@ export interface LedgerOptions {
   readonly port: number;
 }
 
-const { store, postgresUrl, redisUrl, port } = readAppOptions<LedgerOptions>();
+const { store, postgresUrl, redisUrl, port } = readAppOptions() as LedgerOptions;
 const pool = new Pool({ connectionString: postgresUrl, max: 16 });
 pool.on('error', () => undefined); // The database is restarted in the middle.
 

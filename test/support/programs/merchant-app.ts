@@ -13,7 +13,7 @@ import {
 import type { MerchantMessage, MerchantOptions, Telling } from './merchant.js';
 import { readAppOptions } from './app.js';
 
-const { redisUrl, handlersWait, closeTimeoutMs, ...options } = readAppOptions<MerchantOptions>();
+const { redisUrl, handlersWait, closeTimeoutMs, ...options } = readAppOptions() as MerchantOptions;
 const tellings = new EventEmitter();
 process.on('message', ({ id, how }: Telling) => tellings.emit(id, how));
 

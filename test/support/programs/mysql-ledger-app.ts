@@ -5,6 +5,6 @@ import { serveLedger } from './ledger-handlers.js';
 import { mysqlTransaction } from '../helpers/mysql-transaction.js';
 import { readAppOptions } from './app.js';
 
-const { url, port } = readAppOptions<{ url: string; port: number }>();
+const { url, port } = readAppOptions() as { url: string; port: number };
 const pool = createPool({ uri: url, connectionLimit: 16 });
 await serveLedger({ store: mysqlStore(pool), transaction: mysqlTransaction(pool), port, undoesLaterWrites: true });

@@ -8,11 +8,11 @@ import { redisStore, transferCallbackReceiver, transferCallbackRouter } from 'tr
 import { effectsOn, payerOptions } from './payer.js';
 import { readAppOptions, serveAsApp } from './app.js';
 
-const { redisUrl, port, run } = readAppOptions<{
+const { redisUrl, port, run } = readAppOptions() as {
   redisUrl: string;
   port: number;
   run: string;
-}>();
+};
 const redis = new Redis(redisUrl);
 const receiver = transferCallbackReceiver({ ...payerOptions, store: redisStore(redis), ...effectsOn(redis, run) });
 await serveAsApp(express().use('/callbacks', transferCallbackRouter({ receiver })), port);

@@ -15,7 +15,7 @@ export interface PostgresAppOptions {
   readonly idleTimeoutMs?: number;
 }
 
-const { url, id, hang, idleTimeoutMs } = readAppOptions<PostgresAppOptions>();
+const { url, id, hang, idleTimeoutMs } = readAppOptions() as PostgresAppOptions;
 const store = pgStore(new Pool({ connectionString: url, max: 20 }), { idleTimeoutMs });
 await store.migrate();
 

@@ -2,7 +2,7 @@
 import { transferSandbox } from 'transfer-sandbox';
 import { readAppOptions } from './app.js';
 
-const sandbox = await transferSandbox(readAppOptions<Parameters<typeof transferSandbox>[0]>());
+const sandbox = await transferSandbox(readAppOptions() as Parameters<typeof transferSandbox>[0]);
 
 process.on('message', () => {
   void sandbox.idle().then(() => process.send?.(sandbox.transfers()));

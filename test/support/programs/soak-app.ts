@@ -18,7 +18,7 @@ import {
 import { failuresIn, type SoakSize } from './soak-load.js';
 import { readAppOptions } from './app.js';
 
-const { redisUrl } = readAppOptions<{ redisUrl: string }>();
+const { redisUrl } = readAppOptions() as { redisUrl: string };
 const redis = new Redis(redisUrl);
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
