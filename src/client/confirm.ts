@@ -43,8 +43,8 @@ const idsRemembered = 5_000;
  * Under a flood of forged callbacks:
  * - `concurrency` transfers are read at the same time, `4 * concurrency` callbacks wait, and all others are rejected
  *   immediately with BUSY;
- * - a rejected callback that the service repeats to this process goes first, so that new forged ones cannot overtake it:
- *   the last 5 000 to 10 000 such ids are remembered;
+ * - a rejected callback that the service repeats to this process goes first, so that new forged ones cannot overtake
+ *   it: the last 5 000 to 10 000 such ids are remembered;
  * - a query whose callback has given up keeps its slot until it ends, for at most `timeoutMs` more, because the service
  *   may still work on it.
  *

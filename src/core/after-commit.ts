@@ -38,8 +38,8 @@ export class AfterCommit {
   }
 
   /**
-   * Calls the functions after the response. `close` of the receiver waits for them. What they throw is logged, and also that
-   * one has not ended after `handlerTimeoutMs`.
+   * Calls the functions after the response. `close` of the receiver waits for them. What they throw is logged, and also
+   * that one has not ended after `handlerTimeoutMs`.
    */
   start(logFields: { readonly delivery: string; readonly id: string }, { options, inFlight }: AfterCommitParts): void {
     if (this.#functions.length === 0) return;

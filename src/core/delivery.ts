@@ -8,7 +8,10 @@ import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 /** The source of what reconciliation reads from the service. */
 export const reconciliation = 'reconciliation';
 
-/** Keeps the process of a host until the promise resolves, as hosts call it that end or freeze a process after the response. */
+/**
+ * Keeps the process of a host until the promise resolves, as hosts call it that end or freeze a process after the
+ * response.
+ */
 export type WaitUntil = (work: Promise<void>) => unknown;
 
 /** One arrival of a callback. */

@@ -66,8 +66,8 @@ const otherRules: readonly Rule[] = [
 ];
 
 /**
- * Reads each field once: what a schema has produced may change, or throw, when it is read again. Throws INVALID_ARGUMENT
- * if a field is not what the receiver needs, because callers from JavaScript are not type-checked.
+ * Reads each field once: what a schema has produced may change, or throw, when it is read again. Throws
+ * INVALID_ARGUMENT if a field is not what the receiver needs, because callers from JavaScript are not type-checked.
  */
 export function readFields(produced: unknown): CallbackFields {
   const { event, type, data } = (produced ?? {}) as Record<'event' | 'type', unknown> & {

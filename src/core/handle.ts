@@ -16,14 +16,17 @@ type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
 /** How a run of the handler can end. */
 type RunEnding = Failure | SettleEnding;
 
-/** A handler that runs again pauses before: at most so long the first time, and at most twice as long each time after that. */
+/**
+ * A handler that runs again pauses before: at most so long the first time, and at most twice as long each time after
+ * that.
+ */
 const firstPauseMs = 20;
 const longestPauseMs = 1_000;
 
 /**
- * Runs the handler while the claim is held, and settles or releases the claim afterwards. While its database gives up its
- * transaction for another one, it runs again within its time. On timeout it resolves with `timed_out`, and holds the claim
- * until the handler finishes; then it reports the second ending. Never rejects.
+ * Runs the handler while the claim is held, and settles or releases the claim afterwards. While its database gives up
+ * its transaction for another one, it runs again within its time. On timeout it resolves with `timed_out`, and holds
+ * the claim until the handler finishes; then it reports the second ending. Never rejects.
  */
 export function runHandler<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
@@ -80,7 +83,10 @@ async function runUntilEnded<Tx>(
   }
 }
 
-/** Begins the transaction of the handler anew, if its store allows that, and pauses. Resolves with whether there is time left. */
+/**
+ * Begins the transaction of the handler anew, if its store allows that, and pauses. Resolves with whether there is time
+ * left.
+ */
 async function mayRunAgain<Tx>(
   claim: HeldClaim<Tx>,
   error: unknown,

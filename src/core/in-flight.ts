@@ -8,8 +8,8 @@ export function isClosing(error: unknown): boolean {
 }
 
 /**
- * Work on a callback that `close` waits for. A held claim has all members, a call of `confirm` has `abort`, and a function of
- * `afterCommit` only the id.
+ * Work on a callback that `close` waits for. A held claim has all members, a call of `confirm` has `abort`, and a
+ * function of `afterCommit` only the id.
  */
 export interface Work {
   /** The id of the callback. */
@@ -63,8 +63,8 @@ export class InFlight {
   }
 
   /**
-   * Resolves or rejects as `call(signal)` does. After `timeoutMs`, or when the receiver closes, the signal aborts and this
-   * rejects with its reason.
+   * Resolves or rejects as `call(signal)` does. After `timeoutMs`, or when the receiver closes, the signal aborts and
+   * this rejects with its reason.
    */
   async call<T>(
     id: string,

@@ -51,7 +51,9 @@ export async function inspectCallback<Tx>(id: string, shared: Shared<Tx>): Promi
   return sinceMs === undefined ? record : { ...record, here: { sinceMs } };
 }
 
-/** Claims a new key twice, as a client that resends does, releases it, and lets the store check itself. Never rejects. */
+/**
+ * Claims a new key twice, as a client that resends does, releases it, and lets the store check itself. Never rejects.
+ */
 export async function checkStore<Tx>(token: string, shared: Shared<Tx>): Promise<StoreProbe> {
   const startedAt = performance.now();
   try {
@@ -70,7 +72,8 @@ async function claimAndRelease<Tx>(token: string, { options, rules }: Shared<Tx>
   const claimKey = (): Promise<ClaimReply<Tx>> => claimCallback(store, key, request, storeTimeoutMs, rules);
   const claim = requireGranted('a claim of a new key', await claimKey());
   try {
-    // A store writes a new key and reads a taken one, as it does for every copy. A user without the right to read could only write.
+    // A store writes a new key and reads a taken one, as it does for every copy. A user without the right to read could
+    // only write.
     requireGranted('the same claim, sent twice,', await claimKey());
   } catch (error) {
     claim.release().catch(() => undefined); // If this fails, the lease expires.

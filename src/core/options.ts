@@ -44,8 +44,9 @@ export interface HandlerContext<Tx = undefined> {
   /**
    * Calls `call` once the success is recorded, after the response: for a mail or a push that must not go out before the
    * commit. At most once for each recorded success: not for a duplicate, after a failure, or for a success that is
-   * `overlapped`. A crash, or a reply to the COMMIT that is late or lost, loses it. What it throws is logged and changes
-   * nothing. `close` waits for it. Use neither `signal` nor `tx` in it. Throws INVALID_ARGUMENT once the handler has finished.
+   * `overlapped`. A crash, or a reply to the COMMIT that is late or lost, loses it. What it throws is logged and
+   * changes nothing. `close` waits for it. Use neither `signal` nor `tx` in it. Throws INVALID_ARGUMENT once the
+   * handler has finished.
    */
   afterCommit: (call: () => unknown) => void;
 }
@@ -76,15 +77,16 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
   /** Where claims are kept: `redisStore(client)`, `pgStore(pool)`, `memoryStore()` or your own. */
   store: CallbackStore<Tx>;
   /**
-   * Called for a transfer that has succeeded, and awaited. If it throws, the service sends the callback again. On `mongoStore` it is
-   * called again in the same delivery if its transaction meets a conflict.
+   * Called for a transfer that has succeeded, and awaited. If it throws, the service sends the callback again. On
+   * `mongoStore` it is called again in the same delivery if its transaction meets a conflict.
    */
   onSuccess: (callback: NoInfer<CallbackFor<C, 'transfer.success'>>, context: HandlerContext<Tx>) => unknown;
   /** Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. */
   onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
   /**
-   * Called for an event that your `schema` makes `{ event: 'other', type, data: { id } }`, once for each type and id, as the other
-   * handlers are called once for each transfer. `confirm` does not run for it. Without this function it is `invalid`.
+   * Called for an event that your `schema` makes `{ event: 'other', type, data: { id } }`, once for each type and id,
+   * as the other handlers are called once for each transfer. `confirm` does not run for it. Without this function it is
+   * `invalid`.
    * @default none
    */
   onOther?: ((event: NoInfer<Extract<C, OtherEvent>>, context: HandlerContext<Tx>) => unknown) | undefined;

@@ -19,8 +19,8 @@ export interface ReceiverParts<C extends CallbackShape, Tx> extends Shared<Tx> {
 }
 
 /**
- * Runs the steps of a delivery: validate, verify, confirm, claim, handle, report. An event of `onOther` is not confirmed. Never
- * rejects.
+ * Runs the steps of a delivery: validate, verify, confirm, claim, handle, report. An event of `onOther` is not
+ * confirmed. Never rejects.
  */
 export async function receiveCallback<C extends CallbackShape, Tx>(
   arrival: Arrival,

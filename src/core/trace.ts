@@ -5,8 +5,8 @@ import { toDeliveryName, type Arrival, type Delivery } from './delivery.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 import type { ClaimReply } from './store.js';
 
-// Contexts hold names only, never data of the transfer: what a handler, `confirm` or a claim resolves with is not published.
-// Check `start.hasSubscribers`, because `hasSubscribers` of a TracingChannel is missing before Node 20.13.
+// Contexts hold names only, never data of the transfer: what a handler, `confirm` or a claim resolves with is not
+// published. Check `start.hasSubscribers`, because `hasSubscribers` of a TracingChannel is missing before Node 20.13.
 
 /** The message of `tracing:transfer-callbacks:receive:*`. At the end `result` is the outcome. */
 export interface ReceiveTrace {
@@ -16,8 +16,8 @@ export interface ReceiveTrace {
 }
 
 /**
- * The message of `tracing:transfer-callbacks:store:*`. At the end `result` is the state of the reply to a claim, or the value
- * that the claim's method resolved with. If the call failed, `error` is set instead.
+ * The message of `tracing:transfer-callbacks:store:*`. At the end `result` is the state of the reply to a claim, or the
+ * value that the claim's method resolved with. If the call failed, `error` is set instead.
  */
 export interface StoreTrace {
   readonly delivery: string;

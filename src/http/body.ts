@@ -13,7 +13,8 @@ const bodyIsGone =
   'mount the router before that middleware.';
 
 /**
- * Reads the body. Resolves with `undefined` if the client has disconnected before the stream was read. The first line that fits:
+ * Reads the body. Resolves with `undefined` if the client has disconnected before the stream was read. The first line
+ * that fits:
  *
  * | `body`                      | stream | `rawBody`    | the input, and the bytes for a verifier                |
  * | --------------------------- | ------ | ------------ | ------------------------------------------------------ |

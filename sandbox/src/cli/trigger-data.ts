@@ -8,7 +8,9 @@ import { attemptRows } from './attempt-rows.js';
 import { requireUrl, toHint, type Endpoint } from './endpoint-options.js';
 import { jsonLine, messageOf, print } from '../../../src/cli/terminal.js';
 
-/** Sends the bytes of a file once, as an attempt of the service, and prints the response. Resolves with the exit code. */
+/**
+ * Sends the bytes of a file once, as an attempt of the service, and prints the response. Resolves with the exit code.
+ */
 export async function sendFile(
   path: string,
   { callbackUrl, callbackHeaders, allowOtherHosts }: Endpoint,

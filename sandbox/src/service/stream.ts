@@ -76,7 +76,10 @@ export class ConsoleStream {
     return this.#readers.size >= maxReaders;
   }
 
-  /** Begins a stream with all that the page asks for. A page that reconnects gets it again, so it needs no Last-Event-ID. */
+  /**
+   * Begins a stream with all that the page asks for. A page that reconnects gets it again, so it needs no
+   * Last-Event-ID.
+   */
   add(response: ServerResponse, query: PageQuery, settings: object): void {
     const reader = new Reader(response, query);
     this.#readers.add(reader);

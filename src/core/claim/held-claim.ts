@@ -95,8 +95,8 @@ export class HeldClaim<Tx> implements Work {
   }
 
   /**
-   * Records the handler's success. If that fails, the writes of a transactional store are undone, and the claim is to be
-   * restarted or released. The other stores are tried again in the background. Never rejects.
+   * Records the handler's success. If that fails, the writes of a transactional store are undone, and the claim is to
+   * be restarted or released. The other stores are tried again in the background. Never rejects.
    */
   async settle(afterCommit: AfterCommit): Promise<SettleEnding> {
     this.#enter('recording');
@@ -115,8 +115,8 @@ export class HeldClaim<Tx> implements Work {
   }
 
   /**
-   * Begins the transaction anew if the store knows `error` as transient. Resolves with whether the handler may run again.
-   * Never rejects.
+   * Begins the transaction anew if the store knows `error` as transient. Resolves with whether the handler may run
+   * again. Never rejects.
    */
   async restart(error: unknown): Promise<boolean> {
     if (this.signal.aborted) return false;
@@ -285,7 +285,10 @@ export class HeldClaim<Tx> implements Work {
   }
 }
 
-/** Returns whether another delivery had taken the claim. A JavaScript store may resolve with any value: all others are successes. */
+/**
+ * Returns whether another delivery had taken the claim. A JavaScript store may resolve with any value: all others are
+ * successes.
+ */
 function hasOverlapped(reply: { overlapped: boolean } | undefined): boolean {
   return reply?.overlapped === true;
 }

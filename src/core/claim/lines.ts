@@ -23,7 +23,10 @@ export class Lines<Tx> {
     return this.#isClosed;
   }
 
-  /** Claims the callback of a delivery, and notes how long it waited for another one that holds the claim. Never rejects. */
+  /**
+   * Claims the callback of a delivery, and notes how long it waited for another one that holds the claim. Never
+   * rejects.
+   */
   async claim(delivery: Delivery): Promise<HeldClaim<Tx> | LineEnd> {
     const result = await this.#waitOrAsk(delivery);
     delivery.endWait();

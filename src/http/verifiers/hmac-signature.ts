@@ -14,7 +14,10 @@ export interface HmacSignatureOptions<Secrets = Secret> {
    * that have the form of a signature are compared.
    */
   header: string;
-  /** The secret, or several during a rotation, the newest first. A function finds them by the request, also asynchronously. */
+  /**
+   * The secret, or several during a rotation, the newest first. A function finds them by the request, also
+   * asynchronously.
+   */
   secrets: Secrets;
   /**
    * How the secret is written. Of one in Base64, a `whsec_` at its beginning is left out.
@@ -67,8 +70,8 @@ interface SignOptions {
 interface HmacSignature<HostRequest, Verdict, Options extends [options?: SignOptions]> {
   (request: HostRequest, callback: unknown, body: Uint8Array | undefined): Verdict;
   /**
-   * Returns the headers to send with a body, which this verifier accepts: the signature, the timestamp and those that were
-   * given. What the service itself writes before a signature is left out. Throws INVALID_ARGUMENT.
+   * Returns the headers to send with a body, which this verifier accepts: the signature, the timestamp and those that
+   * were given. What the service itself writes before a signature is left out. Throws INVALID_ARGUMENT.
    */
   sign(body: string | Uint8Array, ...options: Options): Record<string, string>;
 }
@@ -281,7 +284,9 @@ function toTimestamp(timestamp: unknown): TimestampPlace {
   return { name, read: (request) => readHeader(request, name) };
 }
 
-/** A time in seconds is shorter than one in milliseconds for some thousand years. What is neither of them is not recent. */
+/**
+ * A time in seconds is shorter than one in milliseconds for some thousand years. What is neither of them is not recent.
+ */
 function isRecent(timestamp: string, toleranceMs: number): boolean {
   const sentMs = isIso.test(timestamp)
     ? Date.parse(timestamp)
