@@ -38,12 +38,14 @@ export class HeldClaim<Tx> implements Work {
   readonly #parts: Shared<Tx>;
   readonly #request: ClaimRequest;
   readonly #line: Line;
-  readonly #aborter = new DeliveryAborter();
   readonly #startedAt = performance.now();
   #claim: Claim<Tx>;
   #state: State = 'running';
   #claimCount = 1;
   #hasTurn = true;
+  /** Made when a handler reads `signal`. */
+  #aborter: DeliveryAborter | undefined;
+  #abortReason: Error | undefined;
   #heartbeat: NodeJS.Timeout;
   #renewal: Promise<void> | undefined;
   #renewalError: unknown;
@@ -87,11 +89,18 @@ export class HeldClaim<Tx> implements Work {
   }
 
   get signal(): AbortSignal {
+    this.#aborter ??= new DeliveryAborter();
+    if (this.#abortReason !== undefined) this.#aborter.abort(this.#abortReason);
     return this.#aborter.signal;
   }
 
+  get isAborted(): boolean {
+    return this.#abortReason !== undefined;
+  }
+
   abort(reason: Error): void {
-    this.#aborter.abort(reason);
+    this.#abortReason ??= reason;
+    this.#aborter?.abort(reason);
   }
 
   /**
@@ -119,7 +128,7 @@ export class HeldClaim<Tx> implements Work {
    * again. Never rejects.
    */
   async restart(error: unknown): Promise<boolean> {
-    if (this.signal.aborted) return false;
+    if (this.isAborted) return false;
     const hasRestarted = await this.#claim.restart?.(error).catch(() => false);
     if (hasRestarted !== true) return false;
     // If the lease is lost from now on, the signal of the handler must abort.
