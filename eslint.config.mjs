@@ -68,7 +68,11 @@ export default [
       'max-lines-per-function': ['error', { max: 60, skipBlankLines: false, skipComments: false }],
     },
   },
-  allowImports(['{src,sandbox/src}/**'], ['(?!)'], 'This folder has no import rule yet: give it one in eslint.config.mjs.'),
+  allowImports(
+    ['{src,sandbox/src}/**'],
+    ['(?!)'],
+    'This folder has no import rule yet: give it one in eslint.config.mjs.',
+  ),
   allowImports(['src/lib/**'], [ownFolder], 'lib knows nothing of callbacks.'),
   allowImports(
     ['src/core/**'],
