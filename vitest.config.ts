@@ -27,6 +27,11 @@ const inSharedProcess = [
   'examples/*.test.ts',
 ];
 
+const inOwnProcess = ['{test,sandbox/test}/**/*.test.ts'];
+
+/** What reads zod: the schema, its issues, and callbacks on their way through a receiver and a router. */
+const onLowestZod = ['test/core/{callback*,invalid,receive,schema}.test.ts', 'test/http/router.test.ts'];
+
 /** What `npm test` leaves to `npm run test:full`. No promise rests on these files alone: test/docs/guarantees.test.ts. */
 export const longTests = {
   inSharedProcess: [
@@ -60,19 +65,35 @@ export const weeklyTests = [
   'test/programs.test.ts',
 ];
 
-/** `short` leaves out the long tests, `rest` runs what `short` leaves out, `weekly` those alone. Without it all others run. */
-const suite = process.env.TESTS;
+/**
+ * Which test runs when. A line is a way to run, below in `projects`. A file belongs to the last column that has it, and to the
+ * first line of the upper three. Those on the lowest zod run twice.
+ */
+const table = {
+  quick: { short: inQuickProcess, long: [], weekly: [] },
+  shared: { short: inSharedProcess, long: longTests.inSharedProcess, weekly: [] },
+  'own process': { short: inOwnProcess, long: longTests.inOwnProcess, weekly: weeklyTests },
+  'lowest zod': { short: [], long: onLowestZod, weekly: [] },
+};
 
-function select(all: readonly string[], long: readonly string[]): { include: string[]; exclude: string[] } {
-  const exclude = ['**/node_modules/**', ...(suite === 'weekly' ? [] : weeklyTests)];
-  if (suite === 'weekly') return { include: [], exclude };
-  if (suite === 'rest') return { include: [...long], exclude };
-  return { include: [...all], exclude: suite === 'short' ? [...exclude, ...long] : exclude };
+/** Which columns run: `npm test` is `short`, `npm run test:weekly` is `weekly`, and `npm run test:full` has no `TESTS`. */
+const columns = {
+  short: { runs: ['short'], leaves: ['long', 'weekly'] },
+  rest: { runs: ['long'], leaves: ['weekly'] },
+  weekly: { runs: ['weekly'], leaves: [] },
+  all: { runs: ['short', 'long'], leaves: ['weekly'] },
+} as const;
+
+const { runs, leaves } = columns[(process.env.TESTS ?? 'all') as keyof typeof columns];
+
+function select(name: keyof typeof table, others: readonly string[] = []) {
+  const line = table[name];
+  return {
+    name,
+    include: runs.flatMap((column) => line[column]),
+    exclude: ['**/node_modules/**', ...leaves.flatMap((column) => line[column]), ...others],
+  };
 }
-
-const shared = select(inSharedProcess, longTests.inSharedProcess);
-const others = select(['{test,sandbox/test}/**/*.test.ts'], longTests.inOwnProcess);
-const inOwnProcess = suite === 'weekly' ? { ...others, include: weeklyTests } : others;
 
 /**
  * They end what hangs, and judge no speed: a busy machine takes several times as long as an idle one. A test waits less long
@@ -110,37 +131,21 @@ export default defineConfig({
       // In these a process imports the package once and runs one file after another, which takes a third of the processor time.
       {
         resolve: { alias: ownEntries },
-        test: { name: 'quick', ...select(inQuickProcess, []), isolate: false, ...quickLimits },
+        test: { ...select('quick'), isolate: false, ...quickLimits },
       },
       {
         resolve: { alias: ownEntries },
-        test: {
-          name: 'shared',
-          ...shared,
-          exclude: [...shared.exclude, ...inQuickProcess],
-          isolate: false,
-          ...usualLimits,
-        },
+        test: { ...select('shared', inQuickProcess), isolate: false, ...usualLimits },
       },
       {
         resolve: { alias: ownEntries },
         // They read warnings and unhandled errors of their process, or start others: each file has a process of its own.
-        test: {
-          name: 'own process',
-          ...inOwnProcess,
-          exclude: [...inOwnProcess.exclude, ...inQuickProcess, ...inSharedProcess],
-          ...usualLimits,
-        },
+        test: { ...select('own process', [...inQuickProcess, ...inSharedProcess]), ...usualLimits },
       },
       {
         resolve: { alias: [...ownEntries, ...lowestZod] },
         test: {
-          name: 'lowest zod',
-          // What reads zod: the schema, its issues, and callbacks on their way through a receiver and a router.
-          include:
-            suite === 'short' || suite === 'weekly'
-              ? []
-              : ['test/core/{callback*,invalid,receive,schema}.test.ts', 'test/http/router.test.ts'],
+          ...select('lowest zod'),
           isolate: false,
           server: { deps: { inline: [/zod3/] } },
           ...quickLimits,

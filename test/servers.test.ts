@@ -104,7 +104,7 @@ const ends = {
 };
 
 test.each(Object.entries(ends))('a test process that %s ends its server and removes the folder', async (_how, end) => {
-  const child = forkApp('server-app.ts', 'SERVER', {});
+  const child = forkApp('server-app.ts', {});
   const [port] = (await once(child, 'message')) as [number];
   const findFolders = async () => (await readdir(tmpdir())).filter((name) => name.includes(`-${child.pid}-`));
   expect(await findFolders()).toHaveLength(1);

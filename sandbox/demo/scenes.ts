@@ -113,7 +113,8 @@ export const scenes: readonly Scene[] = [
     play: async (stage) => {
       const played = pay(stage, 'late-callback');
       // Until the transfer is final; its callback comes 600 ms later.
-      while ((await reconcile(stage)) === 0);
+      let handled = 0;
+      while (handled === 0) handled = await reconcile(stage);
       return played;
     },
   },

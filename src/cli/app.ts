@@ -25,8 +25,8 @@ const example = `For example:
   export { receiver } from './dist/payouts.js';`;
 
 /**
- * Loads the client and the receiver of the app. Throws UsageError, also for a store in the memory of the app: `instead` is
- * the function to call there.
+ * Loads the client and the receiver of the app. Throws UsageError, also for a store in the memory of the app: `instead`
+ * is the function to call there.
  */
 export async function connectApp(config: string | undefined, instead: string): Promise<ConnectedApp> {
   const file = findConfigFile(config);

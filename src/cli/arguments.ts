@@ -7,7 +7,10 @@ import type { TransferCallbackError } from '../node.js';
 /** The arguments or the configuration are wrong: shown as it is, with exit code 2. */
 export class UsageError extends Error {}
 
-/** Words what is wrong with an option, under the name that it has here, without the code to write, which is for programs. */
+/**
+ * Words what is wrong with an option, under the name that it has here, without the code to write, which is for
+ * programs.
+ */
 export function describeInvalid(name: string, { expected = '', got = '' }: Partial<TransferCallbackError>): string {
   return `Expected ${name} to be ${expected}, got ${got}.`;
 }

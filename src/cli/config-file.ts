@@ -26,7 +26,8 @@ export function findConfigFile(given: string | undefined): string | undefined {
 
 /** Loads a file, and returns what it exports. Throws UsageError, or an error if it does not finish loading in time. */
 export async function loadExports(file: string): Promise<Record<string, unknown>> {
-  // Standard output has the results alone: what the app and its handlers print goes to standard error. pino asks for `fd`.
+  // Standard output has the results alone: what the app and its handlers print goes to standard error. pino asks for
+  // `fd`.
   globalThis.console = new Console(process.stderr);
   Object.defineProperty(process, 'stdout', { value: process.stderr });
   // The timers keep no process alive: with nothing else left to wait for, `beforeExit` reports it immediately.

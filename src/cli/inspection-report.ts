@@ -16,7 +16,9 @@ const styles: Readonly<Record<TransferInspection['verdict'], Style>> = {
 
 const labelWidth = 12;
 
-/** Renders an inspection for people: what the service responds, what the store has, the verdict, and what to do next. */
+/**
+ * Renders an inspection for people: what the service responds, what the store has, the verdict, and what to do next.
+ */
 export function inspectionReport(inspection: TransferInspection, configFile: string | undefined): string {
   const { service, record, verdict, meaning, advice } = inspection;
   const known = 'transaction' in service ? service.transaction : undefined;

@@ -40,11 +40,13 @@ const idsRemembered = 5_000;
  * delivery is `unconfirmed`. It skips callbacks of source `reconciliation`, which were read a moment ago; only your own
  * code can choose the source, never a sender. Throws INVALID_ARGUMENT.
  *
- * Under a flood of forged callbacks, `concurrency` transfers are read at the same time, `4 * concurrency` callbacks wait,
- * and all others are rejected immediately with BUSY. When the service repeats a rejected callback to this process, it
- * goes first, so that new forged ones cannot overtake it. The process remembers the last 5 000 to 10 000 such ids. A
- * query whose callback has given up keeps its slot until it ends, for at most `timeoutMs` more, because the service may
- * still work on it.
+ * Under a flood of forged callbacks:
+ * - `concurrency` transfers are read at the same time, `4 * concurrency` callbacks wait, and all others are rejected
+ *   immediately with BUSY;
+ * - a rejected callback that the service repeats to this process goes first, so that new forged ones cannot overtake
+ *   it: the last 5 000 to 10 000 such ids are remembered;
+ * - a query whose callback has given up keeps its slot until it ends, for at most `timeoutMs` more, because the service
+ *   may still work on it.
  *
  * @example
  * app.post('/callbacks/transfers', transferCallbackRouter({ ...options, confirm: confirmWith(client) }));

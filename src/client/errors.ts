@@ -8,7 +8,10 @@ export type TransferClientErrorCode =
   | 'INVALID_ID'
   /** The service refused the request, for example with 400 or 404. In HTTP that means that it has not acted. */
   | 'REFUSED'
-  /** A query got no usable response: no connection, no response in time, or a status that is neither a success nor a refusal. */
+  /**
+   * A query got no usable response: no connection, no response in time, or a status that is neither a success nor a
+   * refusal.
+   */
   | 'UNAVAILABLE'
   /** A creation was sent, and the service may have acted on it. Query the transfer before anything else. */
   | 'OUTCOME_UNKNOWN'

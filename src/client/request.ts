@@ -73,7 +73,10 @@ const firstPauseMs = 250;
 /** A longer Retry-After is not waited for: the error carries it, and the caller decides. */
 const longestPauseMs = 10_000;
 
-/** Retries an idempotent request on transient failures: up to 3 attempts, jittered backoff. Rejects with the signal's reason. */
+/**
+ * Retries an idempotent request on transient failures: up to 3 attempts, jittered backoff. Rejects with the signal's
+ * reason.
+ */
 export async function sendWithRetries(
   access: ServiceAccess,
   path: string,
@@ -91,8 +94,8 @@ export async function sendWithRetries(
 }
 
 /**
- * Statuses that in HTTP refuse the request without acting on it. 400 and 404 are documented for faults of authentication
- * only (service §5.4). Not 408, 409 or 499: those may follow an action.
+ * Statuses that in HTTP refuse the request without acting on it. 400 and 404 are documented for faults of
+ * authentication only (service §5.4). Not 408, 409 or 499: those may follow an action.
  */
 const refusals = new Set([400, 401, 403, 404, 405, 413, 415, 421, 422, 429, 431]);
 
@@ -133,7 +136,9 @@ function describeSilence(error: unknown, timeoutMs: number): string {
   return `: ${code?.startsWith('ERR_SSL') === true ? code : messageOf(error).replace(/\.$/, '')}`;
 }
 
-/** Throws INVALID_ID for an id that a URL could read as several segments or as a way up, as `encodeURIComponent('..')`. */
+/**
+ * Throws INVALID_ID for an id that a URL could read as several segments or as a way up, as `encodeURIComponent('..')`.
+ */
 export function toPathSegment(id: unknown): string {
   if (typeof id === 'string' && id.length <= 255 && /^(?!\.{1,2}$)[^/\\?#%\p{Cc}\p{Cf}\p{Cs}]+$/u.test(id)) {
     return encodeURIComponent(id);
@@ -181,7 +186,8 @@ function explain(error: unknown, secrets: readonly string[]): Error {
   if (message === 'bad port') {
     return new TransferClientError('INVALID_ARGUMENT', 'fetch blocks the port of `baseUrl`. Nothing was sent.');
   }
-  // An error of several addresses has a code and no message. Node's fetch has neither for a 407, which it never returns.
+  // An error of several addresses has a code and no message. Node's fetch has neither for a 407, which it never
+  // returns.
   const text = message === '' ? (code ?? 'fetch gave no reason: perhaps a proxy responded with 407') : message;
   const shown = new Error(redact(text ?? String(cause), secrets));
   return Object.assign(shown, { name: name ?? shown.name, code });

@@ -38,23 +38,23 @@ export class AfterCommit {
   }
 
   /**
-   * Calls the functions after the response. `close` of the receiver waits for them. What they throw is logged, and also that
-   * one has not ended after `handlerTimeoutMs`.
+   * Calls the functions after the response. `close` of the receiver waits for them. What they throw is logged, and also
+   * that one has not ended after `handlerTimeoutMs`.
    */
-  start(names: { readonly delivery: string; readonly id: string }, { options, inFlight }: AfterCommitParts): void {
+  start(logFields: { readonly delivery: string; readonly id: string }, { options, inFlight }: AfterCommitParts): void {
     if (this.#functions.length === 0) return;
     const { logger, handlerTimeoutMs } = options;
-    const running = { id: names.id };
+    const running = { id: logFields.id };
     inFlight.add(running);
     const callAndLog = async (call: () => unknown): Promise<void> => {
       const late = setTimeout(() => {
         const message = `A function of \`afterCommit\` has not ended after ${handlerTimeoutMs} ms; it still runs.`;
-        logger.warn(names, message);
+        logger.warn(logFields, message);
       }, handlerTimeoutMs).unref();
       try {
         await call();
       } catch (error) {
-        logger.error({ ...names, err: error }, 'A function of `afterCommit` threw; the callback stays handled.');
+        logger.error({ ...logFields, err: error }, 'A function of `afterCommit` threw; the callback stays handled.');
       } finally {
         clearTimeout(late);
       }

@@ -122,10 +122,15 @@ export function isExact(amount: number): boolean {
 }
 
 const otherPrefix = 'other:';
-/** Begins the key of a transfer whose id begins with `other:`. No id has this control character, so none has such a key. */
+/**
+ * Begins the key of a transfer whose id begins with `other:`. No id has this control character, so none has such a key.
+ */
 const transferPrefix = 'other\u001f';
 
-/** Returns the id of an event of `onOther`, which is also its key in the store. No two differ in type or id and share one. */
+/**
+ * Returns the id of an event of `onOther`, which is also its key in the store. No two differ in type or id and share
+ * one.
+ */
 export function toOtherId(type: string, id: string): string {
   return `${otherPrefix}${type.replace(/[%:]/g, encodeURIComponent)}:${id}`;
 }

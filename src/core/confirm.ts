@@ -9,7 +9,8 @@ import { traceConfirm } from './trace.js';
 
 /**
  * Calls `confirm` and resolves with the callback that it returns, or with how the delivery ends: `closing` if the
- * receiver closes, and `unconfirmed` if `confirm` throws or is late, or if the id, event or facts differ. Never rejects.
+ * receiver closes, and `unconfirmed` if `confirm` throws or is late, or if the id, event or facts differ. Never
+ * rejects.
  */
 export async function confirmCallback<C extends CallbackShape>(
   delivery: Delivery<C>,

@@ -7,12 +7,12 @@ const parts = Symbol('transfer-callbacks:parts');
 
 /** What the getters of a context read. Not enumerable, so that a copy has the values. */
 interface WithParts {
-  readonly [parts]: { readonly claim: HeldClaim<unknown>; readonly lent: LentTx<unknown> };
+  readonly [parts]: { readonly claim: HeldClaim<unknown>; readonly lent: LentTx<unknown> | undefined };
 }
 
 /**
- * One getter for all contexts: V8 makes a hidden class for each getter of a literal, and keeps it, with all that the getter
- * refers to, until its next major collection.
+ * One getter for all contexts: V8 makes a hidden class for each getter of a literal, and keeps it, with all that the
+ * getter refers to, until its next major collection.
  */
 const getters: PropertyDescriptorMap = {
   signal: {
@@ -24,7 +24,8 @@ const getters: PropertyDescriptorMap = {
   tx: {
     enumerable: true,
     get(this: WithParts) {
-      return this[parts].lent.use();
+      const { claim, lent } = this[parts];
+      return lent === undefined ? claim.tx : lent.use();
     },
   },
 };
@@ -33,7 +34,7 @@ const getters: PropertyDescriptorMap = {
 export function toContext<Tx>(
   { name, source }: Delivery,
   claim: HeldClaim<Tx>,
-  lent: LentTx<Tx>,
+  lent: LentTx<Tx> | undefined,
   afterCommit: HandlerContext<Tx>['afterCommit'],
 ): HandlerContext<Tx> {
   const context = { delivery: name, source, afterCommit };

@@ -8,13 +8,16 @@ import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 /** The source of what reconciliation reads from the service. */
 export const reconciliation = 'reconciliation';
 
-/** Keeps the process of a host until the promise resolves, as hosts call it that end or freeze a process after the response. */
+/**
+ * Keeps the process of a host until the promise resolves, as hosts call it that end or freeze a process after the
+ * response.
+ */
 export type WaitUntil = (work: Promise<void>) => unknown;
 
 /** One arrival of a callback. */
 export interface Arrival {
-  /** The name of the delivery. */
-  readonly delivery: string;
+  /** The name of the delivery: see `createDeliveryNamer`. */
+  readonly name: string;
   readonly source: string;
   readonly startedAt: number;
   readonly waitUntil?: WaitUntil | undefined;
@@ -22,11 +25,11 @@ export interface Arrival {
 
 /** Returns the fields of every outcome. The duration ends with this call. */
 export function toCommonFields({
-  delivery,
+  name,
   source,
   startedAt,
 }: Arrival): Pick<TransferCallbackOutcome, 'delivery' | 'source' | 'durationMs'> {
-  return { delivery, source, durationMs: performance.now() - startedAt };
+  return { delivery: name, source, durationMs: performance.now() - startedAt };
 }
 
 /**
@@ -54,9 +57,9 @@ export class Delivery<C extends EventShape = EventShape> {
   #waitsSince: number | undefined;
   #waitedMs = 0;
 
-  constructor({ delivery, source, startedAt, waitUntil }: Arrival, callback: C, fields: CallbackFields) {
+  constructor({ name, source, startedAt, waitUntil }: Arrival, callback: C, fields: CallbackFields) {
     const { event, type, id, externalId, status, timestamp } = fields;
-    this.name = delivery;
+    this.name = name;
     this.source = source;
     this.startedAt = startedAt;
     this.waitUntil = waitUntil;

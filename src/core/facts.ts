@@ -1,8 +1,8 @@
 import { toPrintable } from '../lib/text.js';
 
 /**
- * The facts that callbacks with the same id must share. A callback with other facts is a conflict. What the callback of another
- * service has not is missing.
+ * The facts that callbacks with the same id must share. A callback with other facts is a conflict. What the callback of
+ * another service has not is missing.
  */
 export interface TransferCallbackFacts {
   /** `SUCCESS` or `FAILED`, and any text of an event of `onOther`. */
@@ -12,7 +12,10 @@ export interface TransferCallbackFacts {
   readonly externalId?: string | undefined;
 }
 
-/** Returns the facts as text for the store. It is plain JSON, so that people can read it there. A missing fact is `null`. */
+/**
+ * Returns the facts as text for the store. It is plain JSON, so that people can read it there. A missing fact is
+ * `null`.
+ */
 export function toFingerprint({ status, amount, currency, externalId }: TransferCallbackFacts): string {
   return JSON.stringify([status, amount, currency, externalId]);
 }

@@ -13,19 +13,22 @@ export interface CallbackFields extends TransferCallbackFacts {
   readonly timestamp: string | undefined;
 }
 
+/** What was read of a callback. */
+type Values = Record<'event' | 'type' | 'id' | 'externalId' | 'status' | 'amount' | 'currency', unknown>;
+
 /** What a field must be. */
 interface Rule {
-  readonly path: string;
+  readonly field: keyof Values;
   readonly expected: string;
   readonly isRight: (value: unknown) => boolean;
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
-const text = (path: string): Rule => ({ path, expected: 'a text', isRight: isText });
+const text = (field: keyof Values): Rule => ({ field, expected: 'a text', isRight: isText });
 
-const oneOf = (path: string, ...texts: readonly unknown[]): Rule => ({
-  path,
+const oneOf = (field: keyof Values, ...texts: readonly unknown[]): Rule => ({
+  field,
   expected: texts.map((each) => `'${String(each)}'`).join(' or '),
   isRight: (value) => texts.includes(value),
 });
@@ -38,33 +41,33 @@ const optional = (rule: Rule): Rule => ({
 
 const moneyRules: readonly Rule[] = [
   {
-    path: 'data.amount',
+    field: 'amount',
     expected: 'a number, a text or undefined',
     isRight: (value) => value === undefined || typeof value === 'number' || isText(value),
   },
-  optional(text('data.currency')),
+  optional(text('currency')),
 ];
 
 const transferRules: readonly Rule[] = [
   oneOf('event', 'transfer.success', 'transfer.failed', 'other'),
-  text('data.id'),
-  text('data.externalId'),
-  oneOf('data.status', 'SUCCESS', 'FAILED'),
+  text('id'),
+  text('externalId'),
+  oneOf('status', 'SUCCESS', 'FAILED'),
   ...moneyRules,
 ];
 
 /** Another event may leave out every fact. */
 const otherRules: readonly Rule[] = [
   text('type'),
-  text('data.id'),
-  optional(text('data.externalId')),
-  optional(text('data.status')),
+  text('id'),
+  optional(text('externalId')),
+  optional(text('status')),
   ...moneyRules,
 ];
 
 /**
- * Reads each field once: what a schema has produced may change, or throw, when it is read again. Throws INVALID_ARGUMENT
- * if a field is not what the receiver needs, because callers from JavaScript are not type-checked.
+ * Reads each field once: what a schema has produced may change, or throw, when it is read again. Throws
+ * INVALID_ARGUMENT if a field is not what the receiver needs, because callers from JavaScript are not type-checked.
  */
 export function readFields(produced: unknown): CallbackFields {
   const { event, type, data } = (produced ?? {}) as Record<'event' | 'type', unknown> & {
@@ -72,11 +75,10 @@ export function readFields(produced: unknown): CallbackFields {
   };
   const { id, externalId, status, amount, currency, timestamp } = data ?? {};
   const isOther = event === 'other';
-  const rules = isOther ? otherRules : transferRules;
-  const values = [isOther ? type : event, id, externalId, status, amount, currency];
-  const broken = rules.filter(({ isRight }, index) => !isRight(values[index]));
+  const values: Values = { event, type, id, externalId, status, amount, currency };
+  const broken = (isOther ? otherRules : transferRules).filter(({ field, isRight }) => !isRight(values[field]));
   if (broken.length > 0) {
-    const faults = broken.map((rule) => describe(rule, values[rules.indexOf(rule)]));
+    const faults = broken.map((rule) => describe(rule, values[rule.field]));
     throw new TransferCallbackError('INVALID_ARGUMENT', faults.join(' '));
   }
   return {
@@ -92,12 +94,12 @@ export function readFields(produced: unknown): CallbackFields {
 }
 
 /** Describes a wrong field by the kind of its value, which could be a phone number, never by the value. */
-function describe({ path, expected }: Rule, value: unknown): string {
+function describe({ field, expected }: Rule, value: unknown): string {
+  const path = field === 'event' || field === 'type' ? field : `data.${field}`;
   const fault = `Expected \`schema\` to produce ${expected} for \`${path}\`, got ${describeKind(value)}.`;
-  const name = path.replace('data.', '');
-  if (value === null && expected.endsWith('undefined')) return `${fault} Write \`${name}: ${name} ?? undefined\`.`;
+  if (value === null && expected.endsWith('undefined')) return `${fault} Write \`${field}: ${field} ?? undefined\`.`;
   const isNumeric = typeof value === 'number' || typeof value === 'bigint';
-  return isNumeric && expected.includes('a text') ? `${fault} Write \`String(${name})\`.` : fault;
+  return isNumeric && expected.includes('a text') ? `${fault} Write \`String(${field})\`.` : fault;
 }
 
 function describeKind(value: unknown): string {

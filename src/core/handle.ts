@@ -17,14 +17,17 @@ type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
 /** How a run of the handler can end. */
 type RunEnding = Failure | SettleEnding;
 
-/** A handler that runs again pauses before: at most so long the first time, and at most twice as long each time after that. */
+/**
+ * A handler that runs again pauses before: at most so long the first time, and at most twice as long each time after
+ * that.
+ */
 const firstPauseMs = 20;
 const longestPauseMs = 1_000;
 
 /**
- * Runs the handler while the claim is held, and settles or releases the claim afterwards. While its database gives up its
- * transaction for another one, it runs again within its time. On timeout it resolves with `timed_out`, and holds the claim
- * until the handler finishes; then it reports the second ending. Never rejects.
+ * Runs the handler while the claim is held, and settles or releases the claim afterwards. While its database gives up
+ * its transaction for another one, it runs again within its time. On timeout it resolves with `timed_out`, and holds
+ * the claim until the handler finishes; then it reports the second ending. Never rejects.
  */
 export function runHandler<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
@@ -33,10 +36,10 @@ export function runHandler<C extends CallbackShape, Tx>(
 ): Promise<Ending> {
   const endsAt = performance.now() + options.handlerTimeoutMs;
   return new Promise((resolve) => {
-    let isLate = false as boolean; // TypeScript does not see that the deadline sets it.
+    let isLate = false;
     let afterCommit: AfterCommit;
     const run = async (): Promise<RunEnding> => {
-      const lent = new LentTx(claim.tx, claim.isTransactional);
+      const lent = claim.isTransactional ? new LentTx(claim.tx) : undefined;
       const cancelDeadline = setDeadline(endsAt - performance.now(), () => {
         isLate = true;
         const message = `The handler did not finish within ${options.handlerTimeoutMs} ms.`;
@@ -55,12 +58,13 @@ export function runHandler<C extends CallbackShape, Tx>(
       if (failure === undefined) nameHandlerWithoutTx(lent, delivery, options);
       return failure ?? claim.settle(afterCommit);
     };
-    const work = (async () => {
+    const runAndReport = async (): Promise<void> => {
       const ending = await runUntilEnded(run, claim, endsAt);
       if (ending.outcome !== 'processed') await claim.release();
       if (isLate) report({ ...delivery.toOutcome(ending), late: true }, options);
       else resolve(ending);
-    })();
+    };
+    const work = runAndReport();
     if (delivery.waitUntil === undefined) return;
     const rest = work.then(async () => {
       await Promise.all([claim.recording, afterCommit.ended]);
@@ -83,7 +87,10 @@ async function runUntilEnded<Tx>(
   }
 }
 
-/** Begins the transaction of the handler anew, if its store allows that, and pauses. Resolves with whether there is time left. */
+/**
+ * Begins the transaction of the handler anew, if its store allows that, and pauses. Resolves with whether there is time
+ * left.
+ */
 async function mayRunAgain<Tx>(
   claim: HeldClaim<Tx>,
   error: unknown,
@@ -134,11 +141,11 @@ const named = new WeakSet<object>();
 
 /** Warns once for each receiver. */
 function nameHandlerWithoutTx<C extends CallbackShape, Tx>(
-  lent: LentTx<Tx>,
+  lent: LentTx<Tx> | undefined,
   { name, id }: Delivery,
   options: ResolvedOptions<C, Tx>,
 ): void {
-  const err = lent.findFault();
+  const err = lent?.findFault();
   if (err === undefined || named.has(options)) return;
   named.add(options);
   options.logger.warn({ delivery: name, id, err }, 'A handler has not used `context.tx`; this is logged once.');

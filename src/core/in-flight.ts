@@ -7,7 +7,10 @@ export function isClosing(error: unknown): boolean {
   return error instanceof TransferCallbackError && error.code === 'CLOSING';
 }
 
-/** Work on a callback that `close` waits for. */
+/**
+ * Work on a callback that `close` waits for. A held claim has all members, a call of `confirm` has `abort`, and a
+ * function of `afterCommit` only the id.
+ */
 export interface Work {
   /** The id of the callback. */
   readonly id: string;
@@ -19,6 +22,17 @@ export interface Work {
   abort?(reason: Error): void;
   /** Gives up what can be given up. */
   finish?(): void;
+}
+
+/** Its listeners run in the async context of the delivery that made it, although `close` aborts all deliveries. */
+export class DeliveryAborter extends AbortController {
+  readonly #context = new AsyncResource('transfer-callbacks:delivery');
+
+  override abort(reason: Error): void {
+    this.#context.runInAsyncScope(() => {
+      super.abort(reason);
+    });
+  }
 }
 
 /** Counts what `close()` waits for: deliveries without an outcome, held claims, and functions of `afterCommit`. */
@@ -49,8 +63,8 @@ export class InFlight {
   }
 
   /**
-   * Resolves or rejects as `call(signal)` does. After `timeoutMs`, or when the receiver closes, the signal aborts and this
-   * rejects with its reason.
+   * Resolves or rejects as `call(signal)` does. After `timeoutMs`, or when the receiver closes, the signal aborts and
+   * this rejects with its reason.
    */
   async call<T>(
     id: string,
@@ -58,12 +72,13 @@ export class InFlight {
     lateError: () => Error,
     call: (signal: AbortSignal) => T | PromiseLike<T>,
   ): Promise<T> {
-    const closing = new AbortController();
-    // Abort listeners run in the async context of this delivery, although `close` aborts all deliveries.
-    const abort = AsyncResource.bind((reason: Error) => {
-      closing.abort(reason);
-    });
-    const work = { id, abort };
+    const closing = new DeliveryAborter();
+    const work: Work = {
+      id,
+      abort(reason) {
+        closing.abort(reason);
+      },
+    };
     const deadline = deadlineSignal(timeoutMs, closing.signal, lateError);
     this.add(work);
     try {

@@ -1,7 +1,7 @@
 import type { Issue } from '../lib/standard-schema.js';
 
-// A sender's JSON has no symbols. The package may be loaded twice, as ESM and as CommonJS, and `instanceof` recognises the class
-// of one copy only.
+// A sender's JSON has no symbols. The package may be loaded twice, as ESM and as CommonJS, and `instanceof` recognises
+// the class of one copy only.
 const kind = Symbol.for('transfer-callbacks.input');
 
 /** What a host hands to a receiver in place of a callback that it could not read: the delivery is `invalid`. */
@@ -17,7 +17,9 @@ export class Unreadable {
   }
 }
 
-/** What a host hands to a receiver if it has refused the sender before it read the body: the delivery is `unauthorized`. */
+/**
+ * What a host hands to a receiver if it has refused the sender before it read the body: the delivery is `unauthorized`.
+ */
 export class Refused {
   readonly [kind] = 'refused';
   /** Set if a verifier failed. */

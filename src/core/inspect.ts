@@ -1,12 +1,11 @@
 import { channel } from 'node:diagnostics_channel';
 import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
-import type { SafeLogger } from '../lib/logger.js';
 import { callStore, claimCallback } from './claim/call-store.js';
 import { idMessage, isCallbackId, toId, toTransferKey } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
-import type { ClaimParts } from './claim/held-claim.js';
+import type { Shared } from './claim/held-claim.js';
 import type { Claim, ClaimReply, StoreRecord } from './store.js';
 
 /** The store's record of a callback, and `here` while this process runs its handler. */
@@ -42,33 +41,30 @@ export interface ForgottenCallback {
 
 const forgottenChannel = channel('transfer-callbacks:forgotten');
 
-/** What these functions share with the deliveries. */
-interface Parts<Tx> extends ClaimParts<Tx> {
-  readonly options: ClaimParts<Tx>['options'] & { readonly logger: SafeLogger };
-}
-
 /** Reads the record of a callback, and whether this process runs its handler. */
-export async function inspectCallback<Tx>(id: string, parts: Parts<Tx>): Promise<InspectedCallback> {
+export async function inspectCallback<Tx>(id: string, shared: Shared<Tx>): Promise<InspectedCallback> {
   requireId(id);
-  const found = await readRecord(id, undefined, parts);
+  const found = await readRecord(id, undefined, shared);
   if (found === undefined) throw unsupported('read');
   const { key, record } = found;
-  const sinceMs = parts.inFlight.handlerMs(key);
+  const sinceMs = shared.inFlight.handlerMs(key);
   return sinceMs === undefined ? record : { ...record, here: { sinceMs } };
 }
 
-/** Claims a new key twice, as a client that resends does, releases it, and lets the store check itself. Never rejects. */
-export async function checkStore<Tx>(token: string, parts: Parts<Tx>): Promise<StoreProbe> {
+/**
+ * Claims a new key twice, as a client that resends does, releases it, and lets the store check itself. Never rejects.
+ */
+export async function checkStore<Tx>(token: string, shared: Shared<Tx>): Promise<StoreProbe> {
   const startedAt = performance.now();
   try {
-    await callStore(parts.options.storeTimeoutMs, () => claimAndRelease(token, parts));
+    await callStore(shared.options.storeTimeoutMs, () => claimAndRelease(token, shared));
     return { ok: true, storeMs: performance.now() - startedAt };
   } catch (error) {
     return { ok: false, error };
   }
 }
 
-async function claimAndRelease<Tx>(token: string, { options, rules }: Parts<Tx>): Promise<void> {
+async function claimAndRelease<Tx>(token: string, { options, rules }: Shared<Tx>): Promise<void> {
   const { store, leaseMs, retentionMs, storeTimeoutMs, logger } = options;
   const queue = { timeoutMs: storeTimeoutMs, queueMs: storeTimeoutMs };
   const request = { token, fingerprint: '[]', leaseMs, retentionMs, ...queue };
@@ -76,7 +72,8 @@ async function claimAndRelease<Tx>(token: string, { options, rules }: Parts<Tx>)
   const claimKey = (): Promise<ClaimReply<Tx>> => claimCallback(store, key, request, storeTimeoutMs, rules);
   const claim = requireGranted('a claim of a new key', await claimKey());
   try {
-    // A store writes a new key and reads a taken one, as it does for every copy. A user without the right to read could only write.
+    // A store writes a new key and reads a taken one, as it does for every copy. A user without the right to read could
+    // only write.
     requireGranted('the same claim, sent twice,', await claimKey());
   } catch (error) {
     claim.release().catch(() => undefined); // If this fails, the lease expires.
@@ -91,16 +88,16 @@ async function claimAndRelease<Tx>(token: string, { options, rules }: Parts<Tx>)
  * Forgets a settled callback, so that its next delivery runs the handler again. Never forgets a claim, or a record
  * other than the one that was seen. Resolves with whether the callback was forgotten.
  */
-export async function forgetCallback<Tx>(id: string, options: ForgetOptions, parts: Parts<Tx>): Promise<boolean> {
+export async function forgetCallback<Tx>(id: string, options: ForgetOptions, shared: Shared<Tx>): Promise<boolean> {
   requireId(id);
   onlyKnownOptions(options, ['settled', 'by', 'reason']);
   const { settled, by, reason } = options;
   for (const [name, text] of Object.entries({ settled, by, reason })) requireText(name, text);
-  const { store, logger } = parts.options;
+  const { store, logger } = shared.options;
   const forget = store.forget?.bind(store);
   if (forget === undefined) throw unsupported('forget');
   const isSeen = (record: StoreRecord): boolean => record.state === 'settled' && record.fingerprint === settled;
-  const found = await readRecord(id, isSeen, parts);
+  const found = await readRecord(id, isSeen, shared);
   if (found !== undefined && !isSeen(found.record)) return false;
   const { delivery } = (found?.record ?? {}) as { delivery?: string };
   const facts = { id, settled: showFingerprint(settled), by, reason };
@@ -108,7 +105,7 @@ export async function forgetCallback<Tx>(id: string, options: ForgetOptions, par
   // Without this line, no log would explain why a handler ran twice. If it cannot be written, forget nothing.
   await logger.warnOrReject(details, 'A settled callback is about to be forgotten.');
   const keys = found === undefined ? toKeys(id) : [found.key];
-  const isForgotten = await forgetAndLog(() => forgetFirst(keys, (key) => forget(key, settled)), details, parts);
+  const isForgotten = await forgetAndLog(() => forgetFirst(keys, (key) => forget(key, settled)), details, shared);
   if (isForgotten) forgottenChannel.publish(details);
   return isForgotten;
 }
@@ -122,7 +119,7 @@ async function forgetFirst(keys: readonly string[], forget: (key: string) => Pro
 async function forgetAndLog<Tx>(
   forget: () => Promise<boolean>,
   details: ForgottenCallback,
-  { options }: Parts<Tx>,
+  { options }: Shared<Tx>,
 ): Promise<boolean> {
   const { logger, storeTimeoutMs } = options;
   try {
@@ -144,7 +141,7 @@ async function forgetAndLog<Tx>(
 async function readRecord<Tx>(
   id: string,
   isMeant: ((record: StoreRecord) => boolean) | undefined,
-  { options }: Parts<Tx>,
+  { options }: Shared<Tx>,
 ): Promise<FoundRecord | undefined> {
   const { store, storeTimeoutMs } = options;
   const read = store.read?.bind(store);

@@ -4,16 +4,15 @@ const message =
   'The handler has waited for something and not used `context.tx`: its writes are not committed with the record, and each of ' +
   'its queries needs another connection of the pool';
 
-/** The `tx` of a handler, and whether the handler has used it. */
+/** The transaction of a handler, and whether the handler has used it. */
 export class LentTx<Tx> {
   readonly #tx: Tx;
   #isUsed = false;
   #hasWaited = false;
-  readonly #turn: NodeJS.Timeout | undefined;
+  readonly #turn: NodeJS.Timeout;
 
-  constructor(tx: Tx, isTransaction: boolean) {
+  constructor(tx: Tx) {
     this.#tx = tx;
-    if (!isTransaction) return;
     this.#turn = setTimeout(() => {
       this.#hasWaited = true;
     }, 0);

@@ -44,8 +44,9 @@ export interface HandlerContext<Tx = undefined> {
   /**
    * Calls `call` once the success is recorded, after the response: for a mail or a push that must not go out before the
    * commit. At most once for each recorded success: not for a duplicate, after a failure, or for a success that is
-   * `overlapped`. A crash, or a reply to the COMMIT that is late or lost, loses it. What it throws is logged and changes
-   * nothing. `close` waits for it. Use neither `signal` nor `tx` in it. Throws INVALID_ARGUMENT once the handler has finished.
+   * `overlapped`. A crash, or a reply to the COMMIT that is late or lost, loses it. What it throws is logged and
+   * changes nothing. `close` waits for it. Use neither `signal` nor `tx` in it. Throws INVALID_ARGUMENT once the
+   * handler has finished.
    */
   readonly afterCommit: (call: () => unknown) => void;
 }
@@ -76,15 +77,16 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
   /** Where claims are kept: `redisStore(client)`, `pgStore(pool)`, `memoryStore()` or your own. */
   store: CallbackStore<Tx>;
   /**
-   * Called for a transfer that has succeeded, and awaited. If it throws, the service sends the callback again. On `mongoStore` it is
-   * called again in the same delivery if its transaction meets a conflict.
+   * Called for a transfer that has succeeded, and awaited. If it throws, the service sends the callback again. On
+   * `mongoStore` it is called again in the same delivery if its transaction meets a conflict.
    */
   onSuccess: (callback: NoInfer<CallbackFor<C, 'transfer.success'>>, context: HandlerContext<Tx>) => unknown;
   /** Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. */
   onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
   /**
-   * Called for an event that your `schema` makes `{ event: 'other', type, data: { id } }`, once for each type and id, as the other
-   * handlers are called once for each transfer. `confirm` does not run for it. Without this function it is `invalid`.
+   * Called for an event that your `schema` makes `{ event: 'other', type, data: { id } }`, once for each type and id,
+   * as the other handlers are called once for each transfer. `confirm` does not run for it. Without this function it is
+   * `invalid`.
    * @default none
    */
   onOther?: ((event: NoInfer<Extract<C, OtherEvent>>, context: HandlerContext<Tx>) => unknown) | undefined;
@@ -152,17 +154,16 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
 }
 
 /** The validated options with defaults applied. */
-export type ResolvedOptions<C extends CallbackShape = TransferCallback, Tx = undefined> = Omit<
-  ReceiverOptions<C, Tx>,
-  keyof ResolvedTimes | 'confirm' | 'onOther' | 'onOutcome' | 'schema'
-> &
-  ResolvedTimes & {
-    schema: StandardSchema<C | OtherEvent>;
-    logger: Logger;
-    confirm: Confirm<C> | undefined;
-    onOther: ((event: OtherEvent, context: HandlerContext<Tx>) => unknown) | undefined;
-    onOutcome: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
-  };
+export interface ResolvedOptions<C extends CallbackShape = TransferCallback, Tx = undefined> extends ResolvedTimes {
+  store: CallbackStore<Tx>;
+  onSuccess: ReceiverOptions<C, Tx>['onSuccess'];
+  onFailed: ReceiverOptions<C, Tx>['onFailed'];
+  onOther: ((event: OtherEvent, context: HandlerContext<Tx>) => unknown) | undefined;
+  confirm: Confirm<C> | undefined;
+  schema: StandardSchema<C | OtherEvent>;
+  onOutcome: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
+  logger: Logger;
+}
 
 /** The defaults of the options in milliseconds. */
 export const receiverDefaults = {
@@ -181,7 +182,7 @@ export type ResolvedTimes = Readonly<typeof receiverDefaults>;
 /** How many times a lease is renewed within `leaseMs`. */
 export const renewalsPerLease = 3;
 
-/** For how many times `handlerTimeoutMs` a lease is renewed while its handler has not finished. */
+/** A lease is renewed for at most six `handlerTimeoutMs`. */
 export const maxHandlerTimeouts = 6;
 
 /** A shorter retention would forget a callback before the service's last attempt, and run the handler again. */

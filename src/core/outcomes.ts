@@ -21,8 +21,8 @@ export type OutcomeRow = {
 
 /**
  * All outcomes. Each has a row here and a case in `TransferCallbackOutcome`, or the package does not compile. The last
- * sentence of a comment is what follows. `npx vitest run test/docs/outcomes.test.ts -u` writes the comments, and those of
- * the cases, into the documents.
+ * sentence of a comment is what follows. `npx vitest run test/docs/outcomes.test.ts -u` writes the comments, and those
+ * of the cases, into the documents.
  */
 export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
   /** Your handler has succeeded, now. The service is done. */
@@ -31,7 +31,10 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     level: 'info',
     line: 'A callback was handled.',
   },
-  /** Your handler had succeeded before for the same status, amount, currency and externalId: the *facts*. The service is done. */
+  /**
+   * Your handler had succeeded before for the same status, amount, currency and externalId: the *facts*. The service is
+   * done.
+   */
   duplicate: {
     status: 200,
     level: 'info',
@@ -53,8 +56,8 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     line: 'A callback contradicts the one that was settled under its id.',
   },
   /**
-   * Not the documented callback. The status is 405, 413 or 415 for a wrong method, length or type, and 500 if your app had
-   * read the body or its `schema` threw. Retries change nothing: investigate.
+   * Not the documented callback. The status is 405, 413 or 415 for a wrong method, length or type, and 500 if your app
+   * had read the body or its `schema` threw. Retries change nothing: investigate.
    */
   invalid: {
     status: 400,
@@ -271,9 +274,10 @@ interface Measured {
 type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
 
 /**
- * How a delivery ended. `receive` resolves with it; `onOutcome` and the diagnostics channel get it. Frozen. Of each text of
- * the callback it has the first 255 characters, with characters that change how a line is displayed as `\u{202e}`. `E` is what
- * the schema produces: if it makes no event for `onOther`, `externalId` and `status` of a valid callback are never missing.
+ * How a delivery ended. `receive` resolves with it; `onOutcome` and the diagnostics channel get it. Frozen. Of each
+ * text of the callback it has the first 255 characters, with characters that change how a line is displayed as
+ * `\u{202e}`. `E` is what the schema produces: if it makes no event for `onOther`, `externalId` and `status` of a valid
+ * callback are never missing.
  *
  * @example
  * function onOutcome(ended: TransferCallbackOutcome): void {

@@ -1,6 +1,6 @@
 import type { SafeLogger } from '../lib/logger.js';
 import type { CallbackShape, OtherEvent } from './callback.js';
-import { HeldClaim, type ClaimParts } from './claim/held-claim.js';
+import { HeldClaim, type Shared } from './claim/held-claim.js';
 import type { Lines } from './claim/lines.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, reconciliation, toCommonFields, type Arrival } from './delivery.js';
@@ -13,14 +13,14 @@ import { validateCallback } from './validate.js';
 import { refuseEarly, verifySender, type VerifySender } from './verify.js';
 
 /** What all deliveries of a receiver share. */
-export interface ReceiverParts<C extends CallbackShape, Tx> extends ClaimParts<Tx> {
+export interface ReceiverParts<C extends CallbackShape, Tx> extends Shared<Tx> {
   readonly options: ResolvedOptions<C, Tx> & { readonly logger: SafeLogger };
   readonly lines: Lines<Tx>;
 }
 
 /**
- * Runs the steps of a delivery: validate, verify, confirm, claim, handle, report. An event of `onOther` is not confirmed. Never
- * rejects.
+ * Runs the steps of a delivery: validate, verify, confirm, claim, handle, report. An event of `onOther` is not
+ * confirmed. Never rejects.
  */
 export async function receiveCallback<C extends CallbackShape, Tx>(
   arrival: Arrival,

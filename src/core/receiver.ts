@@ -27,15 +27,16 @@ export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
    */
   source?: string | undefined;
   /**
-   * Decides whether the sender is trusted. Runs after validation, and with `undefined` for an invalid callback and for an
-   * event of `onOther`, so that an untrusted sender cannot tell valid from invalid. Any value but `true`, or a throw, is
-   * `unauthorized`.
+   * Decides whether the sender is trusted. Runs after validation, and with `undefined` for an invalid callback and for
+   * an event of `onOther`, so that an untrusted sender cannot tell valid from invalid. Any value but `true`, or a
+   * throw, is `unauthorized`.
    * @default none
    */
   verify?: VerifySender<C> | undefined;
   /**
-   * Called when a handler starts, with a promise that resolves when its delivery is over: with a late handler, the recording
-   * of its success, and the functions of `afterCommit`. For a host that ends or freezes a process while nothing is awaited.
+   * Called when a handler starts, with a promise that resolves when its delivery is over: with a late handler, the
+   * recording of its success, and the functions of `afterCommit`. For a host that ends or freezes a process while
+   * nothing is awaited.
    * @default none
    */
   waitUntil?: WaitUntil | undefined;
@@ -64,9 +65,9 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
    */
   inspect(id: string): Promise<InspectedCallback>;
   /**
-   * Claims a new key in the store twice, and releases it. Unlike a ping, this finds a full or read-only server, a missing
-   * table and a missing permission, and in MySQL a proxy or a cluster that lacks what a claim needs. Takes at most
-   * `storeTimeoutMs` and 50 ms. Never rejects. Call it at startup or by hand.
+   * Claims a new key in the store twice, and releases it. Unlike a ping, this finds a full or read-only server, a
+   * missing table and a missing permission, and in MySQL a proxy or a cluster that lacks what a claim needs. Takes at
+   * most `storeTimeoutMs` and 50 ms. Never rejects. Call it at startup or by hand.
    */
   check(): Promise<StoreProbe>;
   /**
@@ -77,9 +78,9 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
    */
   forget(id: string, options: ForgetOptions): Promise<boolean>;
   /**
-   * Stops accepting deliveries. Waits up to `timeoutMs` (default 10 000) for running ones, then aborts their signals and
-   * waits up to `storeTimeoutMs` more. Logs and resolves with how many handlers, recordings and functions of `afterCommit`
-   * still run, and with the ids of their callbacks. Their leases expire within `leaseMs`.
+   * Stops accepting deliveries. Waits up to `timeoutMs` (default 10 000) for running ones, then aborts their signals
+   * and waits up to `storeTimeoutMs` more. Logs and resolves with how many handlers, recordings and functions of
+   * `afterCommit` still run, and with the ids of their callbacks. Their leases expire within `leaseMs`.
    */
   close(options?: { timeoutMs?: number }): Promise<{ unfinished: number; ids: readonly string[] }>;
   /** Whether `close` has begun. */
@@ -114,7 +115,7 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
   return {
     receive(callback, receiveOptions) {
       const { source = 'direct', verify, waitUntil } = receiveOptions ?? {};
-      const arrival = { delivery: nameDelivery(), source, startedAt: performance.now(), waitUntil };
+      const arrival = { name: nameDelivery(), source, startedAt: performance.now(), waitUntil };
       return traceReceive(arrival, () => receiveCallback(arrival, callback, verify, parts));
     },
     inspect: (id) => inspectCallback(id, parts),

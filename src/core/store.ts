@@ -54,7 +54,10 @@ export type ClaimReply<Tx = undefined> =
 export interface Claim<Tx = undefined> {
   /** The handler's `context.tx`, set by a transactional store; `undefined` for the others. `restart` replaces it. */
   readonly tx: Tx;
-  /** Restarts the lease. Resolves with `false`, and changes nothing, if it has expired or another delivery holds the claim. */
+  /**
+   * Restarts the lease. Resolves with `false`, and changes nothing, if it has expired or another delivery holds the
+   * claim.
+   */
   renew(): Promise<boolean>;
   /**
    * Records that the handler has succeeded. May be called again after a failure. If the claim had already passed to
@@ -63,9 +66,9 @@ export interface Claim<Tx = undefined> {
    */
   settle(): Promise<{ overlapped: boolean }>;
   /**
-   * Asks whether the handler may run again, because `error`, of the handler or of `settle`, tells that the database has given
-   * up the transaction for another one. If so, ends what is left of that transaction, begins a new one under the same lease,
-   * and resolves with `true`. A transactional store without this method runs no handler again.
+   * Asks whether the handler may run again, because `error`, of the handler or of `settle`, tells that the database has
+   * given up the transaction for another one. If so, ends what is left of that transaction, begins a new one under the
+   * same lease, and resolves with `true`. A transactional store without this method runs no handler again.
    */
   restart?(error: unknown): Promise<boolean>;
   /** Frees the callback for the next delivery. Changes nothing when the claim is no longer this delivery's. */
@@ -110,9 +113,9 @@ export type StoreRecord =
  */
 export interface CallbackStore<Tx = undefined> {
   /**
-   * Whether `settle` also commits the handler's own writes. If it fails they are rolled back, unless only its reply was lost.
-   * A claim may then queue for a connection: the receiver waits for `queueMs` plus `timeoutMs`, and the store must stop
-   * queueing after `queueMs`.
+   * Whether `settle` also commits the handler's own writes. If it fails they are rolled back, unless only its reply was
+   * lost. A claim may then queue for a connection: the receiver waits for `queueMs` plus `timeoutMs`, and the store
+   * must stop queueing after `queueMs`.
    */
   readonly transactional?: boolean;
   /** Whether the claims exist in this process only. The receiver logs a warning about this in production. */
@@ -126,8 +129,8 @@ export interface CallbackStore<Tx = undefined> {
    */
   forget?(key: string, fingerprint: string): Promise<boolean>;
   /**
-   * Tries what `receiver.check()` cannot try by a claim, with a key that nothing else uses, and leaves nothing behind. Rejects
-   * with what is missing. Resolves with a sentence for the log if a setting is risky.
+   * Tries what `receiver.check()` cannot try by a claim, with a key that nothing else uses, and leaves nothing behind.
+   * Rejects with what is missing. Resolves with a sentence for the log if a setting is risky.
    */
   check?(key: string, request: ClaimRequest): Promise<string | undefined>;
 }

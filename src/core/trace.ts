@@ -5,8 +5,8 @@ import { toDeliveryName, type Arrival, type Delivery } from './delivery.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 import type { ClaimReply } from './store.js';
 
-// Contexts hold names only, never data of the transfer: what a handler, `confirm` or a claim resolves with is not published.
-// Check `start.hasSubscribers`, because `hasSubscribers` of a TracingChannel is missing before Node 20.13.
+// Contexts hold names only, never data of the transfer: what a handler, `confirm` or a claim resolves with is not
+// published. Check `start.hasSubscribers`, because `hasSubscribers` of a TracingChannel is missing before Node 20.13.
 
 /** The message of `tracing:transfer-callbacks:receive:*`. At the end `result` is the outcome. */
 export interface ReceiveTrace {
@@ -16,8 +16,8 @@ export interface ReceiveTrace {
 }
 
 /**
- * The message of `tracing:transfer-callbacks:store:*`. At the end `result` is the state of the reply to a claim, or the value
- * that the claim's method resolved with. If the call failed, `error` is set instead.
+ * The message of `tracing:transfer-callbacks:store:*`. At the end `result` is the state of the reply to a claim, or the
+ * value that the claim's method resolved with. If the call failed, `error` is set instead.
  */
 export interface StoreTrace {
   readonly delivery: string;
@@ -60,10 +60,10 @@ const handleChannel: Channel<HandleTrace> = tracingChannel('transfer-callbacks:h
 
 /** Publishes when a delivery begins and ends. */
 export function traceReceive(
-  { delivery, source }: Arrival,
+  { name, source }: Arrival,
   work: () => Promise<TransferCallbackOutcome>,
 ): Promise<TransferCallbackOutcome> {
-  return receiveChannel.start.hasSubscribers ? receiveChannel.tracePromise(work, { delivery, source }) : work();
+  return receiveChannel.start.hasSubscribers ? receiveChannel.tracePromise(work, { delivery: name, source }) : work();
 }
 
 /** Publishes when a call of the store begins and ends, even after its deadline. */
@@ -98,10 +98,11 @@ async function traceUnseen<T, Context extends object>(
   work: () => T | PromiseLike<T>,
   show: (value: T) => unknown = () => undefined,
 ): Promise<T> {
-  const seen = {} as { value: T };
+  // The channel publishes what its promise resolves with. The value itself goes past it.
+  const unseen = {} as { value: T };
   await channel.tracePromise(async () => {
-    seen.value = await work();
-    return show(seen.value);
+    unseen.value = await work();
+    return show(unseen.value);
   }, context);
-  return seen.value;
+  return unseen.value;
 }

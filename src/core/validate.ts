@@ -65,8 +65,8 @@ interface Ids {
 }
 
 /**
- * Returns `id` and `externalId` of what is no valid callback, if they can be read, so that people can find the payout. Another
- * service may have them beside `data`, as numbers, or name the second one `reference`.
+ * Returns `id` and `externalId` of what is no valid callback, if they can be read, so that people can find the payout.
+ * Another service may have them beside `data`, as numbers, or name the second one `reference`.
  */
 function readIds(input: unknown, schema: unknown): Ids {
   const ids: Ids = {};
@@ -90,7 +90,8 @@ function readIds(input: unknown, schema: unknown): Ids {
 function invalid(input: unknown, schema: unknown, issues: readonly Issue[], error?: unknown): InvalidCallback {
   return {
     outcome: 'invalid',
-    // A zod issue may contain the offending value, such as a phone number. Its path and message may name keys of the sender.
+    // A zod issue may contain the offending value, such as a phone number. Its path and message may name keys of the
+    // sender.
     issues: Object.freeze(
       issues.map(({ path, message }) => {
         const keys = path.map((key) => (typeof key === 'string' ? toPrintable(key) : key));

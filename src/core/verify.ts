@@ -17,9 +17,9 @@ export function refuseEarly({ error }: Refused): Unauthorized {
 }
 
 /**
- * Resolves with the outcome of a refused sender, or with `undefined` if the sender is trusted. Never rejects: a verifier
- * that throws or is late refuses. The issues of the callback, if it has any, are for the log: after the service renames a
- * field that a verifier reads, they tell why every delivery is refused.
+ * Resolves with the outcome of a refused sender, or with `undefined` if the sender is trusted. Never rejects: a
+ * verifier that throws or is late refuses. The issues of the callback, if it has any, are for the log: after the
+ * service renames a field that a verifier reads, they tell why every delivery is refused.
  */
 export async function verifySender<C>(
   verify: VerifySender<C>,

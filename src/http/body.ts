@@ -13,8 +13,19 @@ const bodyIsGone =
   'mount the router before that middleware.';
 
 /**
- * Reads the body, which the app may have left as a parsed value, bytes, text or an unread stream. Resolves with
- * `undefined` if the client has disconnected before the stream was read.
+ * Reads the body. Resolves with `undefined` if the client has disconnected before the stream was read. The first line
+ * that fits:
+ *
+ * | `body`                      | stream | `rawBody`    | the input, and the bytes for a verifier                |
+ * | --------------------------- | ------ | ------------ | ------------------------------------------------------ |
+ * | bytes                       |        |              | the JSON in them                                       |
+ * | text, or a value            |        | bytes        | the JSON in `rawBody`; if it has none, as without it    |
+ * | text, or a value            |        |              | the JSON in the text, or the value; the bytes are gone |
+ * | none, or an empty object    | unread |              | the JSON in the stream                                 |
+ * | none, or an empty object    | read   | bytes        | the JSON in them                                       |
+ * | none, or an empty object    | read   | text         | the JSON in it; the bytes are gone                     |
+ * | an empty object             | read   |              | the object; the bytes are gone                         |
+ * | none                        | read   |              | the app is at fault                                    |
  */
 export function readBody(
   request: IncomingMessage & Parsed,

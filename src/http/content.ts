@@ -64,8 +64,8 @@ export function parseText(text: string): unknown {
 }
 
 /**
- * The bytes of a body that arrives in chunks, in one buffer: a sender chooses the size of its chunks, and a list of buffers
- * of one byte takes hundreds of times their length.
+ * The bytes of a body that arrives in chunks, in one buffer: a sender chooses the size of its chunks, and a list of
+ * buffers of one byte takes hundreds of times their length.
  */
 export class ReceivedBytes {
   readonly #limitBytes: number;

@@ -7,21 +7,23 @@ import { readWebBody } from './web-body.js';
 /** A web request. Set `ip` to the address of the sender if you use `ipAllowList`. */
 export type WebRequest = Request & { readonly ip?: string | undefined };
 
-/** What a host may pass beside the request. Any other object is ignored: hosts pass parameters, an address or a server. */
+/**
+ * What a host may pass beside the request. Any other object is ignored: hosts pass parameters, an address or a server.
+ */
 interface HostContext {
   /** Keeps the process until the promise resolves. It is called as a method of this object. */
   waitUntil?(work: Promise<void>): unknown;
 }
 
 /**
- * A handler for hosts that give a web `Request` and want a `Response`. It never rejects. With a `waitUntil` the host keeps the
- * process for a late handler and for `afterCommit`.
+ * A handler for hosts that give a web `Request` and want a `Response`. It never rejects. With a `waitUntil` the host
+ * keeps the process for a late handler and for `afterCommit`.
  */
 export type TransferCallbackHandler = (request: WebRequest, host?: HostContext | object) => Promise<Response>;
 
 /**
- * Makes a handler that treats every web request as a delivery, for Next.js, Hono, Bun, Deno and other hosts of the Fetch
- * API. Its responses are those of the router. Throws INVALID_ARGUMENT.
+ * Makes a handler that treats every web request as a delivery, for Next.js, Hono, Bun, Deno and other hosts of the
+ * Fetch API. Its responses are those of the router. Throws INVALID_ARGUMENT.
  *
  * @example
  * export const POST = transferCallbackHandler({ store, onSuccess, onFailed }); // a route of Next.js

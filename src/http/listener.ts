@@ -39,8 +39,8 @@ export function deliveryListener<C extends CallbackShape, Tx, HostRequest extend
       received = await receiveRequest(request);
       if (received === undefined) return; // The client is gone.
       respond(request, response, received.response, {
-        closes: receiver.closing || received.response.status === 413,
-        unread: !request.readableEnded,
+        closeAfter: receiver.closing || received.response.status === 413,
+        bodyMayArrive: !request.readableEnded,
         bodyLimitBytes,
       });
     } catch (error) {

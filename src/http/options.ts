@@ -9,7 +9,8 @@ import type { Verifier } from './verify.js';
 export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage> {
   /**
    * Decides whether the sender is trusted: `urlToken`, `transferToken`, `headerToken`, `basicAuth`, `ipAllowList`,
-   * `hmacSignature` or your own function. In a list, all must accept. Callbacks carry no documented signature (service §6.7).
+   * `hmacSignature` or your own function. In a list, all must accept. Callbacks carry no documented signature (service
+   * §6.7).
    * @default none
    */
   verify?: NoInfer<Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[]> | undefined;

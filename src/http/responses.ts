@@ -1,5 +1,5 @@
 import type { Issue } from '../lib/standard-schema.js';
-import { findRow, type TransferCallbackOutcome } from '../core/outcomes.js';
+import { findRow, type OutcomeName, type TransferCallbackOutcome } from '../core/outcomes.js';
 import { firstRetryMs } from '../core/service.js';
 
 /** The response to a request that could not be read. Replaces that of `invalid`. */
@@ -15,13 +15,13 @@ export interface CallbackResponse {
   readonly body: string;
 }
 
-const processed = toJsonResponse(200, { outcome: 'processed' });
-const duplicate = toJsonResponse(200, { outcome: 'duplicate' });
+/** The responses to outcomes that mean that a handler has succeeded, each made once. */
+const acknowledgements: Partial<Record<OutcomeName, CallbackResponse>> = {};
 
 /** Returns the response to an outcome. The body of a failure has the service's error shape (service §2.3). */
 export function toResponse(outcome: TransferCallbackOutcome, fault?: Fault): CallbackResponse {
   const row = findRow(outcome);
-  if (row.status === 200) return outcome.outcome === 'processed' ? processed : duplicate;
+  if (row.status === 200) return acknowledge(outcome.outcome);
   // With an error the app is at fault, not the sender.
   const isSenders = outcome.outcome === 'invalid' && outcome.error === undefined;
   const { status, message } = isSenders ? (fault ?? withPath(row, outcome.issues)) : row;
@@ -31,6 +31,10 @@ export function toResponse(outcome: TransferCallbackOutcome, fault?: Fault): Cal
   if (row.retryAfter) headers['Retry-After'] = String(Math.ceil(retryAfterMs / 1_000));
   if (status === 405) headers.Allow = 'POST';
   return toJsonResponse(status, { error: true, statusCode: status, message, data: null }, headers);
+}
+
+function acknowledge(outcome: OutcomeName): CallbackResponse {
+  return (acknowledgements[outcome] ??= toJsonResponse(200, { outcome }));
 }
 
 /** Adds the path of the first issue to the message. */

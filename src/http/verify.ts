@@ -6,11 +6,11 @@ import { TransferCallbackError } from '../lib/errors.js';
 import type { ReadBody } from './content.js';
 
 /**
- * Decides whether a request comes from the service. Only `true` accepts; a throw rejects. `callback` is `undefined` for an
- * invalid callback and for an event of `onOther`. `body` has the bytes as they were received, of any body, and is `undefined` if none was
- * read. Where the app has parsed the body and left no bytes, a function with a third parameter is not called: the sender is
- * refused, with BODY_CONSUMED. Set the properties of your own function with `Object.assign(verify, { … })`. A function
- * that wraps a verifier needs the properties of that verifier.
+ * Decides whether a request comes from the service. Only `true` accepts; a throw rejects. `callback` is `undefined` for
+ * an invalid callback and for an event of `onOther`. `body` has the bytes as they were received, of any body, and is
+ * `undefined` if none was read. Where the app has parsed the body and left no bytes, a function with a third parameter
+ * is not called: the sender is refused, with BODY_CONSUMED. Set the properties of your own function with
+ * `Object.assign(verify, { … })`. A function that wraps a verifier needs the properties of that verifier.
  *
  * @example
  * const comesFromTunnel: Verifier = (request) => request.socket.remoteAddress === '127.0.0.1';
@@ -18,8 +18,8 @@ import type { ReadBody } from './content.js';
 export interface Verifier<C = TransferCallback, HostRequest = IncomingMessage> {
   (request: HostRequest, callback: C | undefined, body: Uint8Array | undefined): boolean | Promise<boolean>;
   /**
-   * `true` if it reads the last segment of the URL's path. Under `app.use` the router then also handles POST one segment
-   * below its mount path; otherwise it leaves such requests to the app.
+   * `true` if it reads the last segment of the URL's path. Under `app.use` the router then also handles POST one
+   * segment below its mount path; otherwise it leaves such requests to the app.
    * @default false
    */
   readonly readsPath?: boolean | undefined;

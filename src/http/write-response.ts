@@ -2,16 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Stream } from 'node:http2';
 import type { CallbackResponse } from './responses.js';
 
-/** How much of a body is read and dropped after its response, as a multiple of `bodyLimitBytes`. */
-const drainedLimits = 10;
+/** So many times `bodyLimitBytes` of a body are read and dropped after its response. */
+const drainFactor = 10;
 /** How long to wait for the end of a body after its response, in milliseconds. */
 const drainMs = 2_000;
 
 interface Connection {
   /** Whether to close the connection after this response. */
-  readonly closes: boolean;
-  /** Whether the request's body may still be arriving. */
-  readonly unread: boolean;
+  readonly closeAfter: boolean;
+  /** Whether the rest of the request's body may still arrive. */
+  readonly bodyMayArrive: boolean;
   readonly bodyLimitBytes: number;
 }
 
@@ -20,17 +20,17 @@ export function respond(
   request: IncomingMessage,
   response: ServerResponse,
   { status, headers, body }: CallbackResponse,
-  { closes, unread, bodyLimitBytes }: Connection,
+  { closeAfter, bodyMayArrive, bodyLimitBytes }: Connection,
 ): void {
   // HTTP/2 has no such header: Node would warn and drop it.
-  const connection = closes && request.httpVersionMajor < 2 ? { Connection: 'close' } : undefined;
+  const connection = closeAfter && request.httpVersionMajor < 2 ? { Connection: 'close' } : undefined;
   // Copy the headers: other middleware that wraps `writeHead` may add to them.
   response.writeHead(status, { ...headers, ...connection });
-  if (unread) {
+  if (bodyMayArrive) {
     // Without this, Node sends the head of a response to HEAD only when the response ends.
     response.flushHeaders();
     response.write(body);
-    endAfterBody(request, response, drainedLimits * bodyLimitBytes);
+    endAfterBody(request, response, drainFactor * bodyLimitBytes);
   } else {
     response.end(body);
   }

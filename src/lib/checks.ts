@@ -5,8 +5,8 @@ import { TransferCallbackError } from './errors.js';
 export const maxTimerMs = 2_147_483_647;
 
 /**
- * Returns the error for an invalid argument. Names the option, what was expected, what was given as `describeGiven`, and
- * the code to write, if there is an `example`.
+ * Returns the error for an invalid argument. Names the option, what was expected, what was given as `describeGiven`,
+ * and the code to write, if there is an `example`.
  */
 export function invalidArgument(option: string, expected: string, value: unknown, example = ''): TransferCallbackError {
   return unexpected(option, expected, describeGiven(value), example);
@@ -20,8 +20,8 @@ export function invalidSecret(option: string, expected: string, value: unknown, 
 }
 
 /**
- * Returns the error for a secret that is mostly read from an environment variable. If nothing was given, the code is as it
- * should be and the variable is missing: the error then names no code.
+ * Returns the error for a secret that is mostly read from an environment variable. If nothing was given, the code is as
+ * it should be and the variable is missing: the error then names no code.
  */
 export function invalidVariable(
   option: string,
@@ -112,8 +112,8 @@ function describeUnknown(
 }
 
 /**
- * Words, numbers and IPv4 addresses. A connection string has one of `:`, `@` and `=`. A generated password or an API key
- * is mostly longer.
+ * Words, numbers and IPv4 addresses. A connection string has one of `:`, `@` and `=`. A generated password or an API
+ * key is mostly longer.
  */
 const harmless = /^[\w ./-]{0,19}$/;
 

@@ -6,8 +6,8 @@ export const graceMs = 50;
 
 /**
  * Calls `onDue` after `ms`, and not before the event loop has read its sockets once more: after a long task, Node runs
- * timers first, and a reply that has arrived would count as late. With `moreMs` it then does the same once more for that
- * time. Returns the function that cancels it.
+ * timers first, and a reply that has arrived would count as late. With `moreMs` it then does the same once more for
+ * that time. Returns the function that cancels it.
  */
 export function setDeadline(ms: number, onDue: () => void, moreMs = 0): () => void {
   const extend = (): void => {
@@ -29,8 +29,8 @@ export function setDeadline(ms: number, onDue: () => void, moreMs = 0): () => vo
 
 /**
  * Resolves or rejects as `call` does. If that takes longer than `ms` and, after that, `moreMs`, it rejects with
- * `lateError(ms)`. The call then continues, and `onLateValue` gets the value that it resolves with. `call` may also throw,
- * or return a plain value.
+ * `lateError(ms)`. The call then continues, and `onLateValue` gets the value that it resolves with. `call` may also
+ * throw, or return a plain value.
  */
 export function callWithin<T>(
   ms: number,
@@ -98,7 +98,9 @@ export function deadlineSignal(
   };
 }
 
-/** Resolves or rejects as `task(signal)` does, or rejects with the signal's reason when it aborts. The task may go on. */
+/**
+ * Resolves or rejects as `task(signal)` does, or rejects with the signal's reason when it aborts. The task may go on.
+ */
 export async function withDeadline<T>(
   { signal, clear }: Deadline,
   task: (signal: AbortSignal) => T | PromiseLike<T>,

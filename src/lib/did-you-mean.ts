@@ -1,4 +1,6 @@
-/** Returns the name of `known` that someone who has written `name` has probably meant, or `undefined` if none is near. */
+/**
+ * Returns the name of `known` that someone who has written `name` has probably meant, or `undefined` if none is near.
+ */
 export function didYouMean(name: string, known: readonly string[]): string | undefined {
   let [nearest, least]: [string | undefined, number] = [undefined, Math.ceil(name.length / 3) + 1];
   for (const candidate of known) {

@@ -1,6 +1,6 @@
 /**
- * A map whose entries soon go again. V8 keeps the tables that a Map has outgrown, and all that was in them, until its next
- * major collection: deliveries by the thousand would be copied into the old generation.
+ * A map whose entries soon go again. V8 keeps the tables that a Map has outgrown, and all that was in them, until its
+ * next major collection: deliveries by the thousand would be copied into the old generation.
  */
 export class PassingEntries<T> {
   /** Without a prototype an object is a table from the beginning, and has no name but those that were set. */

@@ -63,8 +63,8 @@ export function parseWith<T>(
 }
 
 /**
- * Returns the issues of the branch of a union that fits best: the one whose faults are deepest, because the others mostly lack
- * the event itself. The union's own issue names no field.
+ * Returns the issues of the branch of a union that fits best: the one whose faults are deepest, because the others
+ * mostly lack the event itself. The union's own issue names no field.
  */
 function findNearest(issue: ZodIssue): readonly Issue[] {
   const [nearest] = [...(issue.errors ?? [])].sort((one, other) => findDepth(other) - findDepth(one));

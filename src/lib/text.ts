@@ -9,8 +9,8 @@ const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /**
  * Returns a text of a sender as people see it in log lines, outcomes and errors: its first 255 characters, with every
- * control, format, surrogate and separator character as its number, such as `\u{202e}`. Such a character could change how
- * a line is displayed.
+ * control, format, surrogate and separator character as its number, such as `\u{202e}`. Such a character could change
+ * how a line is displayed.
  */
 export function toPrintable(text: string): string {
   if (!unusual.test(text)) return text.slice(0, longest);

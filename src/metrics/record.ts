@@ -91,8 +91,8 @@ class Recorder {
   recordPass({ report, oldestOpenAt }: PassMessage): void {
     for (const result of results) this.#write('reconciled', report[result], { result });
     const { stopped } = report;
-    // A pass that a failure ended, such as a revoked key, must not look like a complete one. An abort is no failure: the
-    // signal may be the pass's own timeout.
+    // A pass that a failure ended, such as a revoked key, must not look like a complete one. An abort is no failure:
+    // the signal may be the pass's own timeout.
     if (stopped !== undefined && stopped !== 'limit' && stopped !== 'aborted') return;
     this.#write('reconciliationLastEnd', Date.now() / 1_000);
     if (stopped !== undefined) return;

@@ -13,7 +13,7 @@ export interface MemoryStoreOptions {
   maxEntries?: number | undefined;
 }
 
-interface ClaimEntry {
+interface Holder {
   readonly key: string;
   readonly token: string;
   readonly fingerprint: string;
@@ -50,7 +50,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Required<Omit<Cal
 
 class Table {
   /** The claims that were neither settled nor released, lapsed ones too. */
-  readonly #claims = new PassingEntries<ClaimEntry>();
+  readonly #claims = new PassingEntries<Holder>();
   /** In the order they were settled. */
   readonly #settled = new Map<string, SettledRecord>();
   /** Visits each record once: a new iterator would pass over all that was deleted, for which V8 keeps a place. */
@@ -80,7 +80,7 @@ class Table {
   }
 
   /** Returns whether the lease is still held, and lengthens it if so. */
-  renew(claim: ClaimEntry, leaseMs: number): boolean {
+  renew(claim: Holder, leaseMs: number): boolean {
     const at = now();
     if (!this.#isHeld(claim, at)) return false;
     claim.expiresAt = at + leaseMs;
@@ -88,7 +88,7 @@ class Table {
   }
 
   /** Records the success. Returns whether the lease had ended before. */
-  settle(claim: ClaimEntry, retentionMs: number): boolean {
+  settle(claim: Holder, retentionMs: number): boolean {
     const at = now();
     const { key, fingerprint } = claim;
     const overlapped = !this.#isHeld(claim, at);
@@ -100,7 +100,7 @@ class Table {
     return overlapped;
   }
 
-  release(claim: ClaimEntry): void {
+  release(claim: Holder): void {
     if (this.#claims.get(claim.key) === claim) this.#claims.delete(claim.key);
   }
 
@@ -126,7 +126,7 @@ class Table {
     return record !== undefined && record.expiresAt > at ? record : undefined;
   }
 
-  #isHeld(claim: ClaimEntry, at: number): boolean {
+  #isHeld(claim: Holder, at: number): boolean {
     return this.#claims.get(claim.key) === claim && claim.expiresAt > at;
   }
 
@@ -167,7 +167,7 @@ class Table {
 }
 
 /** A literal, not a class: a store that wraps this one may spread it. */
-function toClaim(table: Table, claim: ClaimEntry, leaseMs: number, retentionMs: number): Claim {
+function toClaim(table: Table, claim: Holder, leaseMs: number, retentionMs: number): Claim {
   let overlapped: boolean | undefined;
   return {
     tx: undefined,

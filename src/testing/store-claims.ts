@@ -111,17 +111,17 @@ export const claimChecks: readonly WrittenCheck[] = [
       // Events of two types with the id of a transfer, and a transfer whose id begins as that of an event.
       const kinds = [`other:a:${key}`, `other:b:${key}`, `other:${key}`, `other\u001f${key}`];
       const keys = [key, ...kinds, ...keyEnds.map((end) => `${key} ${end}`), ` ${key} a`, long('1'), long('2')];
-      const leases = await Promise.all(
+      const claims = await Promise.all(
         keys.map(async (each) => {
           const reply = await round.claim(`caller-${keys.indexOf(each)}`, { key: each, fingerprint: each });
           assert.ok(reply.state === 'claimed', `the key ${JSON.stringify(each)} shares a record with another key`);
           return reply.claim;
         }),
       );
-      await Promise.all(leases.map((claim) => claim.settle()));
-      const claims = await Promise.all(keys.map((each) => round.claim('later', { key: each })));
+      await Promise.all(claims.map((claim) => claim.settle()));
+      const replies = await Promise.all(keys.map((each) => round.claim('later', { key: each })));
       assert.deepEqual(
-        claims,
+        replies,
         keys.map((fingerprint) => ({ state: 'settled', fingerprint })),
       );
     },

@@ -108,7 +108,10 @@ export const leaseChecks: readonly WrittenCheck[] = [
   },
 ];
 
-/** Checks that a free callback gets the success of a late holder. A transactional store rejects it, and leaves the callback free. */
+/**
+ * Checks that a free callback gets the success of a late holder. A transactional store rejects it, and leaves the
+ * callback free.
+ */
 export async function checkLateSuccess(round: Round, late: Claim<unknown>): Promise<void> {
   if (round.transactional) {
     await assert.rejects(late.settle());

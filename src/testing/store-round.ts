@@ -9,7 +9,7 @@ export const longMs = 30_000;
 /** The longest lease that a check waits for, in milliseconds. */
 const longestLeaseMs = longMs / 2;
 
-/** A check can measure a time if every call of the store took less than this part of it. */
+/** A check can measure a time if every call of the store took less than an eleventh of it. */
 const slowestPart = 11;
 
 /** Of 255 characters, and not of ASCII only. */
@@ -135,10 +135,10 @@ export class Round {
 
   /** Claims the callback fifty times concurrently: at most one claim may be granted. */
   async tryHoldOfFifty(): Promise<Claim<unknown> | undefined> {
-    const claims = await this.claimFifty();
-    const leases = claims.flatMap((reply) => (reply.state === 'claimed' ? [reply.claim] : []));
-    assert.ok(leases.length <= 1, `${leases.length} of 50 concurrent claims were granted`);
-    return leases[0];
+    const replies = await this.claimFifty();
+    const claims = replies.flatMap((reply) => (reply.state === 'claimed' ? [reply.claim] : []));
+    assert.ok(claims.length <= 1, `${claims.length} of 50 concurrent claims were granted`);
+    return claims[0];
   }
 
   /** Notes the beginning of a lease of `leaseMs`, or of another time that ends without a call. */

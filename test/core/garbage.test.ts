@@ -43,7 +43,8 @@ async function promotedBytes(work: () => Promise<unknown>): Promise<number> {
   return promoted / count;
 }
 
-test('nothing of a delivery outlives it until a major collection', async () => {
+// It handles thirty thousand callbacks.
+test('nothing of a delivery outlives it until a major collection', { timeout: 60_000 }, async () => {
   const receiver = transferCallbackReceiver({ store, logger: false, onSuccess: turn, onFailed: turn });
   const deliver = (): Promise<unknown> => receiver.receive(transferSucceeded());
   await promotedBytes(deliver);

@@ -63,7 +63,7 @@ export const never = (): Promise<never> => new Promise(() => undefined);
 
 /**
  * Fakes the clocks that the receiver and the memory store go by, until the test has finished. They do not begin at 0, where
- * any sum is a difference.
+ * a time of the clock and the time that has passed would be equal, and no test would see which of them the code takes.
  */
 export function fakeClock(): void {
   onTestFinished(() => void vi.useRealTimers());

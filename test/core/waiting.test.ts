@@ -141,7 +141,7 @@ test.each([
   expect(onSuccess).not.toHaveBeenCalled();
 });
 
-test('a copy that may not wait still takes the reply that the store owes', async () => {
+test('a copy that may not wait for another delivery waits for the reply of the store', async () => {
   const records = memoryStore();
   const callback = transferSucceeded();
   await receiverOf({ store: records }).receive(callback);

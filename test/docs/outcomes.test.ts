@@ -79,7 +79,7 @@ const handlers = [
 
 test.each([
   ['docs/handlers.md', handlers],
-  ['docs/operations.md', [[['level', 'outcomes'], ...levels]]],
+  ['docs/logs-and-metrics.md', [[['level', 'outcomes'], ...levels]]],
 ])('%s has the tables of outcomes', async (page, tables) => {
   const toLine = (row: readonly string[]): string => `| ${row.join(' | ')} |\n`.replaceAll('|  |', '| |');
   let text = readText(page);

@@ -167,8 +167,8 @@ test('sandbox/README.md lists each scenario as the code describes it', () => {
   expect(documented).toEqual(transferScenarios);
 });
 
-test('docs/operations.md lists the fields of a log line in their order', () => {
-  const rows = findTable(findPage('docs/operations.md'), 'field of a line');
+test('docs/logs-and-metrics.md lists the fields of a log line in their order', () => {
+  const rows = findTable(findPage('docs/logs-and-metrics.md'), 'field of a line');
   expect(rows.flatMap(([names]) => findNames(names))).toEqual([...logFields, 'err']);
 });
 

@@ -57,7 +57,7 @@ const servers: Readonly<
 };
 
 async function startApp(options: DepositsOptions): Promise<string> {
-  const child = forkApp('deposits-app.ts', 'DEPOSITS', options);
+  const child = forkApp('deposits-app.ts', options);
   onTestFinished(() => kill(child));
   const [port] = (await once(child, 'message')) as [number];
   return `http://127.0.0.1:${port}`;

@@ -31,7 +31,7 @@ async function keepLedger(store: LedgerOptions['store']) {
   const options = { store, postgresUrl: postgres.url, redisUrl: redis.url };
   const callbacks = await deliverAll({
     count,
-    fork: (port) => forkApp('ledger-app.ts', 'LEDGER', { ...options, port }),
+    fork: (port) => forkApp('ledger-app.ts', { ...options, port }),
     restart: () => postgres.restart(),
   });
   const { rows } = await pool.query<{ callback: string; times: string }>(
@@ -72,7 +72,7 @@ test(
     await store.migrate();
     const callbacks = await deliverAll({
       count,
-      fork: (port) => forkApp('mysql-ledger-app.ts', 'LEDGER', { url: server.url, port }),
+      fork: (port) => forkApp('mysql-ledger-app.ts', { url: server.url, port }),
       async restart() {
         await server.kill();
         await server.restart();

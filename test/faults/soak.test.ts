@@ -18,7 +18,7 @@ test(
   async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
-    const app = forkApp('soak-app.ts', 'SOAK', { redisUrl: redis.url });
+    const app = forkApp('soak-app.ts', { redisUrl: redis.url });
     onTestFinished(() => kill(app));
     const exited = once(app, 'exit');
     const [port] = (await once(app, 'message')) as [number];

@@ -39,8 +39,8 @@ afterAll(async () => {
 });
 
 /** Starts one of the apps and resolves with its first message. */
-async function start(app: string, name: string, options: object): Promise<{ child: ChildProcess; said: unknown }> {
-  const child = forkApp(`${app}.ts`, name, options, 'pipe');
+async function start(app: string, options: object): Promise<{ child: ChildProcess; said: unknown }> {
+  const child = forkApp(`${app}.ts`, options, 'pipe');
   children.push(child);
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (text: string) => {
@@ -60,7 +60,7 @@ interface Service {
 }
 
 async function startService(options: object): Promise<Service> {
-  const { child, said } = await start('sandbox-app', 'SANDBOX', { ...options, apiSecret });
+  const { child, said } = await start('sandbox-app', { ...options, apiSecret });
   return {
     client: transferClient(said as TransferClientOptions),
     async settled() {
@@ -72,7 +72,7 @@ async function startService(options: object): Promise<Service> {
 }
 
 async function startPayer(run: string, port: number): Promise<ChildProcess> {
-  const { child } = await start('payer-app', 'PAYER', { redisUrl: server.url, run, port });
+  const { child } = await start('payer-app', { redisUrl: server.url, run, port });
   return child;
 }
 

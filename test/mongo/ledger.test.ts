@@ -23,7 +23,7 @@ test(
     await createCollections(client);
     const callbacks = await deliverAll({
       count,
-      fork: (port) => forkApp('../mongo/ledger-app.ts', 'LEDGER', { url: server.url, port }),
+      fork: (port) => forkApp('../../mongo/ledger-app.ts', { url: server.url, port }),
       async restart() {
         await server.kill();
         await server.restart();

@@ -20,6 +20,7 @@ const alertTests = read('ops/alerts.test.yml') + read('ops/alerts-days.test.yml'
 const dashboardText = read('ops/dashboard.json');
 const { panels } = JSON.parse(dashboardText) as { panels: readonly Panel[] };
 const runbook = read('docs/operations.md');
+const reference = read('docs/logs-and-metrics.md');
 const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name);
 const headings = [...runbook.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => heading);
 
@@ -35,13 +36,13 @@ describe.each([
   ['ops/alerts.yml', alerts],
   ['ops/alerts*.test.yml', alertTests],
   ['ops/dashboard.json', dashboardText],
-  ['docs/operations.md', runbook],
+  ['docs/logs-and-metrics.md', reference],
 ])('%s', (path, text) => {
   test('names only metrics that a registry prints', async () => {
     const printed = await printedNames();
     const named = [...new Set(text.match(/\btransfer_callbacks_\w+/g))];
     expect(named.length).toBeGreaterThanOrEqual(path.startsWith('docs') ? 10 : 5);
-    // The runbook names a histogram, whose series end in `_bucket`, `_sum` and `_count`.
+    // The page names a histogram, whose series end in `_bucket`, `_sum` and `_count`.
     expect(named.filter((name) => !printed.has(name) && !printed.has(`${name}_bucket`))).toEqual([]);
   });
 
@@ -90,8 +91,8 @@ test('every outcome for which a person must act is counted by an alert, and ever
   expect(Object.keys(outcomes).filter((name) => !coloured.includes(name))).toEqual([]);
 });
 
-test('the metrics of the runbook are those of the package, with their types and labels', () => {
-  const rows = runbook.split('\n').filter((line) => line.startsWith('| `transfer_callbacks_'));
+test('the metrics of docs/logs-and-metrics.md are those of the package, with their types and labels', () => {
+  const rows = reference.split('\n').filter((line) => line.startsWith('| `transfer_callbacks_'));
   const documented = rows.map((row) => row.split('|').map((cell) => cell.trim().replaceAll('`', '')));
   expect(documented.map(([, name, kind, labels]) => [name, kind, labels])).toEqual(
     Object.values(metrics).map(({ prometheus, kind, labels }) => [prometheus, kind, labels.join(', ')]),

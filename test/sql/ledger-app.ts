@@ -2,6 +2,7 @@
 import { prismaStore } from 'transfer-callbacks';
 import { serveLedger } from '../support/programs/ledger-handlers.js';
 import { prisma7 } from './prisma.js';
+import { readAppOptions } from '../support/programs/app.js';
 
 export interface LedgerOptions {
   readonly dialect: 'postgres' | 'mysql';
@@ -9,7 +10,7 @@ export interface LedgerOptions {
   readonly port: number;
 }
 
-const { dialect, url, port } = JSON.parse(process.env.LEDGER ?? '{}') as LedgerOptions;
+const { dialect, url, port } = readAppOptions() as LedgerOptions;
 const opened = await prisma7.open[dialect]?.(url, 16);
 if (opened?.transaction === undefined) throw new Error(`Prisma has no transaction on ${dialect}.`);
 await serveLedger({

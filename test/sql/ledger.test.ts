@@ -22,7 +22,7 @@ test.each([
     await store.migrate();
     const callbacks = await deliverAll({
       count,
-      fork: (port) => forkApp('../sql/ledger-app.ts', 'LEDGER', { dialect, url, port } satisfies LedgerOptions),
+      fork: (port) => forkApp('../../sql/ledger-app.ts', { dialect, url, port } satisfies LedgerOptions),
       async restart() {
         await kill?.();
         await restart?.();

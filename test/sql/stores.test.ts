@@ -110,7 +110,7 @@ for (const { name, dialect, start } of databases.filter((each) => chosen?.includ
         },
       );
       test.concurrent(
-        `the round trips of the store of ${library.name} are those of docs/operations.md`,
+        `the round trips of the store of ${library.name} are those of docs/logs-and-metrics.md`,
         async ({ expect, onTestFinished }) => {
           const url = new URL(server.url);
           const proxy = await startLossyProxy(Number(url.port));

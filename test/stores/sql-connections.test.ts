@@ -35,7 +35,7 @@ afterEach(async () => {
 afterAll(() => server.stop());
 
 function startApp(options: Omit<PostgresAppOptions, 'url'>): ReturnType<typeof forkApp> {
-  const app = forkApp('postgres-app.ts', 'POSTGRES_APP', { url: server.url, ...options });
+  const app = forkApp('postgres-app.ts', { url: server.url, ...options });
   children.push(app);
   return app;
 }
@@ -115,7 +115,7 @@ describe('processes', () => {
 
   /** Runs an app whose handlers fail like this. Returns how the process ended, what it reported and what it printed. */
   async function runFailingApp(failures: Failure[]) {
-    const app = forkApp('failing-app.ts', 'FAILING_APP', { url: server.url, failures }, 'pipe');
+    const app = forkApp('failing-app.ts', { url: server.url, failures }, 'pipe');
     children.push(app);
     let report: FailingAppReport | undefined;
     let printed = '';

@@ -12,7 +12,9 @@ export function requireAttemptHeaders(headers: unknown, option: string): asserts
   if (typeof headers !== 'function') requireHeaders(headers, option);
 }
 
-/** Returns the headers of an attempt with this body. Throws INVALID_ARGUMENT, and what a function of the caller throws. */
+/**
+ * Returns the headers of an attempt with this body. Throws INVALID_ARGUMENT, and what a function of the caller throws.
+ */
 export function toHeaders(headers: AttemptHeaders, body: Buffer): Readonly<Record<string, string>> {
   if (typeof headers !== 'function') return headers;
   const made: unknown = headers(body);

@@ -32,7 +32,10 @@ function describeResponse(response: AttemptResponse): string {
   return isLost(response) ? 'lost: part of the scenario' : fit(printable(response.error), 50);
 }
 
-/** The event and the amount of a callback's body; a payload of one's own, and that of the scenario `malformed`, may be none. */
+/**
+ * The event and the amount of a callback's body; a payload of one's own, and that of the scenario `malformed`, may be
+ * none.
+ */
 function describe(body: string): string {
   try {
     const { event, data } = JSON.parse(body) as { event?: string; data: { amount: number; currency: string } };

@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
 import { platform } from 'node:os';
 
-/** The programs that open a page in the browser of the user. Each takes the address as an argument, not through a shell. */
+/**
+ * The programs that open a page in the browser of the user. Each takes the address as an argument, not through a shell.
+ */
 const openers: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', win32: 'explorer' };
 
 /** Opens a page in the browser, or reports that this machine has no program for that. */

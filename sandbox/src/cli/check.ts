@@ -50,9 +50,17 @@ the externalId of a transfer as $ID, and its status as $STATUS:
 
 const options = {
   ...callbackOptions,
-  ...{ to: text, port: text, stranger: text, settle: text },
-  ...{ count: text, prepare: text, break: text, mend: text },
-  ...{ strict: flag, 'real-time': flag, json: flag },
+  to: text,
+  port: text,
+  stranger: text,
+  settle: text,
+  count: text,
+  prepare: text,
+  break: text,
+  mend: text,
+  strict: flag,
+  'real-time': flag,
+  json: flag,
 };
 
 type Values = ReturnType<typeof parseArguments<typeof options>>['values'];

@@ -8,7 +8,9 @@ import { attemptRows } from './attempt-rows.js';
 import { requireUrl, toHint, type Endpoint } from './endpoint-options.js';
 import { jsonLine, messageOf, print } from '../../../src/cli/terminal.js';
 
-/** Sends the bytes of a file once, as an attempt of the service, and prints the response. Resolves with the exit code. */
+/**
+ * Sends the bytes of a file once, as an attempt of the service, and prints the response. Resolves with the exit code.
+ */
 export async function sendFile(
   path: string,
   { callbackUrl, callbackHeaders, allowOtherHosts }: Endpoint,
@@ -25,9 +27,19 @@ export async function sendFile(
   const response = await attemptCallback(url, bytes, { headers: callbackHeaders });
   const reason = findReason(response);
   const attempt = {
-    ...{ transferId: '', externalId, number: 1, plannedAtMs: sentAtMs, sentAtMs, nextAtMs: undefined },
-    ...{ durationMs: Math.round(performance.now() - startedAt), body, contentType: 'application/json' },
-    ...{ response, reason, hint: explainResponse(response, reason) },
+    // There is no transfer: it is printed as an attempt of one.
+    transferId: '',
+    externalId,
+    number: 1,
+    plannedAtMs: sentAtMs,
+    sentAtMs,
+    nextAtMs: undefined,
+    durationMs: Math.round(performance.now() - startedAt),
+    body,
+    contentType: 'application/json',
+    response,
+    reason,
+    hint: explainResponse(response, reason),
   };
   print(json ? jsonLine({ type: 'attempt', ...attempt }) : attemptRows(attempt, '   0 s') + toHint(response, reason));
   return isAcknowledgement(response) ? 0 : 1;

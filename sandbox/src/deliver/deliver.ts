@@ -12,9 +12,9 @@ export interface DeliverOptions {
    */
   path?: string | undefined;
   /**
-   * Sent with each attempt, for an endpoint that checks a token or a password: `{ 'X-Token': '…' }`. A function makes them
-   * from the bytes of the body, for a signature. Host, Connection,
-   * Content-Type, Content-Length and Transfer-Encoding are refused: the delivery sets them as the service does.
+   * Sent with each attempt, for an endpoint that checks a token or a password: `{ 'X-Token': '…' }`. A function makes
+   * them from the bytes of the body, for a signature. Host, Connection, Content-Type, Content-Length and
+   * Transfer-Encoding are refused: the delivery sets them as the service does.
    * @default none
    */
   headers?: AttemptHeaders | undefined;
@@ -58,8 +58,8 @@ const optionNames: readonly (keyof DeliverOptions)[] = [
  * the delivery. The certificate of a server is not checked; that of a URL is. A `callback` that is a string is sent
  * unchanged, anything else as JSON.
  *
- * Resolves with whether each copy was acknowledged with a 2xx, at its first attempt or a later one, and with the status of
- * the response to each attempt, copy by copy, or why there was none. Rejects with INVALID_ARGUMENT only.
+ * Resolves with whether each copy was acknowledged with a 2xx, at its first attempt or a later one, and with the status
+ * of the response to each attempt, copy by copy, or why there was none. Rejects with INVALID_ARGUMENT only.
  *
  * @example
  * const { acknowledged } = await deliver(app, transferSucceeded(), { path: '/callbacks/transfers', copies: 5 });

@@ -17,7 +17,9 @@ export function manualClock(): SandboxClock {
   return new SandboxClock(manualStartMs, 0);
 }
 
-/** Sandbox time, and the work that is due in it. Times are milliseconds of Unix time, as `data.timestamp` shows them. */
+/**
+ * Sandbox time, and the work that is due in it. Times are milliseconds of Unix time, as `data.timestamp` shows them.
+ */
 export class SandboxClock {
   readonly #agenda = new Agenda<() => Promise<void>>();
   readonly #running = new Set<Promise<unknown>>();

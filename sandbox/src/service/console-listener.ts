@@ -131,7 +131,10 @@ export type ConsoleSettings = ReturnType<typeof toSettings>;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Each takes what the method of the sandbox takes and checks, and ends when that ends. What it returns is `data` of the response. */
+/**
+ * Each takes what the method of the sandbox takes and checks, and ends when that ends. What it returns is `data` of the
+ * response.
+ */
 const actions = {
   resend: (parts: ConsoleParts, { id }: Fields) => parts.resend(requireText('id', id)),
   contradict: (parts: ConsoleParts, { id }: Fields) => parts.contradict(requireText('id', id)),

@@ -36,8 +36,8 @@ const byOutcome: Partial<Readonly<Record<ReceiverOutcome, string>>> = {
 };
 
 /**
- * Returns the outcome of transfer-callbacks that this response tells of; `undefined` if no such receiver sent it, or one of
- * a version with other sentences. `reason` is that of `findReason`.
+ * Returns the outcome of transfer-callbacks that this response tells of; `undefined` if no such receiver sent it, or
+ * one of a version with other sentences. `reason` is that of `findReason`.
  */
 export function findOutcome(response: AttemptResponse, reason: string | undefined): ReceiverOutcome | undefined {
   if (reason === undefined || !('status' in response)) return undefined;

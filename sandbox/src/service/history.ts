@@ -139,7 +139,9 @@ export class TransferHistory {
     );
   }
 
-  /** What it is found by, in lower case, beside what becomes of it. Made at the first search: most sandboxes see none. */
+  /**
+   * What it is found by, in lower case, beside what becomes of it. Made at the first search: most sandboxes see none.
+   */
   get searchText(): string {
     const { facts, scenario, callbackUrl } = this.#parts;
     return (this.#searchText ??= `${JSON.stringify(facts)} ${scenario} ${callbackUrl ?? ''}`.toLowerCase());
@@ -177,7 +179,14 @@ export class TransferHistory {
     const { id, externalId } = facts;
     const { delivered, next, underWay } = this;
     const known = {
-      ...{ id, externalId, scenario, createdAtMs, callbackUrl, delivered, next, underWay },
+      id,
+      externalId,
+      scenario,
+      createdAtMs,
+      callbackUrl,
+      delivered,
+      next,
+      underWay,
       events: [...this.#events],
     };
     if (this.final === undefined) {

@@ -42,8 +42,8 @@ export interface TransferSandboxOptions {
    */
   callbackUrl?: string | ((externalId: string) => string) | undefined;
   /**
-   * Sent with every callback, for endpoints behind `headerToken` or `basicAuth`. A function makes them from the bytes of
-   * each body, for `hmacSignature`.
+   * Sent with every callback, for endpoints behind `headerToken` or `basicAuth`. A function makes them from the bytes
+   * of each body, for `hmacSignature`.
    * @default none
    */
   callbackHeaders?: AttemptHeaders | undefined;
@@ -68,8 +68,8 @@ export interface TransferSandboxOptions {
    */
   attemptTimeoutMs?: number | undefined;
   /**
-   * The seed of all ids. Two sandboxes with the same seed make the same ids in the same order. Fix it only beside a store
-   * that the test makes: one that outlives the sandbox takes the same ids for callbacks that it has settled.
+   * The seed of all ids. Two sandboxes with the same seed make the same ids in the same order. Fix it only beside a
+   * store that the test makes: one that outlives the sandbox takes the same ids for callbacks that it has settled.
    * @default random
    */
   seed?: number | undefined;

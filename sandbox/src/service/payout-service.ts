@@ -198,7 +198,11 @@ export class PayoutService {
     if (url === undefined) return;
     const { clock } = this.#parts;
     const announcement = {
-      ...{ transferId: facts.id, externalId: facts.externalId, url, body: final.body, behaviour },
+      transferId: facts.id,
+      externalId: facts.externalId,
+      url,
+      body: final.body,
+      behaviour,
       isCleared: () => !this.#byId.has(facts.id),
       onState: (state: AnnouncementState | undefined): void => {
         transfer.setAnnouncement(announcement, state);

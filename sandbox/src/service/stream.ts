@@ -76,7 +76,10 @@ export class ConsoleStream {
     return this.#readers.size >= maxReaders;
   }
 
-  /** Begins a stream with all that the page asks for. A page that reconnects gets it again, so it needs no Last-Event-ID. */
+  /**
+   * Begins a stream with all that the page asks for. A page that reconnects gets it again, so it needs no
+   * Last-Event-ID.
+   */
   add(response: ServerResponse, query: PageQuery, settings: object): void {
     const reader = new Reader(response, query);
     this.#readers.add(reader);
@@ -155,7 +158,9 @@ class Reader {
     const sent = this.#rows;
     this.#rows = new Map(rows.map((row) => [row.id, JSON.stringify(row)]));
     const message: Message = {
-      ...{ ...parts, total, matching },
+      ...parts,
+      total,
+      matching,
       rows: rows.filter(({ id }) => this.#rows.get(id) !== sent.get(id)),
       gone: [...sent.keys()].filter((id) => !this.#rows.has(id)),
       ...this.#showChange(shown),

@@ -10,7 +10,10 @@ export type ServiceReading =
       state: 'final';
       event: Announcement['event'];
       transaction: Transaction;
-      /** The callback of this transaction, as the service sends it. Give it to `receiver.receive` to handle the transfer. */
+      /**
+       * The callback of this transaction, as the service sends it. Give it to `receiver.receive` to handle the
+       * transfer.
+       */
       callback: unknown;
       /** When it became final; `undefined` if `transaction.timestamp` is missing or no time. */
       finalAt: Date | undefined;

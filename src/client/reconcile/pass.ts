@@ -28,11 +28,16 @@ export class Pass {
   readonly #pending: PendingSource;
   /** One per query, not `#ending` for all: an AbortSignal removes a listener in linear time. */
   readonly #reading = new Set<AbortController>();
-  #turn: Promise<Taken | undefined> = Promise.resolve(undefined);
+  /** Resolves when the worker that is taking an item has it. */
+  #taking: Promise<Taken | undefined> = Promise.resolve(undefined);
+  /** How many items were taken, and the last of them. */
   #count = 0;
   #last: PendingTransfer | undefined;
+  /** The first item that was not read: the next pass must begin there. */
   #firstSkipped: Taken | undefined;
+  /** Why no more items are taken. */
   #stopped: Stopped | undefined;
+  /** What `run` rejects with. */
   #fault: ReconciliationError | undefined;
 
   constructor(source: Pending, options: PassOptions, report: ReconciliationReport) {
@@ -117,8 +122,8 @@ export class Pass {
    * asked for one item at a time, and only one item waits.
    */
   #take(): Promise<Taken | undefined> {
-    this.#turn = this.#turn.then(() => this.#takeNext());
-    return this.#turn;
+    this.#taking = this.#taking.then(() => this.#takeNext());
+    return this.#taking;
   }
 
   async #takeNext(): Promise<Taken | undefined> {

@@ -27,7 +27,10 @@ export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptio
   onProgress?: ((reconciled: Reconciled, report: Readonly<ReconciliationReport>) => unknown) | undefined;
 }
 
-/** What the diagnostics channel `transfer-callbacks:reconciled` publishes at the end of each pass, successful or not. Frozen. */
+/**
+ * What the diagnostics channel `transfer-callbacks:reconciled` publishes at the end of each pass, successful or not.
+ * Frozen.
+ */
 export interface ReconciledMessage {
   /** What `reconcileTransfers` resolves with, or the report of the `ReconciliationError` that it rejects with. */
   readonly report: Readonly<ReconciliationReport>;
@@ -41,10 +44,10 @@ const optionNames = [...passOptionNames, 'receiver', 'pending', 'minAgeMs', 'onP
 
 /**
  * Makes one pass over the transfers whose callback has not come (service §6.5). Reads each, and gives those that are
- * final to the receiver, with source `reconciliation`. A callback and a pass may meet, in one process or in two: the handler
- * runs once. Pauses while the service is unavailable, and ends after 10 failures in a row; see `Stopped`. Rejects with
- * INVALID_ARGUMENT, or with a `ReconciliationError`, which has the report, when `pending` or `onProgress` throws.
- * Publishes each pass on the diagnostics channel `transfer-callbacks:reconciled`; see `ReconciledMessage`.
+ * final to the receiver, with source `reconciliation`. A callback and a pass may meet, in one process or in two: the
+ * handler runs once. Pauses while the service is unavailable, and ends after 10 failures in a row; see `Stopped`.
+ * Rejects with INVALID_ARGUMENT, or with a `ReconciliationError`, which has the report, when `pending` or `onProgress`
+ * throws. Publishes each pass on the diagnostics channel `transfer-callbacks:reconciled`; see `ReconciledMessage`.
  *
  * @example
  * const report = await reconcileTransfers({ client, receiver, pending });

@@ -14,9 +14,9 @@ const firstPauseMs = 1_000;
 const longestPauseMs = 60_000;
 
 /**
- * Decides when a pass may query the next transfer, and when it should end: after 10 failures of one kind in a row, or when
- * the service asks for a pause of over 60 s. Pauses after a failure as long as the service asks, and at least 1 s, then
- * 2 s, 4 s and so on. A refusal needs no pause.
+ * Decides when a pass may query the next transfer, and when it should end: after 10 failures of one kind in a row, or
+ * when the service asks for a pause of over 60 s. Pauses after a failure as long as the service asks, and at least 1 s,
+ * then 2 s, 4 s and so on. A refusal needs no pause.
  */
 export class Throttle {
   readonly #intervalMs: number;

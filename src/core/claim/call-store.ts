@@ -7,8 +7,8 @@ import { traceStoreCall, type StoreCall } from '../trace.js';
 import type { StoreRules } from './rules.js';
 
 /**
- * Calls the store. Resolves or rejects as `call` does, or rejects with STORE_TIMEOUT after `timeoutMs`. `onLateReply` gets
- * what the call resolves with after that. A call with a name is published.
+ * Calls the store. Resolves or rejects as `call` does, or rejects with STORE_TIMEOUT after `timeoutMs`. `onLateReply`
+ * gets what the call resolves with after that. A call with a name is published.
  */
 export function callStore<T>(
   timeoutMs: number,

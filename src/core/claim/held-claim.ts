@@ -1,10 +1,9 @@
-import { AsyncResource } from 'node:async_hooks';
 import { pause } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import type { Logger } from '../../lib/logger.js';
+import type { SafeLogger } from '../../lib/logger.js';
 import type { AfterCommit } from '../after-commit.js';
 import { toId } from '../callback.js';
-import type { InFlight, Work } from '../in-flight.js';
+import { DeliveryAborter, type InFlight, type Work } from '../in-flight.js';
 import { maxHandlerTimeouts, renewalsPerLease, type ResolvedTimes } from '../options.js';
 import type { Ending } from '../outcomes.js';
 import type { CallbackStore, Claim, ClaimRequest } from '../store.js';
@@ -17,41 +16,42 @@ const firstRetryPauseMs = 100;
 /** How a delivery can end after its handler has succeeded. */
 export type SettleEnding = Extract<Ending, { outcome: 'processed' | 'store_unavailable' }>;
 
-/** What all claims of a receiver share. */
-export interface ClaimParts<Tx> {
-  readonly options: ResolvedTimes & { readonly store: CallbackStore<Tx>; readonly logger: Logger };
+/** What all claims of a receiver share, and what reads and forgets records. */
+export interface Shared<Tx> {
+  readonly options: ResolvedTimes & { readonly store: CallbackStore<Tx>; readonly logger: SafeLogger };
   readonly rules: StoreRules;
   readonly inFlight: InFlight;
 }
 
 /**
  * - `running`: the handler runs, and the lease is renewed.
- * - `lapsing`: the handler still runs, but the lease was lost, or is no longer renewed because the handler is too late.
+ * - `overdue`: the handler still runs, too late, and the lease is no longer renewed.
+ * - `lost`: the handler still runs, with its signal aborted, because the claim is no longer this delivery's.
  * - `recording`: the handler has succeeded, and the success is being recorded.
  * - `releasing`: the handler has failed, and the claim is being released.
  * - `finished`: nothing is left to do.
  */
-type ClaimState = 'running' | 'lapsing' | 'recording' | 'releasing' | 'finished';
+type State = 'running' | 'overdue' | 'lost' | 'recording' | 'releasing' | 'finished';
 
 /** A claim that was granted. Its lease is renewed until the claim is settled, released or given up by `finish`. */
 export class HeldClaim<Tx> implements Work {
-  readonly #parts: ClaimParts<Tx>;
+  readonly #parts: Shared<Tx>;
   readonly #request: ClaimRequest;
   readonly #line: Line;
   readonly #startedAt = performance.now();
   #claim: Claim<Tx>;
-  #state: ClaimState = 'running';
+  #state: State = 'running';
   #claimCount = 1;
   #hasTurn = true;
   /** Made when a handler reads `signal`. */
-  #aborting: { readonly controller: AbortController; readonly context: AsyncResource } | undefined;
+  #aborter: DeliveryAborter | undefined;
   #abortReason: Error | undefined;
   #heartbeat: NodeJS.Timeout;
   #renewal: Promise<void> | undefined;
   #renewalError: unknown;
   #recording: Promise<void> | undefined;
 
-  constructor(claim: Claim<Tx>, request: ClaimRequest, line: Line, parts: ClaimParts<Tx>) {
+  constructor(claim: Claim<Tx>, request: ClaimRequest, line: Line, parts: Shared<Tx>) {
     this.#claim = claim;
     this.#request = request;
     this.#line = line;
@@ -78,8 +78,9 @@ export class HeldClaim<Tx> implements Work {
   }
 
   get handlerMs(): number | undefined {
-    if (this.#state !== 'running' && this.#state !== 'lapsing') return undefined;
-    return this.#runningMs;
+    return this.#state === 'running' || this.#state === 'overdue' || this.#state === 'lost'
+      ? this.#runningMs
+      : undefined;
   }
 
   /** Resolves when recording has ended that `settle` has left to the background. `undefined` if there is none. */
@@ -88,11 +89,9 @@ export class HeldClaim<Tx> implements Work {
   }
 
   get signal(): AbortSignal {
-    // Abort listeners run in the async context of this delivery, although `close` aborts all deliveries.
-    this.#aborting ??= { controller: new AbortController(), context: new AsyncResource('transfer-callbacks:claim') };
-    const { controller } = this.#aborting;
-    if (this.#abortReason !== undefined) controller.abort(this.#abortReason);
-    return controller.signal;
+    this.#aborter ??= new DeliveryAborter();
+    if (this.#abortReason !== undefined) this.#aborter.abort(this.#abortReason);
+    return this.#aborter.signal;
   }
 
   get isAborted(): boolean {
@@ -101,14 +100,12 @@ export class HeldClaim<Tx> implements Work {
 
   abort(reason: Error): void {
     this.#abortReason ??= reason;
-    this.#aborting?.context.runInAsyncScope(() => {
-      this.#aborting?.controller.abort(reason);
-    });
+    this.#aborter?.abort(reason);
   }
 
   /**
-   * Records the handler's success. If that fails, the writes of a transactional store are undone, and the claim is to be
-   * restarted or released. The other stores are tried again in the background. Never rejects.
+   * Records the handler's success. If that fails, the writes of a transactional store are undone, and the claim is to
+   * be restarted or released. The other stores are tried again in the background. Never rejects.
    */
   async settle(afterCommit: AfterCommit): Promise<SettleEnding> {
     this.#enter('recording');
@@ -127,8 +124,8 @@ export class HeldClaim<Tx> implements Work {
   }
 
   /**
-   * Begins the transaction anew if the store knows `error` as transient. Resolves with whether the handler may run again.
-   * Never rejects.
+   * Begins the transaction anew if the store knows `error` as transient. Resolves with whether the handler may run
+   * again. Never rejects.
    */
   async restart(error: unknown): Promise<boolean> {
     if (this.isAborted) return false;
@@ -148,7 +145,10 @@ export class HeldClaim<Tx> implements Work {
     try {
       await this.#claim.release();
     } catch (error) {
-      logger.warn({ ...this.#names, err: error }, `A claim could not be released; it is free within ${leaseMs} ms.`);
+      logger.warn(
+        { ...this.#logFields, err: error },
+        `A claim could not be released; it is free within ${leaseMs} ms.`,
+      );
     }
     this.finish();
   }
@@ -163,7 +163,7 @@ export class HeldClaim<Tx> implements Work {
   }
 
   /** The fields of every log line. */
-  get #names(): { delivery: string; id: string } {
+  get #logFields(): { delivery: string; id: string } {
     return { delivery: this.#request.token, id: this.id };
   }
 
@@ -183,7 +183,7 @@ export class HeldClaim<Tx> implements Work {
   }
 
   /** A claim that was given up stays finished: `close` has stopped waiting for it. */
-  #enter(state: ClaimState): void {
+  #enter(state: State): void {
     if (this.#state !== 'finished') this.#state = state;
   }
 
@@ -205,9 +205,9 @@ export class HeldClaim<Tx> implements Work {
   async #renewLease(): Promise<void> {
     const { logger, handlerTimeoutMs } = this.#parts.options;
     if (this.#state === 'running' && this.#runningMs > maxHandlerTimeouts * handlerTimeoutMs) {
-      this.#state = 'lapsing';
+      this.#state = 'overdue';
       clearTimeout(this.#heartbeat);
-      logger.error(this.#names, 'A handler has exceeded its timeout sixfold; its lease is no longer renewed.');
+      logger.error(this.#logFields, 'A handler has exceeded its timeout sixfold; its lease is no longer renewed.');
       this.#passOn();
       return;
     }
@@ -218,7 +218,10 @@ export class HeldClaim<Tx> implements Work {
     } catch (error) {
       // The next renewal runs before the lease expires, unless the event loop is blocked.
       if (this.#renewalError === undefined && this.#state === 'running') {
-        logger.warn({ ...this.#names, err: error }, 'The lease of a callback could not be renewed; it is tried again.');
+        logger.warn(
+          { ...this.#logFields, err: error },
+          'The lease of a callback could not be renewed; it is tried again.',
+        );
       }
       this.#renewalError = error;
     }
@@ -238,7 +241,7 @@ export class HeldClaim<Tx> implements Work {
     if (reply.state !== 'claimed') return false;
     if (this.#state === 'running') {
       this.#claim = reply.claim;
-      logger.warn(this.#names, 'The lease of a callback had lapsed under its handler; it was claimed again.');
+      logger.warn(this.#logFields, 'The lease of a callback had lapsed under its handler; it was claimed again.');
     } else await reply.claim.release();
     return true;
   }
@@ -251,12 +254,12 @@ export class HeldClaim<Tx> implements Work {
 
   #lose(): void {
     const { logger } = this.#parts.options;
-    this.#state = 'lapsing';
+    this.#state = 'lost';
     clearTimeout(this.#heartbeat);
     this.abort(new TransferCallbackError('LEASE_LOST', 'The claim passed to another delivery.'));
     const cause = this.#renewalError === undefined ? {} : { err: this.#renewalError };
     logger.error(
-      { ...this.#names, ...cause },
+      { ...this.#logFields, ...cause },
       'The claim of a callback was lost: another delivery may run its handler too.',
     );
     this.#passOn();
@@ -266,7 +269,7 @@ export class HeldClaim<Tx> implements Work {
   async #record(afterCommit: AfterCommit): Promise<boolean> {
     const overlapped = hasOverlapped(await this.#claim.settle());
     // Another delivery may have run its handler too: what follows a success must not run twice.
-    if (!overlapped) afterCommit.start(this.#names, this.#parts);
+    if (!overlapped) afterCommit.start(this.#logFields, this.#parts);
     return overlapped;
   }
 
@@ -280,8 +283,8 @@ export class HeldClaim<Tx> implements Work {
       try {
         const overlapped = await this.#record(afterCommit);
         const message = 'A handled callback was recorded on retry';
-        if (overlapped) logger.error(this.#names, `${message}; it may have been handled twice.`);
-        else logger.warn(this.#names, `${message}.`);
+        if (overlapped) logger.error(this.#logFields, `${message}; it may have been handled twice.`);
+        else logger.warn(this.#logFields, `${message}.`);
         break;
       } catch {
         // Already reported by `settle`.
@@ -291,7 +294,10 @@ export class HeldClaim<Tx> implements Work {
   }
 }
 
-/** Returns whether another delivery had taken the claim. A JavaScript store may resolve with any value: all others are successes. */
+/**
+ * Returns whether another delivery had taken the claim. A JavaScript store may resolve with any value: all others are
+ * successes.
+ */
 function hasOverlapped(reply: { overlapped: boolean } | undefined): boolean {
   return reply?.overlapped === true;
 }

@@ -20,8 +20,8 @@ const firstPauseMs = 50;
 const longestPauseMs = 1_000;
 
 /**
- * The deliveries of one callback in this process. One of them has the turn: it asks the store, and then holds the claim.
- * The others wait for what it learns, or for their turn.
+ * The deliveries of one callback in this process. One of them has the turn: it asks the store, and then holds the
+ * claim. The others wait for what it learns, or for their turn.
  */
 export class Line {
   /** The key of the callback in the store. */
@@ -44,7 +44,10 @@ export class Line {
     this.#onEmpty = onEmpty;
   }
 
-  /** Resolves with what is told, with `in_progress` when the time is up, or with `undefined` when it is this delivery's turn. */
+  /**
+   * Resolves with what is told, with `in_progress` when the time is up, or with `undefined` when it is this delivery's
+   * turn.
+   */
   wait(): Promise<LineEnd | undefined> {
     if (this.#known !== undefined) return Promise.resolve(this.#known);
     return new Promise((resolve) => {
@@ -58,8 +61,8 @@ export class Line {
   }
 
   /**
-   * Asks the store. Until it replies, deliveries whose time is up keep waiting. A record, or an error, ends the line. Never
-   * rejects.
+   * Asks the store. Until it replies, deliveries whose time is up keep waiting. A record, or an error, ends the line.
+   * Never rejects.
    */
   async ask<Tx>(call: () => Promise<ClaimReply<Tx>>): Promise<ClaimReply<Tx> | LineEnd> {
     this.#isAsking = true;
@@ -77,8 +80,9 @@ export class Line {
   }
 
   /**
-   * Waits until the store may be asked again, longer each time, or until `waitUntil` for a last time. Resolves with `leave` if
-   * the time is up and the store was asked less than 50 ms ago. Otherwise a thousand copies would each ask it once more.
+   * Waits until the store may be asked again, longer each time, or until `waitUntil` for a last time. Resolves with
+   * `leave` if the time is up and the store was asked less than 50 ms ago. Otherwise a thousand copies would each ask
+   * it once more.
    */
   async pause(waitUntil: number): Promise<'ask' | 'leave'> {
     const pauseMs = Math.min(this.#askAgainAt, waitUntil) - performance.now();

@@ -3,7 +3,7 @@ import type { Delivery } from '../delivery.js';
 import { maxHandlerTimeouts } from '../options.js';
 import type { ClaimReply, ClaimRequest } from '../store.js';
 import { claimCallback } from './call-store.js';
-import { HeldClaim, type ClaimParts } from './held-claim.js';
+import { HeldClaim, type Shared } from './held-claim.js';
 import { Line, type LineEnd } from './line.js';
 
 /**
@@ -12,11 +12,11 @@ import { Line, type LineEnd } from './line.js';
  * line: a thousand copies cost the store as much as one, and all get the handler's result as soon as it succeeds.
  */
 export class Lines<Tx> {
-  readonly #parts: ClaimParts<Tx>;
+  readonly #parts: Shared<Tx>;
   readonly #lines = new PassingEntries<Line>();
   #isClosed = false;
 
-  constructor(parts: ClaimParts<Tx>) {
+  constructor(parts: Shared<Tx>) {
     this.#parts = parts;
   }
 
@@ -24,7 +24,10 @@ export class Lines<Tx> {
     return this.#isClosed;
   }
 
-  /** Claims the callback of a delivery, and notes how long it waited for another one that holds the claim. Never rejects. */
+  /**
+   * Claims the callback of a delivery, and notes how long it waited for another one that holds the claim. Never
+   * rejects.
+   */
   async claim(delivery: Delivery): Promise<HeldClaim<Tx> | LineEnd> {
     const result = await this.#waitOrAsk(delivery);
     delivery.endWait();

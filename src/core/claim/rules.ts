@@ -8,8 +8,8 @@ export interface StoreRules {
   /** How long after its request a grant may be read, in milliseconds. Later, the lease may have lapsed. */
   readonly readWithinMs: number;
   /**
-   * Whether the handler's writes are undone when the claim is lost, or its success cannot be recorded. Where they are kept, the
-   * handler must not run again: the callback is claimed again, and the success recorded until that works.
+   * Whether the handler's writes are undone when the claim is lost, or its success cannot be recorded. Where they are
+   * kept, the handler must not run again: the callback is claimed again, and the success recorded until that works.
    */
   readonly undoesWrites: boolean;
 }

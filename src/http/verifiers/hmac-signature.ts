@@ -14,7 +14,10 @@ export interface HmacSignatureOptions<Secrets = Secret> {
    * that have the form of a signature are compared.
    */
   header: string;
-  /** The secret, or several during a rotation, the newest first. A function finds them by the request, also asynchronously. */
+  /**
+   * The secret, or several during a rotation, the newest first. A function finds them by the request, also
+   * asynchronously.
+   */
   secrets: Secrets;
   /**
    * How the secret is written. Of one in Base64, a `whsec_` at its beginning is left out.
@@ -67,8 +70,8 @@ interface SignOptions {
 interface HmacSignature<HostRequest, Verdict, Options extends [options?: SignOptions]> {
   (request: HostRequest, callback: unknown, body: Uint8Array | undefined): Verdict;
   /**
-   * Returns the headers to send with a body, which this verifier accepts: the signature, the timestamp and those that were
-   * given. What the service itself writes before a signature is left out. Throws INVALID_ARGUMENT.
+   * Returns the headers to send with a body, which this verifier accepts: the signature, the timestamp and those that
+   * were given. What the service itself writes before a signature is left out. Throws INVALID_ARGUMENT.
    */
   sign(body: string | Uint8Array, ...options: Options): Record<string, string>;
 }
@@ -133,8 +136,7 @@ function fillTemplate(
   readOther: (name: string) => string,
 ): (string | Uint8Array)[] {
   const given = new Map<string, string | Uint8Array>(Object.entries(own));
-  // The parts at odd places are names.
-  return parts.map((part, index) => (index % 2 === 0 ? part : (given.get(part) ?? readOther(part))));
+  return parts.map((part) => ('text' in part ? part.text : (given.get(part.name) ?? readOther(part.name))));
 }
 
 function digest({ algorithm }: Scheme, texts: Signed['texts'], key: Buffer): Buffer {
@@ -204,19 +206,33 @@ function resolveOptions(options: HmacSignatureOptions<unknown>) {
   const header = toHeaderName('header', options.header, "header: 'x-signature'");
   const usual = timestamp === undefined ? '{body}' : '{timestamp}.{body}';
   const { signed = usual } = options;
-  const signedParts = typeof signed === 'string' ? signed.split(/\{([^{}]*)\}/) : [];
-  const placeholders = signedParts.filter((_part, index) => index % 2 === 1);
-  if (!placeholders.includes('body') || placeholders.includes('timestamp') !== (timestamp !== undefined)) {
+  const parts = typeof signed === 'string' ? parseSigned(signed) : [];
+  const has = (name: string): boolean => parts.some((part) => 'name' in part && part.name === name);
+  if (!has('body') || has('timestamp') !== (timestamp !== undefined)) {
     const expected = `a text with {body}, and ${timestamp === undefined ? 'without' : 'with'} {timestamp}`;
     throw invalidSecret('signed', expected, signed, `signed: '${usual}'`);
   }
-  const parts = signedParts.map((part, index) =>
-    index % 2 === 0 ? part : toHeaderName('signed', part, `signed: '${usual}'`),
+  const checked = parts.map((part) =>
+    'text' in part ? part : { name: toHeaderName('signed', part.name, `signed: '${usual}'`) },
   );
   return {
-    ...{ header, secretEncoding, algorithm, encoding, form: toForm(encoding, algorithm), parts, toleranceMs },
+    header,
+    secretEncoding,
+    algorithm,
+    encoding,
+    form: toForm(encoding, algorithm),
+    parts: checked,
+    toleranceMs,
     timestamp: timestamp === undefined ? undefined : toTimestamp(timestamp),
   };
+}
+
+/** A part of what is signed: a text, or the name of what a request puts in its place. */
+type SignedPart = { readonly text: string } | { readonly name: string };
+
+function parseSigned(signed: string): SignedPart[] {
+  // `split` puts what was in braces at the odd places.
+  return signed.split(/\{([^{}]*)\}/).map((part, index) => (index % 2 === 0 ? { text: part } : { name: part }));
 }
 
 function oneOf(option: string, value: unknown, known: readonly string[]): void {
@@ -268,7 +284,9 @@ function toTimestamp(timestamp: unknown): TimestampPlace {
   return { name, read: (request) => readHeader(request, name) };
 }
 
-/** A time in seconds is shorter than one in milliseconds for some thousand years. What is neither of them is not recent. */
+/**
+ * A time in seconds is shorter than one in milliseconds for some thousand years. What is neither of them is not recent.
+ */
 function isRecent(timestamp: string, toleranceMs: number): boolean {
   const sentMs = isIso.test(timestamp)
     ? Date.parse(timestamp)

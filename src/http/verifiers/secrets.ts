@@ -13,7 +13,10 @@ export const minSecretLength = 16;
 /** What an error expects in place of something else. */
 export const secretDescription = `a string of at least ${minSecretLength} characters without blanks at its ends, as \`openssl rand -hex 32\` prints`;
 
-/** Returns whether this is long enough not to be guessed. A newline of the file that it came from would refuse every sender. */
+/**
+ * Returns whether this is long enough not to be guessed. A newline of the file that it came from would refuse every
+ * sender.
+ */
 export function isSecret(value: unknown): value is string {
   return typeof value === 'string' && value.length >= minSecretLength && value.trim() === value;
 }

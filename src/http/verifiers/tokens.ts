@@ -7,8 +7,8 @@ import { isSecret, matcherOf, secretDescription, toSecretList, type Secret } fro
 /**
  * Accepts requests whose last path segment is one of the secrets. Mount the router with
  * `app.post('/callbacks/transfers/:token', router)`, and give the service `https://…/callbacks/transfers/<secret>` as
- * `callbackUrl`. A slash at the end of the path is ignored. Cannot be combined with `transferToken`, which uses the same
- * segment. Called before the body is read. Throws INVALID_ARGUMENT.
+ * `callbackUrl`. A slash at the end of the path is ignored. Cannot be combined with `transferToken`, which uses the
+ * same segment. Called before the body is read. Throws INVALID_ARGUMENT.
  *
  * @example
  * const verify = urlToken(process.env.CALLBACK_SECRET);
@@ -44,8 +44,8 @@ export interface TransferTokenVerifier {
 /**
  * Accepts requests whose last path segment is the transfer's own token, an HMAC of its `externalId`. A leaked URL does
  * not let its reader forge the callback of another transfer. Mount the router with
- * `app.post('/callbacks/transfers/:token', router)`, and give the service `urlFor(base, externalId)` as `callbackUrl`. A
- * slash at the end of the path is ignored. Throws INVALID_ARGUMENT.
+ * `app.post('/callbacks/transfers/:token', router)`, and give the service `urlFor(base, externalId)` as `callbackUrl`.
+ * A slash at the end of the path is ignored. Throws INVALID_ARGUMENT.
  *
  * @example
  * const tokens = transferToken(process.env.CALLBACK_SECRET);
@@ -86,8 +86,8 @@ const headerExample = "headerToken('x-callback-token', secret)";
 const basicExample = "basicAuth({ username: 'service', password: process.env.CALLBACK_PASSWORD })";
 
 /**
- * Accepts requests whose header `name` is one of the secrets, in visible ASCII characters. Called before the body is read.
- * Throws INVALID_ARGUMENT.
+ * Accepts requests whose header `name` is one of the secrets, in visible ASCII characters. Called before the body is
+ * read. Throws INVALID_ARGUMENT.
  *
  * @example
  * const verify = headerToken('x-callback-token', process.env.CALLBACK_SECRET);
@@ -109,8 +109,8 @@ export function headerToken(name: string, secret: Secret): SenderVerifier {
 }
 
 /**
- * A user and a password of at least 16 characters. The types include `undefined` so that `process.env.PASSWORD` compiles.
- * It is refused when the verifier is made.
+ * A user and a password of at least 16 characters. The types include `undefined` so that `process.env.PASSWORD`
+ * compiles. It is refused when the verifier is made.
  */
 export interface Credentials {
   username: string | undefined;

@@ -58,7 +58,7 @@ async function claim(redis: Commands, key: string, request: ClaimRequest): Promi
     throw error;
   }
   if (found === claimed) return { state: 'claimed', claim: toClaim(redis, key, claimed, request) };
-  // The blocking claim has just ended: the caller claims again.
+  // The blocking claim has just ended. The caller asks again after its pause, as it does while the claim is held.
   if (found === null) return { state: 'in_progress' };
   const record = parseRecord(key, found);
   return record.state === 'claimed' ? { state: 'in_progress' } : { state: 'settled', fingerprint: record.fingerprint };

@@ -58,13 +58,13 @@ function tidy(): void {
 }
 
 /**
- * Starts an app in a separate process, with its options in the environment as JSON. Its `file` is relative to this folder.
+ * Starts an app in a separate process, which gets its options by `readAppOptions`. Its `file` is relative to this folder.
  * It is built first: a process that compiles what it imports takes three times as long to start.
  */
-export function forkApp(file: string, variable: string, options: object, output: 'inherit' | 'pipe' = 'inherit') {
+export function forkApp(file: string, options: object, output: 'inherit' | 'pipe' = 'inherit') {
   return tied(
     fork(buildApp(file), {
-      env: { ...process.env, [variable]: JSON.stringify(options) },
+      env: { ...process.env, APP_OPTIONS: JSON.stringify(options) },
       stdio: ['ignore', output, output, 'ipc'],
     }),
   );

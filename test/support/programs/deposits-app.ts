@@ -4,14 +4,14 @@ import { createPool, type PoolConnection } from 'mysql2/promise';
 import { Pool, type PoolClient } from 'pg';
 import { mysqlStore, pgStore, redisStore, transferCallbackListener, type CallbackStore } from 'transfer-callbacks';
 import { z } from 'zod';
-import { serveAsApp } from '../servers/serve.js';
+import { readAppOptions, serveAsApp } from './app.js';
 
 export interface DepositsOptions {
   readonly on: 'redis' | 'postgres' | 'mysql';
   readonly url: string;
 }
 
-const { on, url } = JSON.parse(process.env.DEPOSITS ?? '{}') as DepositsOptions;
+const { on, url } = readAppOptions() as DepositsOptions;
 
 const paid = z.object({ type: z.literal('charge.paid'), charge: z.object({ id: z.string() }) });
 const schema = paid.transform(({ type, charge }) => ({ event: 'other' as const, type, data: charge }));

@@ -2,6 +2,7 @@
 import { Pool, Query, type PoolClient } from 'pg';
 import { pgStore, RetryLater, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { readAppOptions } from './app.js';
 
 export interface FailingAppOptions {
   readonly url: string;
@@ -84,7 +85,7 @@ const handlers = {
   },
 } satisfies Record<string, (tx: PoolClient) => unknown>;
 
-const { url, failures } = JSON.parse(process.env.FAILING_APP ?? '{}') as FailingAppOptions;
+const { url, failures } = readAppOptions() as FailingAppOptions;
 const pool = new Pool({ connectionString: url, max: 3 });
 const failing = new Map<string, Failure>();
 

@@ -9,7 +9,7 @@ import {
   type TransferCallback,
 } from 'transfer-callbacks';
 import { ignore, listMistakes, type Steps } from './ledger-handlers.js';
-import { serveAsApp } from '../servers/serve.js';
+import { readAppOptions, serveAsApp } from './app.js';
 
 export interface LedgerOptions {
   readonly store: 'postgres' | 'redis';
@@ -18,7 +18,7 @@ export interface LedgerOptions {
   readonly port: number;
 }
 
-const { store, postgresUrl, redisUrl, port } = JSON.parse(process.env.LEDGER ?? '{}') as LedgerOptions;
+const { store, postgresUrl, redisUrl, port } = readAppOptions() as LedgerOptions;
 const pool = new Pool({ connectionString: postgresUrl, max: 16 });
 pool.on('error', () => undefined); // The database is restarted in the middle.
 

@@ -7,7 +7,7 @@ import {
   type TransferCallback,
 } from 'transfer-callbacks';
 import type { StoreTransaction } from 'transfer-callbacks/testing';
-import { serveAsApp } from '../servers/serve.js';
+import { serveAsApp } from './app.js';
 
 export const ignore = (): void => undefined;
 

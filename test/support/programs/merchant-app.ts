@@ -12,10 +12,9 @@ import {
   type TransferCallback,
 } from 'transfer-callbacks';
 import type { MerchantMessage, MerchantOptions, Telling } from './merchant.js';
+import { readAppOptions } from './app.js';
 
-const { redisUrl, handlersWait, closeTimeoutMs, ...options } = JSON.parse(
-  process.env.MERCHANT ?? '{}',
-) as MerchantOptions;
+const { redisUrl, handlersWait, closeTimeoutMs, ...options } = readAppOptions() as MerchantOptions;
 const tellings = new EventEmitter();
 process.on('message', ({ id, how }: Telling) => tellings.emit(id, how));
 

@@ -49,7 +49,7 @@ export async function endMerchants(): Promise<void> {
 
 /** Starts a merchant and waits until it listens; `endMerchants` ends it. */
 export async function startMerchant(options: MerchantOptions): Promise<Merchant> {
-  const child = forkApp('merchant-app.ts', 'MERCHANT', options);
+  const child = forkApp('merchant-app.ts', options);
   started.add(child);
   const said: MerchantMessage[] = [];
   child.on('message', (message) => said.push(message as MerchantMessage));

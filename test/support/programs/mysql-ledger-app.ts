@@ -3,7 +3,8 @@ import { createPool } from 'mysql2/promise';
 import { mysqlStore } from 'transfer-callbacks';
 import { serveLedger } from './ledger-handlers.js';
 import { mysqlTransaction } from '../helpers/mysql-transaction.js';
+import { readAppOptions } from './app.js';
 
-const { url, port } = JSON.parse(process.env.LEDGER ?? '{}') as { url: string; port: number };
+const { url, port } = readAppOptions() as { url: string; port: number };
 const pool = createPool({ uri: url, connectionLimit: 16 });
 await serveLedger({ store: mysqlStore(pool), transaction: mysqlTransaction(pool), port, undoesLaterWrites: true });

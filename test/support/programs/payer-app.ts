@@ -6,9 +6,9 @@ import express from 'express';
 import { Redis } from 'ioredis';
 import { redisStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
 import { effectsOn, payerOptions } from './payer.js';
-import { serveAsApp } from '../servers/serve.js';
+import { readAppOptions, serveAsApp } from './app.js';
 
-const { redisUrl, port, run } = JSON.parse(process.env.PAYER ?? '{}') as {
+const { redisUrl, port, run } = readAppOptions() as {
   redisUrl: string;
   port: number;
   run: string;

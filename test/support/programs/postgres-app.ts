@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { Pool } from 'pg';
 import { pgStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { readAppOptions } from './app.js';
 
 /** What the app is to do. */
 export interface PostgresAppOptions {
@@ -14,7 +15,7 @@ export interface PostgresAppOptions {
   readonly idleTimeoutMs?: number;
 }
 
-const { url, id, hang, idleTimeoutMs } = JSON.parse(process.env.POSTGRES_APP ?? '{}') as PostgresAppOptions;
+const { url, id, hang, idleTimeoutMs } = readAppOptions() as PostgresAppOptions;
 const store = pgStore(new Pool({ connectionString: url, max: 20 }), { idleTimeoutMs });
 await store.migrate();
 

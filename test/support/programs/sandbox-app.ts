@@ -1,7 +1,8 @@
 /** The sandbox as a separate process. Asked over IPC: `idle` replies when it is, with all of its transfers. */
 import { transferSandbox } from 'transfer-sandbox';
+import { readAppOptions } from './app.js';
 
-const sandbox = await transferSandbox(JSON.parse(process.env.SANDBOX ?? '{}') as Parameters<typeof transferSandbox>[0]);
+const sandbox = await transferSandbox(readAppOptions() as Parameters<typeof transferSandbox>[0]);
 
 process.on('message', () => {
   void sandbox.idle().then(() => process.send?.(sandbox.transfers()));

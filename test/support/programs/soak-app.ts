@@ -16,8 +16,9 @@ import {
   type TransferCallbackOutcome,
 } from 'transfer-callbacks';
 import { failuresIn, type SoakSize } from './soak-load.js';
+import { readAppOptions } from './app.js';
 
-const { redisUrl } = JSON.parse(process.env.SOAK ?? '{}') as { redisUrl: string };
+const { redisUrl } = readAppOptions() as { redisUrl: string };
 const redis = new Redis(redisUrl);
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;

@@ -22,11 +22,3 @@ export async function serve(listenerOrApp: RequestListener): Promise<Served> {
     },
   };
 }
-
-/** Serves in a child process. Sends the port to its parent, and ends with it. */
-export async function serveAsApp(listener: RequestListener, port: number): Promise<void> {
-  const server = createServer(listener).listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  process.on('disconnect', () => process.exit());
-  process.send?.((server.address() as AddressInfo).port);
-}
