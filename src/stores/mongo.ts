@@ -146,10 +146,8 @@ export function mongoStore<Client extends MongoClient>(
 async function requireTransactions(database: MongoDatabase): Promise<true> {
   const { setName, msg } = (await database.command({ hello: 1 })) as { setName?: unknown; msg?: unknown };
   if (setName !== undefined || msg === 'isdbgrid') return true;
-  throw new TransferCallbackError(
-    'NO_TRANSACTIONS',
-    'The MongoDB server is in no replica set: it has no transactions.',
-  );
+  const message = 'The MongoDB server is in no replica set: it has no transactions.';
+  throw new TransferCallbackError('NO_TRANSACTIONS', message);
 }
 
 async function read(records: MongoCollection, leases: MongoCollection, key: string): Promise<StoreRecord> {
@@ -272,11 +270,8 @@ const passedOn = 'The claim has passed to another delivery. The writes of this h
 
 /** Commits the handler's writes with the record, if that is still of this claim. */
 async function commit({ request, session, records }: ClaimParts, held: object): Promise<void> {
-  const settled = {
-    fingerprint: literal(request.fingerprint),
-    settledAt: '$$NOW',
-    expiresAt: after(request.retentionMs),
-  };
+  const { fingerprint, retentionMs } = request;
+  const settled = { fingerprint: literal(fingerprint), settledAt: '$$NOW', expiresAt: after(retentionMs) };
   if (!session.inTransaction()) throw new Error('The handler has ended its transaction.');
   const record = await records.findOneAndUpdate({ ...held, ...isUnsettled }, [{ $set: settled }], { session });
   if (record === null) throw new Error('The record is no longer of this claim.');
