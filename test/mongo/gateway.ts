@@ -61,7 +61,7 @@ export interface Gateway {
 /** Starts a gateway to this database, on a free port of the loopback. */
 export async function startGateway(url: string, isStandalone = false): Promise<Gateway> {
   // A transaction keeps one, and its next operation must not wait behind those that want one: in MongoDB it keeps none.
-  const pool = new Pool({ connectionString: url, max: 750 });
+  const pool = new Pool({ connectionString: url, max: 750, idleTimeoutMillis: 0 });
   pool.on('error', () => undefined);
   // A server that is killed breaks off clients that hold a transaction.
   pool.on('connect', (client) => client.on('error', () => undefined));
