@@ -3,6 +3,7 @@ import { TransferCallbackError } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
 import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
 import type { HeldClaim, SettleEnding } from './claim/held-claim.js';
+import { toContext } from './context.js';
 import type { Delivery } from './delivery.js';
 import { LentTx } from './lent-tx.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
@@ -45,7 +46,10 @@ export function runHandler<C extends CallbackShape, Tx>(
         nameHandlerWithoutTx(lent, delivery, options);
       });
       afterCommit = new AfterCommit();
-      const failure = await callHandler(delivery, claim.signal, lent, afterCommit, options);
+      const context = toContext(delivery, claim, lent, (call) => {
+        afterCommit.add(call);
+      });
+      const failure = await callHandler(delivery, context, options);
       afterCommit.close();
       cancelDeadline();
       if (failure === undefined) nameHandlerWithoutTx(lent, delivery, options);
@@ -88,7 +92,7 @@ async function mayRunAgain<Tx>(
 ): Promise<boolean> {
   if (!(await claim.restart(error)) || performance.now() + pauseMs >= endsAt) return false;
   await pause(pauseMs, { signal: claim.signal });
-  return !claim.signal.aborted;
+  return !claim.isAborted;
 }
 
 /** Asks the host to keep the process for the rest of the delivery. A host that refuses changes nothing else. */
@@ -109,22 +113,9 @@ function keepProcess<C extends CallbackShape, Tx>(
 /** Calls the handler. Resolves with how it failed, or with `undefined`. */
 async function callHandler<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
-  signal: AbortSignal,
-  lent: LentTx<Tx>,
-  afterCommit: AfterCommit,
+  context: HandlerContext<Tx>,
   { onSuccess, onFailed, onOther }: ResolvedOptions<C, Tx>,
 ): Promise<Failure | undefined> {
-  const context: HandlerContext<Tx> = {
-    delivery: delivery.name,
-    source: delivery.source,
-    signal,
-    get tx() {
-      return lent.tx;
-    },
-    afterCommit: (call) => {
-      afterCommit.add(call);
-    },
-  };
   const { callback } = delivery;
   try {
     await traceHandler(delivery, () => {

@@ -19,7 +19,7 @@ export class LentTx<Tx> {
     }, 0);
   }
 
-  get tx(): Tx {
+  use(): Tx {
     this.#isUsed = true;
     return this.#tx;
   }

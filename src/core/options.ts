@@ -31,23 +31,23 @@ import type { CallbackStore } from './store.js';
  */
 export interface HandlerContext<Tx = undefined> {
   /** Names this delivery in log lines, outcomes and the store, for logs of your own. */
-  delivery: string;
+  readonly delivery: string;
   /**
    * Aborts when the handler's deadline has passed, its lease was lost, or the receiver closes. JavaScript cannot
    * stop the handler: pass the signal to every call that can be cancelled.
    */
-  signal: AbortSignal;
+  readonly signal: AbortSignal;
   /** Where the callback came from, as given to `receive`; `http` for a request. */
-  source: string;
+  readonly source: string;
   /** The open transaction of a transactional store; `undefined` for the others. */
-  tx: Tx;
+  readonly tx: Tx;
   /**
    * Calls `call` once the success is recorded, after the response: for a mail or a push that must not go out before the
    * commit. At most once for each recorded success: not for a duplicate, after a failure, or for a success that is
    * `overlapped`. A crash, or a reply to the COMMIT that is late or lost, loses it. What it throws is logged and changes
    * nothing. `close` waits for it. Use neither `signal` nor `tx` in it. Throws INVALID_ARGUMENT once the handler has finished.
    */
-  afterCommit: (call: () => unknown) => void;
+  readonly afterCommit: (call: () => unknown) => void;
 }
 
 /** The second argument of `confirm`. */

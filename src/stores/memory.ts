@@ -1,4 +1,5 @@
 import { onlyKnownOptions, wholeNumber } from '../lib/checks.js';
+import { PassingEntries } from '../lib/passing-entries.js';
 import { describeHolder } from '../core/delivery.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../core/store.js';
 
@@ -49,7 +50,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Required<Omit<Cal
 
 class Table {
   /** The claims that were neither settled nor released, lapsed ones too. */
-  readonly #claims = new Map<string, ClaimEntry>();
+  readonly #claims = new PassingEntries<ClaimEntry>();
   /** In the order they were settled. */
   readonly #settled = new Map<string, SettledRecord>();
   /** Visits each record once: a new iterator would pass over all that was deleted, for which V8 keeps a place. */

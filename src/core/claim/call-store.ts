@@ -37,24 +37,49 @@ export function claimCallback<Tx>(
   const claim = async (): Promise<ClaimReply<Tx>> => {
     const reply = requireReply(await store.claim(key, request));
     if (reply.state !== 'claimed') return reply;
-    return { state: 'claimed', claim: withDeadlines(reply.claim, id, token, timeoutMs) };
+    return { state: 'claimed', claim: new TimedClaim(reply.claim, id, token, timeoutMs) };
   };
   return callStore(claimMs, claim, { method: 'claim', token, id }, releaseLate);
 }
 
-/** Returns a claim whose calls have a deadline. */
-function withDeadlines<Tx>(claim: Claim<Tx>, id: string, token: string, timeoutMs: number): Claim<Tx> {
-  const call = <T>(method: StoreCall['method'], work: () => Promise<T>): Promise<T> =>
-    callStore(timeoutMs, work, { method, token, id });
-  return {
-    get tx() {
-      return claim.tx;
-    },
-    renew: () => call('renew', () => claim.renew()),
-    settle: () => call('settle', () => claim.settle()),
-    restart: (error) => callStore(timeoutMs, async () => (await claim.restart?.(error)) === true),
-    release: () => call('release', () => claim.release()),
-  };
+/** A claim whose calls have a deadline. */
+class TimedClaim<Tx> implements Claim<Tx> {
+  readonly #claim: Claim<Tx>;
+  readonly #id: string;
+  readonly #token: string;
+  readonly #timeoutMs: number;
+
+  constructor(claim: Claim<Tx>, id: string, token: string, timeoutMs: number) {
+    this.#claim = claim;
+    this.#id = id;
+    this.#token = token;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Another one after each `restart`. */
+  get tx(): Tx {
+    return this.#claim.tx;
+  }
+
+  renew(): Promise<boolean> {
+    return this.#call('renew', () => this.#claim.renew());
+  }
+
+  settle(): Promise<{ overlapped: boolean }> {
+    return this.#call('settle', () => this.#claim.settle());
+  }
+
+  restart(error: unknown): Promise<boolean> {
+    return callStore(this.#timeoutMs, async () => (await this.#claim.restart?.(error)) === true);
+  }
+
+  release(): Promise<void> {
+    return this.#call('release', () => this.#claim.release());
+  }
+
+  #call<T>(method: StoreCall['method'], work: () => Promise<T>): Promise<T> {
+    return callStore(this.#timeoutMs, work, { method, token: this.#token, id: this.#id });
+  }
 }
 
 function storeTimeout(ms: number): TransferCallbackError {

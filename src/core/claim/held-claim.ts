@@ -38,14 +38,14 @@ export class HeldClaim<Tx> implements Work {
   readonly #parts: ClaimParts<Tx>;
   readonly #request: ClaimRequest;
   readonly #line: Line;
-  readonly #controller = new AbortController();
-  /** Abort listeners run in the async context of this delivery, although `close` aborts all deliveries. */
-  readonly #context = new AsyncResource('transfer-callbacks:claim');
   readonly #startedAt = performance.now();
   #claim: Claim<Tx>;
   #state: ClaimState = 'running';
   #claimCount = 1;
   #hasTurn = true;
+  /** Made when a handler reads `signal`. */
+  #aborting: { readonly controller: AbortController; readonly context: AsyncResource } | undefined;
+  #abortReason: Error | undefined;
   #heartbeat: NodeJS.Timeout;
   #renewal: Promise<void> | undefined;
   #renewalError: unknown;
@@ -88,12 +88,21 @@ export class HeldClaim<Tx> implements Work {
   }
 
   get signal(): AbortSignal {
-    return this.#controller.signal;
+    // Abort listeners run in the async context of this delivery, although `close` aborts all deliveries.
+    this.#aborting ??= { controller: new AbortController(), context: new AsyncResource('transfer-callbacks:claim') };
+    const { controller } = this.#aborting;
+    if (this.#abortReason !== undefined) controller.abort(this.#abortReason);
+    return controller.signal;
+  }
+
+  get isAborted(): boolean {
+    return this.#abortReason !== undefined;
   }
 
   abort(reason: Error): void {
-    this.#context.runInAsyncScope(() => {
-      this.#controller.abort(reason);
+    this.#abortReason ??= reason;
+    this.#aborting?.context.runInAsyncScope(() => {
+      this.#aborting?.controller.abort(reason);
     });
   }
 
@@ -122,7 +131,7 @@ export class HeldClaim<Tx> implements Work {
    * Never rejects.
    */
   async restart(error: unknown): Promise<boolean> {
-    if (this.signal.aborted) return false;
+    if (this.isAborted) return false;
     const hasRestarted = await this.#claim.restart?.(error).catch(() => false);
     if (hasRestarted !== true) return false;
     // If the lease is lost from now on, the signal of the handler must abort.

@@ -1,3 +1,4 @@
+import { PassingEntries } from '../../lib/passing-entries.js';
 import type { Delivery } from '../delivery.js';
 import { maxHandlerTimeouts } from '../options.js';
 import type { ClaimReply, ClaimRequest } from '../store.js';
@@ -12,7 +13,7 @@ import { Line, type LineEnd } from './line.js';
  */
 export class Lines<Tx> {
   readonly #parts: ClaimParts<Tx>;
-  readonly #lines = new Map<string, Line>();
+  readonly #lines = new PassingEntries<Line>();
   #isClosed = false;
 
   constructor(parts: ClaimParts<Tx>) {

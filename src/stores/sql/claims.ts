@@ -1,4 +1,5 @@
 import { TransferCallbackError } from '../../lib/errors.js';
+import { PassingEntries } from '../../lib/passing-entries.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../../core/store.js';
 import type { Row, SettledRow, Table } from './table.js';
 import type { InTheWay, OpenTransaction, Send, SqlEngine } from './transaction.js';
@@ -50,7 +51,7 @@ export function isTimeout(error: unknown): boolean {
 export function rememberClaims<Tx>(
   claim: (id: string, request: ClaimRequest) => Promise<TransactionClaim<Tx> | Refusal>,
 ): CallbackStore<Tx>['claim'] {
-  const held = new Map<string, { token: string; claim: Claim<Tx> }>();
+  const held = new PassingEntries<{ token: string; claim: Claim<Tx> }>();
   return async (id, request) => {
     const { token } = request;
     const own = held.get(id);
