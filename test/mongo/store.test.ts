@@ -130,10 +130,10 @@ test('a renewal after the first write of the handler does not keep its claim fro
 
 test('what a handler sends while its claim is being settled is refused', async () => {
   const [account, key] = [await openAccount(), randomUUID()];
-  const { tx, settle } = await hold(store, key);
-  await pay(account, tx);
-  const settled = settle();
-  await expect(pay(account, tx)).rejects.toThrow('expired');
+  const claim = await hold(store, key);
+  await pay(account, claim.tx);
+  const settled = claim.settle();
+  await expect(pay(account, claim.tx)).rejects.toThrow('expired');
   await settled;
   expect(await readBalance(account)).toBe(1);
 });
@@ -182,7 +182,8 @@ test('MongoDB deletes a lapsed lease only after the time in which the session in
   const lifetimes: unknown[] = [];
   watched.on('commandStarted', ({ commandName, command }) => {
     if (commandName !== 'createIndexes') return;
-    lifetimes.push(...command.indexes.map((index: { expireAfterSeconds: number }) => index.expireAfterSeconds));
+    const { indexes } = command as { indexes: { expireAfterSeconds: number }[] };
+    lifetimes.push(...indexes.map(({ expireAfterSeconds }) => expireAfterSeconds));
   });
   await mongoStore(watched, { collection: 'others' }).migrate();
   expect(lifetimes).toEqual([3_600, 3_600]);
