@@ -10,6 +10,7 @@ export { hmacSignature } from './http/verifiers/hmac-signature.js';
 export { ipAllowList } from './http/verifiers/ip-allow-list.js';
 export type { SenderVerifier } from './http/request.js';
 export type { Verifier } from './http/verify.js';
+export { closeOnSignal } from './http/close-on-signal.js';
 export { transferCallbackReceiver, type TransferCallbackReceiver } from './core/receiver.js';
 export type { HandlerContext, ReceiverOptions } from './core/options.js';
 export type { Logger } from './lib/logger.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { run, runSandboxCli } from '../cli/support.js';
-import { findBlocks, isThere, pages, readText } from './pages.js';
+import { findBlocks, isThere, listFiles, pages, readText } from './pages.js';
 
 const lines = pages.flatMap((page) =>
   ['sh', 'text'].flatMap((language) => findBlocks(page, language)).flatMap(({ code }) => code.split('\n')),
@@ -31,4 +31,21 @@ test('every npm script and every test that the documents run exists', () => {
   expect(names.filter((name) => scripts[name] === undefined)).toEqual([]);
   const files = [...text.matchAll(/\bvitest run (test\/[\w./-]+)/g)].map(([, path = '']) => path);
   expect(files.filter((path) => !isThere(path))).toEqual([]);
+});
+
+test('every option of a command is in its help', () => {
+  const files = ['src/cli', 'sandbox/src/cli'].flatMap((folder) => listFiles(folder, '.ts')).map(readText);
+  const commands = files.filter((text) => text.includes('export const help ='));
+  expect(commands.length).toBeGreaterThanOrEqual(5);
+  for (const command of commands) {
+    // Options that several commands share are beside the part of the help that describes them.
+    const shared = files.filter((text) => {
+      const [, name = ''] = /export const (\w+Options) = \{/.exec(text) ?? [];
+      return name !== '' && command.includes(`...${name}`);
+    });
+    const text = [command, ...shared].join('\n');
+    const options = [...text.matchAll(/(?<=[\s{]'?)([a-z][\w-]*)(?='?: (?:text|flag|texts)\b)/g)].map(([name]) => name);
+    expect(options.length).toBeGreaterThan(0);
+    expect(options.filter((name) => !text.includes(`--${name}`))).toEqual([]);
+  }
 });

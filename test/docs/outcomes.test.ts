@@ -68,23 +68,26 @@ const levels = ['info', 'warn', 'error'].flatMap((level) => {
   return [names.join(', '), ...special.map(({ comment }) => comment)].map((cell) => [`\`${level}\``, cell]);
 });
 
-test.each([
+/** The tables of a page: the head and the rows of each. */
+const handlers = [
   [
-    'README.md',
     ['outcome', 'status', 'what has happened', 'what follows'],
-    rows.map(({ name, status, meaning, next }) => [`\`${name}\``, status, meaning, next]),
+    ...rows.map(({ name, status, meaning, next }) => [`\`${name}\``, status, meaning, next]),
   ],
-  [
-    'docs/handlers.md',
-    ['outcome', 'what else is in it'],
-    rows.map(({ name }) => [`\`${name}\``, describeFields(name)]),
-  ],
-  ['docs/operations.md', ['level', 'outcomes'], levels],
-])('%s has the table of outcomes', async (page, head, cells) => {
+  [['outcome', 'what else is in it'], ...rows.map(({ name }) => [`\`${name}\``, describeFields(name)])],
+];
+
+test.each([
+  ['docs/handlers.md', handlers],
+  ['docs/operations.md', [[['level', 'outcomes'], ...levels]]],
+])('%s has the tables of outcomes', async (page, tables) => {
   const toLine = (row: readonly string[]): string => `| ${row.join(' | ')} |\n`.replaceAll('|  |', '| |');
-  const lines = [head, head.map(() => '---'), ...cells].map(toLine);
-  const text = readText(page);
-  const [table = expect.fail(`${page} has no such table.`)] =
-    new RegExp(`^${lines[0]?.replaceAll('|', '\\|') ?? ''}(\\|.*\\n)+`, 'm').exec(text) ?? [];
-  await expect(text.replace(table, () => lines.join(''))).toMatchFileSnapshot(join(root, page));
+  let text = readText(page);
+  for (const [head = [], ...cells] of tables) {
+    const lines = [head, head.map(() => '---'), ...cells].map(toLine);
+    const [table = expect.fail(`${page} has no table of ${head.join(', ')}.`)] =
+      new RegExp(`^${lines[0]?.replaceAll('|', '\\|') ?? ''}(\\|.*\\n)+`, 'm').exec(text) ?? [];
+    text = text.replace(table, () => lines.join(''));
+  }
+  await expect(text).toMatchFileSnapshot(join(root, page));
 });

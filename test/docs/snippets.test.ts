@@ -1,7 +1,4 @@
 import crypto, { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { compileFunction } from 'node:vm';
 import express, { type Express } from 'express';
@@ -170,34 +167,6 @@ test('no page shows code in a language that is not compiled', () => {
     ['js', 'javascript', 'mjs', 'cjs', 'tsx'].flatMap((each) => findBlocks(page, each)),
   );
   expect(uncompiled.map(({ at }) => at)).toEqual([]);
-});
-
-test('the shutdown of docs/hosts.md ends although a stranger has never finished a request', async () => {
-  interface Exported {
-    shutDown: (server: Server, receiver: root.TransferCallbackReceiver) => Promise<void>;
-  }
-  const { shutDown } = runBlock<Exported>(findBlock('docs/hosts.md', 'function shutDown'));
-  const receiver = transferCallbackReceiver({
-    store: memoryStore(),
-    onSuccess: () => undefined,
-    onFailed: () => undefined,
-    logger: false,
-  });
-  const server = createServer(transferCallbackListener({ receiver })).listen(0, '127.0.0.1');
-  const arrived = once(server, 'request');
-  await once(server, 'listening');
-  const stranger = connect((server.address() as AddressInfo).port, '127.0.0.1');
-  onTestFinished(() => {
-    stranger.destroy();
-  });
-  stranger.on('error', () => undefined);
-  stranger.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{"a');
-  await arrived;
-
-  await shutDown?.(server, receiver);
-
-  expect(server.listening).toBe(false);
-  expect(receiver.closing).toBe(true);
 });
 
 test('the verifier of docs/security.md for public keys accepts what the service has signed, and nothing else', async () => {

@@ -7,6 +7,7 @@ import { receiverDefaults, receiverOptionNames } from '../../src/core/options.js
 import { logFields } from '../../src/core/report.js';
 import { defaultBodyLimitBytes } from '../../src/http/options.js';
 import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
+import { verifiers } from '../http/support.js';
 import { findNames, findPage, findTable, readText, toNumber } from './pages.js';
 
 const handlers = findPage('docs/handlers.md');
@@ -74,6 +75,11 @@ test('the README has a line of code for each store', () => {
     /^[a-z]\w+Store$/.test(name),
   );
   expect(factories.sort()).toEqual(stores.sort());
+});
+
+test('docs/security.md has a row for each verifier', () => {
+  const rows = findTable(findPage('docs/security.md'), 'verifier').map(([code = '']) => /`(\w+)\(/.exec(code)?.[1]);
+  expect(rows.sort()).toEqual(Object.keys(verifiers).sort());
 });
 
 test('docs/handlers.md lists each option of the receiver and of HTTP, with its default', () => {

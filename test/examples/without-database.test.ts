@@ -1,10 +1,8 @@
-import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { transferToken } from 'transfer-callbacks';
-import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { describe, expect, it, onTestFinished, test } from 'vitest';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { describe, expect, it, test } from 'vitest';
 import { post } from '../support/helpers/post.js';
 import { root } from '../docs/pages.js';
 import { duplicate, processed, run, serve } from './support.js';
@@ -17,34 +15,6 @@ test('every example is run by a test', async () => {
     (file) => /(?<!\.test)\.ts$/.test(file) && file !== 'payouts.ts',
   );
   expect(examples.filter((file) => !texts.some((text) => text.includes(`${file}'`)))).toEqual([]);
-});
-
-describe('quick-start.ts', () => {
-  it('handles a success and a failure once each', async () => {
-    const { url, said, output } = await serve('quick-start.ts');
-    const success = transferSucceeded({ externalId: 'payout-1', amount: 900 });
-    const failure = transferFailed({ externalId: 'payout-2', failureReason: 'Wallet closed' });
-
-    expect(await post(url, success)).toMatchObject(processed);
-    expect(await post(url, failure)).toMatchObject(processed);
-    expect(await post(url, success)).toMatchObject(duplicate);
-
-    await said(/Refunded payout-2: Wallet closed/);
-    expect(output().match(/Paid payout-1: 900/g)).toHaveLength(1);
-  });
-
-  it('fails when its port is taken, and does not print that it listens', async () => {
-    const server = createServer().listen(0);
-    onTestFinished(() => void server.close());
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-
-    const { exitCode, output } = run('quick-start.ts', { PORT: String(port) });
-
-    expect(await exitCode).toBe(1);
-    expect(output()).toContain('EADDRINUSE');
-    expect(output()).not.toContain('received');
-  });
 });
 
 describe('metrics.ts', () => {

@@ -118,6 +118,18 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     expect(await recordOf(id)).toMatch(/^settled /);
   });
 
+  test('a second signal ends the process, although a handler runs', async () => {
+    const merchant = await startMerchant({ redisUrl: server.url, handlersWait: true });
+    const callback = transferSucceeded();
+    const running = post(merchant.url, callback).catch(() => 'no response');
+    await merchant.says({ handling: callback.data.id });
+    merchant.signal('SIGTERM');
+    await merchant.says({ closing: true });
+    merchant.signal('SIGTERM');
+    expect(await merchant.exitCode).toBe(null);
+    expect(await running).toBe('no response');
+  });
+
   test('after SIGTERM a handler that ignores its signal is left to its lease, and a warning tells so', async () => {
     const merchant = await startMerchant({ redisUrl: server.url, handlersWait: true, closeTimeoutMs: 100, ...quick });
     const callback = transferSucceeded();

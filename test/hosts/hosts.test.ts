@@ -1,18 +1,16 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import { cp, readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import type { RequestListener, Server } from 'node:http';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { hmacSignature, transferCallbackListener } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { root } from '../docs/pages.js';
-import { kill, tied } from '../support/programs/child.js';
-import { freePort } from '../support/servers/port.js';
+import { kill } from '../support/programs/child.js';
 import { post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { serve } from '../support/servers/serve.js';
@@ -20,7 +18,7 @@ import { token, type Reply } from './cases.js';
 import { bun, deno, hosts, hostsFolder } from './hosts.js';
 import { installHosts } from './install.js';
 import { findHost, pagePath, renderHost, renderPage } from './page.js';
-import { quiet, startHost, tryHost } from './start.js';
+import { startHost, tryHost } from './start.js';
 
 const run = promisify(execFile);
 
@@ -105,27 +103,12 @@ test("Google's framework hands a signed body over as it was signed, although it 
   expect(handled).toEqual([callback]);
 });
 
-const permissions = ['--no-prompt', '--allow-net', '--allow-env', '--allow-read', '--allow-sys=hostname'];
+const permissions = ['--allow-net', '--allow-env', '--allow-read', '--allow-sys=hostname'];
 test.each([
-  ['Bun', () => [bun()]],
-  ['Deno', () => [deno(), 'run', ...permissions]],
-])('the quick start of the README runs on %s', { timeout: stepMs }, async (_, runtime) => {
-  // Beside the packages of the hosts, where it finds the package and Express.
-  const quickStart = join(hostsFolder, 'node_modules/quick-start.mjs');
-  await cp(join(root, 'examples/quick-start.ts'), quickStart);
-  const port = await freePort();
-  const [program = '', ...args] = runtime();
-  const env = { ...process.env, ...quiet, PORT: String(port) };
-  const server = tied(
-    spawn(program, [...args, quickStart], { cwd: hostsFolder, env, stdio: ['ignore', 'pipe', 'inherit'] }),
-  );
-  onTestFinished(() => kill(server));
-  const printed = createInterface(server.stdout);
-  const url = `http://localhost:${port}/callbacks/transfers`;
-  const ended = once(server, 'exit').then(([code]) => [`It has ended with ${code}.`]);
-  expect(await Promise.race([once(printed, 'line'), ended])).toEqual([`Callbacks are received at ${url}`]);
-  const paid = once(printed, 'line');
-  const cli = join(hostsFolder, 'node_modules/transfer-callbacks/dist/cli.js');
-  await run(process.execPath, [cli, 'trigger', 'success', '--to', url]);
-  expect(await paid).toEqual([expect.stringMatching(/^Paid payout-\w+: 15000 XAF$/)]);
+  ['Bun', () => [bun(), 'express.ts']],
+  ['Deno', () => [deno(), 'run', '--no-prompt', ...permissions, 'express.ts']],
+])('the router of Express runs on %s', { timeout: stepMs }, async (name, command) => {
+  const { child, url } = await startHost({ name, file: 'express.ts', command });
+  onTestFinished(() => kill(child));
+  expect((await post(url, transferSucceeded(), { headers: { 'X-Callback-Token': token } })).status).toBe(200);
 });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { Redis } from 'ioredis';
 import {
+  closeOnSignal,
   redisStore,
   transferCallbackReceiver,
   transferCallbackRouter,
@@ -45,15 +46,11 @@ const server = express().use(transferCallbackRouter({ receiver })).listen(0, '12
 await once(server, 'listening');
 say({ port: (server.address() as AddressInfo).port });
 
+const closing = closeOnSignal(server, receiver, { timeoutMs: closeTimeoutMs });
 process.once('SIGTERM', () => {
-  void (async () => {
-    const serverClosed = once(server, 'close');
-    server.close();
-    say({ closing: true });
-    const { unfinished } = await receiver.close({ timeoutMs: closeTimeoutMs ?? 10_000 });
-    say({ unfinished });
-    await serverClosed;
-    await redis.quit();
-    process.exit(unfinished === 0 ? 0 : 1);
-  })();
+  say({ closing: true });
 });
+const { unfinished } = await closing;
+say({ unfinished });
+await redis.quit();
+process.exit(unfinished === 0 ? 0 : 1);
