@@ -1,7 +1,7 @@
-import { hasMethods, invalidSecret, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
+import { hasMethods, invalidSecret, onlyKnownOptions } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import { describeHolder } from '../core/delivery.js';
-import { leastRetentionMs, receiverDefaults } from '../core/options.js';
+import { requirePruneAge } from '../core/options.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../core/store.js';
 
 /** What the store uses of a `ClientSession`. */
@@ -33,18 +33,24 @@ interface MongoCollection {
   createIndex(keys: object, options: object): Promise<unknown>;
 }
 
-/** A document: the record of a callback, or the lease of a claim. */
+/** A document: the record of a callback, or the lease of a claim. Either has a time at which it ends. */
 interface Stored {
   readonly token: string;
-  readonly claimedAt: Date;
-  readonly expiresAt: Date;
   /** Of a record that is settled. */
   readonly fingerprint?: string;
-  readonly settledAt?: Date;
   /** Of a lease: the session of the claim before, if that has lapsed. */
   readonly lapsed?: object | null;
   readonly isRenewed?: boolean;
-  readonly leftMs?: number;
+}
+
+/** What a claim is made of. */
+interface ClaimParts {
+  readonly key: string;
+  readonly request: ClaimRequest;
+  readonly session: MongoSession;
+  readonly database: MongoDatabase;
+  readonly records: MongoCollection;
+  readonly leases: MongoCollection;
 }
 
 /** Options of `mongoStore`. */
@@ -69,23 +75,21 @@ export interface MongoStoreOptions {
  *   await store.migrate();
  * }
  */
-export interface MongoStore<Tx> extends CallbackStore<Tx> {
-  read(key: string): Promise<StoreRecord>;
-  forget(key: string, fingerprint: string): Promise<boolean>;
+export interface MongoStore<Tx> extends Required<Omit<CallbackStore<Tx>, 'check' | 'processLocal'>> {
   /** Creates the collections, each with an index by which MongoDB deletes what has ended. May be repeated. */
   migrate(): Promise<void>;
   /** Deletes the records that were settled more than `olderThanMs` ago (above 90 000). Resolves with their number. */
   prune(options: { olderThanMs: number }): Promise<number>;
 }
 
-/** Times are those of the server. Updates decide in their pipelines: an upsert of MongoDB accepts no `$expr`. */
-const hasEnded = { $lte: ['$expiresAt', '$$NOW'] };
+/** Times are those of the server. Updates and deletions have none in their filters: the server of the tests refuses it. */
 const isLive = { $expr: { $gt: ['$expiresAt', '$$NOW'] } };
+const hasEnded = { $lte: ['$expiresAt', '$$NOW'] };
 const after = (ms: number): object => ({ $add: ['$$NOW', ms] });
+const isSettled = { fingerprint: { $exists: true }, ...isLive };
+const isUnsettled = { fingerprint: { $exists: false } };
 /** A text that begins with `$` would be the name of a field. */
 const literal = (value: unknown): object => ({ $literal: value });
-const isUnsettled = { fingerprint: { $exists: false } };
-const upsert = { upsert: true, returnDocument: 'after' };
 /** A record that a failover takes back must not have been acknowledged. */
 const concerns = { readPreference: 'primary', writeConcern: { w: 'majority' } };
 const ignore = (): void => undefined;
@@ -111,257 +115,195 @@ export function mongoStore<Client extends MongoClient>(
     throw invalidSecret('client', 'a MongoClient', client, 'mongoStore(mongoose.connection.getClient())');
   }
   onlyKnownOptions(options, ['db', 'collection']);
-  const store: MongoStore<MongoSession> = new Collections(client, options);
-  return store as MongoStore<ReturnType<Client['startSession']>>;
+  const { db, collection = 'transfer_callbacks' } = options;
+  const database = client.db(db);
+  const open = (name: string): MongoCollection =>
+    database.collection(name, { ...concerns, readConcern: { level: 'majority' } }) as MongoCollection;
+  const [records, leases] = [open(collection), open(`${collection}_leases`)];
+  let hasTransactions = false;
+  return {
+    transactional: true,
+    async claim(key, request) {
+      hasTransactions ||= await requireTransactions(database);
+      const { fingerprint } = (await records.findOne({ _id: key, ...isSettled })) ?? {};
+      if (fingerprint !== undefined) return { state: 'settled', fingerprint };
+      return claim({ key, request, session: client.startSession(), database, records, leases });
+    },
+    read: (key) => read(records, leases, key),
+    forget: async (_id, fingerprint) => (await records.deleteOne({ _id, fingerprint })).deletedCount === 1,
+    async migrate() {
+      // An hour later: a lapsed lease has the session of a dead process, for the claim that takes over.
+      for (const each of [records, leases]) await each.createIndex({ expiresAt: 1 }, { expireAfterSeconds: 3_600 });
+    },
+    async prune({ olderThanMs }) {
+      const ageMs = requirePruneAge(olderThanMs);
+      const { localTime } = (await database.command({ hello: 1 })) as { localTime: Date };
+      return (await records.deleteMany({ settledAt: { $lt: new Date(Number(localTime) - ageMs) } })).deletedCount;
+    },
+  } satisfies MongoStore<MongoSession> as MongoStore<ReturnType<Client['startSession']>>;
 }
 
-/** Its methods are properties: an app may copy a store, to change one of them. */
-class Collections implements MongoStore<MongoSession> {
-  readonly transactional = true;
-  readonly #client: MongoClient;
-  readonly #database: MongoDatabase;
-  readonly #records: MongoCollection;
-  readonly #leases: MongoCollection;
-  #checked: Promise<void> | undefined;
+async function requireTransactions(database: MongoDatabase): Promise<true> {
+  const { setName, msg } = (await database.command({ hello: 1 })) as { setName?: unknown; msg?: unknown };
+  if (setName !== undefined || msg === 'isdbgrid') return true;
+  const message = 'The MongoDB server is in no replica set: it has no transactions.';
+  throw new TransferCallbackError('NO_TRANSACTIONS', message);
+}
 
-  constructor(client: MongoClient, { db, collection = 'transfer_callbacks' }: MongoStoreOptions) {
-    this.#client = client;
-    this.#database = client.db(db);
-    const settings = { ...concerns, readConcern: { level: 'majority' } };
-    this.#records = this.#database.collection(collection, settings) as MongoCollection;
-    this.#leases = this.#database.collection(`${collection}_leases`, settings) as MongoCollection;
-  }
+async function read(records: MongoCollection, leases: MongoCollection, key: string): Promise<StoreRecord> {
+  const leaseLeftMs = { $toDouble: { $subtract: ['$expiresAt', '$$NOW'] } };
+  const held = { _id: 0, state: literal('claimed'), token: 1, since: '$claimedAt', leaseLeftMs };
+  const settled = { _id: 0, state: literal('settled'), fingerprint: 1, delivery: '$token', settledAt: 1, expiresAt: 1 };
+  // The lease first: it is deleted after the record is settled, so a claim that is being settled never reads as free.
+  const lease = await leases.findOne({ _id: key, ...isLive }, { projection: held });
+  const record = await records.findOne({ _id: key, ...isSettled }, { projection: settled });
+  if (lease === null || record !== null) return (record ?? { state: 'free' }) as StoreRecord;
+  const { token, ...claimed } = lease;
+  return { ...describeHolder(token), ...claimed, delivery: token } as StoreRecord;
+}
 
-  readonly claim = async (key: string, request: ClaimRequest): Promise<ClaimReply<MongoSession>> => {
-    await (this.#checked ??= this.#requireTransactions());
-    const settled = await this.#findSettled(key);
-    if (settled?.fingerprint !== undefined) return { state: 'settled', fingerprint: settled.fingerprint };
-    const session = this.#client.startSession();
-    const claim = new MongoClaim(key, request, session, this.#records, this.#leases);
-    try {
-      const lease = await this.#takeLease(key, request, session);
-      if (lease?.token === request.token) {
-        // MongoDB keeps the transaction of a dead process, and what that has locked, for a minute.
-        if (lease.lapsed) await this.#database.command({ killSessions: [lease.lapsed] }).catch(ignore);
-        const record = await this.#takeRecord(key, request);
-        if (record?.fingerprint === undefined) return { state: 'claimed', claim };
-        await claim.release();
-        return { state: 'settled', fingerprint: record.fingerprint };
-      }
-    } catch (error) {
-      claim.release().catch(ignore);
-      throw error;
+/** Claims a callback that has not been seen as settled. */
+async function claim(parts: ClaimParts): Promise<ClaimReply<MongoSession>> {
+  const claim = toClaim(parts);
+  try {
+    const lease = await takeLease(parts);
+    if (lease?.token !== parts.request.token) {
+      await parts.session.endSession();
+      return { state: 'in_progress' };
     }
-    await session.endSession();
-    return { state: 'in_progress' };
-  };
-
-  readonly read = async (key: string): Promise<StoreRecord> => {
-    // The lease first: it is deleted after the record is settled, so a claim that is being settled never reads as free.
-    const projection = { token: 1, claimedAt: 1, leftMs: { $subtract: ['$expiresAt', '$$NOW'] } };
-    const lease = await this.#leases.findOne({ _id: key, ...isLive }, { projection });
-    const { fingerprint, token, settledAt, expiresAt } = (await this.#findSettled(key)) ?? {};
-    if (fingerprint !== undefined)
-      return { state: 'settled', fingerprint, delivery: token, settledAt, expiresAt } as StoreRecord;
-    if (lease === null) return { state: 'free' };
-    const { by } = describeHolder(lease.token);
-    const since = { since: lease.claimedAt, leaseLeftMs: Number(lease.leftMs) };
-    return { state: 'claimed', delivery: lease.token, ...(by !== undefined && { by }), ...since };
-  };
-
-  readonly forget = async (key: string, fingerprint: string): Promise<boolean> => {
-    const settled = await this.#findSettled(key);
-    if (settled?.fingerprint !== fingerprint) return false;
-    return (await this.#records.deleteOne({ _id: key, fingerprint, token: settled.token })).deletedCount === 1;
-  };
-
-  readonly migrate = async (): Promise<void> => {
-    for (const each of [this.#records, this.#leases])
-      await each.createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 });
-  };
-
-  readonly prune = async ({ olderThanMs }: { olderThanMs: number }): Promise<number> => {
-    const limits = { min: leastRetentionMs, max: Number.MAX_SAFE_INTEGER, example: receiverDefaults.retentionMs };
-    const settledBefore = Number((await this.#hello()).localTime) - wholeNumber('olderThanMs', olderThanMs, limits);
-    return (await this.#records.deleteMany({ settledAt: { $lt: new Date(settledBefore) } })).deletedCount;
-  };
-
-  async #requireTransactions(): Promise<void> {
-    const { setName, msg } = await this.#hello().catch((error: unknown) => {
-      this.#checked = undefined;
-      throw error;
-    });
-    if (setName !== undefined || msg === 'isdbgrid') return;
-    throw new TransferCallbackError(
-      'NO_TRANSACTIONS',
-      'The MongoDB server is in no replica set: it has no transactions.',
-    );
+    // MongoDB keeps the transaction of a dead process, and the documents that it has locked, for a minute.
+    if (lease.lapsed) await parts.database.command({ killSessions: [lease.lapsed] }).catch(ignore);
+    const record = await takeRecord(parts);
+    if (record?.fingerprint === undefined) return { state: 'claimed', claim };
+    await claim.release();
+    return { state: 'settled', fingerprint: record.fingerprint };
+  } catch (error) {
+    claim.release().catch(ignore);
+    // Another delivery has inserted the lease at the same moment.
+    if ((error as { code?: unknown }).code === 11_000) return { state: 'in_progress' };
+    throw error;
   }
+}
 
-  async #hello(): Promise<{ setName?: unknown; msg?: unknown; localTime?: Date }> {
-    return (await this.#database.command({ hello: 1 })) as object;
-  }
+/** Resolves with the lease of the callback, which is this delivery's if its token is. */
+function takeLease({ key, request: { token, leaseMs }, session, leases }: ClaimParts): Promise<Stored | null> {
+  const isOwn = { $eq: ['$token', literal(token)] };
+  const lapsed = { $cond: [isOwn, null, '$lsid'] };
+  const names = { _id: key, token, lsid: session.id };
+  return replaceIf({ $or: [isOwn, hasEnded] }, leases, names, { lapsed, expiresAt: after(leaseMs) });
+}
 
-  #findSettled(key: string): Promise<Stored | null> {
-    return this.#records.findOne({ _id: key, fingerprint: { $exists: true }, ...isLive });
-  }
+/**
+ * Writes the token of the claim into the record, unless that is settled. From then on the claim before cannot be settled: its
+ * transaction would change the same document.
+ */
+function takeRecord({ key, request, records }: ClaimParts): Promise<Stored | null> {
+  const { token, event = '', externalId = '', retentionMs } = request;
+  const isFree = { $or: [{ $lte: ['$fingerprint', null] }, hasEnded] };
+  return replaceIf(isFree, records, { _id: key, token, event, externalId }, { expiresAt: after(retentionMs) });
+}
 
-  /** Resolves with the lease of the callback, which is this delivery's if its token is. */
-  async #takeLease(key: string, { token, leaseMs }: ClaimRequest, { id }: MongoSession): Promise<Stored | null> {
-    const isOwn = { $eq: ['$token', literal(token)] };
-    const lapsed = { $cond: [isOwn, null, { $ifNull: ['$lsid', null] }] };
-    const names = { _id: literal(key), token: literal(token), lsid: literal(id), lapsed };
-    const lease = { ...names, claimedAt: '$$NOW', expiresAt: after(leaseMs) };
-    const update = [{ $replaceWith: { $cond: [{ $or: [isOwn, hasEnded] }, lease, '$$ROOT'] } }];
-    return this.#leases.findOneAndUpdate({ _id: key }, update, upsert).catch((error: unknown) => {
-      // Another delivery has inserted it at the same moment.
-      if ((error as { code?: unknown }).code === 11_000) return null;
-      throw error;
-    });
-  }
-
-  /**
-   * Writes the token of the claim into the record, unless that is settled. From then on the claim before cannot be settled: its
-   * transaction would change the same document.
-   */
-  #takeRecord(key: string, request: ClaimRequest): Promise<Stored | null> {
-    const { token, event = '', externalId = '', retentionMs } = request;
-    const names = { _id: literal(key), token: literal(token), event: literal(event), externalId: literal(externalId) };
-    const record = { ...names, claimedAt: '$$NOW', expiresAt: after(retentionMs) };
-    const isFree = { $or: [{ $lte: ['$fingerprint', null] }, hasEnded] };
-    return this.#records.findOneAndUpdate(
-      { _id: key },
-      [{ $replaceWith: { $cond: [isFree, record, '$$ROOT'] } }],
-      upsert,
-    );
-  }
+/**
+ * Replaces a document under a condition, or inserts it. Resolves with the one that is there then. The condition is in the
+ * update, because MongoDB accepts no `$expr` in the filter of an upsert.
+ */
+function replaceIf(condition: object, within: MongoCollection, names: Record<string, unknown>, times: object) {
+  const replacement = { $mergeObjects: [literal(names), { ...times, claimedAt: '$$NOW' }] };
+  const update = [{ $replaceWith: { $cond: [condition, replacement, '$$ROOT'] } }];
+  return within.findOneAndUpdate({ _id: names._id }, update, { upsert: true, returnDocument: 'after' });
 }
 
 /**
  * A claim is a lease, and a token in the record. They are two documents: the first read of the handler fixes what its
  * transaction sees, and a renewal of the record after that would make the settle fail.
  */
-class MongoClaim implements Claim<MongoSession> {
-  tx: MongoSession;
-  readonly #held: { readonly _id: string; readonly token: string };
-  readonly #request: ClaimRequest;
-  readonly #session: MongoSession;
-  readonly #records: MongoCollection;
-  readonly #leases: MongoCollection;
-  #loan: { hasEnded: boolean };
-  #state: 'open' | 'settled' | 'released' = 'open';
-
-  constructor(
-    _id: string,
-    request: ClaimRequest,
-    session: MongoSession,
-    records: MongoCollection,
-    leases: MongoCollection,
-  ) {
-    this.#held = { _id, token: request.token };
-    this.#request = request;
-    this.#session = session;
-    this.#records = records;
-    this.#leases = leases;
-    [this.tx, this.#loan] = begin(session);
-  }
-
-  readonly renew = async (): Promise<boolean> => {
-    const expiresAt = { $cond: [hasEnded, '$expiresAt', after(this.#request.leaseMs)] };
-    const update = [{ $set: { expiresAt, isRenewed: { $not: hasEnded } } }];
-    return (await this.#leases.findOneAndUpdate(this.#held, update, { returnDocument: 'after' }))?.isRenewed === true;
+function toClaim(parts: ClaimParts): Claim<MongoSession> {
+  const { key, request, session, records, leases } = parts;
+  const held = { _id: key, token: request.token };
+  let loan = begin(session);
+  const rollBack = async (): Promise<void> => {
+    loan.hasEnded = true;
+    if (session.inTransaction()) await session.abortTransaction();
   };
-
-  readonly settle = async (): Promise<{ overlapped: boolean }> => {
-    if (this.#state !== 'settled') await this.#commit();
-    this.#state = 'settled';
-    // If this fails, the lease ends by itself. The record tells that the callback is settled.
-    await this.#leases.deleteOne(this.#held).catch(ignore);
-    await this.#session.endSession();
-    return { overlapped: false };
+  const renew = async (): Promise<boolean> => {
+    const expiresAt = { $cond: [hasEnded, '$expiresAt', after(request.leaseMs)] };
+    const renewal = [{ $set: { expiresAt, isRenewed: { $not: hasEnded } } }];
+    return (await leases.findOneAndUpdate(held, renewal, { returnDocument: 'after' }))?.isRenewed === true;
   };
-
-  readonly restart = async (error: unknown): Promise<boolean> => {
-    if (!isTransient(error)) return false;
-    await this.#rollBack();
-    // A conflict may also mean that the claim has passed to another delivery.
-    if (!(await this.renew()) || this.#state !== 'open') return false;
-    [this.tx, this.#loan] = begin(this.#session);
-    return true;
+  return {
+    get tx() {
+      return loan.tx;
+    },
+    renew,
+    async settle() {
+      loan.hasEnded = true;
+      try {
+        await commit(parts, held);
+      } catch (cause) {
+        await rollBack();
+        const record = await records.findOne({ _id: key });
+        if (record?.token !== request.token) throw new TransferCallbackError('LEASE_LOST', passedOn, { cause });
+        // If it is recorded, only the reply to the commit was lost.
+        if (record.fingerprint === undefined) throw cause;
+      }
+      // If this fails, the lease ends by itself. Its session is then kept: who takes over must not end another claim with it.
+      await leases.deleteOne(held).then(() => session.endSession(), ignore);
+      return { overlapped: false };
+    },
+    async restart(error) {
+      // A conflict may also mean that the claim has passed to another delivery.
+      if (!hasLabel(error, 'TransientTransactionError') || !(await renew())) return false;
+      await rollBack();
+      loan = begin(session);
+      return true;
+    },
+    async release() {
+      await rollBack();
+      await records.deleteOne({ ...held, ...isUnsettled });
+      await leases.deleteOne(held);
+      await session.endSession();
+    },
   };
+}
 
-  readonly release = async (): Promise<void> => {
-    if (this.#state === 'settled') return;
-    this.#state = 'released';
-    await this.#rollBack();
-    await this.#session.endSession();
-    await this.#records.deleteOne({ ...this.#held, ...isUnsettled });
-    await this.#leases.deleteOne(this.#held);
-  };
+const passedOn = 'The claim has passed to another delivery. The writes of this handler were rolled back.';
 
-  async #rollBack(): Promise<void> {
-    this.#loan.hasEnded = true;
-    if (this.#session.inTransaction()) await this.#session.abortTransaction();
-  }
-
-  /** Commits the handler's writes with the record. If that fails, rejects with what has kept it from being recorded. */
-  async #commit(): Promise<void> {
-    const { fingerprint, retentionMs } = this.#request;
-    const settled = { fingerprint: literal(fingerprint), settledAt: '$$NOW', expiresAt: after(retentionMs) };
-    const session = this.#session;
-    this.#loan.hasEnded = true;
-    try {
-      if (!session.inTransaction()) throw new Error('The handler has ended its transaction.');
-      const held = { ...this.#held, ...isUnsettled };
-      const record = await this.#records.findOneAndUpdate(held, [{ $set: settled }], { session });
-      if (record === null) throw new Error('The record is no longer of this claim.');
-      await session.commitTransaction().catch(async (error: unknown) => {
-        if (!hasLabel(error, 'UnknownTransactionCommitResult')) throw error;
-        await session.commitTransaction();
-      });
-    } catch (cause) {
-      await this.#rollBack();
-      const record = await this.#records.findOne({ _id: this.#held._id });
-      const isOwn = record?.token === this.#held.token;
-      // If it is recorded, only the reply to the commit was lost.
-      if (isOwn && record.fingerprint !== undefined) return;
-      if (isOwn) throw cause;
-      const message = 'The claim has passed to another delivery. The writes of this handler were rolled back.';
-      throw new TransferCallbackError('LEASE_LOST', message, { cause });
-    }
-  }
+/** Commits the handler's writes with the record, if that is still of this claim. */
+async function commit({ request, session, records }: ClaimParts, held: object): Promise<void> {
+  const { fingerprint, retentionMs } = request;
+  const settled = { fingerprint: literal(fingerprint), settledAt: '$$NOW', expiresAt: after(retentionMs) };
+  if (!session.inTransaction()) throw new Error('The handler has ended its transaction.');
+  const record = await records.findOneAndUpdate({ ...held, ...isUnsettled }, [{ $set: settled }], { session });
+  if (record === null) throw new Error('The record is no longer of this claim.');
+  await session.commitTransaction().catch((error: unknown) => {
+    if (hasLabel(error, 'UnknownTransactionCommitResult')) return session.commitTransaction();
+    throw error;
+  });
 }
 
 /** What would end the transaction, or begin another one. */
 const controls = ['startTransaction', 'commitTransaction', 'abortTransaction', 'withTransaction', 'endSession'];
 
-/** Begins a transaction. Returns the session for the handler, which the driver takes for one that has ended once its loan has. */
-function begin(session: MongoSession): [MongoSession, { hasEnded: boolean }] {
+/** Begins a transaction. Once its loan has ended, the driver takes the session of the handler for one that has ended. */
+function begin(session: MongoSession): { readonly tx: MongoSession; hasEnded: boolean } {
   session.startTransaction({ ...concerns, readConcern: { level: 'snapshot' } });
-  const loan = { hasEnded: false };
   const get = (_: MongoSession, name: string | symbol): unknown => {
     if (name === 'hasEnded' && loan.hasEnded) return true;
     if (controls.includes(name as string)) return refuseControl;
     const value: unknown = Reflect.get(session, name);
     return typeof value === 'function' ? (value.bind(session) as unknown) : value;
   };
-  return [new Proxy(session, { get }), loan];
+  const loan = { tx: new Proxy(session, { get }), hasEnded: false };
+  return loan;
 }
 
-function refuseControl(): Promise<never> {
+function refuseControl(): never {
   const message = 'The store ends the transaction: return to commit, throw to roll back.';
-  const refused = Promise.reject(new TransferCallbackError('TRANSACTION_CONTROL', message));
-  // An app that does not await it must not end by it.
-  refused.catch(ignore);
-  return refused;
+  throw new TransferCallbackError('TRANSACTION_CONTROL', message);
 }
 
-/** Whether the database has given up the transaction for another one. An app may have wrapped the error of the driver. */
-function isTransient(error: unknown): boolean {
-  const label = 'TransientTransactionError';
-  return hasLabel(error, label) || hasLabel((error as Error | null | undefined)?.cause, label);
-}
-
+/** Whether an error of the driver, which an app may have wrapped, has this label. */
 function hasLabel(error: unknown, label: string): boolean {
-  return hasMethods(error, 'hasErrorLabel') && (error as { hasErrorLabel(name: string): boolean }).hasErrorLabel(label);
+  const errors = [error, (error as Error | null | undefined)?.cause] as { hasErrorLabel(name: string): boolean }[];
+  return errors.some((each) => hasMethods(each, 'hasErrorLabel') && each.hasErrorLabel(label));
 }

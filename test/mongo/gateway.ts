@@ -61,7 +61,7 @@ export interface Gateway {
 /** Starts a gateway to this database, on a free port of the loopback. */
 export async function startGateway(url: string, isStandalone = false): Promise<Gateway> {
   // A transaction keeps one, and its next operation must not wait behind those that want one: in MongoDB it keeps none.
-  const pool = new Pool({ connectionString: url, max: 750 });
+  const pool = new Pool({ connectionString: url, max: 750, idleTimeoutMillis: 0 });
   pool.on('error', () => undefined);
   // A server that is killed breaks off clients that hold a transaction.
   pool.on('connect', (client) => client.on('error', () => undefined));
@@ -123,13 +123,13 @@ class Commands {
     return { ok: 1 };
   }
 
-  async #runAlone(name: string, command: Document): Promise<Document> {
+  async #runAlone(name: string, command: Document, isFirst = true): Promise<Document> {
     try {
       return await send(this.#pool, name, command);
     } catch (error) {
       const { code = '' } = error as { code?: string };
       // When it repeats an upsert that has met another one, DocumentDB no longer knows the time.
-      if (String(error).includes('$$NOW')) return this.#runAlone(name, command);
+      if (isFirst && String(error).includes('$$NOW')) return this.#runAlone(name, command, false);
       // The server is down: the driver is to try again.
       if (!isReply(error)) return refuse(189, String(error), ['RetryableWriteError']);
       return refuse(conflicts.includes(code) ? 112 : 8_000, `${code} ${(error as Error).message}`);

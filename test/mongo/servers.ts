@@ -1,4 +1,4 @@
-import { MongoClient } from 'mongodb';
+import { MongoClient, type Document } from 'mongodb';
 import { makeFolder, startServer, type Server } from '../support/servers/server.js';
 import { startDocumentDb, toUrl } from './documentdb.js';
 import { startGateway } from './gateway.js';
@@ -26,10 +26,18 @@ async function startMongod(path: string, isStandalone: boolean): Promise<MongoSe
   });
   const host = `127.0.0.1:${server.port}`;
   if (isStandalone) return { ...server, url: `mongodb://${host}/test` };
-  const client = new MongoClient(`mongodb://${host}/?directConnection=true`);
-  await client.db('admin').command({ replSetInitiate: { _id: 'rs0', members: [{ _id: 0, host }] } });
+  const url = `mongodb://${host}/test?replicaSet=rs0`;
+  const initiate = { replSetInitiate: { _id: 'rs0', members: [{ _id: 0, host }] } };
+  await command(`mongodb://${host}/admin?directConnection=true`, initiate);
+  // The driver waits for the primary, which is elected a moment later.
+  await command(url, { ping: 1 });
+  return { ...server, url };
+}
+
+async function command(url: string, document: Document): Promise<void> {
+  const client = new MongoClient(url);
+  await client.db().command(document);
   await client.close();
-  return { ...server, url: `mongodb://${host}/test?replicaSet=rs0` };
 }
 
 async function startDouble(isStandalone: boolean): Promise<MongoServer> {

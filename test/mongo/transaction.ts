@@ -25,7 +25,9 @@ export function toTransaction(client: MongoClient): Required<StoreTransaction<Cl
       databaseOf(session)
         .collection('writes')
         .updateOne({ key: 'none' }, { $unknown: { key: 1 } }, { session }),
-    rollback: (session) => session.abortTransaction(),
+    async rollback(session) {
+      await session.abortTransaction();
+    },
     lock: (session, _id) => databaseOf(session).collection<Row>('locks').insertOne({ _id }, { session }),
   };
 }

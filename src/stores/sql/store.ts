@@ -1,5 +1,4 @@
-import { wholeNumber } from '../../lib/checks.js';
-import { leastRetentionMs, receiverDefaults } from '../../core/options.js';
+import { requirePruneAge } from '../../core/options.js';
 import { firstRetryMs } from '../../core/service.js';
 import type { CallbackStore, StoreRecord } from '../../core/store.js';
 import type { Mechanism, Query } from './claims.js';
@@ -56,11 +55,7 @@ export function makeStore<Tx>(
       }
     },
     async prune({ olderThanMs }) {
-      wholeNumber('olderThanMs', olderThanMs, {
-        min: leastRetentionMs,
-        max: Number.MAX_SAFE_INTEGER,
-        example: receiverDefaults.retentionMs,
-      });
+      requirePruneAge(olderThanMs);
       let pruned = 0;
       // From id to id: a search from the start would pass all those again that it keeps.
       for (let last: string | undefined = ''; last !== undefined;) {

@@ -35,7 +35,7 @@ const repository = fileURLToPath(new URL('../../..', import.meta.url));
 export default async function prepareRun(project: TestProject): Promise<() => void> {
   const paths = project.vitest.state.getPaths();
   const files = paths.map((path) => readFileSync(path, 'utf8'));
-  const need = (support: string): boolean => files.some((file) => file.includes(`/support/${support}.js`));
+  const need = (server: string): boolean => files.some((file) => file.includes(`/support/servers/${server}.js`));
   const needSql = paths.some((path) => path.includes('/test/sql/'));
   if (need('redis')) await demand(findBinary);
   if (need('mysql') || needSql) await demand(findMariaDb);
@@ -50,7 +50,7 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
     project.provide('sandboxCli', join(sandboxFolder, 'cli.js'));
     project.onTestsRerun(buildCli);
   }
-  if (paths.some((path) => /\/test\/(hosts|package)\//.test(path))) {
+  if (paths.some((path) => /\/test\/(hosts|package|mongo\/package)/.test(path))) {
     // `.ci/run` has packed them already.
     const folder = process.env.PACKED;
     const packed = await (folder === undefined ? pack(join(buildFolder, 'package')) : findPacked(folder));
