@@ -42,26 +42,29 @@ export const longTests = {
   ],
   inOwnProcess: [
     'test/{no-*,servers}.test.ts',
-    'test/cli/{config,inspect*,loading,reconcile*,secrets,usage}.test.ts',
+    'test/cli/{config,inspect*,reconcile*,usage}.test.ts',
     'sandbox/test/cli/{trigger,usage}.test.ts',
-    'sandbox/test/{console,demo,package}/**/*.test.ts',
+    'sandbox/test/{console,demo}/**/*.test.ts',
     'test/{package,schedules,types}/**/*.test.ts',
     'test/docs/snippets.test.ts',
     'test/examples/**/*.test.ts',
-    'test/faults/{deposits,held-up,ledger,redis-readme,soak,transfers}.test.ts',
-    'test/ops/runbook-verdicts.test.ts',
+    'test/faults/{deposits,held-up,ledger,redis-readme,transfers}.test.ts',
   ],
 };
 
 /**
- * What installs 1.2 GB or every compiler, unpacks programs again, or plays every case of `check`: once a week, and before a
- * release. No promise rests on it, either.
+ * What installs packages by the gigabyte, starts dozens of processes, unpacks programs again, or plays every case of `check`: once
+ * a week, and before a release. No promise rests on it, either.
  */
 export const weeklyTests = [
   'test/{hosts,mongo,sql}/**/*.test.ts',
   'sandbox/test/console/unpacking.test.ts',
-  'sandbox/test/cli/check.test.ts',
-  'test/package/{express-projects,release}.test.ts',
+  'sandbox/test/{cli/check,package/**/*}.test.ts',
+  'test/cli/{loading,secrets}.test.ts',
+  'test/examples/dynamodb-store.test.ts',
+  'test/faults/soak.test.ts',
+  'test/ops/runbook-verdicts.test.ts',
+  'test/package/{express-projects,quick-start,release}.test.ts',
   'test/programs.test.ts',
 ];
 

@@ -5,7 +5,7 @@ import { forkApp, kill } from '../support/programs/child.js';
 import { startRedis } from '../support/servers/redis.js';
 import { Load, type Sent, type SoakSize } from '../support/programs/soak-load.js';
 
-/** How long it takes at least: `SOAK_MINUTES=60 npx vitest run test/faults/soak.test.ts` takes an hour. */
+/** How long it takes at least: `SOAK_MINUTES=60 npm run test:weekly -- test/faults/soak` takes an hour. */
 const minutes = Number(process.env.SOAK_MINUTES ?? 0);
 const callbacksPerLap = minutes > 0 ? 4_000 : 200;
 /** Laps that fill caches, pools and compiled code, and are not judged; and those that are. */
