@@ -48,9 +48,9 @@ export function runHandler<C extends CallbackShape, Tx>(
         claim.abort(error);
         nameHandlerWithoutTx(lent, delivery, options);
       });
-      afterCommit = new AfterCommit();
+      const added = (afterCommit = new AfterCommit());
       const context = toContext(delivery, claim, lent, (call) => {
-        afterCommit.add(call);
+        added.add(call);
       });
       const failure = await callHandler(delivery, context, options);
       afterCommit.close();

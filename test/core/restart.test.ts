@@ -97,6 +97,23 @@ test('a handler whose success meets a conflict runs again, and only the last fun
   expect([settle.mock.calls.length, runs, called]).toEqual([2, 2, [2]]);
 });
 
+test('the context of an earlier run adds nothing to the run that counts', async () => {
+  const contexts: HandlerContext<Tx>[] = [];
+  const called = vi.fn();
+  const receiver = receiverOn(restartingStore().store, {
+    onSuccess(_callback, context) {
+      contexts.push(context);
+      if (contexts.length === 1) throw conflict;
+      expect(() => {
+        contexts[0]?.afterCommit(called);
+      }).toThrow('before the handler finishes');
+    },
+  });
+  expect(await finish(receiver.receive(transferSucceeded()))).toMatchObject({ outcome: 'processed' });
+  await receiver.close();
+  expect(called).not.toHaveBeenCalled();
+});
+
 test('a handler that has begun anew keeps its claim: a copy waits for it', async () => {
   const release = vi.fn(() => Promise.resolve());
   const work = later();
