@@ -84,6 +84,7 @@ export async function deliverAll({ count, fork, restart }: LedgerRun): Promise<r
   await Promise.all([restartInTheMiddle(), ...Array.from({ length: senders }, (_, sender) => sendAll(sender))]);
   done = true;
   await killing;
-  expect(kills).toBeGreaterThan(3);
+  // How many there are in the time of a few hundred callbacks depends on the machine.
+  expect(kills).toBeGreaterThan(0);
   return callbacks;
 }
