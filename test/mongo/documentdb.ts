@@ -1,13 +1,10 @@
-import { execFile } from 'node:child_process';
 import { readdir, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { findPrograms, prepare } from '../support/servers/postgres-programs.js';
+import { startOnNewData } from '../support/servers/postgres.js';
 import { findUnpacked, installOnly, type DebianProgram } from '../support/servers/programs.js';
-import { makeFolder, startServer, unprivileged, type Server } from '../support/servers/server.js';
-
-const run = promisify(execFile);
+import { makeFolder, unprivileged, type Server } from '../support/servers/server.js';
 
 /** The engine of DocumentDB, an extension of PostgreSQL. Only Debian sid has it. */
 const debianDocumentDb: DebianProgram = {
@@ -55,20 +52,9 @@ export async function startDocumentDb(): Promise<Server> {
   await createLinks(dirname(path));
   const user = unprivileged();
   const folder = await makeFolder(user);
-  const data = join(folder, 'data');
   // The initdb of Debian would start its server without the libraries that were unpacked.
   const initdb = join(await prepare(findPrograms(18), folder), 'bin/initdb');
-  const options = ['-D', data, '--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
-  await run(initdb, options, { cwd: folder, ...user });
-  const server = await startServer({
-    path,
-    folder,
-    args: (port) => ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])],
-    ready: 'ready to accept connections',
-    stopSignal: 'SIGINT',
-    crashSignal: 'SIGQUIT',
-    user,
-  });
+  const server = await startOnNewData({ initdb, postgres: path }, folder, user, settings);
   const client = new Client(toUrl(server));
   await client.connect();
   await client.query('CREATE EXTENSION documentdb CASCADE');

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { MongoClient, type ClientSession } from 'mongodb';
 import { MongoClient as MongoClient6 } from 'mongodb6';
-import mongoose from 'mongoose';
 import { mongoStore, transferCallbackReceiver, type Claim, type MongoStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -273,29 +272,6 @@ test('the driver 6 serves as well, with names of its own for the database and th
   await undone.release();
   expect(await client6.db('payouts').collection('paid').countDocuments({})).toBe(1);
   expect(await client6.db('payouts').collection('callbacks').countDocuments({})).toBe(1);
-});
-
-test('a model of Mongoose writes with the record', async () => {
-  await mongoose.connect(server.url);
-  onTestFinished(() => mongoose.disconnect());
-  const Payout = mongoose.model('Payout', new mongoose.Schema({ of: String, paid: Boolean }));
-  await Payout.createCollection();
-  const ofMongoose = mongoStore(mongoose.connection.getClient());
-  const receiver = transferCallbackReceiver({
-    store: ofMongoose,
-    async onSuccess({ data }, { tx }) {
-      await Payout.create([{ of: data.id, paid: false }], { session: tx });
-      await Payout.updateOne({ of: data.id }, { paid: true }, { session: tx });
-      if (data.externalId === 'unknown') throw new Error('no payout');
-    },
-    onFailed: () => undefined,
-    logger: false,
-  });
-  const [kept, undone] = [transferSucceeded(), transferSucceeded({ externalId: 'unknown' })];
-  expect(await receiver.receive(kept)).toMatchObject({ outcome: 'processed' });
-  expect(await receiver.receive(undone)).toMatchObject({ outcome: 'handler_failed' });
-  expect(await Payout.countDocuments({ of: kept.data.id, paid: true })).toBe(1);
-  expect(await Payout.countDocuments({ of: undone.data.id })).toBe(0);
 });
 
 test('a standalone server is refused by check and by a claim, because it has no transactions', async () => {

@@ -89,12 +89,22 @@ async function launch(programs: string): Promise<Server> {
   const user = unprivileged();
   const folder = await makeFolder(user);
   const bin = join(await prepare(programs, folder), 'bin');
-  const data = join(folder, 'data');
-  const initdb = ['-D', data, '--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
-  await run(join(bin, 'initdb'), initdb, { cwd: folder, ...user });
   const settings = ['fsync=off', 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200'];
+  return startOnNewData({ initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') }, folder, user, settings);
+}
+
+/** Creates data in the folder with `initdb`, and starts `postgres` on it, which may be of another installation. */
+export async function startOnNewData(
+  { initdb, postgres }: { initdb: string; postgres: string },
+  folder: string,
+  user: ReturnType<typeof unprivileged>,
+  settings: readonly string[],
+): Promise<Server> {
+  const data = join(folder, 'data');
+  const options = ['-D', data, '--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
+  await run(initdb, options, { cwd: folder, ...user });
   return startServer({
-    path: join(bin, 'postgres'),
+    path: postgres,
     folder,
     args: (port) => ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])],
     ready: 'ready to accept connections',
