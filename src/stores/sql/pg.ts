@@ -66,7 +66,7 @@ function toEngine(pool: PgPool): SqlEngine<PgClient> {
     async query(sql) {
       const client = await takeClient(pool, patienceMs);
       return client.use(async () => {
-        const [rows = []] = await client.send(patienceMs, sql);
+        const rows = await client.send(patienceMs, sql);
         client.giveBack();
         return rows;
       });
@@ -109,10 +109,10 @@ class PooledClient {
   }
 
   /**
-   * Sends statements in one message. Resolves with the rows of each. Ends the connection if they take longer than
-   * `timeoutMs`.
+   * Sends one or several statements in one message. Resolves with the rows of the first one that returns some. Ends the
+   * connection if they take longer than `timeoutMs`.
    */
-  async send(timeoutMs: number, ...statements: readonly string[]): Promise<readonly Rows[]> {
+  async send(timeoutMs: number, sql: string): Promise<Rows> {
     const cancelDeadline = setDeadline(
       timeoutMs,
       () => {
@@ -121,8 +121,9 @@ class PooledClient {
       graceMs,
     );
     try {
-      const results = (await this.#client.query(statements.join(';\n'))) as { rows: Rows } | { rows: Rows }[];
-      return [results].flat().map(({ rows }) => rows);
+      const results = (await this.#client.query(sql)) as { rows: Rows } | { rows: Rows }[];
+      const result = Array.isArray(results) ? results.find(({ rows }) => rows.length > 0) : results;
+      return result?.rows ?? [];
     } finally {
       cancelDeadline();
     }
@@ -144,13 +145,13 @@ class PooledClient {
   async sendWithin(timeoutMs: number, sql: string, place: StatementPlace | undefined): Promise<Rows> {
     if (place === 'first') {
       this.#hasBegun = true;
-      return (await this.send(timeoutMs, begin, sql)).flat();
+      return this.send(timeoutMs, `${begin};\n${sql}`);
     }
     if (place === 'rollback') {
       await this.#rollBack();
       return [];
     }
-    const [rows = []] = await this.send(timeoutMs, sql, 'COMMIT');
+    const rows = await this.send(timeoutMs, `${sql};\nCOMMIT`);
     this.#hasBegun = false;
     return rows;
   }

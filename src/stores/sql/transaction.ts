@@ -131,7 +131,7 @@ class TurnedTransaction<Tx> {
     this.#undone.catch(() => undefined);
     this.#done = this.#run();
     this.#ended = this.#done.then(() => {
-      reject(new Error('Expected `transaction` to call its function.'));
+      reject(neverCalled);
     }, reject);
   }
 
@@ -151,7 +151,7 @@ class TurnedTransaction<Tx> {
     const inTheWay = await this.#opening.claim(send);
     if (inTheWay !== undefined) {
       this.#resolve({ inTheWay, ended: this.#ended });
-      throw new NothingToUndo('The claim was refused.');
+      throw refused;
     }
     const loan = this.#runner.lend(tx);
     const record = await this.#lendUntilDecided(loan);
@@ -213,6 +213,9 @@ async function isIdleWithin<Tx>(ms: number, loan: Loan<Tx>): Promise<boolean> {
 /** What was written is undone already, or nothing was. */
 class NothingToUndo extends Error {}
 
+// Made once: the stack of an error costs as much as a statement.
+const neverCalled = new Error('Expected `transaction` to call its function.');
+const refused = new NothingToUndo('The claim was refused.');
 const endedEarly = new Error('The handler has ended its transaction.');
 const rolledBack = new Error('The transaction of the handler was rolled back.');
 const stillRunning = new Error('What the handler had left running did not end: its transaction was rolled back.');
