@@ -29,6 +29,8 @@ export const postgresSyntax: Syntax = {
 
 /** A setting that lasts as long as the transaction, and shows that it is the one that the store has begun. */
 const markName = 'transfer_callbacks.mark';
+/** No record was claimed then. It tells a record that was found from one that was inserted. */
+const foundAt = 0;
 /** For how long after its claim a record keeps the times of its claim. */
 const slackMs = 1_000;
 
@@ -45,16 +47,16 @@ interface Lock {
 export function postgresMechanism<Tx>(
   engine: SqlEngine<Tx>,
   table: Table,
-  { idleTimeoutMs, isBare = false }: MechanismSettings,
+  { idleTimeoutMs }: MechanismSettings,
 ): Mechanism<Tx> {
   const { query } = engine;
 
   /** Begins the transaction of a handler, unless a row or another transaction is in the way. */
   const begin = async (id: string, request: ClaimRequest) => {
     const mark = crypto.randomUUID();
-    const insertion = lock(table, id, request, mark, idleTimeoutMs);
+    const insertion = insert(table, id, request, mark, idleTimeoutMs);
     const claimedAt = performance.now();
-    const open = await engine.begin(toOpening(table, id, insertion, isBare), request);
+    const open = await engine.begin(toOpening(table, insertion), request);
     if ('inTheWay' in open) return open;
     return new TransactionClaim(open, request, {
       record: (send) => send(settle(table, id, request, mark, performance.now() - claimedAt), 'last'),
@@ -76,7 +78,7 @@ export function postgresMechanism<Tx>(
         const { inTheWay, ended } = begun;
         if (inTheWay === 'held') break;
         if (isLive(inTheWay)) return toRefusal(inTheWay);
-        // Until then this transaction holds the lock, which the next attempt needs.
+        // Until then this transaction holds the lock, which the next attempt needs. Within it, `prune` would wait for the handler.
         await ended;
         await query(table.removeEnded(id)).catch(() => undefined);
       }
@@ -94,14 +96,13 @@ export function postgresMechanism<Tx>(
   };
 }
 
-/** What the handler's transaction begins with: it returns a row without a token if the claim is granted. */
-function toOpening(table: Table, id: string, insertion: string, isBare: boolean): Opening {
+/** What the handler's transaction begins with. */
+function toOpening(table: Table, insertion: string): Opening {
   return {
     async claim(send) {
-      const rows = await send(isBare ? `${insertion};\n${table.look(id)}` : withRow(insertion, table, id), 'first');
-      const row = table.toRow(rows);
-      const isGranted = row === undefined && rows.length > 0;
-      return isGranted ? undefined : (row ?? 'held');
+      const row = table.toRow(await send(insertion, 'first'));
+      if (row === undefined) return 'held';
+      return row.claimedAt === foundAt ? row : undefined;
     },
     // A library may not roll back, if the handler has left a nested transaction running.
     undo: (send) => send('ROLLBACK', 'rollback'),
@@ -118,11 +119,12 @@ function toClaimedRecord({ backend, since }: Lock): StoreRecord {
 
 /**
  * The first statement of the handler's transaction. Inserts the record, which counts once the transaction is committed, and
- * holds the lock of the callback until it ends. Inserts nothing if there is a record, or if another transaction holds the lock:
- * a claim tries the lock, and never waits for it. The mark lasts as long as the transaction, and so does the limit that ends
- * the transaction of a machine that has vanished.
+ * holds the lock of the callback until it ends. Returns the record, or the one that is in the way, with `claimed_at` set to
+ * `foundAt`: a claim that is refused is rolled back. Returns nothing if another transaction holds the lock: a claim tries it,
+ * and never waits for it. The mark lasts as long as the transaction, and so does the limit that ends the transaction of a machine
+ * that has vanished.
  */
-function lock(
+function insert(
   table: Table,
   id: string,
   { token, event = '', externalId = '', fingerprint, retentionMs }: ClaimRequest,
@@ -130,22 +132,13 @@ function lock(
   idleTimeoutMs: number | null,
 ): string {
   const { literal, now } = table.syntax;
-  const idle = idleTimeoutMs === null ? '' : `, ${setLocal('idle_in_transaction_session_timeout', `${idleTimeoutMs}`)}`;
+  const idle =
+    idleTimeoutMs === null ? '' : ` || ${setLocal('idle_in_transaction_session_timeout', `${idleTimeoutMs}`)}`;
   const texts = [id, token, event, externalId, fingerprint].map(literal).join(', ');
   return `INSERT INTO ${table.name} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
   SELECT ${texts}, now, now, now + ${retentionMs + slackMs}
   FROM (SELECT ${now} AS now WHERE pg_try_advisory_xact_lock(${lockNumber(table, id)})) AS clock
-  ON CONFLICT (id) DO NOTHING RETURNING ${setLocal(markName, mark)} AS mark${idle}`;
-}
-
-/**
- * Reads the row that is in the way in the same statement, for libraries that take the rows of one. Returns a row of nulls if the
- * record was inserted. Two statements in one message take a tenth less time.
- */
-function withRow(insertion: string, table: Table, id: string): string {
-  return `WITH record AS (${insertion})
-SELECT found.* FROM (SELECT count(*) AS inserted FROM record) AS claim LEFT JOIN (${table.look(id)}) AS found ON true
-WHERE inserted = 1 OR token IS NOT NULL`;
+  ON CONFLICT (id) DO UPDATE SET claimed_at = ${foundAt} RETURNING ${table.columns}, ${setLocal(markName, mark)}${idle} AS mark`;
 }
 
 /**
