@@ -48,7 +48,7 @@ export function isTimeout(error: unknown): boolean {
 }
 
 /** Makes `claim` of a transactional store. A claim that is sent twice is one. */
-export function rememberClaims<Tx>(
+export function grantOnce<Tx>(
   claim: (id: string, request: ClaimRequest) => Promise<TransactionClaim<Tx> | Refusal>,
 ): CallbackStore<Tx>['claim'] {
   const held = new PassingEntries<{ token: string; claim: Claim<Tx> }>();
@@ -66,8 +66,8 @@ export function rememberClaims<Tx>(
   };
 }
 
-/** What a claim needs of its database. */
-interface ClaimSteps {
+/** How the database records the success of a claim, and shows it. */
+interface Proof {
   /** Sends what records the success. Its last statement commits, and fails unless the claim is held. */
   record(send: Send): Promise<unknown>;
   /** Reads the row as it is committed. */
@@ -81,15 +81,15 @@ export class TransactionClaim<Tx> implements Claim<Tx> {
   readonly ended: Promise<unknown>;
   readonly #open: OpenTransaction<Tx>;
   readonly #request: ClaimRequest;
-  readonly #steps: ClaimSteps;
+  readonly #proof: Proof;
   #state: 'open' | 'settled' | 'ended' = 'open';
   #lapse: NodeJS.Timeout;
 
-  constructor(open: OpenTransaction<Tx>, request: ClaimRequest, steps: ClaimSteps) {
+  constructor(open: OpenTransaction<Tx>, request: ClaimRequest, proof: Proof) {
     this.tx = open.tx;
     this.#open = open;
     this.#request = request;
-    this.#steps = steps;
+    this.#proof = proof;
     this.#lapse = this.#startLapse();
     this.ended = open.ended.then(() => {
       clearTimeout(this.#lapse);
@@ -138,9 +138,9 @@ export class TransactionClaim<Tx> implements Claim<Tx> {
    */
   async #commit(hasLapsed: boolean): Promise<void> {
     try {
-      await this.#open.commit((send) => this.#steps.record(send));
+      await this.#open.commit((send) => this.#proof.record(send));
     } catch (cause) {
-      const found = await this.#steps.look().catch(() => undefined);
+      const found = await this.#proof.look().catch(() => undefined);
       const row = found === 'held' ? undefined : found;
       const isOwn = row?.token === this.#request.token;
       if (isOwn && row.fingerprint !== null) return;

@@ -6,7 +6,7 @@ import {
   inProgress,
   isTimeout,
   readRow,
-  rememberClaims,
+  grantOnce,
   toRefusal,
   toSettledRecord,
   TransactionClaim,
@@ -63,7 +63,7 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
     if ('inTheWay' in open) return open;
     return new TransactionClaim(open, request, {
       async record(send) {
-        await send(settleClaim(table, id, request));
+        await send(settle(table, id, request));
         await send(commitIfSettled(table, id, request, settings));
       },
       look: () => look(id),
@@ -71,7 +71,7 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
   };
 
   return {
-    claim: rememberClaims(async (id, request) => {
+    claim: grantOnce(async (id, request) => {
       let failure: unknown;
       for (let tried = 0; tried < claimTries; tried += 1) {
         failure = undefined;
@@ -145,7 +145,7 @@ async function tryAll<Tx>(
   );
   if ('inTheWay' in open) throw lacking('a claim of a new key');
   await open.commit(async (send) => {
-    await send(settleClaim(table, id, request));
+    await send(settle(table, id, request));
     await send(commitIfSettled(table, id, request, settings));
     // It undoes nothing that is committed.
     await send('ROLLBACK');
@@ -259,7 +259,7 @@ function takeOver(table: Table, id: string, request: ClaimRequest): string {
   fingerprint = NULL, claimed_at = ${now}, settled_at = NULL, expires_at = ${now} + ${maxHeldMs} WHERE ${table.isId(id)}`;
 }
 
-function settleClaim(table: Table, id: string, request: ClaimRequest): string {
+function settle(table: Table, id: string, request: ClaimRequest): string {
   return `UPDATE ${table.name} SET ${table.settledValues(request)} WHERE ${table.isId(id)} AND ${table.isHeld(request.token)}`;
 }
 

@@ -5,7 +5,7 @@ import {
   inProgress,
   isTimeout,
   readRow,
-  rememberClaims,
+  grantOnce,
   toRefusal,
   toSettledRecord,
   TransactionClaim,
@@ -65,7 +65,7 @@ export function postgresMechanism<Tx>(
   };
 
   return {
-    claim: rememberClaims(async (id, request) => {
+    claim: grantOnce(async (id, request) => {
       for (let tried = 0; tried < claimTries; tried += 1) {
         const begun = await begin(id, request).catch(async (error: unknown) => {
           if (isTimeout(error)) throw error;

@@ -28,10 +28,10 @@ export function sqliteMechanism({ query }: { readonly query: Query }, table: Tab
   return {
     async claim(id, request) {
       for (let tried = 0; tried < claimTries; tried += 1) {
-        const [inserted] = await query(insertClaim(table, id, request));
+        const [inserted] = await query(insert(table, id, request));
         const row = inserted === undefined ? await readRow(query, table, id) : undefined;
         if (inserted !== undefined || isHeldBy(row, request.token)) {
-          return { state: 'claimed', claim: leaseClaim(query, table, id, request) };
+          return { state: 'claimed', claim: toClaim(query, table, id, request) };
         }
         // Another delivery has just released its claim: the caller claims again.
         if (row === undefined) break;
@@ -56,7 +56,7 @@ function isHeldBy(row: Row | undefined, token: string): boolean {
   return row?.token === token && row.fingerprint === null && isLive(row);
 }
 
-function leaseClaim(query: Query, table: Table, id: string, request: ClaimRequest): Claim {
+function toClaim(query: Query, table: Table, id: string, request: ClaimRequest): Claim {
   let result: { overlapped: boolean } | undefined;
   return {
     tx: undefined,
@@ -70,7 +70,7 @@ function leaseClaim(query: Query, table: Table, id: string, request: ClaimReques
       const row = await readRow(query, table, id);
       const overlapped = row?.token !== request.token || row.fingerprint === null;
       if (overlapped) {
-        await query(insertClaim(table, id, request));
+        await query(insert(table, id, request));
         await query(settleLate(table, id, request));
       }
       return (result = { overlapped });
@@ -82,7 +82,7 @@ function leaseClaim(query: Query, table: Table, id: string, request: ClaimReques
 }
 
 /** Returns no row if there is a row of this id. */
-function insertClaim(table: Table, id: string, request: ClaimRequest): string {
+function insert(table: Table, id: string, request: ClaimRequest): string {
   return `${table.insert(id, request, request.leaseMs)} ON CONFLICT (id) DO NOTHING RETURNING id`;
 }
 
@@ -98,7 +98,7 @@ function settleInTime(table: Table, id: string, request: ClaimRequest): string {
 WHERE ${table.isId(id)} AND ${table.isHeld(request.token)} AND expires_at > ${table.syntax.now}`;
 }
 
-/** Settles over the claim of another delivery. Needs a row: `insertClaim` before it. */
+/** Settles over the claim of another delivery. Needs a row: `insert` before it. */
 function settleLate(table: Table, id: string, request: ClaimRequest): string {
   return `UPDATE ${table.name} SET token = ${table.syntax.literal(request.token)}, ${table.settledValues(request)}
 WHERE ${table.isId(id)}`;
