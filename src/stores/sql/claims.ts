@@ -1,5 +1,4 @@
 import { TransferCallbackError } from '../../lib/errors.js';
-import { PassingEntries } from '../../lib/passing-entries.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../../core/store.js';
 import type { Row, SettledRow, Table } from './table.js';
 import type { InTheWay, OpenTransaction, Send, SqlEngine } from './transaction.js';
@@ -51,17 +50,17 @@ export function isTimeout(error: unknown): boolean {
 export function grantOnce<Tx>(
   claim: (id: string, request: ClaimRequest) => Promise<TransactionClaim<Tx> | Refusal>,
 ): CallbackStore<Tx>['claim'] {
-  const held = new PassingEntries<{ token: string; claim: Claim<Tx> }>();
+  // At most as many as the pool has connections.
+  const held: { readonly id: string; readonly token: string; readonly claim: Claim<Tx> }[] = [];
   return async (id, request) => {
     const { token } = request;
-    const own = held.get(id);
-    if (own?.token === token) return { state: 'claimed', claim: own.claim };
+    const own = held.find((each) => each.token === token && each.id === id);
+    if (own !== undefined) return { state: 'claimed', claim: own.claim };
     const granted = await claim(id, request);
     if ('state' in granted) return granted;
-    held.set(id, { token, claim: granted });
-    void granted.ended.then(() => {
-      if (held.get(id)?.claim === granted) held.delete(id);
-    });
+    const entry = { id, token, claim: granted };
+    held.push(entry);
+    void granted.ended.then(() => held.splice(held.indexOf(entry), 1));
     return { state: 'claimed', claim: granted };
   };
 }
