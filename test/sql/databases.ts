@@ -3,6 +3,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import SqliteFile from 'better-sqlite3';
 import { createConnection } from 'mysql2/promise';
 import { removeTemporary } from '../support/programs/child.js';
+import { findNewMariaDb } from '../support/servers/mysql-programs.js';
 import { startMariaDb, startMySql, type MySqlServer } from '../support/servers/mysql.js';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import { makeFolder, type Server } from '../support/servers/server.js';
@@ -33,6 +34,7 @@ export const databases: readonly Database[] = [
   { name: 'PostgreSQL 18', dialect: 'postgres', start: async () => addTables(await startPostgres(18)) },
   { name: 'PostgreSQL 15', dialect: 'postgres', start: async () => addTables(await startPostgres(15)) },
   { name: 'MariaDB', dialect: 'mysql', start: async () => addMySqlTables(await startMariaDb()) },
+  { name: 'MariaDB 11.8', dialect: 'mysql', start: async () => addMySqlTables(await startMariaDb(findNewMariaDb)) },
   { name: 'MySQL', dialect: 'mysql', start: async () => addMySqlTables(await startMySql()) },
   { name: 'SQLite', dialect: 'sqlite', start: makeFile },
 ];

@@ -1,7 +1,8 @@
 // What handlers leave running and end through their library.
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Claim } from 'transfer-callbacks';
 import { later } from '../core/support.js';
 import { claimFree, request } from '../stores/support.js';
@@ -10,6 +11,13 @@ import { makeStore } from './factories.js';
 import { libraries } from './libraries.js';
 
 const ignore = (): void => undefined;
+
+/** What the sessions of a MySQL have set, each setting once. */
+const sessions = `SELECT DISTINCT a.VARIABLE_VALUE AS autocommit, t.VARIABLE_VALUE = @@GLOBAL.wait_timeout AS isOwnTimeout
+FROM performance_schema.variables_by_thread a JOIN performance_schema.variables_by_thread t USING (THREAD_ID)
+WHERE a.VARIABLE_NAME = 'autocommit' AND t.VARIABLE_NAME = 'wait_timeout'`;
+const locks = `SELECT (SELECT COUNT(*) FROM performance_schema.metadata_locks WHERE OBJECT_TYPE = 'USER LEVEL LOCK') AS locks,
+(SELECT COUNT(*) FROM information_schema.innodb_trx) AS transactions`;
 
 /** `SQL_DATABASES='PostgreSQL 18,MariaDB'` tries those alone. */
 const chosen = process.env.SQL_DATABASES?.split(',');
@@ -34,6 +42,9 @@ for (const { name, dialect, start } of transactional.filter((each) => chosen?.in
     for (const library of libraries) {
       const open = library.open[dialect];
       if (open === undefined) continue;
+
+      // What stores.md says: a builder sends its statement behind the back of `tx`.
+      const isSeen = !['Drizzle', 'Kysely', 'Knex'].includes(library.name);
 
       /** Opens the library with a store, and how to write through it. */
       const prepare = async (onTestFinished: (end: () => void) => void) => {
@@ -105,6 +116,55 @@ for (const { name, dialect, start } of transactional.filter((each) => chosen?.in
         },
       );
 
+      // With the default settings of MariaDB 11.8 a transaction that has read may change no row that was changed since.
+      test.concurrent(
+        `a handler of ${library.name} that reads, and goes on for two renewals of its lease, is settled`,
+        async ({ expect, onTestFinished }) => {
+          const { store, transaction } = await prepare(onTestFinished);
+          const id = randomUUID();
+          const claim = await claimFree(store, { leaseMs: 1_500 }, id);
+          await transaction.read(claim.tx);
+          for (let renewed = 0; renewed < 2; renewed += 1) {
+            await setTimeout(500);
+            expect(await claim.renew()).toBe(true);
+          }
+          await transaction.write(claim.tx, id);
+          await claim.settle();
+          expect([await transaction.count(id), (await store.read(id)).state]).toEqual([1, 'settled']);
+        },
+      );
+
+      if (dialect === 'mysql') {
+        test.concurrent(
+          `what a handler of ${library.name} writes after a deadlock that it has swallowed is ${isSeen ? 'not ' : ''}kept`,
+          async ({ expect, onTestFinished }) => {
+            const { store, transaction } = await prepare(onTestFinished);
+            const lock = transaction.lock ?? expect.fail('no lock');
+            const names = [randomUUID(), randomUUID()] as const;
+            const handlers = await Promise.all(
+              [names, names.toReversed()].map(async ([first = '', second = '']) => {
+                const claim = await claimFree(store, {}, second);
+                await lock(claim.tx, first);
+                return { claim, id: second };
+              }),
+            );
+            const written = await Promise.all(
+              handlers.map(async ({ claim, id }) => {
+                const isVictim = await lock(claim.tx, id).then(
+                  () => false,
+                  () => true,
+                );
+                if (isVictim) await Promise.resolve(transaction.write(claim.tx, id)).catch(ignore);
+                else await claim.release();
+                expect(await settles(claim)).toBe(false);
+                return isVictim ? [await transaction.count(id)] : [];
+              }),
+            );
+            expect(written.flat()).toEqual([isSeen ? 0 : 1]);
+          },
+        );
+      }
+
       test.concurrent(
         `a handler of ${library.name} that ends its transaction by its library is settled with its write, or not at all`,
         async ({ expect, onTestFinished }) => {
@@ -131,5 +191,39 @@ for (const { name, dialect, start } of transactional.filter((each) => chosen?.in
         },
       );
     }
+
+    // MariaDB shows no other session's variables.
+    if (name !== 'MySQL') return;
+
+    test('after handlers that succeed, fail and end their transaction the connections of every library are as before', async ({
+      onTestFinished,
+    }) => {
+      const admin = await createConnection(server.url);
+      onTestFinished(() => admin.end());
+      const select = async (sql: string): Promise<unknown> => (await admin.query<RowDataPacket[]>(sql))[0];
+      for (const library of libraries) {
+        const opened = await library.open[dialect]?.(server.url, 2);
+        if (opened === undefined) continue;
+        const store = makeStore(library, opened.client, dialect);
+        await store.migrate();
+        const write = opened.transaction?.write ?? expect.fail('no transaction');
+        for (const end of [ignore, ...Object.values(opened.ends ?? {})]) {
+          for (const finish of ['settle', 'release'] as const) {
+            const claim = await claimFree(store, {}, randomUUID());
+            await write(claim.tx, randomUUID());
+            await Promise.resolve(end(claim.tx as never)).catch(ignore);
+            await claim[finish]().catch(ignore);
+          }
+        }
+        await vi.waitFor(async () => {
+          expect([library.name, await select(sessions), await select(locks)]).toEqual([
+            library.name,
+            [{ autocommit: 'ON', isOwnTimeout: 1 }],
+            [{ locks: 0, transactions: 0 }],
+          ]);
+        });
+        await opened.close();
+      }
+    });
   });
 }

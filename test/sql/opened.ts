@@ -6,7 +6,7 @@ export interface Opened<Client = unknown, Tx = unknown> {
   /** What the library's factory of a store takes. */
   readonly client: Client;
   /** What handlers do in its transactions. On SQLite they have none. */
-  readonly transaction?: StoreTransaction<Tx>;
+  readonly transaction?: HandlerTransaction<Tx>;
   /** What a handler may leave running: several steps of the library, of which the last fails. */
   readonly leave?: (tx: never) => PromiseLike<unknown>;
   /** Runs a nested transaction, if the library has them. */
@@ -25,6 +25,11 @@ export interface Library {
 
 export type Table = 'written' | 'locked';
 
+interface HandlerTransaction<Tx> extends StoreTransaction<Tx> {
+  /** Reads within the transaction. */
+  read(tx: Tx): PromiseLike<unknown>;
+}
+
 interface Steps<Tx> {
   /** Inserts a row, as users of the library do. */
   readonly insert: (tx: Tx, table: Table, name: string) => PromiseLike<unknown>;
@@ -34,8 +39,9 @@ interface Steps<Tx> {
   readonly send: (tx: Tx, sql: string) => PromiseLike<unknown>;
 }
 
-export function toTransaction<Tx>({ insert, read, send }: Steps<Tx>): StoreTransaction<Tx> {
+export function toTransaction<Tx>({ insert, read, send }: Steps<Tx>): HandlerTransaction<Tx> {
   return {
+    read: (tx) => send(tx, 'SELECT * FROM written'),
     write: async (tx, name) => insert(tx, 'written', name),
     count: async (name) => (await read(name)).length,
     fail: async (tx) => send(tx, 'SELECT * FROM not_there'),

@@ -43,6 +43,9 @@ const errors = {
   outOfRange: 1690,
 };
 
+/** By which Prisma tells of the deadlock of a model's operation, without the number. */
+const prismaDeadlock = 'P2034';
+
 /** Fails immediately if another transaction has locked the row. MySQL reads the first comment, and MariaDB the second. */
 const lockNowait = '/*!80001 FOR SHARE NOWAIT *//*M!100300 LOCK IN SHARE MODE NOWAIT */';
 
@@ -207,7 +210,7 @@ function toOpening(table: Table, id: string, request: ClaimRequest, settings: Me
 
 /** Whether an error has ended the transaction. The next statement would be committed by itself. */
 export function isDeadlock(error: unknown): boolean {
-  return readNumber(error) === errors.deadlock;
+  return readNumber(error) === errors.deadlock || (error as { code?: unknown } | null)?.code === prismaDeadlock;
 }
 
 function withoutAutocommit(cause?: unknown): TransferCallbackError {

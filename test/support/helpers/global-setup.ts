@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'tsup';
 import type { TestProject } from 'vitest/node';
-import { findMariaDb, findMySql } from '../servers/mysql-programs.js';
+import { findMariaDb, findMySql, findNewMariaDb } from '../servers/mysql-programs.js';
 import { findPacked, pack } from './pack.js';
 import { findPgBouncer } from '../servers/pgbouncer.js';
 import { findBinary } from '../servers/redis-launch.js';
@@ -40,7 +40,7 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
   if (need('redis')) await demand(findBinary);
   if (need('mysql') || needSql) await demand(findMariaDb);
   if (need('pgbouncer')) await demand(findPgBouncer);
-  if (needSql) await demand(findMySql, installSqlPackages);
+  if (needSql) await demand(findNewMariaDb, findMySql, installSqlPackages);
   await removeAbandonedFolders();
   if (paths.some((path) => path.includes('/test/console/'))) await unpackBrowser();
   const usesCli = paths.some((path) => /\/test\/(cli|ops)\//.test(path));

@@ -11,6 +11,9 @@ const debianMariaDb: DebianProgram = {
   megabytes: 13,
 };
 
+/** The long-term release after the one of Debian's stable. Its default settings differ. */
+const newMariaDb: DebianProgram = { ...debianMariaDb, name: 'mariadb-server-new', without: ['perl'], release: 'sid' };
+
 /** No stable release of Debian has MySQL. */
 const debianMySql: DebianProgram = {
   name: 'mysql-server',
@@ -30,6 +33,17 @@ export async function findMariaDb(): Promise<string> {
   throw new Error(
     'The tests need a mariadbd on the PATH or in MARIADBD_BIN, and this machine has none: `apt install mariadb-server` on ' +
       'Debian, `brew install mariadb` on macOS, `apk add mariadb` on Alpine.',
+  );
+}
+
+/** Resolves with the path of a MariaDB 11.8 or later. Rejects with how to get one. */
+export async function findNewMariaDb(): Promise<string> {
+  const { NEW_MARIADBD_BIN } = process.env;
+  const program = NEW_MARIADBD_BIN || (await findUnpacked(newMariaDb));
+  if (program !== undefined) return program;
+  throw new Error(
+    'The tests need a mariadbd of MariaDB 11.8 in NEW_MARIADBD_BIN, and could not bring one: `apt install debian-archive-keyring` ' +
+      'on Ubuntu, with which the tests do, or the archive for Linux of mariadb.org, unpacked anywhere.',
   );
 }
 

@@ -23,9 +23,9 @@ const settings = [
   ...(process.getuid?.() === 0 ? ['--user=root'] : []),
 ];
 
-/** Starts a MariaDB on a free port of the loopback. */
-export async function startMariaDb(): Promise<MySqlServer> {
-  const path = await findMariaDb();
+/** Starts a MariaDB, by default the oldest that is tested, on a free port of the loopback. */
+export async function startMariaDb(find = findMariaDb): Promise<MySqlServer> {
+  const path = await find();
   const base = await findBase(path);
   const created = await readSystemTables(base);
   return start(path, base, [], async (args) => {
