@@ -8,6 +8,7 @@ import { testGuarantees } from './guarantees.mjs';
 import { measureInProcess } from './in-process.mjs';
 import { measureScale } from './scale.mjs';
 import { measureSockets } from './sockets.mjs';
+import { measureSql } from './sql.mjs';
 import { drawChart, themes } from './support/chart.mjs';
 import { databaseVersions } from './support/databases.mjs';
 import { describeMachine, versionOf } from './support/machine.mjs';
@@ -15,7 +16,20 @@ import { writePage } from './support/page.mjs';
 import { moveToAllCores } from './support/processes.mjs';
 
 const compared = [
-  ...['express', 'zod', 'ioredis', 'redis', 'pg', '@aws-lambda-powertools/idempotency', '@node-idempotency/core'],
+  ...[
+    'express',
+    'zod',
+    'ioredis',
+    'redis',
+    'pg',
+    'postgres',
+    'mysql2',
+    'kysely',
+    'drizzle-orm',
+    'knex',
+    '@aws-lambda-powertools/idempotency',
+    '@node-idempotency/core',
+  ],
   ...['express-idempotency', 'express-idempotency-redis-adapter'],
 ];
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -37,6 +51,7 @@ const parts = {
       warmUpRequests: quick ? 9_600 : 115_200,
       packages: [root],
     }),
+  sql: () => measureSql({ rounds: quick ? 1 : 5, callbacks: quick ? 100 : 600 }),
   scale: () =>
     measureScale({ records: quick ? 10_000 : 1_000_000, rounds: quick ? 1 : 9, requests: quick ? 1_000 : 10_000 }),
 };

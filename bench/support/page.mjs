@@ -13,6 +13,7 @@ export function writePage({ machine: { date, node, processor, memory }, versions
     toThroughput(measured),
     toGuarantees(measured),
     toProcessorTime(measured),
+    toSql(measured),
     toScale(measured),
     `## Versions\n\n${lines.join('\n')}`,
   ];
@@ -81,6 +82,24 @@ function toProcessorTime({ inProcess }) {
       inProcess.map(({ name, cpuMicros: micros, ratio }) => [emphasize(name), micros.toFixed(1), ratio.toFixed(2)]),
     ),
     `The package's own share, listener less floor: ${cpuMicros.toFixed(1)} µs.`,
+  ].join('\n\n');
+}
+
+function toSql({ sql }) {
+  const toCell = ({ fresh, duplicate, cpu }) => [fresh, duplicate, cpu].map((ratio) => ratio.toFixed(2));
+  const direct = sql.filter(({ network }) => network === 'direct');
+  const delayed = ({ library, database }) =>
+    sql.find((row) => row.library === library && row.database === database && row.network === 'delayed');
+  return [
+    '## SQL beside the same transaction by hand',
+    'Throughput and processor time of `receive` without HTTP, 32 callbacks concurrently and a pool of 10, by those of the same transaction ' +
+      'by hand: directly, and with half a millisecond of network. By hand there is no deadline, no second claim while ' +
+      'a handler runs, no check before COMMIT and no `tx` that refuses what would break it. These databases wait for no disk, which makes ' +
+      'everything else weigh more.',
+    toTable(
+      ['', 'fresh', 'duplicate', 'processor time', 'fresh, network', 'duplicate, network', 'processor time, network'],
+      direct.map((row) => [`${row.library} on ${row.database}`, ...toCell(row), ...toCell(delayed(row))]),
+    ),
   ].join('\n\n');
 }
 
