@@ -5,7 +5,7 @@ import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
 import type { HeldClaim, SettleEnding } from './claim/held-claim.js';
 import { toContext } from './context.js';
 import type { Delivery } from './delivery.js';
-import { LentTx } from './lent-tx.js';
+import { WatchedTx } from './watched-tx.js';
 import type { HandlerContext, ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
 import { report } from './report.js';
@@ -39,23 +39,25 @@ export function runHandler<C extends CallbackShape, Tx>(
     let isLate = false;
     let afterCommit: AfterCommit;
     const run = async (): Promise<RunEnding> => {
-      const lent = claim.isTransactional ? new LentTx(claim.tx) : undefined;
+      const watched = claim.isTransactional ? new WatchedTx(claim.tx) : undefined;
       const cancelDeadline = setDeadline(endsAt - performance.now(), () => {
         isLate = true;
         const message = `The handler did not finish within ${options.handlerTimeoutMs} ms.`;
         const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
         resolve({ outcome: 'timed_out', error });
         claim.abort(error);
-        nameHandlerWithoutTx(lent, delivery, options);
+        warnOfUnusedTx(watched, delivery, options);
       });
-      const added = (afterCommit = new AfterCommit());
-      const context = toContext(delivery, claim, lent, (call) => {
+      const added = new AfterCommit();
+      afterCommit = added;
+      // A context of an earlier run must not add to a later one.
+      const context = toContext(delivery, claim, watched, (call) => {
         added.add(call);
       });
       const failure = await callHandler(delivery, context, options);
       afterCommit.close();
       cancelDeadline();
-      if (failure === undefined) nameHandlerWithoutTx(lent, delivery, options);
+      if (failure === undefined) warnOfUnusedTx(watched, delivery, options);
       return failure ?? claim.settle(afterCommit);
     };
     const runAndReport = async (): Promise<void> => {
@@ -67,7 +69,9 @@ export function runHandler<C extends CallbackShape, Tx>(
     const work = runAndReport();
     if (delivery.waitUntil === undefined) return;
     const rest = work.then(async () => {
-      await Promise.all([claim.recording, afterCommit.ended]);
+      // First: a recording in the background starts the functions of `afterCommit` at its end.
+      await claim.recording;
+      await afterCommit.ended;
     });
     keepProcess(delivery, rest, options);
   });
@@ -140,12 +144,12 @@ async function callHandler<C extends CallbackShape, Tx>(
 const named = new WeakSet<object>();
 
 /** Warns once for each receiver. */
-function nameHandlerWithoutTx<C extends CallbackShape, Tx>(
-  lent: LentTx<Tx> | undefined,
+function warnOfUnusedTx<C extends CallbackShape, Tx>(
+  watched: WatchedTx<Tx> | undefined,
   { name, id }: Delivery,
   options: ResolvedOptions<C, Tx>,
 ): void {
-  const err = lent?.findFault();
+  const err = watched?.endWatch();
   if (err === undefined || named.has(options)) return;
   named.add(options);
   options.logger.warn({ delivery: name, id, err }, 'A handler has not used `context.tx`; this is logged once.');

@@ -135,6 +135,23 @@ test('renewals that fail, one after the other, are one warning, and none once th
   ]);
 });
 
+test('after a renewal that succeeds, an earlier failure is not the cause of a loss, and a later one is logged', async () => {
+  const work = later();
+  const renew = vi.fn(() => Promise.resolve(true));
+  for (const message of ['first', 'second']) {
+    renew.mockRejectedValueOnce(new Error(message)).mockResolvedValueOnce(true);
+  }
+  renew.mockResolvedValueOnce(false);
+  const logger = recordingLogger();
+  const store = storeWith({ granted: () => ({ renew }) });
+  void receiverOf({ store, logger, handlerTimeoutMs: 60_000, onSuccess: () => work.promise }).receive(
+    transferSucceeded(),
+  );
+  await vi.advanceTimersByTimeAsync(25_000);
+  const causes = logger.lines.map(({ details }) => (details as { err?: { message: string } }).err?.message);
+  expect(causes).toEqual(['first', 'second', undefined]);
+});
+
 test('a success that is not recorded yet keeps its claim, and does not claim again', async () => {
   let isDown = true;
   const records = memoryStore();

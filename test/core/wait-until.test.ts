@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import type { HandlerContext } from 'transfer-callbacks';
+import type { Claim, HandlerContext } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, later, receiverOf, storeWith } from './support.js';
@@ -72,6 +72,25 @@ test('the promise of waitUntil resolves when a success is recorded that could no
   expect(host).toEqual({ calls: 1, ended: 0 });
   isDown = false;
   await vi.advanceTimersByTimeAsync(10_000);
+  expect(host.ended).toBe(1);
+});
+
+test('the promise of waitUntil waits for what follows a success that is recorded on retry', async () => {
+  const sent = later();
+  const settle = (claim: Claim) => vi.fn(() => claim.settle()).mockRejectedValueOnce(new Error('down'));
+  const { host, waitUntil } = recordingHost();
+  const receiver = receiverOf({
+    store: storeWith({ granted: (claim) => ({ settle: settle(claim) }) }),
+    onSuccess(_callback, { afterCommit }: HandlerContext) {
+      afterCommit(() => sent.promise);
+    },
+  });
+  await receiver.receive(transferSucceeded(), { waitUntil });
+  await vi.advanceTimersByTimeAsync(10_000);
+  await turn();
+  expect(host).toEqual({ calls: 1, ended: 0 });
+  sent.resolve();
+  await turn();
   expect(host.ended).toBe(1);
 });
 

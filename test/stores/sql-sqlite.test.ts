@@ -72,6 +72,29 @@ describe.each(drivers)('SQLite through %s', (name, Driver) => {
     expect(rows).toMatchObject([{ external_id: nasty }]);
   });
 
+  test('a claim that has passed on is still told of when the reply to its settle was lost', async () => {
+    const driver = open();
+    let isCut = false;
+    const store = sqlStore({
+      dialect: 'sqlite',
+      query(sql) {
+        const statement = driver.prepare(sql);
+        const rows = /^SELECT|RETURNING id$/.test(sql) ? statement.all() : statement.run();
+        if (isCut && /^UPDATE .* token = /.test(sql)) throw new Error('The reply was lost.');
+        return rows;
+      },
+    });
+    const id = `lost reply ${name}`;
+    const first = await store.claim(id, requestOf('first'));
+    if (first.state !== 'claimed') expect.fail(first.state);
+    driver.exec(`UPDATE transfer_callbacks SET expires_at = 1 WHERE id = '${id}'`);
+    expect((await makeStore().claim(id, requestOf('next'))).state).toBe('claimed');
+    isCut = true;
+    await expect(first.claim.settle()).rejects.toThrow('The reply was lost.');
+    isCut = false;
+    expect(await first.claim.settle()).toEqual({ overlapped: true });
+  });
+
   test('a claim is read with the process that holds it, if its token names one', async () => {
     const store = makeStore();
     for (const [token, by] of [

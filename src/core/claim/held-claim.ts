@@ -212,7 +212,10 @@ export class HeldClaim<Tx> implements Work {
       return;
     }
     try {
-      if (await this.#claim.renew()) return;
+      if (await this.#claim.renew()) {
+        this.#renewalError = undefined;
+        return;
+      }
       if (this.#state === 'running' && (await this.#claimAgain())) return;
       if (this.#state === 'running') this.#lose();
     } catch (error) {

@@ -57,7 +57,7 @@ function isHeldBy(row: Row | undefined, token: string): boolean {
 }
 
 function toClaim(query: Query, table: Table, id: string, request: ClaimRequest): Claim {
-  let result: { overlapped: boolean } | undefined;
+  let overlapped = false;
   return {
     tx: undefined,
     async renew() {
@@ -65,15 +65,15 @@ function toClaim(query: Query, table: Table, id: string, request: ClaimRequest):
       return isHeldBy(await readRow(query, table, id), request.token);
     },
     async settle() {
-      if (result !== undefined) return result;
       await query(settleInTime(table, id, request));
       const row = await readRow(query, table, id);
-      const overlapped = row?.token !== request.token || row.fingerprint === null;
-      if (overlapped) {
+      if (row?.token !== request.token || row.fingerprint === null) {
+        // Before the reply, which may be lost: then the row is this delivery's when it is asked again.
+        overlapped = true;
         await query(insert(table, id, request));
         await query(settleLate(table, id, request));
       }
-      return (result = { overlapped });
+      return { overlapped };
     },
     async release() {
       await query(`DELETE FROM ${table.name} WHERE ${table.isId(id)} AND ${table.isHeld(request.token)}`);
