@@ -1,13 +1,13 @@
 import type { HeldClaim } from './claim/held-claim.js';
 import type { Delivery } from './delivery.js';
-import type { LentTx } from './lent-tx.js';
+import type { WatchedTx } from './watched-tx.js';
 import type { HandlerContext } from './options.js';
 
 const parts = Symbol('transfer-callbacks:parts');
 
-/** What the getters of a context read. Not enumerable, so that a copy has the values. */
+/** What the getters of a context read. Not enumerable: a copy of the context has the values in its place. */
 interface WithParts {
-  readonly [parts]: { readonly claim: HeldClaim<unknown>; readonly lent: LentTx<unknown> | undefined };
+  readonly [parts]: { readonly claim: HeldClaim<unknown>; readonly watched: WatchedTx<unknown> | undefined };
 }
 
 /**
@@ -24,8 +24,8 @@ const getters: PropertyDescriptorMap = {
   tx: {
     enumerable: true,
     get(this: WithParts) {
-      const { claim, lent } = this[parts];
-      return lent === undefined ? claim.tx : lent.use();
+      const { claim, watched } = this[parts];
+      return watched === undefined ? claim.tx : watched.use();
     },
   },
 };
@@ -34,10 +34,10 @@ const getters: PropertyDescriptorMap = {
 export function toContext<Tx>(
   { name, source }: Delivery,
   claim: HeldClaim<Tx>,
-  lent: LentTx<Tx> | undefined,
+  watched: WatchedTx<Tx> | undefined,
   afterCommit: HandlerContext<Tx>['afterCommit'],
 ): HandlerContext<Tx> {
   const context = { delivery: name, source, afterCommit };
-  Object.defineProperty(context, parts, { value: { claim, lent } });
+  Object.defineProperty(context, parts, { value: { claim, watched } });
   return Object.defineProperties(context, getters) as HandlerContext<Tx>;
 }

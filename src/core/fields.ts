@@ -49,6 +49,7 @@ const moneyRules: readonly Rule[] = [
 ];
 
 const transferRules: readonly Rule[] = [
+  // `other` is for the message: such an event has rules of its own.
   oneOf('event', 'transfer.success', 'transfer.failed', 'other'),
   text('id'),
   text('externalId'),

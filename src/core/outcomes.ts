@@ -103,7 +103,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     level: 'error',
     line: 'The handler of a callback did not finish in time.',
   },
-  /** The store failed before your handler was run, or a SQL database did not commit. The service retries. */
+  /** The store failed before your handler was run, or a transactional store did not commit. The service retries. */
   store_unavailable: {
     status: 503,
     retryAfter: true,

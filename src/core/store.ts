@@ -60,8 +60,8 @@ export interface Claim<Tx = undefined> {
    */
   renew(): Promise<boolean>;
   /**
-   * Records that the handler has succeeded. May be called again after a failure. If the claim had already passed to
-   * another delivery, the success is recorded anyway and reported as `overlapped`: the handler may have run twice. A
+   * Records that the handler has succeeded. May be called again after a failure. If the claim had already lapsed, or
+   * passed to another delivery, the success is recorded anyway and reported as `overlapped`: the handler may have run twice. A
    * transactional store rejects instead: its writes were rolled back with the claim.
    */
   settle(): Promise<{ overlapped: boolean }>;

@@ -5,7 +5,7 @@ const message =
   'its queries needs another connection of the pool';
 
 /** The transaction of a handler, and whether the handler has used it. */
-export class LentTx<Tx> {
+export class WatchedTx<Tx> {
   readonly #tx: Tx;
   #isUsed = false;
   #hasWaited = false;
@@ -23,8 +23,8 @@ export class LentTx<Tx> {
     return this.#tx;
   }
 
-  /** Returns the error of a handler that has not used a transaction. One that waits for nothing only acknowledges. */
-  findFault(): TransferCallbackError | undefined {
+  /** Ends the watch. Returns the error of a handler that has not used `tx`. One that waits for nothing only acknowledges. */
+  endWatch(): TransferCallbackError | undefined {
     clearTimeout(this.#turn);
     if (this.#isUsed || !this.#hasWaited) return undefined;
     return new TransferCallbackError('HANDLER_WITHOUT_TX', message);

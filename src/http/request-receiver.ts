@@ -30,15 +30,15 @@ export function requestReceiver<
   const early = verifiers.filter(({ readsCallback }) => readsCallback === false);
   const late = verifiers.filter(({ readsCallback }) => readsCallback !== false);
 
-  // Without a late verifier a sender is trusted by the time its body is read.
-  const trust = verifiers.length === 0 ? undefined : () => true;
+  // The early ones have accepted by then. With a `verify` the receiver counts the sender as verified.
+  const alreadyTrusted = verifiers.length === 0 ? undefined : () => true;
 
   async function read(request: HostRequest): Promise<ReadBody | undefined> {
     const refused = findRefused(early, request);
     if (refused !== undefined) return { input: refused };
     if (request.method !== 'POST') return { input: wrongMethod };
     try {
-      return readOnce(await readBody(request, bodyLimitBytes));
+      return requireReadable(await readBody(request, bodyLimitBytes));
     } catch (error) {
       return { input: consumed(bodyThrows, { cause: error }) };
     }
@@ -51,15 +51,15 @@ export function requestReceiver<
     const outcome = await receiver.receive(input, {
       source: 'http',
       waitUntil,
-      verify: late.length === 0 ? trust : (callback) => acceptsAll(late, request, callback, body.bytes),
+      verify: late.length === 0 ? alreadyTrusted : (callback) => acceptsAll(late, request, callback, body.bytes),
     });
     const fault = input instanceof RequestFault ? input : undefined;
     return { delivery: outcome.delivery, response: toResponse(outcome, fault) };
   };
 }
 
-/** Reads a field once: what the app has left may throw when it is read. */
-function readOnce(body: ReadBody | undefined): ReadBody | undefined {
+/** Throws if what the app has left of the body throws when it is read. */
+function requireReadable(body: ReadBody | undefined): ReadBody | undefined {
   Reflect.get(Object(body?.input) as object, 'data');
   return body;
 }

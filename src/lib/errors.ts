@@ -4,7 +4,7 @@
 export type TransferCallbackErrorCode =
   /** An option or an argument is invalid. */
   | 'INVALID_ARGUMENT'
-  /** Another middleware has read the request's body and left it neither in `request.body` nor in `request.rawBody`. */
+  /** Your app has read the request's body, and what it has left is not enough. */
   | 'BODY_CONSUMED'
   /** The store did not reply within `storeTimeoutMs`. */
   | 'STORE_TIMEOUT'

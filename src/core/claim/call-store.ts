@@ -29,11 +29,11 @@ export function claimCallback<Tx>(
   key: string,
   request: ClaimRequest,
   timeoutMs: number,
-  { queues }: StoreRules,
+  { undoesWrites }: StoreRules,
 ): Promise<ClaimReply<Tx>> {
   const { token, queueMs = 0 } = request;
   const id = toId(key);
-  const claimMs = timeoutMs + (queues ? queueMs : 0);
+  const claimMs = timeoutMs + (undoesWrites ? queueMs : 0);
   const claim = async (): Promise<ClaimReply<Tx>> => {
     const reply = requireReply(await store.claim(key, request));
     if (reply.state !== 'claimed') return reply;

@@ -61,7 +61,7 @@ export class Line {
   }
 
   /**
-   * Asks the store. Until it replies, deliveries whose time is up keep waiting. A record, or an error, ends the line.
+   * Asks the store. Until it replies, deliveries whose time is up keep waiting. A success, or an error, ends the line.
    * Never rejects.
    */
   async ask<Tx>(call: () => Promise<ClaimReply<Tx>>): Promise<ClaimReply<Tx> | LineEnd> {
@@ -80,15 +80,15 @@ export class Line {
   }
 
   /**
-   * Waits until the store may be asked again, longer each time, or until `waitUntil` for a last time. Resolves with
+   * Waits until the store may be asked again, longer each time, or until `waitEndsAt` for a last time. Resolves with
    * `leave` if the time is up and the store was asked less than 50 ms ago. Otherwise a thousand copies would each ask
    * it once more.
    */
-  async pause(waitUntil: number): Promise<'ask' | 'leave'> {
-    const pauseMs = Math.min(this.#askAgainAt, waitUntil) - performance.now();
+  async pause(waitEndsAt: number): Promise<'ask' | 'leave'> {
+    const pauseMs = Math.min(this.#askAgainAt, waitEndsAt) - performance.now();
     if (pauseMs > 0) await this.#sleep(pauseMs);
     const now = performance.now();
-    return now < waitUntil || now - this.#askedAt >= firstPauseMs ? 'ask' : 'leave';
+    return now < waitEndsAt || now - this.#askedAt >= firstPauseMs ? 'ask' : 'leave';
   }
 
   /** Tells all deliveries that wait, and those that join the line. They do not ask the store. */

@@ -44,13 +44,13 @@ export class Lines<Tx> {
 
   async #waitOrAsk(delivery: Delivery): Promise<HeldClaim<Tx> | LineEnd> {
     if (this.#isClosed) return { state: 'closing' };
-    const waitUntil = performance.now() + this.#parts.options.inFlightWaitMs;
+    const waitEndsAt = performance.now() + this.#parts.options.inFlightWaitMs;
     const line = this.#lines.get(delivery.key);
-    if (line === undefined) return this.#ask(delivery, this.#begin(delivery.key), waitUntil);
+    if (line === undefined) return this.#ask(delivery, this.#begin(delivery.key), waitEndsAt);
     delivery.beginWait();
     const result = await line.wait();
     if (result !== undefined) return result;
-    return (await line.pause(waitUntil)) === 'ask' ? this.#ask(delivery, line, waitUntil) : leave(line);
+    return (await line.pause(waitEndsAt)) === 'ask' ? this.#ask(delivery, line, waitEndsAt) : leave(line);
   }
 
   #begin(key: string): Line {
@@ -62,15 +62,15 @@ export class Lines<Tx> {
   }
 
   /** Asks the store, and again while another process holds the claim. */
-  async #ask(delivery: Delivery, line: Line, waitUntil: number): Promise<HeldClaim<Tx> | LineEnd> {
+  async #ask(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
     while (!this.#isClosed) {
-      const request = this.#toRequest(delivery, waitUntil - performance.now());
+      const request = this.#toRequest(delivery, waitEndsAt - performance.now());
       const reply = await line.ask(() => this.#claim(line.key, request));
       if (reply.state === 'claimed') return new HeldClaim(reply.claim, request, line, this.#parts);
       if (reply.state !== 'in_progress') return reply;
       delivery.beginWait();
       // A slow store has used up the time itself: it is not asked once more.
-      if (performance.now() >= waitUntil || (await line.pause(waitUntil)) === 'leave') return leave(line);
+      if (performance.now() >= waitEndsAt || (await line.pause(waitEndsAt)) === 'leave') return leave(line);
     }
     return line.end({ state: 'closing' });
   }
@@ -93,29 +93,32 @@ export class Lines<Tx> {
 
   async #claim(key: string, request: ClaimRequest): Promise<ClaimReply<Tx>> {
     const askedAt = performance.now();
-    return this.#inTime(askedAt, await this.#askStore(key, request), key, request);
+    const { options, rules } = this.#parts;
+    const reply = await claimCallback(options.store, key, request, options.storeTimeoutMs, rules);
+    return this.#renewIfLate(askedAt, reply, key, request);
   }
 
   /**
    * Renews a claim whose grant was read late, and claims again if the renewal is refused. A process that was stopped or
-   * starved may read `claimed` after its lease has lapsed and another delivery has settled.
+   * starved may read `claimed` after its lease has lapsed and another delivery has settled. The token stays: no handler
+   * runs yet under the claim that a late release could free.
    */
-  async #inTime(askedAt: number, reply: ClaimReply<Tx>, key: string, request: ClaimRequest): Promise<ClaimReply<Tx>> {
+  async #renewIfLate(
+    askedAt: number,
+    reply: ClaimReply<Tx>,
+    key: string,
+    request: ClaimRequest,
+  ): Promise<ClaimReply<Tx>> {
     const isLate = performance.now() - askedAt > this.#parts.rules.readWithinMs;
     if (!isLate || reply.state !== 'claimed') return reply;
     const renewedAt = performance.now();
     try {
       if (!(await reply.claim.renew())) return await this.#claim(key, request);
-      return await this.#inTime(renewedAt, reply, key, request);
+      return await this.#renewIfLate(renewedAt, reply, key, request);
     } catch (error) {
       reply.claim.release().catch(() => undefined); // If this fails, the lease expires.
       throw error;
     }
-  }
-
-  #askStore(key: string, request: ClaimRequest): Promise<ClaimReply<Tx>> {
-    const { options, rules } = this.#parts;
-    return claimCallback(options.store, key, request, options.storeTimeoutMs, rules);
   }
 }
 

@@ -3,13 +3,12 @@ import type { CallbackStore } from '../store.js';
 
 /** What a claim may do depends on whether its store undoes the handler's writes with it. All of that is here. */
 export interface StoreRules {
-  /** Whether the time in a queue for a connection comes before that of the claim. */
-  readonly queues: boolean;
   /** How long after its request a grant may be read, in milliseconds. Later, the lease may have lapsed. */
   readonly readWithinMs: number;
   /**
    * Whether the handler's writes are undone when the claim is lost, or its success cannot be recorded. Where they are
-   * kept, the handler must not run again: the callback is claimed again, and the success recorded until that works.
+   * kept, the handler must not run again: the callback is claimed again, and the success recorded until that works. True of
+   * transactional stores, whose claims also queue for a connection.
    */
   readonly undoesWrites: boolean;
 }
@@ -17,6 +16,6 @@ export interface StoreRules {
 export function rulesOf({ transactional }: CallbackStore<unknown>, leaseMs: number): StoreRules {
   return transactional === true
     ? // It settles no claim that has lapsed, and its pool may have no second connection for a renewal.
-      { queues: true, readWithinMs: leaseMs, undoesWrites: true }
-    : { queues: false, readWithinMs: leaseMs / renewalsPerLease, undoesWrites: false };
+      { readWithinMs: leaseMs, undoesWrites: true }
+    : { readWithinMs: leaseMs / renewalsPerLease, undoesWrites: false };
 }

@@ -18,7 +18,7 @@ export interface Mechanism<Tx> extends Required<Pick<CallbackStore<Tx>, 'claim' 
 export interface MechanismSettings {
   /** How long the handler's transaction may wait between two statements, or null for the setting of the connection. */
   readonly idleTimeoutMs: number | null;
-  /** Whether the library begins and ends no transaction by itself. */
+  /** Whether the library begins and ends no transaction by itself, and prepares no statement. */
   readonly isBare?: boolean;
 }
 
@@ -42,7 +42,7 @@ export function toSettledRecord({ token, fingerprint, settledAt, expiresAt }: Se
 }
 
 /** Whether a call got no connection, or no reply. Another call would wait as long. */
-export function isTimeout(error: unknown): boolean {
+export function isTimeout(error: unknown): error is TransferCallbackError {
   return error instanceof TransferCallbackError && error.code === 'STORE_TIMEOUT';
 }
 

@@ -75,26 +75,24 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
 
   return {
     claim: grantOnce(async (id, request) => {
-      let failure: unknown;
-      for (let tried = 0; tried < claimTries; tried += 1) {
-        failure = undefined;
-        const begun = await begin(id, request).catch((error: unknown) => {
-          if (isTimeout(error)) throw error;
-          failure = error;
-        });
+      for (let tried = 1; ; tried += 1) {
+        const begun = await begin(id, request).catch((error: unknown) => ({ failure: error as Error }));
         if (begun instanceof TransactionClaim) return begun;
-        if (begun !== undefined && begun.inTheWay !== 'held') return toRefusal(begun.inTheWay);
-        // The look needs a connection, and the pool may have no other one.
-        await begun?.ended;
+        if ('inTheWay' in begun) {
+          if (begun.inTheWay !== 'held') return toRefusal(begun.inTheWay);
+          // The look needs a connection, and the pool may have no other one.
+          await begun.ended;
+        }
+        const failure = 'failure' in begun ? begun.failure : undefined;
+        if (isTimeout(failure)) throw failure;
         const found = await look(id).catch((error: unknown) => {
           throw failure ?? error;
         });
         if (found !== 'held' && isSettled(found)) return toRefusal(found);
+        if (failure === undefined) return inProgress;
         // A connection of the pool may have broken: the next one is tried.
-        if (failure === undefined || failure instanceof TransferCallbackError) break;
+        if (failure instanceof TransferCallbackError || tried === claimTries) throw failure;
       }
-      if (failure !== undefined) throw failure as Error;
-      return inProgress;
     }),
     async read(id) {
       // The lock first: it is free before the record can be read, and until then the row is locked.
@@ -278,7 +276,7 @@ function commitIfSettled(table: Table, id: string, { token }: ClaimRequest, sett
 
 /** Puts the session back before anything was written. */
 function giveLockBack(settings: MechanismSettings): string {
-  return `SET @tc_left = RELEASE_LOCK(@tc_name), @tc_name = NULL${restoreIdle(settings)}${settings.isBare ? ', autocommit = 1' : ''}`;
+  return `SET @tc_left = RELEASE_LOCK(@tc_name), @tc_name = NULL${restoreIdle(settings)}, autocommit = 1`;
 }
 
 /** Puts the session back after ROLLBACK. Also after a first statement that has taken the lock, and not noted its name. */

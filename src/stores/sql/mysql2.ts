@@ -67,6 +67,7 @@ function toEngine(pool: MysqlPool): SqlEngine<MysqlConnection> {
       const connection = await takeConnection(pool, queueMs);
       return openTransaction(
         {
+          // Begins and ends nothing: the statements of mysql.ts do, by `autocommit`.
           async run(work) {
             try {
               await work(connection);
@@ -82,6 +83,7 @@ function toEngine(pool: MysqlPool): SqlEngine<MysqlConnection> {
           },
         },
         opening,
+        timeoutMs,
       );
     },
   };

@@ -76,10 +76,11 @@ function toEngine(pool: PgPool): SqlEngine<PgClient> {
       return openTransaction(
         {
           run: (work) => client.runTransaction(work),
-          send: (sql, _tx, place) => client.sendWithin(timeoutMs, sql, place),
+          send: (sql, _tx, place) => client.sendInTransaction(timeoutMs, sql, place),
           lend: (tx) => lend(tx, { queries: ['query'], ignored: ['release'] }),
         },
         opening,
+        timeoutMs,
       );
     },
   };
@@ -141,8 +142,8 @@ class PooledClient {
     }
   }
 
-  /** Sends a statement of a transaction in one message with BEGIN or COMMIT. */
-  async sendWithin(timeoutMs: number, sql: string, place: StatementPlace | undefined): Promise<Rows> {
+  /** Sends a statement of a transaction, the first and the last one in one message with BEGIN or COMMIT. */
+  async sendInTransaction(timeoutMs: number, sql: string, place: StatementPlace | undefined): Promise<Rows> {
     if (place === 'first') {
       this.#hasBegun = true;
       return this.send(timeoutMs, `${begin};\n${sql}`);
@@ -151,6 +152,7 @@ class PooledClient {
       await this.#rollBack();
       return [];
     }
+    if (place !== 'last') return this.send(timeoutMs, sql);
     const rows = await this.send(timeoutMs, `${sql};\nCOMMIT`);
     this.#hasBegun = false;
     return rows;

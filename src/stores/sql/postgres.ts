@@ -31,7 +31,7 @@ export const postgresSyntax: Syntax = {
 const markName = 'transfer_callbacks.mark';
 /** No record was claimed then. It tells a record that was found from one that was inserted. */
 const foundAt = 0;
-/** For how long after its claim a record keeps the times of its claim. */
+/** A handler that ends within it leaves the record as it was inserted. So much longer the record is kept. */
 const slackMs = 1_000;
 
 /** The holder of the lock of a callback, and since when, if the role may see it. */

@@ -127,7 +127,7 @@ function toEngine<Tx>(
           lend: (tx) => lendTx(tx, endsTransaction),
         },
         opening,
-        timeoutMs / 2,
+        timeoutMs,
       ),
   };
 }

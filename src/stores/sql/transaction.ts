@@ -47,7 +47,7 @@ export interface OpenTransaction<Tx> {
   readonly tx: Tx;
   /** Resolves when the transaction has ended, either way. */
   readonly ended: Promise<unknown>;
-  /** Calls `record`, whose last statement commits. If it fails, rolls back and rejects. */
+  /** Calls `record`, whose last statement commits, unless the library does after it. If it fails, rolls back and rejects. */
   commit(record: (send: Send) => Promise<unknown>): Promise<void>;
   /** Rolls back. Never rejects: what a server cannot be told, it does by itself when it loses the connection. */
   rollback(): Promise<void>;
@@ -70,7 +70,7 @@ export const defaultHeldMs = 120_000;
 
 /** How a library runs a transaction. */
 export interface TransactionRunner<Tx> {
-  /** Begins, awaits `work`, and commits. Rolls back and rejects if `work` rejects. */
+  /** Begins, awaits `work`, and commits. Rolls back and rejects if `work` rejects, also because the claim was refused. */
   run(work: (tx: Tx) => Promise<void>): PromiseLike<unknown>;
   /** Sends a statement within the transaction, and resolves with its rows. */
   send(sql: string, tx: Tx, place?: StatementPlace): Promise<readonly unknown[]>;
@@ -88,42 +88,42 @@ export interface TransactionRunner<Tx> {
  *     store               claim ─▶ lend ─ ─ ─ ─ ─ decided ─▶ wait for what is left ─▶ record
  *     caller                        tx ─▶ handler ─▶ commit(record) or rollback()
  *
- * What the handler has left running is waited for, for at most `leftMs`.
+ * What the handler has left running is waited for, for at most half of `timeoutMs`: the other half is for the COMMIT.
  */
 export function openTransaction<Tx>(
   runner: TransactionRunner<Tx>,
   opening: Opening,
-  leftMs = patienceMs / 2,
+  timeoutMs: number,
 ): Promise<OpenTransaction<Tx> | RefusedTransaction> {
   return new Promise((resolve, reject) => {
-    new TurnedTransaction(runner, opening, leftMs, resolve, reject);
+    new TurnedTransaction(runner, opening, timeoutMs / 2, resolve, reject);
   });
 }
 
-type Record = (send: Send) => Promise<unknown>;
+type RecordSuccess = (send: Send) => Promise<unknown>;
 
 class TurnedTransaction<Tx> {
   readonly #runner: TransactionRunner<Tx>;
   readonly #opening: Opening;
-  readonly #leftMs: number;
+  readonly #idleWaitMs: number;
   readonly #resolve: (opened: OpenTransaction<Tx> | RefusedTransaction) => void;
   readonly #done: Promise<void>;
   readonly #ended: Promise<unknown>;
   /** Rejects if the transaction was undone, and its connection is kept for what still runs on it. */
   readonly #undone: Promise<never>;
   #giveUp!: (error: Error) => void;
-  #isCommitted = false;
+  #isRecorded = false;
 
   constructor(
     runner: TransactionRunner<Tx>,
     opening: Opening,
-    leftMs: number,
+    idleWaitMs: number,
     resolve: (opened: OpenTransaction<Tx> | RefusedTransaction) => void,
     reject: (error: unknown) => void,
   ) {
     this.#runner = runner;
     this.#opening = opening;
-    this.#leftMs = leftMs;
+    this.#idleWaitMs = idleWaitMs;
     this.#resolve = resolve;
     this.#undone = new Promise((_, giveUp) => {
       this.#giveUp = giveUp;
@@ -131,6 +131,7 @@ class TurnedTransaction<Tx> {
     this.#undone.catch(() => undefined);
     this.#done = this.#run();
     this.#ended = this.#done.then(() => {
+      // Changes nothing if `#work` has resolved.
       reject(neverCalled);
     }, reject);
   }
@@ -155,7 +156,7 @@ class TurnedTransaction<Tx> {
     }
     const loan = this.#runner.lend(tx);
     const record = await this.#lendUntilDecided(loan);
-    if (!(await isIdleWithin(this.#leftMs, loan))) {
+    if (!(await isIdleWithin(this.#idleWaitMs, loan))) {
       loan.end(false);
       await this.#undo(tx);
       this.#giveUp(stillRunning);
@@ -165,12 +166,12 @@ class TurnedTransaction<Tx> {
     }
     if (record === undefined) throw rolledBack;
     await record(send);
-    this.#isCommitted = true;
+    this.#isRecorded = true;
   }
 
-  #lendUntilDecided(loan: Loan<Tx>): Promise<Record | undefined> {
+  #lendUntilDecided(loan: Loan<Tx>): Promise<RecordSuccess | undefined> {
     return new Promise((decide) => {
-      const end = (record?: Record): void => {
+      const end = (record?: RecordSuccess): void => {
         loan.end(record !== undefined);
         decide(record);
       };
@@ -185,7 +186,7 @@ class TurnedTransaction<Tx> {
           end(record);
           await Promise.race([this.#done, this.#undone]);
           // The transaction of a library may resolve, too, if the handler has ended it.
-          if (!this.#isCommitted) throw endedEarly;
+          if (!this.#isRecorded) throw endedEarly;
         },
         rollback: async () => {
           end();
