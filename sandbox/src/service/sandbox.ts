@@ -12,6 +12,9 @@ import { ConsoleStream } from './stream.js';
 import type { SandboxTransfer } from './history.js';
 import { PayoutService } from './payout-service.js';
 
+/** Node's own 5 s end while a busy process sends its next request, which then does not know what became of it. */
+const keepAliveMs = 60_000;
+
 /**
  * A running imitation of the transfer service.
  *
@@ -99,6 +102,7 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
   }
 
   const server = createServer(sandboxListener(resolved, { keys, transfers, stream, clock, advance }));
+  server.keepAliveTimeout = keepAliveMs;
   server.listen(resolved.port, resolved.host);
   await once(server, 'listening');
   const baseUrl = baseUrlAt(resolved.host, (server.address() as AddressInfo).port);

@@ -115,6 +115,11 @@ test('onAttempt is called for every attempt, and an error that it throws becomes
   expect(warnings.mock.calls).toEqual([[new Error('first')], ['second']]);
 });
 
+test('a client may keep its connection for a minute between two requests', async () => {
+  const { headers } = await fetch(`${(await startSandbox()).baseUrl}/transactions/unknown`);
+  expect(headers.get('keep-alive')).toBe('timeout=60');
+});
+
 test('close aborts a running attempt, frees the port, and ends the wait of idle', async () => {
   const { url, received } = await startMerchant(() => undefined);
   const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 0, port: await freePort() });
