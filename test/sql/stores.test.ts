@@ -15,8 +15,8 @@ const ignore = (): void => undefined;
 
 /** Those of a fresh callback, beside those of the handler, and of a duplicate. */
 function countExpectedTrips(database: string, library: string) {
-  if (library === 'pg' || library === '@neondatabase/serverless') return { fresh: 2, duplicate: 1 };
-  if (database.startsWith('PostgreSQL')) return { fresh: 4, duplicate: 2 };
+  if (library === 'pg' || library === '@neondatabase/serverless') return { fresh: 2, duplicate: 2 };
+  if (database.startsWith('PostgreSQL')) return { fresh: 4, duplicate: 3 };
   // It begins with its first statement, and commits by its last one.
   if (library === 'mysql2') return { fresh: 4, duplicate: 4 };
   // The adapter of Prisma 7 prepares each statement first, unless it is told to use the text protocol.

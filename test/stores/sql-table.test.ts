@@ -157,6 +157,20 @@ test('two calls of prune and twenty claims of what they delete end, and no claim
   for (const claim of claims) expect(await claim.settle()).toEqual({ overlapped: false });
   expect((await pool.query(`SELECT FROM ${table}`)).rowCount).toBe(20);
 });
+test('copies of a settled callback do not hinder each other, back to back or at once, on one pool or on several', async () => {
+  const stores = Array.from({ length: 20 }, () => pgStore(pool));
+  for (let at = 0; at < 4; at += 1) stores.push(pgStore(server.pool({ max: 1 })));
+  const id = randomUUID();
+  await (await claimFree(stores[0] as never, {}, id)).settle();
+  const states: string[] = [];
+  for (let copy = 0; copy < 200; copy += 1) states.push((await pgStore(pool).claim(id, requestOf(`${copy}`))).state);
+  for (let round = 0; round < 10; round += 1) {
+    const replies = await Promise.all(stores.map((store, at) => store.claim(id, requestOf(`${round} ${at}`))));
+    states.push(...replies.map(({ state }) => state));
+  }
+  expect(new Set(states)).toEqual(new Set(['settled']));
+});
+
 test('of twenty concurrent claims on an expired record one is granted, and the others do not wait for it', async () => {
   const stores = Array.from({ length: 20 }, () => pgStore(pool));
   for (const settledAt of ['0', 'NULL']) {

@@ -142,7 +142,7 @@ class PooledClient {
     }
   }
 
-  /** Sends a statement of a transaction, the first and the last one in one message with BEGIN or COMMIT. */
+  /** Sends a statement of a transaction, in one message with BEGIN or COMMIT where it stands at its beginning or end. */
   async sendInTransaction(timeoutMs: number, sql: string, place: StatementPlace | undefined): Promise<Rows> {
     if (place === 'first') {
       this.#hasBegun = true;
@@ -152,7 +152,7 @@ class PooledClient {
       await this.#rollBack();
       return [];
     }
-    if (place !== 'last') return this.send(timeoutMs, sql);
+    if (place !== 'last' && place !== 'look') return this.send(timeoutMs, sql);
     const rows = await this.send(timeoutMs, `${sql};\nCOMMIT`);
     this.#hasBegun = false;
     return rows;

@@ -29,8 +29,6 @@ export const postgresSyntax: Syntax = {
 
 /** A setting that lasts as long as the transaction, and shows that it is the one that the store has begun. */
 const markName = 'transfer_callbacks.mark';
-/** No record was claimed then. It tells a record that was found from one that was inserted. */
-const foundAt = 0;
 /** A handler that ends within it leaves the record as it was inserted. So much longer the record is kept. */
 const slackMs = 1_000;
 
@@ -56,7 +54,7 @@ export function postgresMechanism<Tx>(
     const mark = crypto.randomUUID();
     const insertion = insert(table, id, request, mark, idleTimeoutMs);
     const claimedAt = performance.now();
-    const open = await engine.begin(toOpening(table, insertion), request);
+    const open = await engine.begin(toOpening(table, id, insertion), request);
     if ('inTheWay' in open) return open;
     return new TransactionClaim(open, request, {
       record: (send) => send(settle(table, id, request, mark, performance.now() - claimedAt), 'last'),
@@ -78,7 +76,7 @@ export function postgresMechanism<Tx>(
         const { inTheWay, ended } = begun;
         if (inTheWay === 'held') break;
         if (isLive(inTheWay)) return toRefusal(inTheWay);
-        // Until then this transaction holds the lock, which the next attempt needs. Within it, `prune` would wait for the handler.
+        // Until then this transaction holds the lock, which the next attempt needs.
         await ended;
         await query(table.removeEnded(id)).catch(() => undefined);
       }
@@ -97,12 +95,12 @@ export function postgresMechanism<Tx>(
 }
 
 /** What the handler's transaction begins with. */
-function toOpening(table: Table, insertion: string): Opening {
+function toOpening(table: Table, id: string, insertion: string): Opening {
   return {
     async claim(send) {
-      const row = table.toRow(await send(insertion, 'first'));
-      if (row === undefined) return 'held';
-      return row.claimedAt === foundAt ? row : undefined;
+      const [inserted] = await send(insertion, 'first');
+      if (inserted !== undefined) return undefined;
+      return table.toRow(await send(table.look(id), 'look')) ?? 'held';
     },
     // A library may not roll back, if the handler has left a nested transaction running.
     undo: (send) => send('ROLLBACK', 'rollback'),
@@ -119,10 +117,9 @@ function toClaimedRecord({ backend, since }: Lock): StoreRecord {
 
 /**
  * The first statement of the handler's transaction. Inserts the record, which counts once the transaction is committed, and
- * holds the lock of the callback until it ends. Returns the record, or the one that is in the way, with `claimed_at` set to
- * `foundAt`: a claim that is refused is rolled back. Returns nothing if another transaction holds the lock: a claim tries it,
- * and never waits for it. The mark lasts as long as the transaction, and so does the limit that ends the transaction of a machine
- * that has vanished.
+ * holds the lock of the callback until it ends. Returns a row, unless there is a record or another transaction holds the lock:
+ * a claim tries the lock, and never waits for it. The mark lasts as long as the transaction, and so does the limit that ends
+ * the transaction of a machine that has vanished.
  */
 function insert(
   table: Table,
@@ -138,7 +135,7 @@ function insert(
   return `INSERT INTO ${table.name} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
   SELECT ${texts}, now, now, now + ${retentionMs + slackMs}
   FROM (SELECT ${now} AS now WHERE pg_try_advisory_xact_lock(${lockNumber(table, id)})) AS clock
-  ON CONFLICT (id) DO UPDATE SET claimed_at = ${foundAt} RETURNING ${table.columns}, ${setLocal(markName, mark)}${idle} AS mark`;
+  ON CONFLICT (id) DO NOTHING RETURNING ${setLocal(markName, mark)}${idle} AS mark`;
 }
 
 /**

@@ -73,15 +73,14 @@ export class Table {
   readonly name: string;
   readonly hasSchema: boolean;
   readonly syntax: Syntax;
-  /** What `toRow` reads. */
-  readonly columns: string;
+  readonly #columns: string;
 
   constructor(syntax: Syntax, name: string, schema: string | undefined) {
     const { quote, show, now } = (this.syntax = syntax);
     const quoted = (part: string): string => quote + part.replaceAll(quote, quote + quote) + quote;
     this.hasSchema = schema !== undefined;
     this.name = schema === undefined ? quoted(name) : `${quoted(schema)}.${quoted(name)}`;
-    this.columns = `${show('token')} AS token, ${show('fingerprint')} AS fingerprint, claimed_at AS claimed,
+    this.#columns = `${show('token')} AS token, ${show('fingerprint')} AS fingerprint, claimed_at AS claimed,
   settled_at AS settled, expires_at AS expires, ${now} AS now`;
   }
 
@@ -102,11 +101,11 @@ export class Table {
 
   /** Fails unless the table is there, with its columns. */
   get probe(): string {
-    return `SELECT id, event, external_id, ${this.columns} FROM ${this.name} WHERE 1 = 0`;
+    return `SELECT id, event, external_id, ${this.#columns} FROM ${this.name} WHERE 1 = 0`;
   }
 
   look(id: string): string {
-    return `SELECT ${this.columns} FROM ${this.name} WHERE ${this.isId(id)}`;
+    return `SELECT ${this.#columns} FROM ${this.name} WHERE ${this.isId(id)}`;
   }
 
   /** Inserts a claim that ends after `lengthMs`. */

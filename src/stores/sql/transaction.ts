@@ -13,9 +13,9 @@ export interface SqlEngine<Tx> {
 
 /**
  * Where a statement of the store stands in a transaction, if that matters. PostgreSQL commits the last one in the same
- * message. What undoes must not wait for long, and in PostgreSQL it is the ROLLBACK alone.
+ * message. After a look the claim is refused: nothing was written, and the transaction may end with it. What undoes must not wait for long, and in PostgreSQL it is the ROLLBACK alone.
  */
-export type StatementPlace = 'first' | 'last' | 'rollback' | 'undo';
+export type StatementPlace = 'first' | 'look' | 'last' | 'rollback' | 'undo';
 
 /** Sends a statement of the store within a transaction, and resolves with its rows. */
 export type Send = (sql: string, place?: StatementPlace) => Promise<readonly unknown[]>;
