@@ -30,6 +30,11 @@ const tables = {
   sqlite: `CREATE TABLE written (id integer PRIMARY KEY, ${columns}`,
 };
 
+/** PostgreSQL finds only at COMMIT that it must refuse a row. */
+const refusedAtCommit = `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''refused''; END';
+CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON written DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW WHEN (NEW.name LIKE 'refused %') EXECUTE FUNCTION refuse()`;
+
 export const databases: readonly Database[] = [
   { name: 'PostgreSQL 18', dialect: 'postgres', start: async () => addTables(await startPostgres(18)) },
   { name: 'PostgreSQL 15', dialect: 'postgres', start: async () => addTables(await startPostgres(15)) },
@@ -40,7 +45,7 @@ export const databases: readonly Database[] = [
 ];
 
 async function addTables(server: PostgresServer): Promise<PostgresServer> {
-  await server.pool().query(tables.postgres);
+  await server.pool().query(`${tables.postgres};\n${refusedAtCommit}`);
   return server;
 }
 

@@ -47,8 +47,8 @@ for (const { name, dialect, start } of transactional.filter((each) => chosen?.in
       const isSeen = !['Drizzle', 'Kysely', 'Knex'].includes(library.name);
 
       /** Opens the library with a store, and how to write through it. */
-      const prepare = async (onTestFinished: (end: () => void) => void) => {
-        const opened = await open(server.url, 2);
+      const prepare = async (onTestFinished: (end: () => void) => void, connections = 2) => {
+        const opened = await open(server.url, connections);
         onTestFinished(() => void opened.close());
         const store = makeStore(library, opened.client, dialect);
         await store.migrate();
@@ -115,6 +115,25 @@ for (const { name, dialect, start } of transactional.filter((each) => chosen?.in
           expect(await transaction.count(id)).toBe(1);
         },
       );
+
+      // Prisma 6 itself keeps the connection of a COMMIT that was refused.
+      if (dialect === 'postgres' && library.name !== 'Prisma 6') {
+        test.concurrent(
+          `a COMMIT of ${library.name} that is refused fails its delivery, and hinders none that waits for the connection`,
+          async ({ expect, onTestFinished }) => {
+            const { store, transaction } = await prepare(onTestFinished, 1);
+            const [id, next] = [`refused ${randomUUID()}`, randomUUID()];
+            const claim = await claimFree(store, {}, id);
+            await transaction.write(claim.tx, id);
+            const waiting = claimFree(store, {}, next);
+            const settled = settles(claim);
+            const later = await waiting;
+            await transaction.write(later.tx, next);
+            await later.settle();
+            expect([await settled, await transaction.count(id), await transaction.count(next)]).toEqual([false, 0, 1]);
+          },
+        );
+      }
 
       // With the default settings of MariaDB 11.8 a transaction that has read may change no row that was changed since.
       test.concurrent(

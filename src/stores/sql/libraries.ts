@@ -284,6 +284,7 @@ export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
       query: (text, tx: typeof library = library) => tx.unsafe(text),
       transaction: (work) => library.begin(work),
     },
+    { ends: postgresEnds.afterConstraints },
   );
 }
 
