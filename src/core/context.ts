@@ -14,19 +14,17 @@ interface WithParts {
  * One getter for all contexts: V8 makes a hidden class for each getter of a literal, and keeps it, with all that the
  * getter refers to, until its next major collection.
  */
-const getters: PropertyDescriptorMap = {
-  signal: {
-    enumerable: true,
-    get(this: WithParts) {
-      return this[parts].claim.signal;
-    },
+const signal: PropertyDescriptor & ThisType<WithParts> = {
+  enumerable: true,
+  get() {
+    return this[parts].claim.signal;
   },
-  tx: {
-    enumerable: true,
-    get(this: WithParts) {
-      const { claim, watched } = this[parts];
-      return watched === undefined ? claim.tx : watched.use();
-    },
+};
+const tx: PropertyDescriptor & ThisType<WithParts> = {
+  enumerable: true,
+  get() {
+    const { claim, watched } = this[parts];
+    return watched === undefined ? claim.tx : watched.use();
   },
 };
 
@@ -39,5 +37,7 @@ export function toContext<Tx>(
 ): HandlerContext<Tx> {
   const context = { delivery: name, source, afterCommit };
   Object.defineProperty(context, parts, { value: { claim, watched } });
-  return Object.defineProperties(context, getters) as HandlerContext<Tx>;
+  // One by one: `defineProperties` takes twice as long.
+  Object.defineProperty(context, 'signal', signal);
+  return Object.defineProperty(context, 'tx', tx) as unknown as HandlerContext<Tx>;
 }

@@ -3,6 +3,7 @@ import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
 import { expect, test } from 'vitest';
 import { memoryStore, RetryLater, TransferCallbackError, transferCallbackReceiver } from 'transfer-callbacks';
+import { requirePruneAge } from '../../src/core/options.js';
 import { containing } from '../support/helpers/containing.js';
 
 const required = { store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined };
@@ -145,3 +146,13 @@ function thrownBy(call: () => unknown): unknown {
   }
   return expect.fail('it did not throw');
 }
+
+test('what is younger than the last attempt of the service is not pruned', () => {
+  expect(requirePruneAge(90_001)).toBe(90_001);
+  for (const young of [90_000, 0, NaN]) {
+    expect(() => requirePruneAge(young)).toThrow(
+      'Expected `olderThanMs` to be a whole number from 90001 to 9007199254740991, got ' +
+        `${young}. Write \`olderThanMs: 604800000\`.`,
+    );
+  }
+});

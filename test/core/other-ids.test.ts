@@ -4,6 +4,7 @@ import { z } from 'zod/v4';
 import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/helpers/logger.js';
+import { isOtherId } from '../../src/core/callback.js';
 import { otherReceiver, paid } from './other-support.js';
 import { fakeClock, later, receiverOf, withOthers } from './support.js';
 
@@ -177,4 +178,15 @@ test('the key of a transfer has at most the characters of its id', async () => {
     await receiver.receive(transferSucceeded({ id }));
     expect(Array.from(String(claim.mock.lastCall?.[0]))).toHaveLength(Array.from(id).length);
   }
+});
+
+test.each([
+  ['other:charge.paid:7', true],
+  ['other:a:\u{1F4B8}', true],
+  ['other::7', false],
+  ['other:charge.paid:', false],
+  ['other:charge.paid', false],
+  ['another:charge.paid:7', false],
+])('whether %j may be the id of another event: %s', (id, expected) => {
+  expect(isOtherId(id)).toBe(expected);
 });

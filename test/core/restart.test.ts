@@ -158,6 +158,20 @@ test('conflicts end with the time of the handler: it is released, and the last o
   expect(release).toHaveBeenCalledOnce();
 });
 
+test('before a handler runs again it pauses, at most twice as long each time, and at most a second', async () => {
+  vi.spyOn(Math, 'random').mockReturnValue(1);
+  const startedAt: number[] = [];
+  const onSuccess = (): Promise<never> => {
+    startedAt.push(performance.now());
+    return Promise.reject(conflict);
+  };
+  await finish(
+    receiverOn(restartingStore().store, { onSuccess, handlerTimeoutMs: 5_000 }).receive(transferSucceeded()),
+  );
+  const pauses = startedAt.slice(1).map((each, at) => Math.round(each - (startedAt[at] ?? NaN)));
+  expect(pauses).toEqual([20, 40, 80, 160, 320, 640, 1_000, 1_000, 1_000]);
+});
+
 test('a handler that runs again has what is left of its time', async () => {
   const signals: AbortSignal[] = [];
   const receiver = receiverOn(restartingStore().store, {
