@@ -158,7 +158,7 @@ for (const { name, dialect, start } of transactional.filter((each) => chosen?.in
           `what a handler of ${library.name} writes after a deadlock that it has swallowed is ${isSeen ? 'not ' : ''}kept`,
           async ({ expect, onTestFinished }) => {
             const { store, transaction } = await prepare(onTestFinished);
-            const lock = transaction.lock ?? expect.fail('no lock');
+            const lock = async (tx: unknown, name: string): Promise<unknown> => transaction.lock?.(tx, name);
             const names = [randomUUID(), randomUUID()] as const;
             const handlers = await Promise.all(
               [names, names.toReversed()].map(async ([first = '', second = '']) => {
@@ -225,11 +225,11 @@ for (const { name, dialect, start } of transactional.filter((each) => chosen?.in
         if (opened === undefined) continue;
         const store = makeStore(library, opened.client, dialect);
         await store.migrate();
-        const write = opened.transaction?.write ?? expect.fail('no transaction');
+        const transaction = opened.transaction ?? expect.fail('no transaction');
         for (const end of [ignore, ...Object.values(opened.ends ?? {})]) {
           for (const finish of ['settle', 'release'] as const) {
             const claim = await claimFree(store, {}, randomUUID());
-            await write(claim.tx, randomUUID());
+            await transaction.write(claim.tx, randomUUID());
             await Promise.resolve(end(claim.tx as never)).catch(ignore);
             await claim[finish]().catch(ignore);
           }

@@ -39,7 +39,8 @@ export async function findMariaDb(): Promise<string> {
 /** Resolves with the path of a MariaDB 11.8 or later. Rejects with how to get one. */
 export async function findNewMariaDb(): Promise<string> {
   const { NEW_MARIADBD_BIN } = process.env;
-  const program = NEW_MARIADBD_BIN || (await findUnpacked(newMariaDb));
+  if (NEW_MARIADBD_BIN) return NEW_MARIADBD_BIN;
+  const program = await findUnpacked(newMariaDb);
   if (program !== undefined) return program;
   throw new Error(
     'The tests need a mariadbd of MariaDB 11.8 in NEW_MARIADBD_BIN, and could not bring one: `apt install debian-archive-keyring` ' +
