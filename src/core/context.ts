@@ -37,7 +37,7 @@ export function toContext<Tx>(
 ): HandlerContext<Tx> {
   const context = { delivery: name, source, afterCommit };
   Object.defineProperty(context, parts, { value: { claim, watched } });
-  // One by one: `defineProperties` takes twice as long.
+  // One by one, which takes half as long as both at once.
   Object.defineProperty(context, 'signal', signal);
   return Object.defineProperty(context, 'tx', tx) as unknown as HandlerContext<Tx>;
 }
