@@ -16,20 +16,8 @@ import { writePage } from './support/page.mjs';
 import { moveToAllCores } from './support/processes.mjs';
 
 const compared = [
-  ...[
-    'express',
-    'zod',
-    'ioredis',
-    'redis',
-    'pg',
-    'postgres',
-    'mysql2',
-    'kysely',
-    'drizzle-orm',
-    'knex',
-    '@aws-lambda-powertools/idempotency',
-    '@node-idempotency/core',
-  ],
+  ...['express', 'zod', 'ioredis', 'redis', 'pg', 'postgres', 'mysql2', 'kysely', 'drizzle-orm', 'knex'],
+  ...['@aws-lambda-powertools/idempotency', '@node-idempotency/core'],
   ...['express-idempotency', 'express-idempotency-redis-adapter'],
 ];
 const root = fileURLToPath(new URL('..', import.meta.url));

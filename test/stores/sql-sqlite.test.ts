@@ -39,16 +39,18 @@ describe.each(drivers)('SQLite through %s', (name, Driver) => {
     return driver;
   }
 
-  function makeStore(options = {}) {
-    const driver = open();
-    const database: SqliteDatabase = {
+  function toDatabase(driver: Driver): SqliteDatabase {
+    return {
       dialect: 'sqlite',
       query: (sql) => {
         const statement = driver.prepare(sql);
         return /^SELECT|RETURNING id$/.test(sql) ? statement.all() : statement.run();
       },
     };
-    return sqlStore(database, options);
+  }
+
+  function makeStore(options = {}) {
+    return sqlStore(toDatabase(open()), options);
   }
 
   test.concurrent.each(storeContract)('two connections keep the contract: $title', ({ check }) =>
@@ -75,11 +77,11 @@ describe.each(drivers)('SQLite through %s', (name, Driver) => {
   test('a claim that has passed on is still told of when the reply to its settle was lost', async () => {
     const driver = open();
     let isCut = false;
+    const database = toDatabase(driver);
     const store = sqlStore({
       dialect: 'sqlite',
       query(sql) {
-        const statement = driver.prepare(sql);
-        const rows = /^SELECT|RETURNING id$/.test(sql) ? statement.all() : statement.run();
+        const rows = database.query(sql);
         if (isCut && /^UPDATE .* token = /.test(sql)) throw new Error('The reply was lost.');
         return rows;
       },

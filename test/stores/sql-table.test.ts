@@ -157,6 +157,7 @@ test('two calls of prune and twenty claims of what they delete end, and no claim
   for (const claim of claims) expect(await claim.settle()).toEqual({ overlapped: false });
   expect((await pool.query(`SELECT FROM ${table}`)).rowCount).toBe(20);
 });
+
 test('copies of a settled callback do not hinder each other, back to back or at once, on one pool or on several', async () => {
   const stores = Array.from({ length: 20 }, () => pgStore(pool));
   for (let at = 0; at < 4; at += 1) stores.push(pgStore(server.pool({ max: 1 })));

@@ -12,7 +12,7 @@ import { ConsoleStream } from './stream.js';
 import type { SandboxTransfer } from './history.js';
 import { PayoutService } from './payout-service.js';
 
-/** Node's own 5 s end while a busy process sends its next request, which then does not know what became of it. */
+/** After Node's own 5 s a busy process would send its next request while the connection is closed: ECONNRESET. */
 const keepAliveMs = 60_000;
 
 /**

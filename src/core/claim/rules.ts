@@ -7,8 +7,8 @@ export interface StoreRules {
   readonly readWithinMs: number;
   /**
    * Whether the handler's writes are undone when the claim is lost, or its success cannot be recorded. Where they are
-   * kept, the handler must not run again: the callback is claimed again, and the success recorded until that works. True of
-   * transactional stores, whose claims also queue for a connection.
+   * kept, the handler must not run again: the callback is claimed again, and the success recorded until that works.
+   * True of transactional stores, whose claims also queue for a connection.
    */
   readonly undoesWrites: boolean;
 }
