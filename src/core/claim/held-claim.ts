@@ -110,7 +110,7 @@ export class HeldClaim<Tx> implements Work {
   async settle(afterCommit: AfterCommit): Promise<SettleEnding> {
     this.#enter('recording');
     try {
-      const overlapped = await this.#record(afterCommit);
+      const overlapped = this.#follow(await this.#claim.settle(), afterCommit);
       this.#succeed();
       this.finish();
       return { outcome: 'processed', overlapped };
@@ -268,10 +268,13 @@ export class HeldClaim<Tx> implements Work {
     this.#passOn();
   }
 
-  /** Records the success and starts `afterCommit`. Resolves with whether another delivery may have had the claim. */
-  async #record(afterCommit: AfterCommit): Promise<boolean> {
-    const overlapped = hasOverlapped(await this.#claim.settle());
-    // Another delivery may have run its handler too: what follows a success must not run twice.
+  /**
+   * Starts `afterCommit`, unless another delivery had taken the claim and may have run its handler too: what follows a
+   * success must not run twice. Returns whether one had.
+   */
+  #follow(reply: { overlapped: boolean } | undefined, afterCommit: AfterCommit): boolean {
+    // A JavaScript store may resolve with any value: all others are successes.
+    const overlapped = reply?.overlapped === true;
     if (!overlapped) afterCommit.start(this.#logFields, this.#parts);
     return overlapped;
   }
@@ -284,7 +287,7 @@ export class HeldClaim<Tx> implements Work {
       await pause(pauseMs, { keepAlive: false });
       pauseMs = Math.min(2 * pauseMs, leaseMs / renewalsPerLease);
       try {
-        const overlapped = await this.#record(afterCommit);
+        const overlapped = this.#follow(await this.#claim.settle(), afterCommit);
         const message = 'A handled callback was recorded on retry';
         if (overlapped) logger.error(this.#logFields, `${message}; it may have been handled twice.`);
         else logger.warn(this.#logFields, `${message}.`);
@@ -295,12 +298,4 @@ export class HeldClaim<Tx> implements Work {
     }
     this.finish();
   }
-}
-
-/**
- * Returns whether another delivery had taken the claim. A JavaScript store may resolve with any value: all others are
- * successes.
- */
-function hasOverlapped(reply: { overlapped: boolean } | undefined): boolean {
-  return reply?.overlapped === true;
 }

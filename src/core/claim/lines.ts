@@ -1,7 +1,7 @@
 import { PassingEntries } from '../../lib/passing-entries.js';
 import type { Delivery } from '../delivery.js';
 import { maxHandlerTimeouts } from '../options.js';
-import type { ClaimReply, ClaimRequest } from '../store.js';
+import type { Claim, ClaimReply, ClaimRequest } from '../store.js';
 import { claimCallback } from './call-store.js';
 import { HeldClaim, type Shared } from './held-claim.js';
 import { Line, type LineEnd } from './line.js';
@@ -29,7 +29,11 @@ export class Lines<Tx> {
    * rejects.
    */
   async claim(delivery: Delivery): Promise<HeldClaim<Tx> | LineEnd> {
-    const result = await this.#waitOrAsk(delivery);
+    const waitEndsAt = performance.now() + this.#parts.options.inFlightWaitMs;
+    const line = this.#lines.get(delivery.key);
+    const result = await (line === undefined
+      ? this.#ask(delivery, this.#begin(delivery.key), waitEndsAt)
+      : this.#waitAndAsk(delivery, line, waitEndsAt));
     delivery.endWait();
     if (!(result instanceof HeldClaim) || !this.#isClosed) return result;
     await result.release();
@@ -42,11 +46,7 @@ export class Lines<Tx> {
     for (const line of this.#lines.values()) line.tell({ state: 'closing' });
   }
 
-  async #waitOrAsk(delivery: Delivery): Promise<HeldClaim<Tx> | LineEnd> {
-    if (this.#isClosed) return { state: 'closing' };
-    const waitEndsAt = performance.now() + this.#parts.options.inFlightWaitMs;
-    const line = this.#lines.get(delivery.key);
-    if (line === undefined) return this.#ask(delivery, this.#begin(delivery.key), waitEndsAt);
+  async #waitAndAsk(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
     delivery.beginWait();
     const result = await line.wait();
     if (result !== undefined) return result;
@@ -95,30 +95,28 @@ export class Lines<Tx> {
     const askedAt = performance.now();
     const { options, rules } = this.#parts;
     const reply = await claimCallback(options.store, key, request, options.storeTimeoutMs, rules);
-    return this.#renewIfLate(askedAt, reply, key, request);
-  }
-
-  /**
-   * Renews a claim whose grant was read late, and claims again if the renewal is refused. A process that was stopped or
-   * starved may read `claimed` after its lease has lapsed and another delivery has settled. The token stays: no handler
-   * runs yet under the claim that a late release could free.
-   */
-  async #renewIfLate(
-    askedAt: number,
-    reply: ClaimReply<Tx>,
-    key: string,
-    request: ClaimRequest,
-  ): Promise<ClaimReply<Tx>> {
-    const isLate = performance.now() - askedAt > this.#parts.rules.readWithinMs;
-    if (!isLate || reply.state !== 'claimed') return reply;
-    const renewedAt = performance.now();
+    if (reply.state !== 'claimed' || !this.#isLate(askedAt)) return reply;
+    // A process that was stopped or starved may read `claimed` after its lease has lapsed and another delivery has
+    // settled. The token stays: no handler runs yet under the claim that a late release could free.
     try {
-      if (!(await reply.claim.renew())) return await this.#claim(key, request);
-      return await this.#renewIfLate(renewedAt, reply, key, request);
+      return (await this.#renewInTime(reply.claim)) ? reply : await this.#claim(key, request);
     } catch (error) {
       reply.claim.release().catch(() => undefined); // If this fails, the lease expires.
       throw error;
     }
+  }
+
+  /** Renews a claim, and again while the reply is read late. Resolves with whether the store still had the claim. */
+  async #renewInTime(claim: Claim<Tx>): Promise<boolean> {
+    for (;;) {
+      const renewedAt = performance.now();
+      if (!(await claim.renew())) return false;
+      if (!this.#isLate(renewedAt)) return true;
+    }
+  }
+
+  #isLate(askedAt: number): boolean {
+    return performance.now() - askedAt > this.#parts.rules.readWithinMs;
   }
 }
 
