@@ -28,6 +28,7 @@ interface OutcomeMessage {
   readonly source: string;
   readonly durationMs: number;
   readonly timestamp?: string;
+  readonly verified?: boolean;
   readonly late?: true;
   readonly overlapped?: boolean;
   readonly error?: unknown;
@@ -81,6 +82,7 @@ class Recorder {
       this.#write('deliveryDuration', message.durationMs / 1_000, { outcome, event });
       this.#write('lastDelivery', Date.now() / 1_000, { source });
     }
+    if (message.verified === true) this.#write('verifiedInvalid', 1);
     if (outcome !== 'processed') return;
     // The age is negative if the service's clock is ahead of this one.
     this.#write('outcomeAge', Math.max(0, Date.now() - Date.parse(timestamp)) / 1_000, { source });

@@ -100,6 +100,15 @@ export const metrics = {
     labels: [],
     zeros: [{}],
   },
+  verifiedInvalid: {
+    kind: 'counter',
+    prometheus: 'transfer_callbacks_verified_invalid_total',
+    openTelemetry: 'transfer_callbacks.verified_invalid',
+    unit: '{delivery}',
+    help: 'Invalid deliveries of a sender that a verifier accepted: each may announce the end of a payout.',
+    labels: [],
+    zeros: [{}],
+  },
   unrecorded: {
     kind: 'counter',
     prometheus: 'transfer_callbacks_unrecorded_total',

@@ -19,7 +19,7 @@ describe('the registration', () => {
     expect((await registry.metrics()).trim()).toBe('');
     const again = prometheusMetrics({ Counter, Gauge, Histogram, registers: [registry] });
     stop();
-    expect(registry.getMetricsAsArray()).toHaveLength(10);
+    expect(registry.getMetricsAsArray()).toHaveLength(11);
     again();
   });
 
@@ -33,7 +33,7 @@ describe('the registration', () => {
   test('goes to every registry given, and not to the global one', () => {
     const registers = [new Registry(), new Registry()];
     const stop = prometheusMetrics({ Counter, Gauge, Histogram, registers });
-    for (const registry of registers) expect(registry.getMetricsAsArray()).toHaveLength(10);
+    for (const registry of registers) expect(registry.getMetricsAsArray()).toHaveLength(11);
     expect(register.getMetricsAsArray()).toEqual([]);
     stop();
     for (const registry of registers) expect(registry.getMetricsAsArray()).toEqual([]);

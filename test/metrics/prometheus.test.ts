@@ -32,6 +32,7 @@ describe('before the first delivery', () => {
     expect(counted).toEqual(expect.arrayContaining([deliveries('conflict', 'http'), deliveries('closing', 'http')]));
     expect(series.get('transfer_callbacks_overlaps_total')).toBe(0);
     expect(series.get('transfer_callbacks_unrecorded_total')).toBe(0);
+    expect(series.get('transfer_callbacks_verified_invalid_total')).toBe(0);
     expect(series.get('transfer_callbacks_reconciled_total{result="unknown"}')).toBe(0);
     expect(series.get('transfer_callbacks_outcome_age_seconds_count{source="reconciliation"}')).toBe(0);
     expect([...series.keys()].filter((text) => text.includes('timestamp') || text.includes('open_transfers'))).toEqual(
@@ -102,6 +103,16 @@ describe('a delivery', () => {
     const now = await series();
     expect(now.get('transfer_callbacks_overlaps_total')).toBe(1);
     expect(now.get('transfer_callbacks_unrecorded_total')).toBe(1);
+  });
+
+  test('that is invalid is counted once more if a verifier accepted its sender', async () => {
+    const { series } = registerMetrics();
+    const receiver = receiverOf();
+    await receiver.receive({}, http);
+    await receiver.receive({}, { ...http, verify: () => false });
+    expect((await series()).get('transfer_callbacks_verified_invalid_total')).toBe(0);
+    await receiver.receive({}, { ...http, verify: () => true });
+    expect((await series()).get('transfer_callbacks_verified_invalid_total')).toBe(1);
   });
 
   test('is counted by its kind: of a transfer, of another event, or refused before that was known', async () => {
