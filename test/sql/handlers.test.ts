@@ -155,6 +155,39 @@ for (const { name, dialect, start } of transactional.filter((each) => chosen?.in
 
       if (dialect === 'mysql') {
         test.concurrent(
+          `a handler of ${library.name} is rolled back if what it has left running is the victim of a deadlock`,
+          async ({ expect, onTestFinished }) => {
+            const { nest, store, transaction, expectNext } = await prepare(onTestFinished);
+            if (nest === undefined) return;
+            const rival = await createConnection(server.url);
+            onTestFinished(() => {
+              rival.destroy();
+            });
+            const [id, first, second] = [randomUUID(), randomUUID(), randomUUID()];
+            const insertRows = (...names: string[]) =>
+              rival.query('INSERT INTO locked VALUES ?', [names.map((each) => [each])]);
+            await rival.beginTransaction();
+            // The victim is the one that has written less.
+            await insertRows(second, ...Array.from({ length: 200 }, () => randomUUID()));
+            const sent = later();
+            const claim = await claimFree(store, {}, id);
+            await transaction.write(claim.tx, id);
+            const nested = nest(claim.tx as never, async (inner) => {
+              await transaction.lock?.(inner, first);
+              const last = transaction.lock?.(inner, second);
+              sent.resolve();
+              await last;
+            });
+            nested.then(undefined, ignore);
+            await sent.promise;
+            const settled = settles(claim);
+            await insertRows(first);
+            expect([await settled, await transaction.count(id)]).toEqual([false, 0]);
+            await expectNext(id);
+          },
+        );
+
+        test.concurrent(
           `what a handler of ${library.name} writes after a deadlock that it has swallowed is ${isSeen ? 'not ' : ''}kept`,
           async ({ expect, onTestFinished }) => {
             const { store, transaction } = await prepare(onTestFinished);
