@@ -9,6 +9,21 @@ const free = (): Promise<StoreRecord> => Promise.resolve({ state: 'free' });
 
 beforeEach(fakeClock);
 
+test('a signal that a handler reads only when it is late has aborted', async () => {
+  const work = later();
+  const read = vi.fn();
+  const onSuccess = async (_callback: unknown, context: HandlerContext): Promise<void> => {
+    await work.promise;
+    read(context.signal.reason);
+  };
+  const delivery = receiverOf({ onSuccess }).receive(transferSucceeded());
+  await vi.advanceTimersByTimeAsync(20_000);
+  await delivery;
+  work.resolve();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(read.mock.calls).toMatchObject([[{ code: 'HANDLER_TIMEOUT' }]]);
+});
+
 test('the signal of a late handler aborts, its lease is kept, and its success counts', async () => {
   const work = later();
   let context: HandlerContext | undefined;

@@ -88,12 +88,12 @@ test('of a transfer and an event with one id, forget takes the one with the fact
   const failed = transferFailed({ id, externalId: 'payout' });
   expect(await receiver.inspect(id)).toMatchObject({
     state: 'settled',
-    fingerprint: '[null,1000,"XAF",null]',
+    fingerprint: '["SUCCESS",1000,"XAF",null]',
   });
   await receiver.receive(failed, { source: 'confirmed' });
   expect(await receiver.inspect(id)).toMatchObject(settledRecord);
   const forget = (settled: string) => receiver.forget(id, { settled, by: 'me', reason: 'a test' });
-  expect(await forget('[null,1000,"XAF",null]')).toBe(true);
+  expect(await forget('["SUCCESS",1000,"XAF",null]')).toBe(true);
   expect(await receiver.receive(failed, { source: 'confirmed' })).toMatchObject({ outcome: 'duplicate' });
   expect(await receiver.receive(paid)).toMatchObject({ outcome: 'processed' });
   expect(await forget(settledRecord.fingerprint)).toBe(true);
@@ -113,7 +113,7 @@ test('a store without read forgets a transfer or an event by the facts that it w
   const { id = '' } = await receiver.receive(paid);
   await receiver.receive(transferFailed({ id, externalId: 'payout' }));
   const why = { by: 'me', reason: 'a test' };
-  for (const settled of ['[null,1000,"XAF",null]', settledRecord.fingerprint]) {
+  for (const settled of ['["SUCCESS",1000,"XAF",null]', settledRecord.fingerprint]) {
     expect(await receiver.forget(id, { settled, ...why })).toBe(true);
     expect(await receiver.forget(id, { settled, ...why })).toBe(false);
   }
@@ -150,7 +150,7 @@ test('the record of an event is inspected and forgotten under the id of its outc
   const { receiver } = otherReceiver(onOther, { warn: () => undefined, error: () => undefined });
   const { id = '' } = await receiver.receive(paid);
   const record = await receiver.inspect(id);
-  expect(record).toMatchObject({ state: 'settled', fingerprint: '[null,1000,"XAF",null]' });
+  expect(record).toMatchObject({ state: 'settled', fingerprint: '["SUCCESS",1000,"XAF",null]' });
   const { fingerprint: settled } = record as { fingerprint: string };
   expect(await receiver.forget(id, { settled, by: 'me', reason: 'a test' })).toBe(true);
   expect(await receiver.receive(paid)).toMatchObject({ outcome: 'processed' });

@@ -4,7 +4,10 @@ import { memoryStore, transferCallbackReceiver, type Logger, type TransferCallba
 import { withOthers } from './support.js';
 
 /** An event of `onOther`. */
-export const paid = { type: 'charge.paid', data: { id: '7', amount: 1_000, currency: 'XAF', reference: 'deposit-1' } };
+export const paid = {
+  type: 'charge.paid',
+  data: { id: '7', status: 'SUCCESS', amount: 1_000, currency: 'XAF', reference: 'deposit-1' },
+};
 
 export type OnOther = NonNullable<
   Parameters<typeof transferCallbackReceiver<z.output<typeof withOthers>>>[0]['onOther']

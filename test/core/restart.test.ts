@@ -97,6 +97,13 @@ test('a handler whose success meets a conflict runs again, and only the last fun
   expect([settle.mock.calls.length, runs, called]).toEqual([2, 2, [2]]);
 });
 
+test('a handler that has succeeded runs once, whatever its store would begin anew', async () => {
+  const onSuccess = vi.fn();
+  const receiver = receiverOn(restartingStore({ restart: () => Promise.resolve(true) }).store, { onSuccess });
+  expect(await finish(receiver.receive(transferSucceeded()))).toMatchObject({ outcome: 'processed' });
+  expect(onSuccess).toHaveBeenCalledTimes(1);
+});
+
 test('the context of an earlier run adds nothing to the run that counts', async () => {
   const contexts: HandlerContext<Tx>[] = [];
   const called = vi.fn();
