@@ -57,6 +57,22 @@ describe.each(httpServers)('on $name', (server) => {
     expect(handled).toEqual([]);
   });
 
+  test.each<[string, Verifier | undefined, boolean]>([
+    ['no verifier', undefined, false],
+    ['a verifier that reads no callback', Object.assign(() => true, { readsCallback: false }), true],
+    ['a verifier that reads the callback', () => true, true],
+  ])('with %s an invalid callback is reported with whether its sender is verified', async (_name, verify, verified) => {
+    const outcomes: unknown[] = [];
+    const { url, close } = await server.start({
+      ...recordingOptions().options,
+      verify,
+      onOutcome: (outcome) => outcomes.push(outcome),
+    });
+    onTestFinished(close);
+    expect(await post(url, {})).toMatchObject({ status: 400 });
+    expect(outcomes).toMatchObject([{ outcome: 'invalid', verified }]);
+  });
+
   test('a refused sender may go on with its connection, once it has sent the body', async () => {
     const { url } = await start(server, headerToken('X-Token', secret));
     const body = JSON.stringify(transferSucceeded());
