@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { requireHeaders } from '../../src/attempt/headers.js';
+import { requireAttemptHeaders, requireHeaders, toHeaders } from '../../src/attempt/headers.js';
 import { containing } from '../../../test/support/helpers/containing.js';
 
 test('requireHeaders accepts names and values that HTTP can carry', () => {
@@ -32,4 +32,21 @@ test.each<[unknown, string]>([
   expect(() => {
     requireHeaders(headers);
   }).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }) as Error);
+});
+
+test('headers may be a function of the body, and what it returns is checked, too', () => {
+  const body = Buffer.from('{}');
+  const sign = (given: Buffer) => ({ 'X-Signature': given.toString('hex') });
+  expect(() => {
+    requireAttemptHeaders(sign, 'headers');
+  }).not.toThrow();
+  expect(toHeaders(sign, body)).toEqual({ 'X-Signature': '7b7d' });
+  expect(toHeaders({ 'X-Token': 'a' }, body)).toEqual({ 'X-Token': 'a' });
+  const fault = (option: string) => `Expected \`${option}\` to be an object of names and values, got`;
+  expect(() => {
+    requireAttemptHeaders('X-Token: a', 'headers');
+  }).toThrow(fault('headers'));
+  expect(() => toHeaders((() => 'X-Token: a') as never, body)).toThrow(
+    fault('what the function of the headers returns'),
+  );
 });

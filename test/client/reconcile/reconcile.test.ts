@@ -29,6 +29,7 @@ describe('reconcileTransfers', () => {
       processed: 2,
       pending: 1,
       unknown: 1,
+      advice: undefined,
       problems: [{ id: 'unheard-of', result: 'unknown', error: expect.objectContaining({ status: 404 }) as unknown }],
     });
     expect(seen).toEqual([
@@ -184,11 +185,15 @@ describe('a transfer of a pass', () => {
   });
 });
 
-test('a pass takes nothing for a transfer but the event and the id that it read', async () => {
+test.each([
+  ['id', () => transferSucceeded()],
+  ['event', ({ id }: TransferCallback['data']) => transferFailed({ id })],
+])('a pass does not take a callback with another %s for the one that it read', async (_field, makeOther) => {
   const success = transferSucceeded();
   const { client } = await startKnowing({ ...success.data });
   const real = receiverOf();
-  const receiver = { ...real, receive: () => real.receive(transferSucceeded(), { source: 'reconciliation' }) };
+  const other = makeOther(success.data);
+  const receiver = { ...real, receive: () => real.receive(other, { source: 'reconciliation' }) };
   const errors: unknown[] = [];
   const onProgress = (done: object) => errors.push('error' in done && done.error);
   expect(await reconcileTransfers({ client, receiver, pending: oneOf(success), onProgress })).toMatchObject({
