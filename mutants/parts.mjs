@@ -35,7 +35,7 @@ export const parts = {
     testTimeout: 120_000,
   },
   client: {
-    least: 95,
+    least: 97,
     mutate: ['src/client/**/*.ts', 'sandbox/src/attempt/**/*.ts', 'src/lib/slots.ts'],
     tests: ['test/client/**/*.test.ts', 'sandbox/test/attempt/**/*.test.ts'],
     without: ['test/client/{flood,reconcile/scale}.test.ts'],
