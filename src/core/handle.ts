@@ -61,16 +61,7 @@ export function runHandler<C extends CallbackShape, Tx>(
       return failure ?? (await claim.settle(afterCommit));
     };
     const runAndReport = async (): Promise<void> => {
-      let ending = await run();
-      let limitMs = firstPauseMs;
-      // At random: two handlers that have met would meet again.
-      while (
-        ending.outcome !== 'processed' &&
-        (await mayRunAgain(claim, ending.error, Math.random() * limitMs, endsAt))
-      ) {
-        limitMs = Math.min(2 * limitMs, longestPauseMs);
-        ending = await run();
-      }
+      const ending = await runUntilEnded(run, claim, endsAt);
       if (ending.outcome !== 'processed') await claim.release();
       if (isLate) report({ ...delivery.toOutcome(ending), late: true }, options);
       else resolve(ending);
@@ -84,6 +75,20 @@ export function runHandler<C extends CallbackShape, Tx>(
     });
     keepProcess(delivery, rest, options);
   });
+}
+
+/** Runs the handler, and again while its store allows that, after pauses that grow. */
+async function runUntilEnded<Tx>(
+  run: () => Promise<RunEnding>,
+  claim: HeldClaim<Tx>,
+  endsAt: number,
+): Promise<RunEnding> {
+  for (let limitMs = firstPauseMs; ; limitMs = Math.min(2 * limitMs, longestPauseMs)) {
+    const ending = await run();
+    if (ending.outcome === 'processed') return ending;
+    // At random: two handlers that have met would meet again.
+    if (!(await mayRunAgain(claim, ending.error, Math.random() * limitMs, endsAt))) return ending;
+  }
 }
 
 /**

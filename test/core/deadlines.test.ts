@@ -9,7 +9,7 @@ const free = (): Promise<StoreRecord> => Promise.resolve({ state: 'free' });
 
 beforeEach(fakeClock);
 
-test('a signal that a handler reads only when it is late has aborted', async () => {
+test('the signal has aborted when a handler first reads it after its deadline', async () => {
   const work = later();
   const read = vi.fn();
   const onSuccess = async (_callback: unknown, context: HandlerContext): Promise<void> => {

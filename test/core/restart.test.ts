@@ -97,7 +97,7 @@ test('a handler whose success meets a conflict runs again, and only the last fun
   expect([settle.mock.calls.length, runs, called]).toEqual([2, 2, [2]]);
 });
 
-test('a handler that has succeeded runs once, whatever its store would begin anew', async () => {
+test('a handler that has succeeded does not run again, even on a store that would begin anew after any error', async () => {
   const onSuccess = vi.fn();
   const receiver = receiverOn(restartingStore({ restart: () => Promise.resolve(true) }).store, { onSuccess });
   expect(await finish(receiver.receive(transferSucceeded()))).toMatchObject({ outcome: 'processed' });

@@ -57,11 +57,11 @@ describe.each(httpServers)('on $name', (server) => {
     expect(handled).toEqual([]);
   });
 
-  test.each<[string, Verifier | undefined, boolean]>([
-    ['no verifier', undefined, false],
-    ['a verifier that reads no callback', Object.assign(() => true, { readsCallback: false }), true],
-    ['a verifier that reads the callback', () => true, true],
-  ])('with %s an invalid callback is reported with whether its sender is verified', async (_name, verify, verified) => {
+  test.each<[string, boolean, Verifier | undefined]>([
+    ['no verifier', false, undefined],
+    ['a verifier that reads no callback', true, Object.assign(() => true, { readsCallback: false })],
+    ['a verifier that reads the callback', true, () => true],
+  ])('with %s an invalid callback is reported with `verified: %s`', async (_name, verified, verify) => {
     const outcomes: unknown[] = [];
     const { url, close } = await server.start({
       ...recordingOptions().options,

@@ -167,7 +167,7 @@ for (const { name, dialect, start } of transactional.filter((each) => chosen?.in
             const insertRows = (...names: string[]) =>
               rival.query('INSERT INTO locked VALUES ?', [names.map((each) => [each])]);
             await rival.beginTransaction();
-            // The victim is the one that has written less.
+            // InnoDB ends the transaction that has written less.
             await insertRows(second, ...Array.from({ length: 200 }, () => randomUUID()));
             const sent = later();
             const claim = await claimFree(store, {}, id);

@@ -42,11 +42,10 @@ test('headers may be a function of the body, and what it returns is checked, too
   }).not.toThrow();
   expect(toHeaders(sign, body)).toEqual({ 'X-Signature': '7b7d' });
   expect(toHeaders({ 'X-Token': 'a' }, body)).toEqual({ 'X-Token': 'a' });
-  const fault = (option: string) => `Expected \`${option}\` to be an object of names and values, got`;
   expect(() => {
     requireAttemptHeaders('X-Token: a', 'headers');
-  }).toThrow(fault('headers'));
+  }).toThrow(noHeaders);
   expect(() => toHeaders((() => 'X-Token: a') as never, body)).toThrow(
-    fault('what the function of the headers returns'),
+    noHeaders.replace('headers', 'what the function of the headers returns'),
   );
 });

@@ -110,7 +110,7 @@ export class HeldClaim<Tx> implements Work {
   async settle(afterCommit: AfterCommit): Promise<SettleEnding> {
     this.#enter('recording');
     try {
-      const overlapped = this.#follow(await this.#claim.settle(), afterCommit);
+      const overlapped = this.#startAfterCommit(await this.#claim.settle(), afterCommit);
       this.#succeed();
       this.finish();
       return { outcome: 'processed', overlapped };
@@ -268,13 +268,11 @@ export class HeldClaim<Tx> implements Work {
     this.#passOn();
   }
 
-  /**
-   * Starts `afterCommit`, unless another delivery had taken the claim and may have run its handler too: what follows a
-   * success must not run twice. Returns whether one had.
-   */
-  #follow(reply: { overlapped: boolean } | undefined, afterCommit: AfterCommit): boolean {
+  /** Starts `afterCommit`, unless another delivery had taken the claim. Returns whether one had. */
+  #startAfterCommit(reply: { overlapped: boolean } | undefined, afterCommit: AfterCommit): boolean {
     // A JavaScript store may resolve with any value: all others are successes.
     const overlapped = reply?.overlapped === true;
+    // The other delivery may have run its handler too: what follows a success must not run twice.
     if (!overlapped) afterCommit.start(this.#logFields, this.#parts);
     return overlapped;
   }
@@ -287,7 +285,7 @@ export class HeldClaim<Tx> implements Work {
       await pause(pauseMs, { keepAlive: false });
       pauseMs = Math.min(2 * pauseMs, leaseMs / renewalsPerLease);
       try {
-        const overlapped = this.#follow(await this.#claim.settle(), afterCommit);
+        const overlapped = this.#startAfterCommit(await this.#claim.settle(), afterCommit);
         const message = 'A handled callback was recorded on retry';
         if (overlapped) logger.error(this.#logFields, `${message}; it may have been handled twice.`);
         else logger.warn(this.#logFields, `${message}.`);

@@ -38,8 +38,8 @@ type Method = (...args: unknown[]) => unknown;
 
 /** What all objects share that are lent to one handler. */
 class Lending {
-  /** Why the loan is over, if it is: every call is refused. */
-  over: string | undefined;
+  /** Why every call is refused. `undefined` while the loan lasts. */
+  endReason: string | undefined;
   readonly running = new Set<Promise<unknown>>();
 
   /** Remembers a promise until it is settled. */
@@ -62,7 +62,7 @@ export function lend<Tx extends object>(target: Tx, rules: LendRules = {}): Loan
   return {
     tx: lendObject(target, rules, lending),
     end() {
-      lending.over ??= 'the handler has finished';
+      lending.endReason ??= 'the handler has finished';
     },
     idle: () => (lending.running.size === 0 ? undefined : lending.settleAll()),
   };
@@ -100,8 +100,8 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
     get(_, name) {
       if (Object.hasOwn(own, name)) return own[name];
       // Prisma's queries start at a property, and Sequelize reads those of its transaction. Promises and consoles ask for these.
-      if (lending.over !== undefined && typeof name === 'string' && name !== 'then' && !isQuiet(name)) {
-        throw refusal(lending.over);
+      if (lending.endReason !== undefined && typeof name === 'string' && name !== 'then' && !isQuiet(name)) {
+        throw refusal(lending.endReason);
       }
       const value: unknown = Reflect.get(target, name);
       if (typeof name !== 'string') return value;
@@ -122,13 +122,13 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
 
 /** Calls a method unless the handler has ended. */
 function callOpen(method: Method, self: unknown, args: unknown[], rules: LendRules, lending: Lending): unknown {
-  if (lending.over !== undefined) throw refusal(lending.over);
+  if (lending.endReason !== undefined) throw refusal(lending.endReason);
   const reply: unknown = Reflect.apply(method, self, args);
   const { endsTransaction } = rules;
   // A builder is no promise: its `then` would send it.
   if (endsTransaction !== undefined && reply instanceof Promise) {
     reply.catch((error: unknown) => {
-      if (endsTransaction(error)) lending.over ??= 'a deadlock has ended the transaction';
+      if (endsTransaction(error)) lending.endReason ??= 'a deadlock has ended the transaction';
     });
   }
   return reply;
