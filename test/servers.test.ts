@@ -1,6 +1,6 @@
 import { execFile, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { access, mkdir, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -69,6 +69,15 @@ test('MariaDB is there after a crash, silent while it is frozen, and gone when i
   await server.freeze();
   await server.stop();
   expect(await isListening(server.port)).toBe(false);
+});
+
+test('a MariaDB that starts leaves the temporary tables of another one alone', async () => {
+  const table = join(tmpdir(), `#sql-temptable-${process.pid}-1-1.MAI`);
+  await writeFile(table, '');
+  onTestFinished(() => rm(table, { force: true }));
+  const server = await startMariaDb();
+  await server.stop();
+  await expect(access(table)).resolves.toBeUndefined();
 });
 
 test('PgBouncer lends each transaction a connection of its own, and each connection to several clients', async () => {

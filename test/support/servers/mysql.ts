@@ -59,8 +59,11 @@ async function start(
 ): Promise<MySqlServer> {
   const folder = await makeFolder();
   const data = join(folder, 'data');
-  await mkdir(data);
-  const args = ['--no-defaults', `--basedir=${base}`, `--datadir=${data}`, ...settings, ...own];
+  // A starting MariaDB removes the temporary tables that it finds, also those of another server.
+  const temporary = join(folder, 'temporary');
+  await Promise.all([mkdir(data), mkdir(temporary)]);
+  const folders = [`--basedir=${base}`, `--datadir=${data}`, `--tmpdir=${temporary}`];
+  const args = ['--no-defaults', ...folders, ...settings, ...own];
   await createData(args, folder);
   const server = await startServer({
     path,
