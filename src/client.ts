@@ -6,4 +6,5 @@ export type { Transaction } from './client/get-transaction.js';
 export { inspectTransfer, type TransferInspection } from './client/inspect/inspect.js';
 export { ReconciliationError } from './client/reconcile/errors.js';
 export { reconcileTransfers } from './client/reconcile/reconcile.js';
+export { reconcileTransfer } from './client/reconcile/transfer.js';
 export type { PendingTransfer, Reconciled, ReconciliationReport } from './client/reconcile/report.js';

@@ -24,11 +24,14 @@ app.post(
     store,
     // With `session`, the update and the record are committed together. Without it the update would be kept on its own.
     async onSuccess({ data }, { tx }) {
-      await Payout.updateOne({ externalId: data.externalId }, { paidAt: new Date(data.timestamp) }, { session: tx });
+      const paid = { paidAt: new Date(data.timestamp) };
+      const { matchedCount } = await Payout.updateOne({ externalId: data.externalId }, paid, { session: tx });
+      if (matchedCount !== 1) throw new Error(`No payout ${data.externalId}`);
     },
     async onFailed({ data }, { tx }) {
       const failed = { failedAt: new Date(data.timestamp), reason: data.failureReason };
-      await Payout.updateOne({ externalId: data.externalId }, failed, { session: tx });
+      const { matchedCount } = await Payout.updateOne({ externalId: data.externalId }, failed, { session: tx });
+      if (matchedCount !== 1) throw new Error(`No payout ${data.externalId}`);
     },
   }),
 );

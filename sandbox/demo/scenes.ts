@@ -1,4 +1,4 @@
-import { reconcileTransfers, type TransferClient } from 'transfer-callbacks/client';
+import { reconcileTransfer, type TransferClient } from 'transfer-callbacks/client';
 import { RetryLater } from 'transfer-callbacks/node';
 import type { TransferSandbox } from 'transfer-sandbox';
 import { attemptCallback, type AttemptResponse } from '../src/attempt/attempt.js';
@@ -113,8 +113,8 @@ export const scenes: readonly Scene[] = [
     play: async (stage) => {
       const played = pay(stage, 'late-callback');
       // Until the transfer is final; its callback comes 600 ms later.
-      let handled = 0;
-      while (handled === 0) handled = await reconcile(stage);
+      let isFinal = false;
+      while (!isFinal) isFinal = await reconcile(stage);
       return played;
     },
   },
@@ -137,11 +137,10 @@ async function pay(
   };
 }
 
-/** Makes one pass over one open transfer. Resolves with how many were found to be final. */
-async function reconcile({ title, merchant: { receiver }, client }: OnStage): Promise<number> {
-  const id = toId(title);
-  const { processed, duplicate } = await reconcileTransfers({ client, receiver, pending: [{ id, createdAt: 0 }] });
-  return processed + duplicate;
+/** Asks the service for an open transfer. Resolves with whether it is final. */
+async function reconcile({ title, merchant: { receiver }, client }: OnStage): Promise<boolean> {
+  const { result } = await reconcileTransfer({ client, receiver, id: toId(title) });
+  return result === 'processed' || result === 'duplicate';
 }
 
 /** Announces, without the token, that the first transfer has failed. */

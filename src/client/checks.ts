@@ -12,6 +12,11 @@ export function requireClient(client: unknown): void {
   throw invalidArgument('client', 'a client', client, 'client: transferClient({ baseUrl, apiKey, apiSecret })');
 }
 
+export function requireId(id: unknown): void {
+  if (typeof id === 'string' && id !== '') return;
+  throw invalidArgument('id', 'the id or externalId of a transfer', id, "id: 'payout-8841'");
+}
+
 /** `method` is the one that is called. */
 export function requireReceiver(receiver: unknown, method: 'receive' | 'inspect'): void {
   if (hasMethods(receiver, method)) return;

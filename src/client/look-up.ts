@@ -11,7 +11,7 @@ export type Lookup =
   | { result: 'unknown'; error: TransferClientError }
   /** The transfer could not be read. This does not mean that it failed. */
   | { result: 'failed'; error: TransferClientError }
-  /** The pass ended first. */
+  /** The signal aborted first. */
   | { result: 'skipped' };
 
 /** Reads a transfer. Never rejects. */

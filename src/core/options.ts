@@ -26,7 +26,8 @@ import type { CallbackStore } from './store.js';
  *
  * @example
  * async function book({ data }: TransferSucceeded, { signal }: HandlerContext): Promise<void> {
- *   await fetch(`https://ledger.example/payouts/${data.externalId}`, { method: 'PUT', signal });
+ *   const response = await fetch(`https://ledger.example/payouts/${data.externalId}`, { method: 'PUT', signal });
+ *   if (!response.ok) throw new Error(`The ledger responded ${response.status}`);
  * }
  */
 export interface HandlerContext<Tx = undefined> {

@@ -102,8 +102,8 @@ const ignore = (): void => undefined;
  * @example
  * const router = transferCallbackRouter({
  *   store: mongoStore(mongoClient),
- *   onSuccess: ({ data }, { tx }) => payouts.updateOne({ _id: data.externalId }, { $set: { paid: true } }, { session: tx }),
- *   onFailed: ({ data }, { tx }) => payouts.updateOne({ _id: data.externalId }, { $set: { failed: true } }, { session: tx }),
+ *   onSuccess: ({ data }, { tx }) => ledger.insertOne({ _id: data.externalId, paid: true }, { session: tx }),
+ *   onFailed: ({ data }, { tx }) => ledger.insertOne({ _id: data.externalId, paid: false }, { session: tx }),
  * });
  */
 export function mongoStore<Client extends MongoClient>(

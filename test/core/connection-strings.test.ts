@@ -17,7 +17,13 @@ import {
   transferToken,
   urlToken,
 } from 'transfer-callbacks';
-import { confirmWith, reconcileTransfers, transferClient, inspectTransfer } from 'transfer-callbacks/client';
+import {
+  confirmWith,
+  reconcileTransfer,
+  reconcileTransfers,
+  transferClient,
+  inspectTransfer,
+} from 'transfer-callbacks/client';
 import { openTelemetryMetrics, prometheusMetrics } from 'transfer-callbacks/metrics';
 import { deliver, transferSandbox } from 'transfer-sandbox';
 import { receiverOf } from './support.js';
@@ -71,6 +77,7 @@ const functions: [name: string, call: (...given: never[]) => unknown, args: unkn
   ['transferClient', transferClient, [{ baseUrl: 'https://example.com', apiKey: 'a', apiSecret: 'b' }], 'baseUrl apiKey apiSecret timeoutMs fetch readTransaction'],
   ['confirmWith', confirmWith, [client, {}], 'concurrency timeoutMs schema'],
   ['reconcileTransfers', reconcileTransfers, [{ client, receiver: receiverOf(), pending: [] }], pass],
+  ['reconcileTransfer', reconcileTransfer, [{ client, receiver: receiverOf(), id: 'a' }], 'id client receiver signal'],
   ['inspectTransfer', inspectTransfer, [{ id: 'a', store: { read: () => ({ state: 'free' }) } }], names],
   ['prometheusMetrics', prometheusMetrics, [{}], 'Counter Gauge Histogram registers'],
   ['openTelemetryMetrics', openTelemetryMetrics, [{}], 'createCounter'],

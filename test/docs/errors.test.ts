@@ -24,6 +24,7 @@ import {
 import {
   confirmWith,
   inspectTransfer,
+  reconcileTransfer,
   reconcileTransfers,
   transferClient,
   TransferClientError,
@@ -108,7 +109,11 @@ const makers: [name: string, make: (options: object) => unknown][] = [
   ['transferClient', (options) => transferClient({ ...service, ...options })],
   ['confirmWith', (options) => confirmWith(client, options)],
   ['reconcileTransfers', (options) => reconcileTransfers({ client, receiver, pending: [], ...options })],
-  // A signal that has aborted keeps it from asking the service.
+  // A signal that has aborted keeps both from asking the service.
+  [
+    'reconcileTransfer',
+    (options) => reconcileTransfer({ client, receiver, id: transferId, signal: aborted, ...options }),
+  ],
   [
     'inspectTransfer',
     (options) => inspectTransfer({ client, id: transferId, signal: aborted, ...options }).catch(ignoreAbort),

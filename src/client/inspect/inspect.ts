@@ -6,7 +6,7 @@ import { deadlineSignal, withDeadline } from '../../lib/deadline.js';
 import { receiverDefaults } from '../../core/options.js';
 import { parseWith, requireSchema, type StandardSchema } from '../../lib/standard-schema.js';
 import type { CallbackStore, StoreRecord } from '../../core/store.js';
-import { requireClient, requireReceiver, requireSignal } from '../checks.js';
+import { requireClient, requireId, requireReceiver, requireSignal } from '../checks.js';
 import type { ReadingClient } from '../callback.js';
 import type { Transaction } from '../get-transaction.js';
 import { lookUpTransfer } from '../look-up.js';
@@ -176,8 +176,7 @@ function findTime({ timestamp }: Transaction): Date | undefined {
 function checkOptions(options: Sources & { schema?: unknown }): void {
   onlyKnownOptions(options, optionNames);
   const { id, client, store, receiver, storeTimeoutMs, schema, signal } = options;
-  if (typeof id !== 'string' || id === '')
-    throw invalidArgument('id', 'the id or externalId of a transfer', id, "id: 'payout-8841'");
+  requireId(id);
   if (client === undefined && store === undefined && receiver === undefined) {
     throw invalidArgument(
       'client',

@@ -6,7 +6,7 @@ import { requireIterable, requireReceiver } from '../checks.js';
 import { checkPassOptions, passOptionNames, type PassOptions } from './options.js';
 import { Pass } from './pass.js';
 import type { Pending } from './pending.js';
-import { findCreationMs, reconcileTransfer } from './transfer.js';
+import { findCreationMs, reconcilePending } from './transfer.js';
 import { ReportBuilder, type Reconciled, type ReconciliationReport } from './report.js';
 
 /** Options of `reconcileTransfers`. */
@@ -69,7 +69,7 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
   const pass = new Pass(pending, options, report);
   try {
     await pass.run(async (transfer) => {
-      const reconciled = await reconcileTransfer(transfer, minAgeMs, pass, receiver);
+      const reconciled = await reconcilePending(transfer, minAgeMs, pass, receiver);
       builder.add(reconciled, findCreationMs(transfer));
       await onProgress?.(reconciled, report);
       return reconciled.result !== 'pending' || reconciled.reason !== 'not_read';

@@ -17,7 +17,7 @@ export interface PendingTransfer {
 }
 
 /**
- * What a pass found out about one transfer.
+ * What became of one transfer.
  *
  * @example
  * function onProgress(transfer: Reconciled): void {
@@ -30,7 +30,7 @@ export type Reconciled = { id: string } &
     | { result: 'processed' }
     /** The handler had succeeded before: the callback had arrived. */
     | { result: 'duplicate' }
-    /** `too_young`: younger than `minAgeMs`. `not_final`: still open. `not_read`: the pass ended first. */
+    /** `too_young`: younger than `minAgeMs`. `not_final`: still open. `not_read`: the pass ended first, or the receiver closes. */
     | { result: 'pending'; reason: 'too_young' | 'not_final' | 'not_read' }
     /** The service responded with 404. What it responds for an unknown transfer is not documented (service §7). */
     | { result: 'unknown'; error: TransferClientError }

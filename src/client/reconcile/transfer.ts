@@ -1,28 +1,84 @@
 import type { CallbackShape } from '../../core/callback.js';
 import type { TransferCallbackOutcome } from '../../core/outcomes.js';
+import { onlyKnownOptions } from '../../lib/checks.js';
 import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackReceiver } from '../../core/receiver.js';
 import { reconciliation } from '../../core/delivery.js';
+import type { ReadingClient } from '../callback.js';
+import { requireClient, requireId, requireReceiver, requireSignal } from '../checks.js';
 import { TransferClientError } from '../errors.js';
+import { lookUpTransfer } from '../look-up.js';
 import type { Pass } from './pass.js';
 import { describeUnhandled } from './errors.js';
 import type { PendingTransfer, Reconciled } from './report.js';
 
 const dayMs = 86_400_000;
 
-/** Decides about one transfer of a pass: reads it if it is old enough, and hands it to the receiver if it is final. */
+type Receiving<C extends CallbackShape, Tx> = Pick<TransferCallbackReceiver<C, Tx>, 'receive'>;
+
+/** What decides about a transfer needs of the pass. */
+type Reading = Pick<Pass, 'client' | 'lookUp' | 'noteStore' | 'stop'>;
+
+/** Options of `reconcileTransfer`. */
+export interface ReconcileOneOptions<C extends CallbackShape, Tx> {
+  /** The service's id or your own externalId. */
+  id: string;
+  /** Reads the transfer. */
+  client: ReadingClient;
+  /** The receiver of the callbacks, or one on the same store, which knows what was handled before. */
+  receiver: Receiving<C, Tx>;
+  /**
+   * Gives up reading the transfer. A running handler finishes.
+   * @default none
+   */
+  signal?: AbortSignal | undefined;
+}
+
+const optionNames = ['id', 'client', 'receiver', 'signal'];
+const ignore = (): void => undefined;
+
+/**
+ * Reads one transfer, whatever its age, and gives it to the receiver if it is final, with source `reconciliation`. A
+ * callback and this may meet: the handler runs once. It is no pass, so nothing is published and no metric of passes
+ * changes. Rejects with INVALID_ARGUMENT only.
+ *
+ * @example
+ * const { result } = await reconcileTransfer({ client, receiver, id: 'payout-1' });
+ */
 export async function reconcileTransfer<C extends CallbackShape, Tx>(
+  options: ReconcileOneOptions<C, Tx>,
+): Promise<Reconciled> {
+  onlyKnownOptions(options, optionNames);
+  const { id, client, receiver, signal = new AbortController().signal } = options;
+  requireId(id);
+  requireClient(client);
+  requireReceiver(receiver, 'receive');
+  requireSignal(signal);
+  const lookUp = (): ReturnType<typeof lookUpTransfer> => lookUpTransfer(client, id, signal);
+  return readAndReceive(id, { client, lookUp, noteStore: ignore, stop: ignore }, receiver);
+}
+
+/** Decides about one transfer of a pass: reads it if it is old enough, and hands it to the receiver if it is final. */
+export async function reconcilePending<C extends CallbackShape, Tx>(
   transfer: PendingTransfer,
   minAgeMs: number,
-  pass: Pick<Pass, 'client' | 'lookUp' | 'noteStore' | 'stop'>,
-  receiver: Pick<TransferCallbackReceiver<C, Tx>, 'receive'>,
+  pass: Reading,
+  receiver: Receiving<C, Tx>,
 ): Promise<Reconciled> {
   const id = findId(transfer);
   const ageMs = Date.now() - findCreationMs(transfer);
   // A date in the future is a mistake of units or zones, and would keep the transfer pending until then.
   if (!(ageMs > -dayMs)) return { id, result: 'failed', error: invalidItem() };
   if (ageMs < minAgeMs) return { id, result: 'pending', reason: 'too_young' };
+  return readAndReceive(id, pass, receiver);
+}
 
+/** Reads a transfer, and hands it to the receiver if it is final. */
+async function readAndReceive<C extends CallbackShape, Tx>(
+  id: string,
+  pass: Reading,
+  receiver: Receiving<C, Tx>,
+): Promise<Reconciled> {
   const found = await pass.lookUp(id);
   if (found.result === 'skipped') return { id, result: 'pending', reason: 'not_read' };
   if (found.result === 'open') return { id, result: 'pending', reason: 'not_final' };
@@ -45,7 +101,7 @@ export async function reconcileTransfer<C extends CallbackShape, Tx>(
 /** Hands a final transfer to the receiver. This package's receiver never rejects; one of your own may. */
 async function receiveFinal<C extends CallbackShape, Tx>(
   callback: unknown,
-  receiver: Pick<TransferCallbackReceiver<C, Tx>, 'receive'>,
+  receiver: Receiving<C, Tx>,
 ): Promise<TransferCallbackOutcome | TransferClientError> {
   try {
     return await receiver.receive(callback, { source: reconciliation });

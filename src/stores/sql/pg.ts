@@ -43,8 +43,8 @@ const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED';
  * @example
  * const router = transferCallbackRouter({
  *   store: pgStore(new Pool()),
- *   onSuccess: ({ data }, { tx }) => tx.query('UPDATE payouts SET paid = true WHERE id = $1', [data.externalId]),
- *   onFailed: ({ data }, { tx }) => tx.query('UPDATE payouts SET failed = true WHERE id = $1', [data.externalId]),
+ *   onSuccess: ({ data }, { tx }) => tx.query('INSERT INTO ledger VALUES ($1, $2)', [data.externalId, 'paid']),
+ *   onFailed: ({ data }, { tx }) => tx.query('INSERT INTO ledger VALUES ($1, $2)', [data.externalId, 'failed']),
  * });
  */
 export function pgStore<Pool extends PgPool>(pool: Pool, options: SqlStoreOptions = {}): SqlStore<PgClientOf<Pool>> {
