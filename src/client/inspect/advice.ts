@@ -19,7 +19,7 @@ const advices: Readonly<Record<Exclude<TransferVerdict, 'in_progress' | 'undecid
   open: {
     meaning: 'The service has not finished this transfer.',
     advice:
-      'Wait: the service sends the callback when the transfer is final. If your books say that it is older than a day, ' +
+      'Wait: the service sends the callback when the transfer is final. If your books say that it is older than six hours, ' +
       'contact the provider.',
   },
   handled: {
