@@ -61,14 +61,6 @@ describe.each(httpServers)('on $name', (server) => {
     expect((await post(url, bytes, { headers: { 'Content-Type': 'text/plain' } })).status).toBe(415);
     expect(given).toEqual([1, 2, 3].map(() => ({ callback: undefined, body: undefined })));
   });
-
-  test('a verifier that runs before the body is read gets no bytes', async () => {
-    const { given, verify } = keeper();
-    const early = Object.assign(verify, { readsCallback: false });
-    const { url } = await start(server, { ...recordingOptions().options, verify: early });
-    expect((await post(url, bytes)).status).toBe(200);
-    expect(given).toEqual([{ callback: undefined, body: undefined }]);
-  });
 });
 
 /** Leaves the bytes in `rawBody`, as the documentation of Express's parsers shows it. */

@@ -46,14 +46,6 @@ describe.each(httpServers)('on $name', (server) => {
     },
   );
 
-  test('a refused sender cannot tell a settled callback from a conflict', async () => {
-    const { url, admits, refuses } = await startGuarded(server, headerToken('X-Token', secret));
-    const callback = transferSucceeded();
-    await admits(url, { headers: { 'X-Token': secret } }, callback);
-    await refuses(url, {}, callback);
-    await refuses(url, {}, transferSucceeded({ ...callback.data, amount: 1 }));
-  });
-
   test('the log of a refused sender contains no secret', async () => {
     const { url, refuses, logged } = await startGuarded(server, [headerToken('X-Token', secret), urlToken(older)]);
     await refuses(url, { headers: { 'X-Token': secret } });

@@ -238,26 +238,6 @@ test('a statement that a failed handler sends later writes nothing, not even whe
   expect([own.totalCount, own.idleCount]).toEqual([1, 1]);
 });
 
-test.each<['succeeded' | 'failed', string]>([
-  ['succeeded', 'processed'],
-  ['failed', 'handler_failed'],
-])('the client of a handler that has %s takes no query, even while its transaction ends', async (how, outcome) => {
-  const callback = transferSucceeded();
-  const refused = later<unknown>();
-  const receiver = receiverOn(pool, {
-    onSuccess(given, { tx }) {
-      // A moment after the handler: the end of the transaction has been sent, and has no reply yet.
-      setImmediate(() => {
-        book(given, { tx }).then(refused.resolve, refused.resolve);
-      });
-      if (how === 'failed') throw new Error('no');
-    },
-  });
-  expect((await receiver.receive(callback)).outcome).toBe(outcome);
-  expect(await refused.promise).toMatchObject({ code: 'TRANSACTION_CONTROL' });
-  expect(await bookings(callback.data.id)).toEqual([]);
-});
-
 test('a fresh callback costs two round trips and a duplicate as many, and the client keeps no listener', async () => {
   const own = server.pool({ max: 1 });
   const store = pgStore(own);

@@ -102,7 +102,7 @@ export function attemptCallback(
 }
 
 function requestFor(url: string, bytes: Buffer, options: AttemptOptions): ClientRequest {
-  const { contentType = 'application/json', headers = {}, anyCertificate = false } = options;
+  const { contentType = 'application/json', headers = {}, anyCertificate } = options;
   return (new URL(url).protocol === 'https:' ? httpsRequest : httpRequest)(url, {
     method: 'POST',
     headers: { ...toHeaders(headers, bytes), 'Content-Type': contentType, 'Content-Length': bytes.length },

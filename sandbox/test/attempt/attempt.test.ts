@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
 import { createServer, type AddressInfo } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { attemptCallback, findReason, isAcknowledgement } from '../../src/attempt/attempt.js';
 import { startMerchant } from '../service/support.js';
-import { selfSigned } from '../../../test/support/servers/certificate.js';
 
 test('only a 2xx acknowledges a callback', () => {
   const statuses = [99, 199, 200, 204, 299, 300, 307, 404, 503];
@@ -37,17 +35,6 @@ test('the headers of the caller are added to those of the attempt', async () => 
     'x-token': 'a secret',
     authorization: 'Basic YTpi',
   });
-});
-
-test('a self-signed certificate is refused, and accepted if any certificate is', async () => {
-  const server = createHttpsServer(selfSigned, (_request, response) => response.end()).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  expect(await attemptCallback(url, '{}')).toEqual({
-    error: expect.stringMatching(/^self-signed certificate/) as string,
-  });
-  expect(await attemptCallback(url, '{}', { anyCertificate: true })).toMatchObject({ status: 200 });
 });
 
 test('an attempt whose response has no length ends with the connection', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { transferToken } from 'transfer-callbacks';
 import { transferSandbox } from 'transfer-sandbox';
-import { create, startMerchant, startReceiver, startSandbox } from './support.js';
+import { create, startReceiver, startSandbox } from './support.js';
 
 test('a wrong option is refused with what was expected', async () => {
   const wrong: [string, object][] = [
@@ -53,18 +53,6 @@ test('a sandbox that listens at localhost is reached there', async () => {
   const sandbox = await startSandbox({ host: 'localhost' });
   expect(new URL(sandbox.baseUrl).hostname).toBe('localhost');
   expect((await create(sandbox, {})).status).toBe(201);
-});
-
-test('callbackHeaders are sent with every callback', async () => {
-  const { url, received } = await startMerchant([500]);
-  const callbackHeaders = { 'X-Gateway-Token': 'the-secret-of-the-gateway', Authorization: 'Basic dTpw' };
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url, callbackHeaders });
-  await create(sandbox, {});
-  await sandbox.advance(100_000);
-  expect(received).toHaveLength(2);
-  for (const { headers } of received) {
-    expect(headers).toMatchObject({ 'x-gateway-token': 'the-secret-of-the-gateway', authorization: 'Basic dTpw' });
-  }
 });
 
 test('callbackUrl may be a function of the externalId, such as urlFor of transferToken', async () => {
