@@ -17,12 +17,19 @@ export const parts = {
     without: ['test/http/errors-on-the-wire.test.ts'],
   },
   stores: {
-    least: 90,
+    least: 95,
     // Each mutant of mongo.ts would start a server for minutes.
-    mutate: ['src/stores/**/*.ts', '!src/stores/{mongo,sql/libraries,sql/prisma-operations}.ts'],
-    tests: ['test/stores/**/*.test.ts', 'test/faults/redis-refuses-writes.test.ts'],
+    mutate: ['src/stores/{memory,redis/**/*}.ts'],
+    tests: ['test/stores/{memory,redis*}.test.ts', 'test/faults/redis-refuses-writes.test.ts'],
     without: [],
-    testTimeout: 60_000,
+    testTimeout: 10_000,
+  },
+  sql: {
+    least: 90,
+    mutate: ['src/stores/sql/**/*.ts', '!src/stores/sql/{libraries,prisma-operations}.ts'],
+    tests: ['test/stores/sql-*.test.ts'],
+    without: [],
+    testTimeout: 30_000,
   },
   // On the real libraries, which the tests install. Those of one file run concurrently: which of them reach a mutant is unknown.
   libraries: {
