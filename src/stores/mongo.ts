@@ -1,7 +1,6 @@
 import { hasMethods, invalidSecret, onlyKnownOptions } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import { describeHolder } from '../core/delivery.js';
-import { requirePruneAge } from '../core/options.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../core/store.js';
 
 /** What the store uses of a `ClientSession`. */
@@ -29,7 +28,6 @@ interface MongoCollection {
   findOne(filter: object, options?: object): Promise<Stored | null>;
   findOneAndUpdate(filter: object, update: object[], options?: object): Promise<Stored | null>;
   deleteOne(filter: object): Promise<{ deletedCount: number }>;
-  deleteMany(filter: object): Promise<{ deletedCount: number }>;
   createIndex(keys: object, options: object): Promise<unknown>;
 }
 
@@ -78,8 +76,6 @@ export interface MongoStoreOptions {
 export interface MongoStore<Tx> extends Required<Omit<CallbackStore<Tx>, 'check' | 'processLocal'>> {
   /** Creates the collections, each with an index by which MongoDB deletes what has ended. May be repeated. */
   migrate(): Promise<void>;
-  /** Deletes the records that were settled more than `olderThanMs` ago (above 90 000). Resolves with their number. */
-  prune(options: { olderThanMs: number }): Promise<number>;
 }
 
 /** Times are those of the server. Updates and deletions have none in their filters: the server of the tests refuses it. */
@@ -134,11 +130,6 @@ export function mongoStore<Client extends MongoClient>(
     async migrate() {
       // An hour later: a lapsed lease has the session of a dead process, for the claim that takes over.
       for (const each of [records, leases]) await each.createIndex({ expiresAt: 1 }, { expireAfterSeconds: 3_600 });
-    },
-    async prune({ olderThanMs }) {
-      const ageMs = requirePruneAge(olderThanMs);
-      const { localTime } = (await database.command({ hello: 1 })) as { localTime: Date };
-      return (await records.deleteMany({ settledAt: { $lt: new Date(Number(localTime) - ageMs) } })).deletedCount;
     },
   } satisfies MongoStore<MongoSession> as MongoStore<ReturnType<Client['startSession']>>;
 }

@@ -246,20 +246,6 @@ test('tx refuses what would end its transaction, which is committed all the same
   expect(await readBalance(account)).toBe(1);
 });
 
-test('prune deletes what was settled longer ago, and no claim', async () => {
-  const [old, young, claimed] = [randomUUID(), randomUUID(), randomUUID()];
-  await (await hold(store, old)).settle();
-  await (await hold(store, young)).settle();
-  const claim = await hold(store, claimed);
-  const settledAt = new Date(Date.now() - 200_000);
-  await client.db().collection<{ _id: string }>('transfer_callbacks').updateOne({ _id: old }, { $set: { settledAt } });
-  await expect(store.prune({ olderThanMs: 1 })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-  expect(await store.prune({ olderThanMs: 100_000 })).toBe(1);
-  const states = await Promise.all([old, young, claimed].map(async (key) => (await store.read(key)).state));
-  expect(states).toEqual(['free', 'settled', 'claimed']);
-  await claim.release();
-});
-
 test('the driver 6 serves as well, with names of its own for the database and the collection', async () => {
   const client6 = new MongoClient6(server.url);
   onTestFinished(() => client6.close());
