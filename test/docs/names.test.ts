@@ -4,7 +4,14 @@ import { listFiles, pages, readText, withoutBlocks } from './pages.js';
 
 /** Names of the libraries, servers and hosts that the documents and comments speak of. */
 const ofOthers = new Set([
-  ...['asyncHandler', 'createSecureServer', 'onModuleInit', 'requestTimeout'],
+  ...[
+    'asyncHandler',
+    'createSecureServer',
+    'onModuleInit',
+    'requestTimeout',
+    'preStop',
+    'terminationGracePeriodSeconds',
+  ],
   ...['ClientSession', 'CompiledQuery', 'connectionTimeoutMillis', 'executeSql', 'transactionLifetimeLimitSeconds'],
   ...[
     'commandTimeout',
