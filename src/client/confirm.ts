@@ -93,7 +93,11 @@ export function confirmWith<C extends CallbackShape = TransferCallback>(
       );
     }
     const parsed = parseWith(schema, read.callback);
-    if ('value' in parsed) return parsed.value;
+    if ('value' in parsed) {
+      if (parsed.value.event === read.event) return parsed.value;
+      const message = 'Expected `toCallback` and `schema` to keep the event that was read; it differs.';
+      throw new TransferClientError('UNREADABLE_RESPONSE', message);
+    }
     const at = parsed.issues.map(({ path }) => path.map(String).join('.')).join(', ');
     throw new TransferClientError(
       'UNREADABLE_RESPONSE',

@@ -21,8 +21,8 @@ const schema = z
       : { event: 'transfer.failed' as const, data: { ...data, status: 'FAILED' as const } };
   });
 
-/** The service of one paid payout, a client of it, and a receiver of its callbacks. */
-async function startService(toCallback?: (transaction: Transaction) => unknown) {
+/** The service of one payout, which is paid, a client of it, and a receiver of its callbacks. */
+async function startService(toCallback?: (transaction: Transaction) => unknown, status = 'SUCCESS') {
   const payout = { number: 7, mine: 'payout-1' };
   const { url, close } = await serve((_request, response) =>
     response.end(JSON.stringify({ ...payout, state: 'paid' })),
@@ -32,7 +32,7 @@ async function startService(toCallback?: (transaction: Transaction) => unknown) 
     ...{ baseUrl: url, apiKey: 'key', apiSecret: 'secret', toCallback },
     readTransaction: (body) => {
       const { number, mine } = body as typeof payout;
-      return { id: String(number), externalId: mine, status: 'SUCCESS', payout: { number, mine } };
+      return { id: String(number), externalId: mine, status, payout: { number, mine } };
     },
   });
   const handled: string[] = [];
@@ -68,6 +68,15 @@ test('without toCallback the refusal of a schema of your own names it', async ()
   ]);
   const message = containing('let the `toCallback` of the client make what the service sends.');
   expect(await confirming.receive(sent)).toMatchObject({ outcome: 'unconfirmed', error: { message } });
+});
+
+test('a toCallback that says another outcome than the status books nothing', async () => {
+  const { client, receiver, confirming, handled, sent } = await startService(toCallback, 'FAILED');
+  const { problems } = await reconcileTransfers({ client, receiver, pending: [{ id: 'payout-1', createdAt: 0 }] });
+  expect(problems).toMatchObject([{ error: { code: 'NOT_HANDLED', message: containing('`toCallback`') } }]);
+  const message = containing('`toCallback`');
+  expect(await confirming.receive(sent)).toMatchObject({ outcome: 'unconfirmed', error: { message } });
+  expect(handled).toEqual([]);
 });
 
 test('a toCallback that throws leaves the transfer unread', async () => {

@@ -1,18 +1,17 @@
 import { channel } from 'node:diagnostics_channel';
 import type { CallbackShape } from '../../core/callback.js';
 import { onlyKnownOptions, requireFunction, wholeNumber } from '../../lib/checks.js';
-import type { TransferCallbackReceiver } from '../../core/receiver.js';
 import { requireIterable, requireReceiver } from '../checks.js';
 import { checkPassOptions, passOptionNames, type PassOptions } from './options.js';
 import { Pass } from './pass.js';
 import type { Pending } from './pending.js';
-import { findCreationMs, reconcilePending } from './transfer.js';
+import { findCreationMs, reconcilePending, type Receiving } from './transfer.js';
 import { ReportBuilder, type Reconciled, type ReconciliationReport } from './report.js';
 
 /** Options of `reconcileTransfers`. */
 export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptions {
   /** The receiver of the callbacks, or one on the same store, which knows what was handled before. */
-  receiver: Pick<TransferCallbackReceiver<C, Tx>, 'receive'>;
+  receiver: Receiving<C, Tx>;
   /** The open transfers, oldest first, for example rows of a cursor. Taken one at a time, when needed. */
   pending: Pending;
   /**

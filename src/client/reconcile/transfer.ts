@@ -1,20 +1,26 @@
 import type { CallbackShape } from '../../core/callback.js';
 import type { TransferCallbackOutcome } from '../../core/outcomes.js';
 import { onlyKnownOptions } from '../../lib/checks.js';
+import { parseWith, type StandardSchema } from '../../lib/standard-schema.js';
 import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackReceiver } from '../../core/receiver.js';
 import { reconciliation } from '../../core/delivery.js';
 import type { ReadingClient } from '../callback.js';
 import { requireClient, requireId, requireReceiver, requireSignal } from '../checks.js';
 import { TransferClientError } from '../errors.js';
-import { lookUpTransfer } from '../look-up.js';
+import { lookUpTransfer, type Lookup } from '../look-up.js';
 import type { Pass } from './pass.js';
 import { describeUnhandled } from './errors.js';
 import type { PendingTransfer, Reconciled } from './report.js';
 
 const dayMs = 86_400_000;
 
-type Receiving<C extends CallbackShape, Tx> = Pick<TransferCallbackReceiver<C, Tx>, 'receive'>;
+/** What is used of a receiver: one made by hand may have no options. */
+export type Receiving<C extends CallbackShape, Tx> = Pick<TransferCallbackReceiver<C, Tx>, 'receive'> & {
+  readonly options?: { readonly schema?: object };
+};
+
+type Final = Extract<Lookup, { result: 'final' }>;
 
 /** What decides about a transfer needs of the pass. */
 type Reading = Pick<Pass, 'client' | 'lookUp' | 'noteStore' | 'stop'>;
@@ -84,18 +90,33 @@ async function readAndReceive<C extends CallbackShape, Tx>(
   if (found.result === 'open') return { id, result: 'pending', reason: 'not_final' };
   if (found.result !== 'final') return { id, result: found.result, error: found.error };
 
+  if (becomesAnother(found, receiver)) return { id, result: 'failed', error: anotherOutcome() };
   const ended = await receiveFinal(found.callback, receiver);
   if (ended instanceof TransferClientError) return { id, result: 'failed', error: ended };
   pass.noteStore(ended.outcome !== 'store_unavailable');
   if (ended.outcome === 'processed' || ended.outcome === 'duplicate') {
     if (ended.event === found.event && ended.id === found.transaction.id) return { id, result: ended.outcome };
-    const message =
-      'Expected the receiver to end with the event and id that were read; they differ. Look into `schema`.';
-    return { id, result: 'failed', error: new TransferClientError('NOT_HANDLED', message) };
+    return { id, result: 'failed', error: anotherOutcome() };
   }
   if (ended.outcome !== 'closing') return { id, result: 'failed', ...describeUnhandled(ended, pass.client) };
   pass.stop('closing');
   return { id, result: 'pending', reason: 'not_read' };
+}
+
+/** Whether the receiver's schema makes another outcome than the one that was read. What it refuses, the receiver tells. */
+function becomesAnother<C extends CallbackShape, Tx>(found: Final, { options }: Receiving<C, Tx>): boolean {
+  if (options?.schema === undefined) return false;
+  try {
+    const parsed = parseWith(options.schema as StandardSchema<CallbackShape>, found.callback);
+    return 'value' in parsed && (parsed.value.event !== found.event || parsed.value.data.id !== found.transaction.id);
+  } catch {
+    return false;
+  }
+}
+
+function anotherOutcome(): TransferClientError {
+  const message = 'Expected `toCallback` and `schema` to keep the event and id that were read; they differ.';
+  return new TransferClientError('NOT_HANDLED', message);
 }
 
 /** Hands a final transfer to the receiver. This package's receiver never rejects; one of your own may. */
