@@ -100,7 +100,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     expect(await store.read(id)).toEqual({ state: 'free' });
   });
 
-  test('prune deletes old records and claims, in batches, and no others', async () => {
+  test('prune deletes old records and claims that count no longer, in batches, and no others', async () => {
     const store = pgStore(pool, { table: 'pruned' });
     await store.migrate();
     const insert = (name: string, rows: number, settledAt: string, expiresAt: string): string =>
@@ -109,7 +109,8 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     const [now, twoDays] = [Date.now(), 172_800_000];
     await pool.query(
       [
-        insert('settled', 2_500, String(now - twoDays), String(now + twoDays)),
+        insert('ended', 2_500, String(now - twoDays), String(now - 10_000)),
+        insert('counts', 10, String(now - twoDays), String(now + 10_000)),
         insert('left behind', 10, 'NULL', String(now - twoDays)),
         insert('new', 10, String(now), String(now + twoDays)),
         insert('running', 10, 'NULL', String(now + 10_000)),
@@ -118,7 +119,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
     );
     expect(await store.prune({ olderThanMs: 86_400_000 })).toBe(2_510);
     expect(await store.prune({ olderThanMs: 86_400_000 })).toBe(0);
-    expect((await pool.query('SELECT FROM pruned')).rowCount).toBe(30);
+    expect((await pool.query('SELECT FROM pruned')).rowCount).toBe(40);
     await expect(store.prune({ olderThanMs: 90_000 })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 

@@ -128,7 +128,7 @@ export class Table {
 WHERE ${this.isId(id)} AND fingerprint = ${literal(fingerprint)} AND expires_at > ${now}`;
   }
 
-  /** Finds records that were settled, and claims that ended, more than `olderThanMs` ago, in the order of their ids. */
+  /** Finds rows that count no longer and were settled, or ended, more than `olderThanMs` ago, in the order of their ids. */
   findOld(olderThanMs: number, after: string, limit: number): string {
     const { show, literal } = this.syntax;
     return `SELECT ${show('id')} AS id FROM ${this.name}
@@ -170,7 +170,8 @@ WHERE id > ${literal(after)} AND ${this.#isOld(olderThanMs)} ORDER BY ${this.nam
   }
 
   #isOld(olderThanMs: number): string {
-    return `coalesce(settled_at, expires_at) < ${this.syntax.now} - ${olderThanMs}`;
+    const { now } = this.syntax;
+    return `expires_at <= ${now} AND coalesce(settled_at, expires_at) < ${now} - ${olderThanMs}`;
   }
 }
 
