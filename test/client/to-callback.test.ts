@@ -73,9 +73,20 @@ test('without toCallback the refusal of a schema of your own names it', async ()
 test('a toCallback that says another outcome than the status books nothing', async () => {
   const { client, receiver, confirming, handled, sent } = await startService(toCallback, 'FAILED');
   const { problems } = await reconcileTransfers({ client, receiver, pending: [{ id: 'payout-1', createdAt: 0 }] });
-  expect(problems).toMatchObject([{ error: { code: 'NOT_HANDLED', message: containing('`toCallback`') } }]);
   const message = containing('`toCallback`');
-  expect(await confirming.receive(sent)).toMatchObject({ outcome: 'unconfirmed', error: { message } });
+  expect(problems).toMatchObject([{ result: 'failed', error: { code: 'NOT_HANDLED', message } }]);
+  const error = { code: 'UNREADABLE_RESPONSE', message };
+  expect(await confirming.receive(sent)).toMatchObject({ outcome: 'unconfirmed', error });
+  expect(handled).toEqual([]);
+});
+
+test('a toCallback that says another id than the transaction books nothing', async () => {
+  const { client, receiver, handled } = await startService(({ payout }) => ({
+    kind: 'payout.paid',
+    payout: { ...(payout as object), number: 8 },
+  }));
+  const { problems } = await reconcileTransfers({ client, receiver, pending: [{ id: 'payout-1', createdAt: 0 }] });
+  expect(problems).toMatchObject([{ result: 'failed', error: { code: 'NOT_HANDLED' } }]);
   expect(handled).toEqual([]);
 });
 
