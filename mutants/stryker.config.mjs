@@ -16,7 +16,7 @@ export default {
   // What runs only while a module is loaded runs before the mutant of a test is active.
   ignoreStatic: true,
   ignorePatterns: ['bench', 'coverage', 'dist', 'docs', 'ops', '.test'],
-  concurrency: 3,
+  concurrency: parts[part].concurrency ?? 3,
   timeoutMS: 6_000,
   timeoutFactor: 2,
   tempDirName: '.test/mutants',
