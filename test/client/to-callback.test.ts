@@ -70,7 +70,7 @@ test('without toCallback the refusal of a schema of your own names it', async ()
   expect(await confirming.receive(sent)).toMatchObject({ outcome: 'unconfirmed', error: { message } });
 });
 
-test('a toCallback that says another outcome than the status books nothing', async () => {
+test('a toCallback with another outcome than the status books nothing', async () => {
   const { client, receiver, confirming, handled, sent } = await startService(toCallback, 'FAILED');
   const { problems } = await reconcileTransfers({ client, receiver, pending: [{ id: 'payout-1', createdAt: 0 }] });
   const message = containing('`toCallback`');
@@ -80,7 +80,7 @@ test('a toCallback that says another outcome than the status books nothing', asy
   expect(handled).toEqual([]);
 });
 
-test('a toCallback that says another id than the transaction books nothing', async () => {
+test('a toCallback with another id than the transaction books nothing', async () => {
   const { client, receiver, handled } = await startService(({ payout }) => ({
     kind: 'payout.paid',
     payout: { ...(payout as object), number: 8 },

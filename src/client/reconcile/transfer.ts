@@ -22,7 +22,7 @@ export type Receiving<C extends CallbackShape, Tx> = Pick<TransferCallbackReceiv
 
 type Final = Extract<Lookup, { result: 'final' }>;
 
-/** What decides about a transfer needs of the pass. */
+/** What is used of a pass. */
 type Reading = Pick<Pass, 'client' | 'lookUp' | 'noteStore' | 'stop'>;
 
 /** Options of `reconcileTransfer`. */
@@ -60,7 +60,7 @@ export async function reconcileTransfer<C extends CallbackShape, Tx>(
   requireClient(client);
   requireReceiver(receiver, 'receive');
   requireSignal(signal);
-  const lookUp = (): ReturnType<typeof lookUpTransfer> => lookUpTransfer(client, id, signal);
+  const lookUp = (): Promise<Lookup> => lookUpTransfer(client, id, signal);
   return readAndReceive(id, { client, lookUp, noteStore: ignore, stop: ignore }, receiver);
 }
 
@@ -95,7 +95,7 @@ async function readAndReceive<C extends CallbackShape, Tx>(
   if (ended instanceof TransferClientError) return { id, result: 'failed', error: ended };
   pass.noteStore(ended.outcome !== 'store_unavailable');
   if (ended.outcome === 'processed' || ended.outcome === 'duplicate') {
-    if (ended.event === found.event && ended.id === found.transaction.id) return { id, result: ended.outcome };
+    if (isRead(found, ended.event, ended.id)) return { id, result: ended.outcome };
     return { id, result: 'failed', error: anotherOutcome() };
   }
   if (ended.outcome !== 'closing') return { id, result: 'failed', ...describeUnhandled(ended, pass.client) };
@@ -103,15 +103,20 @@ async function readAndReceive<C extends CallbackShape, Tx>(
   return { id, result: 'pending', reason: 'not_read' };
 }
 
-/** Whether the receiver's schema makes another outcome than the one that was read. What it refuses, the receiver tells. */
+/** Whether the receiver's schema makes another event or id than those that were read. */
 function becomesAnother<C extends CallbackShape, Tx>(found: Final, { options }: Receiving<C, Tx>): boolean {
   if (options?.schema === undefined) return false;
   try {
     const parsed = parseWith(options.schema as StandardSchema<CallbackShape>, found.callback);
-    return 'value' in parsed && (parsed.value.event !== found.event || parsed.value.data.id !== found.transaction.id);
+    return 'value' in parsed && !isRead(found, parsed.value.event, parsed.value.data.id);
   } catch {
+    // The receiver runs the schema as well, and its outcome has the error.
     return false;
   }
+}
+
+function isRead({ event, transaction }: Final, otherEvent: string, otherId: string): boolean {
+  return otherEvent === event && otherId === transaction.id;
 }
 
 function anotherOutcome(): TransferClientError {
