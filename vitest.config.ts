@@ -37,7 +37,7 @@ export const longTests = {
   inSharedProcess: [
     'test/client/{flood,reconcile/scale}.test.ts',
     'test/stores/{redis,redis-acl}.test.ts',
-    'test/stores/sql-{connections,mysql,mysql-claims,mysql-settings,pool}.test.ts',
+    'test/stores/sql-{connections,mysql*,pool}.test.ts',
     'test/testing/store-contract*.test.ts',
   ],
   inOwnProcess: [

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Pool, PoolConnection } from 'mysql2/promise';
 import { mysqlStore, sqlStore } from 'transfer-callbacks';
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { startLossyProxy } from '../support/servers/lossy-proxy.js';
+import { containing } from '../support/helpers/containing.js';
 import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/helpers/mysql-claims.js';
 import { startMysqlProxy } from '../support/servers/mysql-proxy.js';
 import { claimFree, requestOf } from './support.js';
@@ -140,12 +140,9 @@ test('whatever a handler leaves, the connections of the pool are as they were', 
 });
 
 test('the callback and the row locks of a machine that has vanished are free after idleTimeoutMs, and it cannot commit later', async () => {
-  const proxy = await startLossyProxy(Number(new URL(database.url).port));
-  const behind = new URL(database.url);
-  behind.port = String(proxy.port);
+  const { pool, proxy } = await database.connectThroughProxy();
   const [id, row] = [crypto.randomUUID(), crypto.randomUUID()];
-  const claim = await claimFree(mysqlStore(connect({ uri: behind.href }), { idleTimeoutMs: 900 }), {}, id);
-  onTestFinished(() => proxy.close());
+  const claim = await claimFree(mysqlStore(pool, { idleTimeoutMs: 900 }), {}, id);
   await transaction.lock(claim.tx, row);
   const lastAt = performance.now();
   proxy.fallSilent();
@@ -161,11 +158,7 @@ test('the callback and the row locks of a machine that has vanished are free aft
 });
 
 test('a connection that falls silent is ended after the time of the request', async () => {
-  const proxy = await startLossyProxy(Number(new URL(database.url).port));
-  const behind = new URL(database.url);
-  behind.port = String(proxy.port);
-  const pool = connect({ uri: behind.href, connectionLimit: 1 });
-  onTestFinished(() => proxy.close());
+  const { pool, proxy } = await database.connectThroughProxy({ connectionLimit: 1 });
   const reply = await mysqlStore(pool).claim(crypto.randomUUID(), { ...requestOf('a'), timeoutMs: 300 });
   const claim = reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
   const [session] = await select(claim.tx, 'SELECT CONNECTION_ID() AS id');
@@ -174,6 +167,33 @@ test('a connection that falls silent is ended after the time of the request', as
   await vi.waitFor(async () => {
     expect(await select(admin, `SELECT id FROM information_schema.processlist WHERE id = ${session?.id}`)).toEqual([]);
   });
+});
+
+test('a claim that gets no reply in time rejects, and its connection ends', async () => {
+  const { pool, proxy } = await database.connectThroughProxy({ connectionLimit: 1 });
+  const store = mysqlStore(pool);
+  const [session] = await select(pool, 'SELECT CONNECTION_ID() AS id');
+  proxy.fallSilent();
+  await expect(store.claim(crypto.randomUUID(), { ...requestOf('a'), timeoutMs: 300 })).rejects.toMatchObject({
+    code: 'STORE_TIMEOUT',
+    message: containing('The database did not reply within 300 ms.'),
+  });
+  await vi.waitFor(async () => {
+    expect(await select(admin, `SELECT id FROM information_schema.processlist WHERE id = ${session?.id}`)).toEqual([]);
+  });
+});
+
+test('a claim waits for a connection up to queueMs and then rejects, and a connection that comes later goes back', async () => {
+  const pool = connect({ connectionLimit: 1 });
+  const store = mysqlStore(pool);
+  const holder = await pool.getConnection();
+  const late = store.claim(crypto.randomUUID(), { ...requestOf('a'), timeoutMs: 5, queueMs: 99.6 });
+  await expect(late).rejects.toMatchObject({
+    code: 'STORE_TIMEOUT',
+    message: containing('The pool had no connection within 100 ms.'),
+  });
+  holder.release();
+  await (await claimFree(store)).settle();
 });
 
 test('twenty concurrent claims on an expired record do not wait for the handler of the one that is granted', async () => {

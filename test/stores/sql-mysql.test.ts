@@ -2,29 +2,23 @@
 import { setTimeout } from 'node:timers/promises';
 import { createPool, type Pool, type PoolConnection } from 'mysql2/promise';
 import { mysqlStore, sqlStore, transferCallbackReceiver } from 'transfer-callbacks';
-import { storeContract, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { startLossyProxy, type LossyProxy } from '../support/servers/lossy-proxy.js';
-import { startMariaDb } from '../support/servers/mysql.js';
-import { createTables, mysqlTransaction } from '../support/helpers/mysql-transaction.js';
+import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startClaimDatabase, type ClaimDatabase } from '../support/helpers/mysql-claims.js';
 import { claimFree, requestOf } from './support.js';
 
-let url: string;
+let database: ClaimDatabase;
 let one: Pool;
 let other: Pool;
-let transaction: Required<StoreTransaction<Pick<PoolConnection, 'query'>>>;
+let transaction: ClaimDatabase['transaction'];
 
 beforeAll(async () => {
-  const server = await startMariaDb();
-  ({ url } = server);
-  const connect = (): Pool => createPool({ uri: url, connectionLimit: 40 });
-  [one, other] = [connect(), connect()];
-  transaction = mysqlTransaction(one) as typeof transaction;
-  await createTables(one);
-  await mysqlStore(one).migrate();
+  database = await startClaimDatabase();
+  ({ admin: one, transaction } = database);
+  other = createPool({ uri: database.url, connectionLimit: 40 });
   return async () => {
-    for (const pool of [one, other]) await pool.end();
-    await server.stop();
+    await other.end();
+    await database.stop();
   };
 });
 
@@ -143,22 +137,8 @@ test('a handler whose nested transaction does not end is rolled back', async () 
   expect(await transaction.count(id)).toBe(0);
 });
 
-/** A pool whose network can be broken. */
-async function connectThroughProxy(): Promise<{ pool: Pool; proxy: LossyProxy }> {
-  const behind = new URL(url);
-  const proxy = await startLossyProxy(Number(behind.port));
-  behind.port = String(proxy.port);
-  const pool = createPool({ uri: behind.href });
-  onTestFinished(async () => {
-    await pool.end();
-    await proxy.close();
-  });
-  return { pool, proxy };
-}
-
 test('callbacks that have waited long for the only connection are handled, without a second one to renew their leases', async () => {
-  const pool = createPool({ uri: url, connectionLimit: 1 });
-  onTestFinished(() => pool.end());
+  const pool = database.connect({ connectionLimit: 1 });
   const receiver = transferCallbackReceiver({
     store: mysqlStore(pool),
     leaseMs: 6_000,
@@ -172,7 +152,7 @@ test('callbacks that have waited long for the only connection are handled, witho
 });
 
 test('a claim is granted although the reply to the beginning of its transaction was lost', async () => {
-  const { pool, proxy } = await connectThroughProxy();
+  const { pool, proxy } = await database.connectThroughProxy();
   proxy.loseReplyTo('SET @tc_left');
   const id = crypto.randomUUID();
   const claim = await claimFree(mysqlStore(pool), {}, id);
@@ -183,7 +163,7 @@ test('a claim is granted although the reply to the beginning of its transaction 
 });
 
 test('a callback whose commit succeeded but whose reply was lost is found settled', async () => {
-  const { pool, proxy } = await connectThroughProxy();
+  const { pool, proxy } = await database.connectThroughProxy();
   const id = crypto.randomUUID();
   const store = mysqlStore(pool);
   const claim = await claimFree(store, {}, id);

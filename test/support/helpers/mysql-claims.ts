@@ -2,6 +2,7 @@ import { createPool, type Pool, type PoolConnection, type PoolOptions, type RowD
 import { mysqlStore } from 'transfer-callbacks';
 import type { StoreTransaction } from 'transfer-callbacks/testing';
 import { expect, onTestFinished } from 'vitest';
+import { startLossyProxy, type LossyProxy } from '../servers/lossy-proxy.js';
 import { startMariaDb } from '../servers/mysql.js';
 import { createTables, mysqlTransaction } from './mysql-transaction.js';
 
@@ -13,6 +14,8 @@ export interface ClaimDatabase {
   readonly transaction: Required<StoreTransaction<Pick<PoolConnection, 'query'>>>;
   /** Connects for one test. The user `app` may write, and `reader` may read only. */
   readonly connect: (options?: PoolOptions) => Pool;
+  /** The same behind a network that can be broken. */
+  readonly connectThroughProxy: (options?: PoolOptions) => Promise<{ readonly pool: Pool; readonly proxy: LossyProxy }>;
   /** Expects all connections of a pool to have their own settings, and no lock or transaction. */
   readonly expectRestored: (pool: Pool) => Promise<void>;
   stop(): Promise<void>;
@@ -23,7 +26,13 @@ const connectionLimit = 3;
 export async function startClaimDatabase(): Promise<ClaimDatabase> {
   const server = await startMariaDb();
   const { url } = server;
-  const admin = createPool({ uri: url, connectionLimit: 10 });
+  const admin = createPool({ uri: url, connectionLimit: 40 });
+  const connect = (options: PoolOptions = {}): Pool => {
+    const pool = createPool({ uri: url, connectionLimit, ...options });
+    // Of a connection that a proxy has cut it rejects.
+    onTestFinished(() => pool.end().catch(() => undefined));
+    return pool;
+  };
   await createTables(admin);
   await mysqlStore(admin).migrate();
   for (const [user, rights] of [
@@ -37,11 +46,15 @@ export async function startClaimDatabase(): Promise<ClaimDatabase> {
     url,
     admin,
     transaction: mysqlTransaction(admin) as Required<StoreTransaction<Pick<PoolConnection, 'query'>>>,
-    connect(options = {}) {
-      const pool = createPool({ uri: url, connectionLimit, ...options });
-      // Of a connection that a proxy has cut it rejects.
-      onTestFinished(() => pool.end().catch(() => undefined));
-      return pool;
+    connect,
+    async connectThroughProxy(options) {
+      const behind = new URL(url);
+      const proxy = await startLossyProxy(Number(behind.port));
+      behind.port = String(proxy.port);
+      const pool = connect({ uri: behind.href, ...options });
+      // Before the pool ends: through a proxy that is silent it would wait.
+      onTestFinished(() => proxy.close());
+      return { pool, proxy };
     },
     async expectRestored(pool) {
       const look = 'SELECT @@autocommit AS auto, @@wait_timeout AS idle, @tc_name AS held, SLEEP(0.1)';

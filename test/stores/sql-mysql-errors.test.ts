@@ -1,0 +1,125 @@
+// The numbers of the errors of MariaDB, as libraries wrap them. The libraries themselves: test/sql, once a week.
+import { createConnection, type Pool } from 'mysql2/promise';
+import { mysqlStore, sqlStore } from 'transfer-callbacks';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { containing } from '../support/helpers/containing.js';
+import { beginWith, startClaimDatabase, type ClaimDatabase } from '../support/helpers/mysql-claims.js';
+import { claimFree, requestOf } from './support.js';
+
+let database: ClaimDatabase;
+
+beforeAll(async () => {
+  database = await startClaimDatabase();
+  return () => database.stop();
+});
+
+interface Tx {
+  query(sql: string): Promise<unknown>;
+}
+
+interface ServerError extends Error {
+  readonly errno: number;
+}
+
+type Wrap = (error: ServerError) => unknown;
+
+/** The store of a library that wraps the errors of mysql2. */
+function storeThatWraps(wrap: Wrap, pool: Pool = database.connect()) {
+  const wrapped = async (sent: Promise<unknown>): Promise<unknown> =>
+    sent.catch((error: unknown) => {
+      throw wrap(error as ServerError);
+    });
+  return sqlStore<Tx>({
+    dialect: 'mysql',
+    query: (sql, tx) => tx?.query(sql) ?? wrapped(pool.query(sql)),
+    async transaction(work) {
+      const connection = await pool.getConnection();
+      try {
+        await connection.beginTransaction();
+        await work({ query: (sql) => wrapped(connection.query(sql)) });
+        await connection.commit();
+      } catch (error) {
+        await connection.rollback();
+        throw error;
+      } finally {
+        connection.release();
+      }
+    },
+  });
+}
+
+/** Claims a callback, and makes its transaction the victim of a deadlock. */
+async function claimVictim(wrap: Wrap) {
+  const [id, first, second] = [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()];
+  const rival = await createConnection(database.url);
+  onTestFinished(() => {
+    rival.destroy();
+  });
+  const lockAll = (...names: string[]) => rival.query('INSERT INTO locked VALUES ?', [names.map((name) => [name])]);
+  await rival.beginTransaction();
+  // InnoDB ends the transaction that has written less.
+  await lockAll(second, ...Array.from({ length: 200 }, () => crypto.randomUUID()));
+  const claim = await claimFree(storeThatWraps(wrap), {}, id);
+  const lock = (name: string) => claim.tx.query(`INSERT INTO locked VALUES ('${name}')`);
+  await lock(first);
+  const waiting = lock(second).catch(() => 'the victim');
+  await lockAll(first);
+  expect(await waiting).toBe('the victim');
+  return { claim, write: () => claim.tx.query(`INSERT INTO written VALUES ('${id}')`), id };
+}
+
+/** By which Prisma tells of the deadlock of a model's operation. */
+const asPrismaModel: Wrap = () => Object.assign(new Error('Transaction failed'), { code: 'P2034' });
+
+describe.each<[string, Wrap]>([
+  ['as it is', (error) => error],
+  ['as `cause` of a `cause`', (cause) => new Error('query', { cause: new Error('driver', { cause }) })],
+  ['as `parent`', (parent) => Object.assign(new Error('query'), { parent })],
+  ['in its text', ({ errno }) => new Error(`Raw query failed. Code: \`${errno}\`. Message: \`N/A\``)],
+  ['behind a number of the system', (cause) => Object.assign(new Error('socket'), { errno: -104, cause })],
+])('of a library that has the error of the server %s', (_how, wrap) => {
+  test('a claim that is held is in progress, one that has ended is granted anew, and `autocommit` of 0 is named', async () => {
+    const id = crypto.randomUUID();
+    const [store, other] = [storeThatWraps(wrap), storeThatWraps(wrap)];
+    await database.admin.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', 'facts', 0, 1, 1)`);
+    const claim = await claimFree(store, {}, id);
+    expect(await other.claim(id, requestOf('copy'))).toEqual({ state: 'in_progress' });
+    expect((await other.read(id)).state).toBe('claimed');
+    expect(await other.forget(id, 'facts')).toBe(false);
+    await claim.settle();
+    expect((await other.claim(id, requestOf('copy'))).state).toBe('settled');
+    const unusable = storeThatWraps(wrap, beginWith(database.connect(), 'SET autocommit = 0'));
+    await expect(unusable.claim(id, requestOf('a'))).rejects.toMatchObject({ code: 'STORE_REPLY_UNEXPECTED' });
+  });
+});
+
+test.each<[string, Wrap]>([
+  ['with the number in its text', ({ errno }) => new Error(`Code: \`${errno}\``)],
+  ['of an operation of Prisma', asPrismaModel],
+])('after a deadlock %s `tx` refuses everything, and nothing of the handler is kept', async (_how, wrap) => {
+  const { claim, write, id } = await claimVictim(wrap);
+  expect(write).toThrow(
+    expect.objectContaining({
+      code: 'TRANSACTION_CONTROL',
+      message: containing('The query was refused: a deadlock has ended the transaction.'),
+    }),
+  );
+  await expect(claim.settle()).rejects.toThrow();
+  expect(await database.transaction.count(id)).toBe(0);
+});
+
+test.each<[string, Wrap]>([
+  ['that is no deadlock', (error) => error],
+  ['that is nothing', () => undefined],
+  ['with a code of the system', () => Object.assign(new Error('socket'), { errno: -104, code: 'ECONNRESET' })],
+])('an error %s ends no transaction, and a handler that swallows it is settled', async (_what, wrap) => {
+  const id = crypto.randomUUID();
+  const claim = await claimFree(storeThatWraps(wrap), {}, id);
+  await claim.tx.query('SELECT * FROM not_there').catch(() => undefined);
+  await claim.tx.query(`INSERT INTO written VALUES ('${id}')`);
+  await claim.settle();
+  expect([await database.transaction.count(id), (await mysqlStore(database.admin).read(id)).state]).toEqual([
+    1,
+    'settled',
+  ]);
+});
