@@ -33,15 +33,15 @@ export const parts = {
     testTimeout: 30_000,
     concurrency: 6,
   },
-  // On the real libraries, which the tests install. Those of one file run concurrently: which of them reach a mutant is unknown.
+  // On the real libraries, which the tests install.
   libraries: {
     least: 90,
     mutate: ['src/stores/sql/{libraries,prisma-operations}.ts'],
     tests: ['test/sql/stores.test.ts', 'test/stores/sql-options.test.ts'],
     without: [],
     env: { SQL_DATABASES: 'PostgreSQL 18,MariaDB,SQLite' },
-    coverage: 'all',
     testTimeout: 120_000,
+    concurrency: 4,
   },
   client: {
     least: 97,

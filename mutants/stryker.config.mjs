@@ -8,14 +8,14 @@ export default {
   testRunner: 'vitest',
   plugins: ['@stryker-mutator/vitest-runner', new URL('./messages.mjs', import.meta.url).href],
   vitest: { configFile: 'mutants/vitest.config.mjs', related: false },
-  coverageAnalysis: parts[part].coverage ?? 'perTest',
+  coverageAnalysis: 'perTest',
   // The tests of the stores wait for leases and servers: one after another they take over five minutes.
   dryRunTimeoutMinutes: 20,
   thresholds: { high: 100, low: parts[part].least, break: parts[part].least },
   ignorers: ['messages'],
   // What runs only while a module is loaded runs before the mutant of a test is active.
   ignoreStatic: true,
-  ignorePatterns: ['bench', 'coverage', 'dist', 'docs', 'ops', '.test'],
+  ignorePatterns: ['bench', 'coverage', 'dist', '.test'],
   concurrency: parts[part].concurrency ?? 3,
   timeoutMS: 6_000,
   timeoutFactor: 2,

@@ -1,0 +1,184 @@
+// What a handler may do with `tx`, by the rules of its library. The libraries themselves: test/sql, once a week.
+import { EventEmitter } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { later } from '../core/support.js';
+import { lend } from '../../src/stores/sql/lend.js';
+import { containing } from '../support/helpers/containing.js';
+
+const isOver = { code: 'TRANSACTION_CONTROL', message: containing('the handler has finished') };
+const isControl = { code: 'TRANSACTION_CONTROL', message: containing('the store ends the transaction') };
+
+test('a query rejects where it would throw, or calls back, and any other use of `tx` after the handler throws', async () => {
+  const query: (text: string, callback?: (error: unknown) => void) => unknown = (text) => {
+    throw new Error(`no ${text}`);
+  };
+  const loan = lend(
+    {
+      model: { add: () => 'added' },
+      query,
+      escape: (text: string) => `"${text}"`,
+      release: () => 'released',
+      commit: () => 'committed',
+      [Symbol.toStringTag]: 'Connection',
+    },
+    { queries: ['query'], ignored: ['release'], controls: ['commit'] },
+  );
+  const { tx } = loan;
+  const { escape } = tx;
+  expect([escape('a'), tx.model.add(), tx.release()]).toEqual(['"a"', 'added', undefined]);
+  await expect(tx.query('x')).rejects.toThrow('no x');
+  await expect(tx.query('COMMIT')).rejects.toMatchObject(isControl);
+  await expect(tx.commit()).rejects.toMatchObject(isControl);
+  const called = later<unknown>();
+  expect(tx.query('ROLLBACK', called.resolve)).toBe(undefined);
+  expect(await called.promise).toMatchObject(isControl);
+
+  loan.end(true);
+  await expect(tx.query('x')).rejects.toMatchObject(isOver);
+  await expect(tx.commit()).rejects.toMatchObject(isControl);
+  expect(() => tx.model).toThrow(expect.objectContaining(isOver));
+  expect(() => escape('a')).toThrow(expect.objectContaining(isOver));
+  // An app may release it in a `finally`, resolve a promise with it, and print it.
+  expect([tx.release(), await Promise.resolve(tx), tx[Symbol.toStringTag]]).toEqual([undefined, tx, 'Connection']);
+});
+
+test.each([
+  ['COMMIT', true],
+  [' commit and chain', true],
+  ['BEGIN', true],
+  ['start transaction', true],
+  ['\nROLLBACK', true],
+  ['rollback work', true],
+  ['ROLLBACK AND CHAIN', true],
+  ['end', true],
+  ['END;', true],
+  ['abort', true],
+  ['PREPARE  TRANSACTION', true],
+  [{ text: 'COMMIT' }, true],
+  [{ sql: 'COMMIT' }, true],
+  ['ROLLBACK TO part', false],
+  ['rollback  work  to  savepoint part', false],
+  ['ROLLBACK TRANSACTION TO part', false],
+  ['ROLLBACK TOGETHER', true],
+  ['PREPARE plan AS SELECT 1', false],
+  ['starting', false],
+  ['endless', false],
+  ['SELECT 1; COMMIT', false],
+  [{ text: 1 }, false],
+  [undefined, false],
+])('the query %j ends a transaction: %s', async (query, ends) => {
+  const library = { query: (sent: unknown) => Promise.resolve({ sent }) };
+  const sent = lend(library, { queries: ['query'] }).tx.query(query);
+  if (ends) await expect(sent).rejects.toMatchObject(isControl);
+  else expect(await sent).toEqual({ sent: query });
+});
+
+test('the parts of `tx` have their own rules, and a control that ends a nested transaction is the handler’s own', async () => {
+  const runner = { depth: 2, commit: () => 'committed', query: () => Promise.resolve('sent') };
+  const loan = lend(
+    { runner, missing: null as object | null, plain: {} },
+    {
+      parts: {
+        runner: {
+          controls: ['commit'],
+          isNested: (target, name) => Reflect.get(target, 'depth') === 2 && name === 'commit',
+        },
+        missing: {},
+      },
+    },
+  );
+  const { tx } = loan;
+  expect([tx.runner.commit(), tx.missing, tx.runner === tx.runner]).toEqual(['committed', null, true]);
+  runner.depth = 1;
+  await expect(tx.runner.commit()).rejects.toMatchObject(isControl);
+  const kept = tx.runner;
+  loan.end(true);
+  expect(() => kept.query()).toThrow(expect.objectContaining(isOver));
+});
+
+test('a transaction that is a function is lent as one', () => {
+  const loan = lend(Object.assign((table: string) => `of ${table}`, { raw: () => 'raw' }));
+  const { tx } = loan;
+  expect([tx('ledger'), tx.raw()]).toEqual(['of ledger', 'raw']);
+  loan.end(true);
+  expect(() => tx('ledger')).toThrow(expect.objectContaining(isOver));
+});
+
+interface Nesting {
+  readonly write: () => string;
+  readonly transaction: (work: (nested: Nesting, depth: number) => Promise<string>) => Promise<string>;
+  readonly savepoint: () => PromiseLike<Nesting>;
+}
+
+test('a nested transaction is lent with the others, and its end is waited for', async () => {
+  const goOn = later();
+  const library: Nesting = {
+    write: () => 'written',
+    transaction: (work) => work(library, 1),
+    savepoint: () => Promise.resolve(library),
+  };
+  const loan = lend(library);
+  const { tx } = loan;
+  const { savepoint } = tx;
+  expect(loan.idle()).toBe(undefined);
+  let nested: Nesting | undefined;
+  const running = tx.transaction(async (inner, depth) => {
+    nested = inner;
+    expect([inner.write(), depth]).toEqual(['written', 1]);
+    await goOn.promise;
+    return 'done';
+  });
+  let isIdle = false;
+  const idled = loan.idle()?.then(() => (isIdle = true));
+  await setImmediate();
+  expect(isIdle).toBe(false);
+  const other = await savepoint();
+  loan.end(false);
+  for (const each of [nested, other]) expect(() => each?.write()).toThrow(expect.objectContaining(isOver));
+  goOn.resolve();
+  expect(await running).toBe('done');
+  await idled;
+  expect(loan.idle()).toBe(undefined);
+});
+
+test('a nested transaction that is no promise, or gives no object, is returned as it is', () => {
+  const builder = { then: 'no method' };
+  const { tx } = lend({
+    transaction: (work?: (given: unknown) => unknown) => (work === undefined ? builder : { seen: work('text') }),
+  });
+  expect(tx.transaction()).toBe(builder);
+  expect(tx.transaction((given) => given)).toEqual({ seen: 'text' });
+});
+
+test('an error that ends the transaction is the reason of every later refusal, and a builder is not sent to see it', async () => {
+  let isSent = false;
+  const builder = {
+    then: () => {
+      isSent = true;
+    },
+  };
+  const loan = lend(
+    { fail: (reason: string) => Promise.reject(new Error(reason)), build: () => builder },
+    { endsTransaction: (error) => (error as Error).message === 'deadlock' },
+  );
+  const { tx } = loan;
+  await expect(tx.fail('duplicate')).rejects.toThrow('duplicate');
+  expect([tx.build() === builder, isSent]).toEqual([true, false]);
+  await expect(tx.fail('deadlock')).rejects.toThrow('deadlock');
+  loan.end(false);
+  expect(() => tx.build()).toThrow(expect.objectContaining({ message: containing('a deadlock has ended') }));
+});
+
+test('the failure of a query that a handler has left behind ends no process', async () => {
+  const emitter = new EventEmitter();
+  const { tx } = lend(
+    { query: (text: string) => (text === 'emits' ? emitter : Promise.reject(new Error(text))) },
+    { queries: ['query'] },
+  );
+  void tx.query('rejects');
+  void tx.query('COMMIT');
+  expect(tx.query('emits')).toBe(emitter);
+  emitter.emit('error', new Error('left behind'));
+  await setImmediate();
+});
