@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Redis } from 'ioredis';
-import { memoryStore } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { receiverOf } from '../core/support.js';
 import { post } from '../support/helpers/post.js';
 import { endMerchants, startMerchant } from '../support/programs/merchant.js';
 import { startRedis, type RedisServer } from '../support/servers/redis.js';
@@ -59,10 +57,6 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     await second.says({ handling: id });
     expect([killed.runs(id), second.runs(id)]).toEqual([1, 1]);
     expect(await recordOf(id)).toMatch(/^settled /);
-  });
-
-  test('by default a lease lapses before the first retry of the service', () => {
-    expect(receiverOf({ store: memoryStore() }).options.leaseMs).toBeLessThan(30_000);
   });
 
   test('fifty copies over two processes run one handler, and all are acknowledged', async () => {

@@ -1,10 +1,9 @@
-// The sandbox makes each situation of docs/operations.md: the metrics and log lines that the runbook tells to look at are there,
-// and its own commands, as processes, find the right verdict.
+// The sandbox makes situations of docs/operations.md that no other test makes: the metrics and log lines that the runbook tells to
+// look at are there, and its own commands, as processes, find the right verdict.
 import type { PoolClient } from 'pg';
 import type { TransferCallback } from 'transfer-callbacks';
-import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test, vi } from 'vitest';
-import { later } from '../core/support.js';
 import { objects } from '../cli/support.js';
 import { post } from '../support/helpers/post.js';
 import {
@@ -17,7 +16,6 @@ import {
   toReconcile,
   type Printed,
 } from './support.js';
-import { parseDeliveryName } from '../../src/core/delivery.js';
 
 /** Resolves with the result of the one transfer that `reconcile` printed, and its exit code. */
 async function reconciled(printed: Promise<Printed>): Promise<[result: string, code: unknown]> {
@@ -27,48 +25,6 @@ async function reconciled(printed: Promise<Printed>): Promise<[result: string, c
 
 /** The service at the speed of real life, where a transfer is final immediately. */
 const service = { finalAfterMs: 0 };
-
-test('a missed callback is found by `inspect`, and handled once by `reconcile`', async () => {
-  const merchant = await startMerchantApp(await startRedisBackend(), { service });
-  await merchant.pay('no-callback-1');
-  const missed = await merchant.run(toInspect('no-callback-1'));
-  expect(readVerdict(missed)).toEqual(['missed', 1]);
-  expect(missed.out).toContain('\n  record    none\n');
-  expect(missed.out).toContain(`\n  ${toReconcile('no-callback-1')}\n`);
-
-  const reconcile = toReconcile('no-callback-1');
-  expect(await reconciled(merchant.run(reconcile))).toEqual(['processed', 0]);
-  expect(readVerdict(await merchant.run(toInspect('no-callback-1')))).toEqual(['handled', 0]);
-  expect(await reconciled(merchant.run(reconcile))).toEqual(['duplicate', 0]);
-  expect(merchant.booked).toEqual(['no-callback-1 SUCCESS']);
-});
-
-test('of a stuck handler on Redis `inspect` shows the process and the delivery that hold it', async () => {
-  const ends = later();
-  const begun: string[] = [];
-  const merchant = await startMerchantApp(await startRedisBackend(), {
-    // The service gives up its attempts while the handler hangs.
-    service: { speed: 1_000, attemptTimeoutMs: 2_000 },
-    receiver: {
-      async onSuccess(_callback, { delivery }) {
-        begun.push(delivery);
-        await ends.promise;
-      },
-    },
-  });
-  await merchant.pay('success-1');
-  const stuck = await merchant.run(toInspect('success-1'));
-  expect(readVerdict(stuck)).toEqual(['in_progress', 0]);
-  expect(stuck.out).toMatch(/ lease left \d+ s\n/);
-  const [delivery = expect.fail('The handler did not begin.')] = begun;
-  const host = parseDeliveryName(delivery)?.host ?? expect.fail(delivery);
-  expect(stuck.out.replaceAll(/\n {12}/g, ' ')).toContain(` by ${host}, process ${process.pid} `);
-  expect(stuck.out.replaceAll(/\n {12}/g, '')).toContain(`delivery ${delivery}`);
-
-  ends.resolve();
-  await vi.waitUntil(async () => (await merchant.receiver.inspect(merchant.findId('success-1'))).state === 'settled');
-  expect(begun).toHaveLength(1);
-});
 
 test('of a stuck handler on PostgreSQL `inspect` shows the backend, and ending that rolls its writes back', async () => {
   const backend = await startPostgresBackend();
@@ -125,15 +81,6 @@ test('a conflict is `conflict` where the service gives other facts now, and its 
   expect(merchant.booked).toEqual(['flip-1 FAILED']);
 });
 
-test('a conflict is `handled` where the service gives the facts that were handled', async () => {
-  const merchant = await startMerchantApp(await startRedisBackend(), { service });
-  await merchant.pay('success-1');
-  const forged = transferFailed({ id: merchant.findId('success-1'), externalId: 'success-1' });
-  expect(await post(merchant.callbackUrl, forged)).toMatchObject({ status: 422 });
-  expect(readVerdict(await merchant.run(toInspect('success-1')))).toEqual(['handled', 0]);
-  expect(merchant.booked).toEqual(['success-1 SUCCESS']);
-});
-
 test('a forged callback that was handled is `unfounded`, or `undecided` if the service responds with 404', async () => {
   // Nothing becomes final in this merchant.
   const merchant = await startMerchantApp(await startRedisBackend(), { service: { finalAfterMs: 3_600_000 } });
@@ -169,30 +116,6 @@ test('a callback that is forgotten is `missed`, and its handler runs again when 
 
   expect(await reconciled(merchant.run(toReconcile('success-1')))).toEqual(['processed', 0]);
   expect(merchant.booked).toEqual(['success-1 SUCCESS', 'success-1 SUCCESS']);
-});
-
-test('while the store is down `inspect` is `undecided`, and afterwards it finds what was lost', async () => {
-  const backend = await startRedisBackend();
-  const merchant = await startMerchantApp(backend, { receiver: { storeTimeoutMs: 500 } });
-  await merchant.pay('success-0');
-  await backend.server.kill();
-  await merchant.pay('success-1');
-  expect(merchant.statuses()).toEqual([200, 503, 503, 503, 503]);
-  expect(await merchant.deliveries('store_unavailable')).toBe(4);
-  const during = await merchant.run(toInspect('success-1'));
-  expect(readVerdict(during)).toEqual(['undecided', 3]);
-  expect(during.out).toMatch(/\n {2}service {3}SUCCESS since .*\n {2}record {4}not read: The store did not reply /);
-
-  await backend.server.restart();
-  await vi.waitUntil(() => backend.client.status === 'ready');
-  expect(await merchant.reconcile('success-0')).toMatchObject({ duplicate: 1 });
-  // A claim that was sent while the store was down may be granted afterwards, until its release follows it.
-  const id = merchant.findId('success-1');
-  await vi.waitUntil(async () => (await merchant.reconcile(id)).processed === 1);
-  expect(readVerdict(await merchant.run(toInspect('success-1')))).toEqual(['handled', 0]);
-  expect(merchant.booked).toEqual(['success-0 SUCCESS', 'success-1 SUCCESS']);
-  expect(await merchant.deliveries('processed', 'reconciliation')).toBe(1);
-  expect(await merchant.deliveries('processed')).toBe(1);
 });
 
 test('after a rotation in one place only a payout is `missed`, and a POST of `{}` tells which secret the app accepts', async () => {

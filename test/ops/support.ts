@@ -120,8 +120,6 @@ export async function startMerchantApp<Tx>({ store, config }: Backend<Tx>, optio
       await client.createTransfer({ externalId, callbackUrl });
       await sandbox.idle();
     },
-    /** Waits until the service has made its last attempt. */
-    idle: () => sandbox.idle(),
     /** Returns the service's id of a transfer. */
     findId: (externalId: string): string =>
       sandbox.transfers().find((transfer) => transfer.externalId === externalId)?.id ?? expect.fail(externalId),

@@ -97,7 +97,6 @@ test('an adapter that replies with undefined for nil works, and its check is rig
 
 describe('a record that the store has not written', () => {
   test.each([
-    ['a record that was cut short', (key: string) => redis.set(key, 'settled the-token')],
     ['a claim without a token', (key: string) => redis.set(key, 'claimed')],
     ['a text that contains a claim', (key: string) => redis.set(key, 'once claimed the-token')],
   ])('%s is not taken for a record', async (_what, plant) => {

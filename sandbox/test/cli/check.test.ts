@@ -9,7 +9,6 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   hmacSignature,
   memoryStore,
-  transferCallbackHandler,
   transferCallbackRouter,
   urlToken,
   type TransferCallback,
@@ -20,7 +19,6 @@ import { runSandboxCli as run, startSandboxCli as start } from '../../../test/cl
 import { tied } from '../../../test/support/programs/child.js';
 import { freePort } from '../../../test/support/servers/port.js';
 import { startRedis } from '../../../test/support/servers/redis.js';
-import { serveWeb } from '../../../test/support/servers/serve-web.js';
 import { byHand, check, isWhole, makeBooks, pythonRoute, serveHere, withRouter, type Book } from './check-support.js';
 
 const right = { code: 0, wrong: [], unseen: [] };
@@ -37,14 +35,6 @@ describe('no right endpoint is called wrong:', () => {
     const url = await serveHere(express().use('/callbacks', router));
     const to = `${url}/callbacks/the-secret-of-the-url`;
     expect(await check(to, '--strict', '--stranger', `${url}/callbacks/other`, ...commands)).toMatchObject(right);
-  });
-
-  test('a web handler', async () => {
-    const { book, commands } = await makeBooks();
-    const handle = transferCallbackHandler({ store: memoryStore(), logger: false, onSuccess: book, onFailed: book });
-    const { url, close } = await serveWeb(handle);
-    onTestFinished(close);
-    expect(await check(url, '--strict', ...commands)).toMatchObject(right);
   });
 
   test('an app that asks the service, which is at --port', async () => {

@@ -1,6 +1,6 @@
 import { headerToken } from 'transfer-callbacks';
 import { expect, test } from 'vitest';
-import { create, startMerchant, startSandbox } from '../service/support.js';
+import { create, startSandbox } from '../service/support.js';
 import { openConsole, startCallbacks } from './support.js';
 
 // What the page says of the app: whether it did right, and whether it believes strangers.
@@ -22,15 +22,6 @@ test('an app that refuses a contradiction, a body cut short and another type has
     .first()
     .waitFor();
   expect(await page.locator('#timeline .bad').count()).toBe(0);
-});
-
-test('an app that acknowledges a contradiction has done wrong', async () => {
-  const { url } = await startMerchant();
-  const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });
-  await create(sandbox, { externalId: 'flip-1' });
-  await sandbox.advance(11_000);
-  const page = await openConsole(sandbox);
-  await page.locator('#rows tr').filter({ hasText: 'flip-1' }).getByText('acknowledged wrongly').waitFor();
 });
 
 test('a forgery has the headers of the sandbox only if they are asked for, and then proves nothing', async () => {

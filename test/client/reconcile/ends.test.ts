@@ -5,7 +5,7 @@ import { ReconciliationError, reconcileTransfers, type PendingTransfer } from 't
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
-import { emptyReport, final, old, startKnowing, startQueries, startService, transfers } from '../support.js';
+import { emptyReport, final, old, startKnowing, startQueries, transfers } from '../support.js';
 
 describe('the signal of a pass', () => {
   test('a signal that times out ends it: what is being read stays pending, and a handler that runs finishes', async () => {
@@ -18,20 +18,6 @@ describe('the signal of a pass', () => {
       signal: AbortSignal.timeout(2_500),
     });
     expect(report).toMatchObject({ stopped: 'aborted', processed: 1, pending: 1, cursor: { id: 'tr-0' } });
-  });
-
-  test('a signal ends the reading of a service that does not respond, and what was not read is pending', async () => {
-    const service = await startService([() => undefined]);
-    const controller = new AbortController();
-    const pass = reconcileTransfers({
-      client: service.client,
-      receiver: receiverOf(),
-      pending: [old('payout-1'), old('payout-2')],
-      signal: controller.signal,
-    });
-    await expect.poll(() => service.received).toHaveLength(2);
-    controller.abort();
-    expect(await pass).toMatchObject({ ...emptyReport, pending: 2, stopped: 'aborted', cursor: undefined });
   });
 
   test('a signal, or what onProgress throws, ends a pass whose stream does not go on', async () => {

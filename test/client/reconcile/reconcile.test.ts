@@ -38,20 +38,6 @@ describe('reconcileTransfers', () => {
     ]);
   });
 
-  test('a transfer whose callback has come is a duplicate, and its handler does not run again', async () => {
-    const success = transferSucceeded();
-    const { client } = await startKnowing({ ...success.data });
-    const onSuccess = vi.fn();
-    const receiver = receiverOf({ onSuccess });
-    await receiver.receive(success);
-    expect(await reconcileTransfers({ client, receiver, pending: oneOf(success) })).toMatchObject({
-      ...emptyReport,
-      duplicate: 1,
-      oldestOpenMs: undefined,
-    });
-    expect(onSuccess).toHaveBeenCalledOnce();
-  });
-
   test('a callback that comes at the same moment waits, and the handler runs once', async () => {
     const success = transferSucceeded();
     const { client } = await startKnowing({ ...success.data });

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { reconcileTransfers, type Reconciled } from 'transfer-callbacks/client';
+import { reconcileTransfer, reconcileTransfers, type Reconciled } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
@@ -35,27 +35,37 @@ describe('the report of a pass', () => {
   test('counts queries, time, and the oldest transfer that is still open, and is published', async () => {
     const messages = listen();
     const { client } = await startQueries((id) =>
-      id === 'done' ? final(id) : [200, { ...transferSucceeded({ id }).data, status: 'PENDING' }],
+      ['done', 'copied'].includes(id) ? final(id) : [200, { ...transferSucceeded({ id }).data, status: 'PENDING' }],
     );
     const now = Date.now();
-    const ages = { done: 9_000_000, open: 3_000_000, oldest: 5_000_000, young: 1_000, dateless: NaN };
+    const ages = {
+      done: 9_000_000,
+      copied: 8_000_000,
+      open: 3_000_000,
+      oldest: 5_000_000,
+      young: 1_000,
+      dateless: NaN,
+    };
     const pending = Object.entries(ages).map(([id, ageMs]) => ({ id, createdAt: new Date(now - ageMs) }));
+    const receiver = receiverOf();
+    await reconcileTransfer({ client, receiver, id: 'copied' });
     const told: Reconciled[] = [];
     const startedAt = performance.now();
     const report = await reconcileTransfers({
       client,
-      receiver: receiverOf(),
+      receiver,
       pending,
       concurrency: 1,
       onProgress: (reconciled) => told.push(reconciled),
     });
-    expect(report).toMatchObject({ queries: 3, processed: 1, pending: 3, failed: 1 });
+    expect(report).toMatchObject({ queries: 4, processed: 1, duplicate: 1, pending: 3, failed: 1 });
     expect(report.oldestOpenMs).toBeGreaterThanOrEqual(5_000_000);
     expect(report.oldestOpenMs).toBeLessThan(5_100_000);
     expect(report.durationMs).toBeGreaterThan(0);
     expect(report.durationMs).toBeLessThanOrEqual(performance.now() - startedAt);
     expect(told).toMatchObject([
       { id: 'done', result: 'processed' },
+      { id: 'copied', result: 'duplicate' },
       { id: 'open', result: 'pending', reason: 'not_final' },
       { id: 'oldest', result: 'pending', reason: 'not_final' },
       { id: 'young', result: 'pending', reason: 'too_young' },
