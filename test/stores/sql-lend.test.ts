@@ -107,14 +107,17 @@ test('a transaction that is a function is lent as one', () => {
 
 interface Nesting {
   readonly write: () => string;
-  readonly transaction: (work: (nested: Nesting, depth: number) => Promise<string>) => Promise<string>;
+  readonly find: () => Promise<object>;
+  readonly transaction: (work: (nested: Nesting, depth: number) => Promise<object>) => Promise<object>;
   readonly savepoint: () => PromiseLike<Nesting>;
 }
 
 test('a nested transaction is lent with the others, and its end is waited for', async () => {
   const goOn = later();
+  const row = { id: 1 };
   const library: Nesting = {
     write: () => 'written',
+    find: () => Promise.resolve(row),
     transaction: (work) => work(library, 1),
     savepoint: () => Promise.resolve(library),
   };
@@ -122,12 +125,13 @@ test('a nested transaction is lent with the others, and its end is waited for', 
   const { tx } = loan;
   const { savepoint } = tx;
   expect(loan.idle()).toBe(undefined);
+  expect(await tx.find()).toBe(row);
   let nested: Nesting | undefined;
   const running = tx.transaction(async (inner, depth) => {
     nested = inner;
     expect([inner.write(), depth]).toEqual(['written', 1]);
     await goOn.promise;
-    return 'done';
+    return row;
   });
   let isIdle = false;
   const idled = loan.idle()?.then(() => (isIdle = true));
@@ -137,7 +141,7 @@ test('a nested transaction is lent with the others, and its end is waited for', 
   loan.end(false);
   for (const each of [nested, other]) expect(() => each?.write()).toThrow(expect.objectContaining(isOver));
   goOn.resolve();
-  expect(await running).toBe('done');
+  expect(await running).toBe(row);
   await idled;
   expect(loan.idle()).toBe(undefined);
 });
@@ -145,10 +149,11 @@ test('a nested transaction is lent with the others, and its end is waited for', 
 test('a nested transaction that is no promise, or gives no object, is returned as it is', () => {
   const builder = { then: 'no method' };
   const { tx } = lend({
-    transaction: (work?: (given: unknown) => unknown) => (work === undefined ? builder : { seen: work('text') }),
+    transaction: (work?: (given: unknown) => unknown) =>
+      work === undefined ? builder : { seen: ['text', null].map(work) },
   });
   expect(tx.transaction()).toBe(builder);
-  expect(tx.transaction((given) => given)).toEqual({ seen: 'text' });
+  expect(tx.transaction((given) => given)).toEqual({ seen: ['text', null] });
 });
 
 test('an error that ends the transaction is the reason of every later refusal, and a builder is not sent to see it', async () => {

@@ -196,6 +196,47 @@ test('a claim waits for a connection up to queueMs and then rejects, and a conne
   await (await claimFree(store)).settle();
 });
 
+test('a release through a connection that falls silent takes as long as a ROLLBACK may, and the connection ends', async () => {
+  const { pool, proxy } = await database.connectThroughProxy({ connectionLimit: 1 });
+  const claim = await claimFree(mysqlStore(pool));
+  const [session] = await select(claim.tx, 'SELECT CONNECTION_ID() AS id');
+  proxy.fallSilent();
+  // Without its time it would wait for 30 s.
+  await claim.release();
+  await vi.waitFor(async () => {
+    expect(await select(admin, `SELECT id FROM information_schema.processlist WHERE id = ${session?.id}`)).toEqual([]);
+  });
+});
+
+test('a fresh callback costs four round trips, a duplicate and a copy as many, and a release keeps its connection', async () => {
+  const { pool, proxy } = await database.connectThroughProxy({ connectionLimit: 1 });
+  const store = mysqlStore(pool);
+  const [before] = await select(pool, 'SELECT CONNECTION_ID() AS id');
+  const countTrips = async (work: () => Promise<unknown>): Promise<number> => {
+    const begun = proxy.roundTrips();
+    await work();
+    // On the only connection: what was left to the background has ended.
+    await select(pool, 'SELECT 1');
+    return proxy.roundTrips() - begun - 1;
+  };
+  const id = crypto.randomUUID();
+  expect(await countTrips(async () => (await claimFree(store, {}, id)).settle())).toBe(4);
+  expect(await countTrips(() => store.claim(id, requestOf('copy')))).toBe(4);
+  await (await claimFree(store)).release();
+  expect(await select(pool, 'SELECT CONNECTION_ID() AS id')).toEqual([before]);
+});
+
+test('an insert that fails for another reason than its key takes over no row', async () => {
+  const proxy = await startMysqlProxy(database.url, (text) => (text.startsWith('INSERT') ? 'refuse' : 'pass'));
+  onTestFinished(() => proxy.close());
+  const id = crypto.randomUUID();
+  await admin.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', NULL, 0, NULL, 1)`);
+  await expect(mysqlStore(connect({ uri: proxy.url })).claim(id, requestOf('a'))).rejects.toThrow('interrupted');
+  expect(await select(admin, `SELECT token FROM transfer_callbacks WHERE id = '${id}'`)).toEqual([
+    { token: Buffer.from('x') },
+  ]);
+});
+
 test('twenty concurrent claims on an expired record do not wait for the handler of the one that is granted', async () => {
   const stores = Array.from({ length: 4 }, () => mysqlStore(connect({ connectionLimit: 5 })));
   for (const settledAt of ['0', 'NULL']) {

@@ -3,7 +3,7 @@ import { createConnection, type Pool } from 'mysql2/promise';
 import { mysqlStore, sqlStore } from 'transfer-callbacks';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { containing } from '../support/helpers/containing.js';
-import { beginWith, startClaimDatabase, type ClaimDatabase } from '../support/helpers/mysql-claims.js';
+import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/helpers/mysql-claims.js';
 import { claimFree, requestOf } from './support.js';
 
 let database: ClaimDatabase;
@@ -81,13 +81,16 @@ describe.each<[string, Wrap]>([
   test('a claim that is held is in progress, one that has ended is granted anew, and `autocommit` of 0 is named', async () => {
     const id = crypto.randomUUID();
     const [store, other] = [storeThatWraps(wrap), storeThatWraps(wrap)];
-    await database.admin.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', 'facts', 0, 1, 1)`);
+    await database.admin.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', 'old', 'old', 'facts', 0, 1, 1)`);
     const claim = await claimFree(store, {}, id);
     expect(await other.claim(id, requestOf('copy'))).toEqual({ state: 'in_progress' });
     expect((await other.read(id)).state).toBe('claimed');
     expect(await other.forget(id, 'facts')).toBe(false);
     await claim.settle();
     expect((await other.claim(id, requestOf('copy'))).state).toBe('settled');
+    expect(await select(database.admin, `SELECT event FROM transfer_callbacks WHERE id = '${id}'`)).toEqual([
+      { event: Buffer.from('') },
+    ]);
     const unusable = storeThatWraps(wrap, beginWith(database.connect(), 'SET autocommit = 0'));
     await expect(unusable.claim(id, requestOf('a'))).rejects.toMatchObject({ code: 'STORE_REPLY_UNEXPECTED' });
   });

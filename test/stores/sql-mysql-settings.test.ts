@@ -37,6 +37,7 @@ test('a pool without autocommit is refused with a sentence, and a pool in which 
   await expect(unusable.claim(crypto.randomUUID(), requestOf('a'))).rejects.toMatchObject({
     code: 'STORE_REPLY_UNEXPECTED',
     message: expect.stringContaining('`autocommit` is 0') as string,
+    cause: expect.objectContaining({ errno: 1242 }) as unknown,
   });
   await expect(unusable.read(crypto.randomUUID())).rejects.toMatchObject({ code: 'STORE_REPLY_UNEXPECTED' });
   // What the refused pool has looked at is not locked for others.
@@ -86,8 +87,26 @@ test('a statement of mysql2 that ends the transaction is refused as an object, t
   expect(() => statement.execute([])).toThrow(expect.objectContaining(refused));
 });
 
+test('a role that may not lock the row reads the record, and a row that is locked by a claim without its lock is claimed', async () => {
+  const proxy = await startMysqlProxy(database.url, (text) => (text.includes('NOWAIT') ? 'refuse' : 'pass'));
+  onTestFinished(() => proxy.close());
+  const [settled, locked] = [crypto.randomUUID(), crypto.randomUUID()];
+  await (await claimFree(mysqlStore(admin), {}, settled)).settle();
+  expect((await mysqlStore(connect({ uri: proxy.url })).read(settled)).state).toBe('settled');
+
+  await admin.query(`INSERT INTO transfer_callbacks VALUES ('${locked}', 'x', '', '', 'facts', 0, 1, 1)`);
+  const other = await connect().getConnection();
+  await other.beginTransaction();
+  await other.query(`SELECT * FROM transfer_callbacks WHERE id = '${locked}' FOR UPDATE`);
+  expect(await mysqlStore(admin).read(locked)).toEqual({ state: 'claimed' });
+  expect(await mysqlStore(admin).forget(locked, 'facts')).toBe(false);
+  await other.rollback();
+  other.release();
+  expect(await mysqlStore(admin).read(locked)).toEqual({ state: 'free' });
+});
+
 /** What `receiver.check()` resolves with, and what it logs. */
-async function check(pool: Pool, options: { idleTimeoutMs?: number } = {}) {
+async function check(pool: Pool, options?: Parameters<typeof mysqlStore>[1]) {
   const warnings: string[] = [];
   const receiver = transferCallbackReceiver({
     store: mysqlStore(pool, options),
@@ -102,10 +121,12 @@ test('check tries the whole of a claim once, leaves nothing behind, and warns of
   const before = await select(admin, 'SELECT id FROM transfer_callbacks');
   const pool = connect();
   expect(await check(pool)).toMatchObject({ checked: { ok: true }, warnings: [] });
-  expect(await check(pool, { idleTimeoutMs: 30_000 })).toMatchObject({
-    checked: { ok: true },
-    warnings: [expect.stringContaining('`idleTimeoutMs` under 30 000')],
-  });
+  for (const idleTimeoutMs of [30_000, null]) {
+    expect(await check(pool, { idleTimeoutMs })).toMatchObject({
+      checked: { ok: true },
+      warnings: [expect.stringContaining('`idleTimeoutMs` under 30 000')],
+    });
+  }
   expect(await select(admin, 'SELECT id FROM transfer_callbacks')).toEqual(before);
   await database.expectRestored(pool);
 });
@@ -117,6 +138,7 @@ test.each([
     (text: string) => text.replace(/wait_timeout = \d+/, 'wait_timeout = @@wait_timeout'),
     'SET wait_timeout',
   ],
+  ['a free lock', (text: string) => text.replace(/GET_LOCK\(.*, 224\), 0\)/, '0'), 'a claim of a new key'],
   ['the lock', (text: string) => text.replace(/GET_LOCK\(.*, 224\), 0\)/, '1'), 'GET_LOCK'],
   [
     '`autocommit` at the end',

@@ -88,7 +88,7 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
         const found = await look(id).catch((error: unknown) => {
           throw failure ?? error;
         });
-        if (found !== 'held' && isSettled(found)) return toRefusal(found);
+        if (isSettled(found)) return toRefusal(found);
         if (failure === undefined) return inProgress;
         // A connection of the pool may have broken: the next one is tried.
         if (failure instanceof TransferCallbackError || tried === claimTries) throw failure;
@@ -101,7 +101,7 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
       if (Number(auto) !== 1) throw withoutAutocommit();
       // A role that may only read is refused the lock of the row.
       const found = await look(id).catch(() => readRow(query, table, id));
-      if (found !== 'held' && isSettled(found)) return toSettledRecord(found);
+      if (isSettled(found)) return toSettledRecord(found);
       if (holder !== null) return { state: 'claimed', by: `connection ${holder}` };
       return { state: found === 'held' ? 'claimed' : 'free' };
     },
@@ -153,7 +153,7 @@ async function tryAll<Tx>(
   });
   const found = await readCommitted(engine.query, table, id);
   await engine.query(`DELETE FROM ${table.name} WHERE ${table.isId(id)}`);
-  if (found === 'held' || !isSettled(found)) throw lacking('`SET autocommit`: the last statement has not committed');
+  if (!isSettled(found)) throw lacking('`SET autocommit`: the last statement has not committed');
 }
 
 function lacking(what: string): TransferCallbackError {
@@ -178,7 +178,7 @@ function toOpening(table: Table, id: string, request: ClaimRequest, settings: Me
         return undefined;
       } catch (error) {
         const found = await readLocked(send, table, id);
-        if (found !== undefined && isSettled(found)) {
+        if (isSettled(found)) {
           await send(giveLockBack(settings));
           return found;
         }

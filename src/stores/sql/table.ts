@@ -56,9 +56,9 @@ export function isLive({ leftMs }: Row): boolean {
   return leftMs > 0;
 }
 
-/** Whether the handler has succeeded, and the record of it still counts. */
-export function isSettled(row: Row | undefined): row is SettledRow {
-  return typeof row?.fingerprint === 'string' && isLive(row);
+/** Whether the handler has succeeded, and the record of it still counts. Of a row that is held nothing is known. */
+export function isSettled(row: Row | 'held' | undefined): row is SettledRow {
+  return typeof row === 'object' && row.fingerprint !== null && isLive(row);
 }
 
 /** The columns of a row that is not settled. */
