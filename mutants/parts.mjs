@@ -37,7 +37,7 @@ export const parts = {
   libraries: {
     least: 90,
     mutate: ['src/stores/sql/{libraries,prisma-operations}.ts'],
-    tests: ['test/sql/stores.test.ts', 'test/stores/sql-options.test.ts'],
+    tests: ['test/sql/{stores,handlers}.test.ts', 'test/stores/sql-{options,tx}.test.ts'],
     without: [],
     env: { SQL_DATABASES: 'PostgreSQL 18,MariaDB,SQLite' },
     testTimeout: 120_000,

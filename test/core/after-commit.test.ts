@@ -2,15 +2,9 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore, type HandlerContext, type TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/helpers/logger.js';
-import { fakeClock, later, receiverOf, storeWith } from './support.js';
+import { fakeClock, later, receiverOf, storeWith, turn } from './support.js';
 
 beforeEach(fakeClock);
-
-/** Lets the event loop call what was due before. */
-async function turn(): Promise<void> {
-  await vi.advanceTimersByTimeAsync(0);
-  await new Promise(setImmediate);
-}
 
 /** A handler that wants `mail` to be called after the commit. */
 const mailing = (mail: () => unknown) => ({

@@ -12,9 +12,10 @@ test('the handler gets the callback that confirm has read, and confirm the sourc
     Promise.resolve({ ...callback, data: { ...callback.data, provider: 'as read' } } as TransferCallback),
   );
   const receiver = receiverOf({ confirm, onSuccess });
-  expect(await receiver.receive(transferSucceeded(), { source: 'queue' })).toMatchObject({ outcome: 'processed' });
-  expect(onSuccess.mock.calls[0]).toMatchObject([{ data: { provider: 'as read' } }, {}]);
-  expect(confirm.mock.calls[0]).toMatchObject([{}, { source: 'queue', signal: { aborted: false } }]);
+  const { outcome, delivery } = await receiver.receive(transferSucceeded(), { source: 'queue' });
+  expect(outcome).toBe('processed');
+  expect(onSuccess.mock.calls[0]).toMatchObject([{ data: { provider: 'as read' } }, { delivery }]);
+  expect(confirm.mock.calls[0]).toMatchObject([{}, { source: 'queue', delivery, signal: { aborted: false } }]);
 });
 
 const down = new Error('service down');

@@ -1,39 +1,6 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { hostname } from 'node:os';
-import { memoryStore } from 'transfer-callbacks';
-import { transferSucceeded } from 'transfer-callbacks/testing';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { createDeliveryNamer, toDeliveryName, parseDeliveryName } from '../../src/core/delivery.js';
-import { receiverOf } from './support.js';
-
-test('one name of a delivery is in the store, the contexts, the log line and the outcome, wherever it is published', async () => {
-  const names: string[] = [];
-  const note = (about: unknown): void => {
-    names.push((about as { delivery: string }).delivery);
-  };
-  subscribe('transfer-callbacks:outcome', note);
-  onTestFinished(() => {
-    unsubscribe('transfer-callbacks:outcome', note);
-  });
-  const store = memoryStore();
-  const claim = vi.spyOn(store, 'claim');
-  const receiver = receiverOf({
-    store,
-    logger: { warn: note, error: note },
-    onOutcome: note,
-    confirm(callback, context) {
-      note(context);
-      return callback;
-    },
-    onSuccess(_callback, context) {
-      note(context);
-      throw new Error('no');
-    },
-  });
-  const { delivery } = await receiver.receive(transferSucceeded());
-  expect(names).toEqual(new Array(5).fill(delivery));
-  expect(claim.mock.calls).toMatchObject([[expect.any(String), { token: delivery }]]);
-});
 
 test('a name tells when and where the delivery came in', () => {
   const before = Date.now();

@@ -1,11 +1,11 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { memoryStore, type Logger, type TransferCallbackReceiver } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { ForgottenCallback } from '../../src/core/inspect.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { containing } from '../support/helpers/containing.js';
 import { later, receiverOf, storeWith } from './support.js';
+import { listen } from '../support/helpers/listen.js';
 
 describe('forget', () => {
   /** A callback that was handled, and the fingerprint that `inspect` shows of it. */
@@ -22,8 +22,7 @@ describe('forget', () => {
   test('lets the next delivery run the handler again, with a line before and after, and tells its channel', async () => {
     const published: unknown[] = [];
     const note = (message: unknown): void => void published.push(message);
-    subscribe('transfer-callbacks:forgotten', note);
-    onTestFinished(() => void unsubscribe('transfer-callbacks:forgotten', note));
+    listen('transfer-callbacks:forgotten', note);
     const logger = recordingLogger();
     const onSuccess = vi.fn();
     const store = memoryStore();
@@ -70,8 +69,7 @@ describe('forget', () => {
 
   test('logs it if the record has changed between its look and its deletion', async () => {
     const published = vi.fn();
-    subscribe('transfer-callbacks:forgotten', published);
-    onTestFinished(() => void unsubscribe('transfer-callbacks:forgotten', published));
+    listen('transfer-callbacks:forgotten', published);
     const logger = recordingLogger();
     const receiver = receiverOf({ store: { ...memoryStore(), forget: () => Promise.resolve(false) }, logger });
     const { id, settled } = await settle(receiver);

@@ -1,21 +1,7 @@
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { expect, test, vi } from 'vitest';
-import { Refused, Unreadable } from '../../src/core/input.js';
+import { Refused } from '../../src/core/input.js';
 import { receiverOf } from './support.js';
-
-test('a callback that could not be read is invalid, and its issue gives the reason', async () => {
-  expect(await receiverOf().receive(new Unreadable('The body is not JSON.'))).toMatchObject({
-    outcome: 'invalid',
-    issues: [{ path: [], message: 'The body is not JSON.' }],
-  });
-});
-
-test('a sender that its host has refused is unauthorized, whatever else it sent', async () => {
-  const error = new Error('the secret is missing');
-  const issues = [{ path: [], message: 'The sender was refused before the body was read.' }];
-  expect(await receiverOf().receive(new Refused(error))).toMatchObject({ outcome: 'unauthorized', error, issues });
-  expect(await receiverOf().receive(new Refused(), { verify: () => true })).toMatchObject({ outcome: 'unauthorized' });
-});
 
 test('what another copy of the package has read or refused is known', async () => {
   vi.resetModules();

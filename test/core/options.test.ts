@@ -85,14 +85,6 @@ test.each([
   });
 });
 
-test('an unknown option is refused, with the known ones', () => {
-  expect(thrownBy(() => transferCallbackReceiver({ ...required, timeout: 5 } as typeof required))).toMatchObject({
-    message:
-      'Unknown option `timeout`; known are store, onSuccess, onFailed, onOther, confirm, schema, onOutcome, logger, ' +
-      'verifyTimeoutMs, confirmTimeoutMs, inFlightWaitMs, leaseMs, handlerTimeoutMs, storeTimeoutMs, retentionMs.',
-  });
-});
-
 test('the defaults are those of the design, and undefined means default', () => {
   for (const options of [required, { ...required, leaseMs: undefined, retentionMs: undefined }]) {
     expect(transferCallbackReceiver(options).options).toMatchObject({

@@ -1,5 +1,4 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
@@ -7,6 +6,7 @@ import { recordingLogger } from '../support/helpers/logger.js';
 import { isOtherId } from '../../src/core/callback.js';
 import { otherReceiver, paid } from './other-support.js';
 import { fakeClock, later, receiverOf, withOthers } from './support.js';
+import { listen } from '../support/helpers/listen.js';
 
 beforeEach(fakeClock);
 
@@ -30,19 +30,6 @@ test.each([
   }
 });
 
-test('a transfer that comes while an event with its id is handled does not wait for it', async () => {
-  const ended = later<undefined>();
-  const { receiver } = otherReceiver(() => ended.promise);
-  const event = receiver.receive(paid);
-  await vi.advanceTimersByTimeAsync(0);
-  for (const id of ['7', 'other:charge.paid:7']) {
-    const outcome = await receiver.receive(transferSucceeded({ id }), { source: 'confirmed' });
-    expect(outcome).toMatchObject({ outcome: 'processed', id, waitedMs: 0 });
-  }
-  ended.resolve(undefined);
-  expect(await event).toMatchObject({ outcome: 'processed' });
-});
-
 const settledRecord = { state: 'settled', fingerprint: '["FAILED",15000,"XAF","payout"]' };
 
 const longId = `other:${'😀'.repeat(249)}`;
@@ -58,8 +45,7 @@ test.each([
   const info = (details: object): void => void logged.push((details as { id: unknown }).id);
   const traced: unknown[] = [];
   const note = (context: unknown): void => void traced.push((context as { id: unknown }).id);
-  subscribe('tracing:transfer-callbacks:store:start', note);
-  onTestFinished(() => void unsubscribe('tracing:transfer-callbacks:store:start', note));
+  listen('tracing:transfer-callbacks:store:start', note);
   const { receiver, handler } = otherReceiver(vi.fn(), { ...recordingLogger(), info });
   const failed = transferFailed({ id, externalId: 'payout' });
   const ended = later<undefined>();
@@ -143,18 +129,6 @@ test('two types with one id are two events, also if they contain the separator',
   ].map(([type, id]) => ({ type, data: { id } }));
   for (const event of events) expect(await receiver.receive(event)).toMatchObject({ outcome: 'processed' });
   expect(onOther).toHaveBeenCalledTimes(events.length);
-});
-
-test('the record of an event is inspected and forgotten under the id of its outcome', async () => {
-  const onOther = vi.fn();
-  const { receiver } = otherReceiver(onOther, { warn: () => undefined, error: () => undefined });
-  const { id = '' } = await receiver.receive(paid);
-  const record = await receiver.inspect(id);
-  expect(record).toMatchObject({ state: 'settled', fingerprint: '["SUCCESS",1000,"XAF",null]' });
-  const { fingerprint: settled } = record as { fingerprint: string };
-  expect(await receiver.forget(id, { settled, by: 'me', reason: 'a test' })).toBe(true);
-  expect(await receiver.receive(paid)).toMatchObject({ outcome: 'processed' });
-  expect(onOther).toHaveBeenCalledTimes(2);
 });
 
 test.each([

@@ -1,7 +1,6 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Logger, TransferCallback, TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { toResponse } from '../../src/http/responses.js';
 import { toPrintable } from '../../src/lib/text.js';
@@ -9,6 +8,7 @@ import type { StandardSchema } from '../../src/lib/standard-schema.js';
 import fc from '../support/helpers/fast-check.js';
 import { text } from './callback-support.js';
 import { receiverOf } from './support.js';
+import { listen } from '../support/helpers/listen.js';
 
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
@@ -57,12 +57,6 @@ function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, each]) => [key, ...textsIn(each)]);
-}
-
-/** Subscribes to a diagnostics channel until the test has finished. */
-function listen(channel: string, onMessage: (message: unknown) => void): void {
-  subscribe(channel, onMessage);
-  onTestFinished(() => void unsubscribe(channel, onMessage));
 }
 
 test.each(strange)('%s in a text of a sender is printable wherever it is shown', async (_what, given) => {

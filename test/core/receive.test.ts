@@ -69,10 +69,17 @@ test('a settled record that this version cannot read is a conflict', async () =>
   expect(outcome).toMatchObject({ outcome: 'conflict', settled: undefined, received: { amount: 15_000 } });
 });
 
+const spiky = Object.defineProperty(new Error('spiky'), 'code', {
+  get() {
+    throw new Error('looked at');
+  },
+});
+
 test.each([
   ['an error', new Error('database down')],
   ['undefined', undefined],
   ['an error that claims to be a 200', Object.assign(new Error('fine'), { status: 200, outcome: 'processed' })],
+  ['an error that throws when it is looked at', spiky],
   ['RetryLater as an object that is no error', { code: 'RETRY_LATER', retryAfterMs: 90_000 }],
   ['RetryLater with another code', Object.assign(new Error('no'), { code: 'LATER', retryAfterMs: 90_000 })],
   ['RetryLater without its time', Object.assign(new Error('no'), { code: 'RETRY_LATER' })],

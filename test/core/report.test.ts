@@ -1,23 +1,17 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import type { TransferCallbackOutcome, Logger } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { logFields } from '../../src/core/report.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { fakeClock, receiverOf } from './support.js';
+import { listen } from '../support/helpers/listen.js';
 
 beforeEach(fakeClock);
-
-/** Listens to the outcomes that are published, until the test has finished. */
-function listen(onMessage: (message: unknown) => void): void {
-  subscribe('transfer-callbacks:outcome', onMessage);
-  onTestFinished(() => void unsubscribe('transfer-callbacks:outcome', onMessage));
-}
 
 test('every delivery is reported once: to the logger, to onOutcome and to the diagnostics channel', async () => {
   const told: TransferCallbackOutcome[] = [];
   const published: unknown[] = [];
-  listen((message) => published.push(message));
+  listen('transfer-callbacks:outcome', (message) => published.push(message));
   const lines: [level: string, details: Record<string, unknown>, message: string][] = [];
   const log = (level: string) => (details: object, message: string) => lines.push([level, { ...details }, message]);
   const receiver = receiverOf({
@@ -95,7 +89,7 @@ test('no listener can change an outcome: a failure stays a failure', async () =>
   const forge = (outcome: unknown): void => {
     (outcome as { outcome: string }).outcome = 'processed';
   };
-  listen((message) => {
+  listen('transfer-callbacks:outcome', (message) => {
     try {
       forge(message);
     } catch {

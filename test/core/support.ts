@@ -59,6 +59,12 @@ export function later<T = void>(): {
   return { promise, resolve, reject };
 }
 
+/** Lets the event loop call what was due before, on the clock of `fakeClock`. */
+export async function turn(): Promise<void> {
+  await vi.advanceTimersByTimeAsync(0);
+  await new Promise(setImmediate);
+}
+
 export const never = (): Promise<never> => new Promise(() => undefined);
 
 /**

@@ -1,10 +1,10 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { inspect } from 'node:util';
 import { memoryStore, type Claim, type TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { later, receiverOf, storeWith } from './support.js';
+import { listen } from '../support/helpers/listen.js';
 
 type Context = Record<string, unknown>;
 type Phase = 'start' | 'error' | 'asyncEnd';
@@ -13,17 +13,12 @@ const names = ['receive', 'store', 'confirm', 'handle'] as const;
 const phases: readonly Phase[] = ['start', 'error', 'asyncEnd'];
 
 /** Listens to all four channels until the test has finished, and notes what they say. */
-function listen(): { name: string; phase: Phase; context: Context }[] {
+function listenToTraces(): { name: string; phase: Phase; context: Context }[] {
   const events: { name: string; phase: Phase; context: Context }[] = [];
   for (const name of names) {
     for (const phase of phases) {
-      const note = (context: unknown): void => {
+      listen(`tracing:transfer-callbacks:${name}:${phase}`, (context) => {
         events.push({ name, phase, context: { ...(context as Context) } });
-      };
-      const channel = `tracing:transfer-callbacks:${name}:${phase}`;
-      subscribe(channel, note);
-      onTestFinished(() => {
-        unsubscribe(channel, note);
       });
     }
   }
@@ -33,7 +28,7 @@ function listen(): { name: string; phase: Phase; context: Context }[] {
 const confirm = (callback: TransferCallback): TransferCallback => callback;
 
 test('a delivery is traced from its arrival to its outcome, with its name in every context', async () => {
-  const events = listen();
+  const events = listenToTraces();
   const receiver = receiverOf({ confirm });
   const { data } = transferSucceeded();
   const outcome = await receiver.receive(transferSucceeded(data), { source: 'queue' });
@@ -57,7 +52,7 @@ test('a delivery is traced from its arrival to its outcome, with its name in eve
 });
 
 test('no context holds data of the transfer, whatever the handler, `confirm` and the store resolve with', async () => {
-  const events = listen();
+  const events = listenToTraces();
   const receiver = receiverOf({ confirm, onSuccess: (callback) => callback });
   const callback = transferSucceeded({ walletNumber: '237670000000', amount: 4_711 });
   await receiver.receive(callback);
@@ -66,7 +61,7 @@ test('no context holds data of the transfer, whatever the handler, `confirm` and
 });
 
 test('what fails is in the context of its channel', async () => {
-  const events = listen();
+  const events = listenToTraces();
   const error = new Error('no');
   const failing = receiverOf({ onSuccess: vi.fn().mockRejectedValueOnce(error) });
   const callback = transferSucceeded();
@@ -87,7 +82,7 @@ test('what fails is in the context of its channel', async () => {
 });
 
 test('a handler is traced to its real end, after its delivery has timed out', async () => {
-  const events = listen();
+  const events = listenToTraces();
   const ends = later();
   const receiver = receiverOf({ handlerTimeoutMs: 20, onSuccess: () => ends.promise });
   expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'timed_out' });
@@ -99,7 +94,7 @@ test('a handler is traced to its real end, after its delivery has timed out', as
 });
 
 test('a second claim under a running handler has the next token, and its calls the name of the delivery', async () => {
-  const events = listen();
+  const events = listenToTraces();
   const logger = recordingLogger();
   const ends = later();
   const memory = memoryStore();

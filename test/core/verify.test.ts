@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
-import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { transferSucceeded } from 'transfer-callbacks/testing';
 import { fakeClock, later, never, receiverOf } from './support.js';
 import { containing } from '../support/helpers/containing.js';
 
@@ -44,15 +44,6 @@ test('what is wrong with the app is in the outcome, although the sender is refus
       },
     }),
   ).toMatchObject({ outcome: 'unauthorized', error: refusal });
-});
-
-test('a verifier gets a valid callback, and undefined for an invalid one', async () => {
-  const verify = vi.fn(() => true);
-  const receiver = receiverOf();
-  const callback = transferFailed();
-  expect(await receiver.receive(callback, { verify })).toMatchObject({ outcome: 'processed' });
-  expect(await receiver.receive({ event: 'x' }, { verify })).toMatchObject({ outcome: 'invalid' });
-  expect(verify.mock.calls).toEqual([[callback], [undefined]]);
 });
 
 test('a verifier that never finishes ends as unauthorized after verifyTimeoutMs', async () => {

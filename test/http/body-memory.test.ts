@@ -1,4 +1,3 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -7,6 +6,7 @@ import { httpServers } from '../support/servers/http-servers.js';
 import { head } from '../support/helpers/sockets.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { json, start } from './support.js';
+import { listen } from '../support/helpers/listen.js';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -28,8 +28,7 @@ function watchRequests(): Socket[] {
   const note = (message: unknown): void => {
     sockets.push((message as { socket: Socket }).socket);
   };
-  subscribe('http.server.request.start', note);
-  onTestFinished(() => void unsubscribe('http.server.request.start', note));
+  listen('http.server.request.start', note);
   return sockets;
 }
 

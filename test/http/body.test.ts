@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { nodeServers, type NodeServer, type Middleware } from '../support/servers/http-servers.js';
 import { errorBody, post } from '../support/helpers/post.js';
@@ -79,18 +78,6 @@ describe.each(nodeServers)('on $name', (server) => {
     expect(parseStatus(response)).toBe(200);
     expect(handled).toEqual([whole, inChunks]);
   });
-
-  test.each(['json', 'raw', 'text'] as const)(
-    'a compressed body is read when express.%s() comes first',
-    async (parser) => {
-      const { options, handled } = recordingOptions();
-      const { url } = await start(server, options, { before: [server.parsers[parser]({ type: 'application/json' })] });
-      const callback = manyScripts();
-      const headers = { 'Content-Encoding': 'gzip' };
-      expect((await post(url, gzipSync(JSON.stringify(callback)), { headers })).status).toBe(200);
-      expect(handled).toEqual([callback]);
-    },
-  );
 
   test.each([
     ['left alone', []],

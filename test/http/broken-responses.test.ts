@@ -4,7 +4,8 @@ import { nodeServers, type Middleware } from '../support/servers/http-servers.js
 import { post } from '../support/helpers/post.js';
 import { head, overSocket } from '../support/helpers/sockets.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
-import { gate, start } from './support.js';
+import { later } from '../core/support.js';
+import { start } from './support.js';
 
 const cannotRespond = { level: 'error', message: 'A callback could not be responded to.' };
 
@@ -17,15 +18,15 @@ describe.each(nodeServers)('on $name', (server) => {
     'a response that other middleware has ended %s breaks nothing, and the handler has run',
     async (_how, endEarly) => {
       const { options, handled, logged } = recordingOptions();
-      const running = gate();
-      const begun = gate();
+      const running = later();
+      const begun = later();
       const { url, passedOn } = await start(
         server,
         {
           ...options,
           async onSuccess(callback) {
-            begun.open();
-            await running.opened;
+            begun.resolve();
+            await running.promise;
             options.onSuccess(callback);
           },
         },
@@ -33,9 +34,9 @@ describe.each(nodeServers)('on $name', (server) => {
           before: [
             (request, response, next) => {
               if (request.headers['x-slow'] !== undefined) {
-                void begun.opened.then(() => {
+                void begun.promise.then(() => {
                   endEarly(response);
-                  running.open();
+                  running.resolve();
                 });
               }
               next();

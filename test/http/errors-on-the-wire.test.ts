@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { transferCallbackSchema } from 'transfer-callbacks';
-import { transferSucceeded } from 'transfer-callbacks/testing';
 import { httpServers } from '../support/servers/http-servers.js';
 import { errorBody } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
@@ -51,42 +49,4 @@ describe.each(httpServers)('on $name', (server) => {
       expect(passedOn).toEqual([]);
     },
   );
-
-  test('an error that throws when it is looked at is a failed handler, and the next attempt runs', async () => {
-    const { options, handled } = recordingOptions();
-    let attempts = 0;
-    const spiky = Object.defineProperty(new Error(tale), 'code', {
-      get() {
-        throw new Error(tale);
-      },
-    });
-    const { url } = await start(server, {
-      ...options,
-      inFlightWaitMs: 0,
-      onSuccess(callback) {
-        attempts += 1;
-        if (attempts === 1) throw spiky;
-        options.onSuccess(callback);
-      },
-    });
-    const callback = transferSucceeded();
-    const response = await deliver(url, callback);
-    expect(response.status).toBe(500);
-    expect(response.body).toBe(errorBody(500, 'The callback could not be handled.'));
-    expect((await deliver(url, callback)).body).toBe('{"outcome":"processed"}');
-    expect(handled).toEqual([callback]);
-  });
-
-  test('an error from a schema that throws does not reach the wire', async () => {
-    const { options, logged } = recordingOptions();
-    const schema = transferCallbackSchema.refine(() => {
-      throw new Error(tale);
-    });
-    const { url, passedOn } = await start(server, { ...options, schema });
-    const response = await deliver(url);
-    expect(response.status).toBe(500);
-    expect(response.body).toBe(errorBody(500, 'The callback could not be read.'));
-    expect(passedOn).toEqual([]);
-    expect(logged[0]?.details.err).toMatchObject({ message: tale });
-  });
 });

@@ -5,7 +5,8 @@ import { outcomes, type OutcomeName } from '../../src/core/outcomes.js';
 import { httpServers, nodeServers, webServer, type HttpServer } from '../support/servers/http-servers.js';
 import { errorBody, type PostResponse } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
-import { deliver, gate, keptOpen, ownHeaders, start } from './support.js';
+import { later } from '../core/support.js';
+import { deliver, keptOpen, ownHeaders, start } from './support.js';
 
 const retryLater = { ...keptOpen, 'retry-after': '30' };
 
@@ -51,14 +52,14 @@ const rows: Row[] = [
     headers: retryLater,
     body: errorBody(409, 'Another delivery of this callback is being handled.'),
     async request(server) {
-      const [begun, running] = [gate(), gate()];
-      const onSuccess = (): Promise<void> => (begun.open(), running.opened);
+      const [begun, running] = [later(), later()];
+      const onSuccess = (): Promise<void> => (begun.resolve(), running.promise);
       const { url } = await start(server, { ...recordingOptions().options, onSuccess, inFlightWaitMs: 0 });
       const callback = transferSucceeded();
       const first = deliver(url, callback);
-      await begun.opened;
+      await begun.promise;
       const second = await deliver(url, callback);
-      running.open();
+      running.resolve();
       expect((await first).body).toBe('{"outcome":"processed"}');
       return second;
     },
@@ -216,16 +217,16 @@ describe.each(httpServers)('on $name', (server) => {
 
 describe.each(nodeServers)('on $name', (server) => {
   test('every response ends its connection once the receiver is closing, also for running deliveries', async () => {
-    const [begun, running] = [gate(), gate()];
-    const onSuccess = (): Promise<void> => (begun.open(), running.opened);
+    const [begun, running] = [later(), later()];
+    const onSuccess = (): Promise<void> => (begun.resolve(), running.promise);
     const receiver = transferCallbackReceiver({ ...recordingOptions().options, onSuccess });
     const { url } = await start(server, { receiver });
     const first = deliver(url);
-    await begun.opened;
+    await begun.promise;
     const closed = receiver.close();
     const invalid = await deliver(url, {});
     expect([invalid.status, invalid.headers.connection]).toEqual([400, 'close']);
-    running.open();
+    running.resolve();
     const processed = await first;
     expect([processed.status, processed.headers.connection]).toEqual([200, 'close']);
     expect(await closed).toEqual({ unfinished: 0, ids: [] });

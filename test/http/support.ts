@@ -66,13 +66,6 @@ export function manyScripts() {
   });
 }
 
-/** A promise, and the function that resolves it. */
-export function gate() {
-  let open: () => void = () => undefined;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { open, opened };
-}
-
 /** Starts `server` with this verifier, and counts what reaches the store and the handlers. */
 export async function startGuarded<Args extends unknown[]>(
   server: { readonly start: (options: TransferCallbackOptions, ...args: Args) => Promise<Started> },

@@ -10,7 +10,8 @@ import { nodeServers, type Middleware } from '../support/servers/http-servers.js
 import { errorBody, post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { chunk, head, overSocket } from '../support/helpers/sockets.js';
-import { gate, json, manyScripts, start } from './support.js';
+import { later } from '../core/support.js';
+import { json, manyScripts, start } from './support.js';
 
 type Raw = IncomingMessage & { body?: unknown; rawBody?: unknown };
 
@@ -155,7 +156,7 @@ describe.each(nodeServers)('on $name', (server) => {
 
 describe('readBody', () => {
   test.each(moments)('readBody resolves with undefined if the client has disconnected %s', async (_when, moment) => {
-    const read = gate();
+    const read = later();
     let body: unknown = 'none yet';
     const server = createServer((request) => {
       const closed = new Promise((resolve) => request.once('close', resolve).once('error', resolve));
@@ -164,14 +165,14 @@ describe('readBody', () => {
         .then(() => readBody(request, 1_000))
         .then((found) => {
           body = found;
-          read.open();
+          read.resolve();
         });
     }).listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());
     await once(server, 'listening');
     const client = httpRequest({ port: (server.address() as AddressInfo).port, method: 'POST', headers: json });
     client.on('error', () => undefined).write('{');
-    await read.opened;
+    await read.promise;
     expect(body).toBeUndefined();
   });
 

@@ -1,5 +1,4 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { outcomes } from '../../src/core/outcomes.js';
@@ -8,6 +7,7 @@ import { httpServers } from '../support/servers/http-servers.js';
 import { errorBody, post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { start } from './support.js';
+import { listen } from '../support/helpers/listen.js';
 
 const acknowledged = ['processed', 'duplicate'];
 
@@ -50,8 +50,7 @@ describe.each(httpServers)('on $name', (server) => {
         }
       };
       if (who === 'the diagnostics channel') {
-        subscribe('transfer-callbacks:outcome', subscriber);
-        onTestFinished(() => void unsubscribe('transfer-callbacks:outcome', subscriber));
+        listen('transfer-callbacks:outcome', subscriber);
       }
       const { url } = await start(server, {
         ...recordingOptions().options,

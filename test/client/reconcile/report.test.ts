@@ -1,17 +1,15 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { reconcileTransfer, reconcileTransfers, type Reconciled } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
 import { final, old, startKnowing, startQueries, transfers } from '../support.js';
+import { listen } from '../../support/helpers/listen.js';
 
 /** What is published on the channel during this test. */
-function listen(): unknown[] {
+function listenToReports(): unknown[] {
   const messages: unknown[] = [];
-  const keep = (message: unknown): void => void messages.push(message);
-  subscribe('transfer-callbacks:reconciled', keep);
-  onTestFinished(() => void unsubscribe('transfer-callbacks:reconciled', keep));
+  listen('transfer-callbacks:reconciled', (message) => messages.push(message));
   return messages;
 }
 
@@ -33,9 +31,10 @@ describe('the report of a pass', () => {
   });
 
   test('counts queries, time, and the oldest transfer that is still open, and is published', async () => {
-    const messages = listen();
-    const { client } = await startQueries((id) =>
-      ['done', 'copied'].includes(id) ? final(id) : [200, { ...transferSucceeded({ id }).data, status: 'PENDING' }],
+    const messages = listenToReports();
+    const known = new Map(['done', 'copied'].map((id) => [id, final(id)]));
+    const { client } = await startQueries(
+      (id) => known.get(id) ?? [200, { ...transferSucceeded({ id }).data, status: 'PENDING' }],
     );
     const now = Date.now();
     const ages = {
@@ -76,7 +75,7 @@ describe('the report of a pass', () => {
   });
 
   test('is published for a pass that rejects too, and not for options that do not fit', async () => {
-    const messages = listen();
+    const messages = listenToReports();
     const { client } = await startQueries(final);
     const options = { client, receiver: receiverOf() };
     await expect(reconcileTransfers({ ...options, pending: 5 as never })).rejects.toThrow('pending');

@@ -70,13 +70,4 @@ describe.each(httpServers)('on $name', (server) => {
     }
     expect(thrown()).toEqual([]);
   });
-
-  test('basicAuth accepts the header that a client makes of a URL with user and password', async () => {
-    const { url, admits, refuses } = await startGuarded(
-      server,
-      basicAuth({ username: 'service', password: 'p@ss of the service' }),
-    );
-    await admits(url.replace('//', '//service:p%40ss%20of%20the%20service@'));
-    await refuses(url.replace('//', '//service:pass%20of%20the%20service@'));
-  });
 });

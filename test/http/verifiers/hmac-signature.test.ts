@@ -7,7 +7,7 @@ import { deliver } from 'transfer-sandbox';
 import { containing } from '../../support/helpers/containing.js';
 import { httpServers } from '../../support/servers/http-servers.js';
 import { post } from '../../support/helpers/post.js';
-import { start, startGuarded, unauthorized } from '../support.js';
+import { startGuarded } from '../support.js';
 import { recordingOptions } from '../../support/helpers/recording-options.js';
 import { schemes } from './schemes.js';
 
@@ -45,19 +45,6 @@ describe.each(httpServers)('on $name', (server) => {
       await refuses(url, { headers: { ...headers, [name]: changed } }, body);
     }
     await refuses(url, {}, body);
-  });
-
-  test('hmacSignature refuses a request whose body is not read', async () => {
-    const { options, logged } = recordingOptions();
-    const verify = hmacSignature({ header: 'X-Signature', secrets: secret });
-    const { url } = await start(server, { ...options, verify, bodyLimitBytes: 1_000 });
-    const headers = { 'X-Signature': sign('', secret) };
-    expect((await post(url, body, { method: 'PUT', headers })).status).toBe(401);
-    expect((await post(url, body, { headers: { ...headers, 'Content-Type': 'text/plain' } })).status).toBe(401);
-    const long = ' '.repeat(1_001);
-    expect((await post(url, long, { headers: { 'X-Signature': sign(long, secret) } })).body).toBe(unauthorized);
-    // It is a verdict, and no failure of the verifier.
-    expect(logged.filter(({ details }) => 'err' in details)).toEqual([]);
   });
 
   test('during a rotation each of several secrets and each of several signatures is compared', async () => {
@@ -249,6 +236,11 @@ test('hmacSignature checks what is signed in any order, with a secret in any enc
     expect(verify({ headers }, undefined, Buffer.from('the body'))).toBe(true);
     expect(verify({ headers: { ...headers, 'x-id': '8' } }, undefined, Buffer.from('the body'))).toBe(false);
   }
+});
+
+test('hmacSignature refuses a request whose body was not read', () => {
+  const verify = hmacSignature({ header: 'x-sign', secrets: secret });
+  expect(verify({ headers: { 'x-sign': sign('', secret) } }, undefined, undefined)).toBe(false);
 });
 
 test('a timestamp of up to eleven digits is in seconds, and a longer one in milliseconds', () => {
