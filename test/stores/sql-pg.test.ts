@@ -96,13 +96,8 @@ test.each<[string, (tx: PoolClient) => Promise<unknown>, string]>([
 
 test.each<[string, (tx: PoolClient) => Promise<unknown>]>([
   ['a text', (tx) => tx.query('ROLLBACK')],
-  ['a text with values', (tx) => tx.query(' commit', [])],
   ['a config object', (tx) => tx.query({ text: 'COMMIT AND CHAIN', rowMode: 'array' })],
   ['a query object', (tx) => tx.query(new Query('begin isolation level serializable')) as never],
-  ['END', (tx) => tx.query('END;')],
-  ['ABORT', (tx) => tx.query('abort')],
-  ['START TRANSACTION', (tx) => tx.query('start transaction')],
-  ['PREPARE TRANSACTION', (tx) => tx.query("PREPARE TRANSACTION 'x'")],
 ])('a statement of a handler that ends its transaction is refused as %s, and changes nothing', async (_as, send) => {
   const callback = transferSucceeded();
   let refusal: unknown;

@@ -187,7 +187,7 @@ type Operation = (operation: { args: unknown; query: (args: unknown) => Promise<
 interface Extended {
   $extends(given: { query: { $allOperations: Operation } }): Extended;
   $queryRawUnsafe(sql: string): Promise<unknown>;
-  $transaction(work: (tx: Extended) => Promise<void>): Promise<void>;
+  $transaction(work: (tx: Extended) => Promise<void>, times?: unknown): Promise<void>;
   /** `addTwice` has two steps, of which the second fails. */
   readonly ledger: { add: (id: string) => Promise<unknown>; addTwice: () => Promise<unknown> };
 }
@@ -226,6 +226,26 @@ test('prismaStore waits for an operation that a handler has left running, and se
   await expect(second.settle()).rejects.toThrow('current transaction is aborted');
   expect(await bookings(failing)).toEqual([]);
   expect((await store.read(failing)).state).toBe('free');
+});
+
+test('prismaStore gives Prisma the times of the request, in place of its own of 2 s and 5 s', async () => {
+  const asked: unknown[] = [];
+  const library = extendedLibrary();
+  const timed: Extended = {
+    ...library,
+    $extends: (given) => ({
+      ...library.$extends(given),
+      $transaction(work, times) {
+        asked.push(times);
+        return library.$extends(given).$transaction(work);
+      },
+    }),
+  };
+  const request = { ...requestOf('a'), queueMs: 99.5, maxHeldMs: 60_000 };
+  const reply = await prismaStore(timed, { dialect: 'postgres' }).claim(crypto.randomUUID(), request);
+  if (reply.state !== 'claimed') expect.fail(reply.state);
+  await reply.claim.release();
+  expect(asked).toEqual([{ maxWait: 100, timeout: 60_000 }]);
 });
 
 // Prisma resolves with it if a query before it has failed, and has not sent the statement.

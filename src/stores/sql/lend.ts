@@ -25,7 +25,7 @@ export interface LendRules {
   /** Properties that are objects and are lent, too. */
   readonly parts?: Readonly<Record<string, LendRules>>;
   /** Whether an error has ended the whole transaction, so that the next statement would be committed by itself. */
-  readonly endsTransaction?: (error: unknown) => boolean;
+  readonly endsTransaction?: ((error: unknown) => boolean) | undefined;
 }
 
 /** What begins or ends a transaction. What else does that is found out when the success is recorded. */

@@ -150,10 +150,7 @@ export function knexStore<B extends { raw: Method; transaction: Method }, D exte
       transaction: (work) => library.transaction(work),
     },
     // Knex would give the connection back.
-    {
-      lend: (tx, endsTransaction) =>
-        lend(tx, { controls: ['commit', 'rollback'], ...(endsTransaction && { endsTransaction }) }),
-    },
+    { lend: (tx, endsTransaction) => lend(tx, { controls: ['commit', 'rollback'], endsTransaction }) },
   );
 }
 
@@ -183,7 +180,7 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
     },
     {
       ends: postgresEnds.only,
-      lend: (tx, endsTransaction) => lend(tx, { parts: { queryRunner }, ...(endsTransaction && { endsTransaction }) }),
+      lend: (tx, endsTransaction) => lend(tx, { parts: { queryRunner }, endsTransaction }),
     },
   );
 }

@@ -138,7 +138,7 @@ function toEngine<Tx>(
 }
 
 function lendWhole<Tx>(tx: Tx, endsTransaction?: (error: unknown) => boolean): Loan<Tx> {
-  return lend(tx as Tx & object, endsTransaction && { endsTransaction });
+  return lend(tx as Tx & object, { endsTransaction });
 }
 
 function toRows(reply: unknown): readonly unknown[] {
