@@ -124,6 +124,14 @@ test('a library whose transaction resolves although the handler has rolled it ba
   expect(await store.read(id)).toEqual({ state: 'free' });
 });
 
+test.each([
+  ['resolves without a call of its function', () => Promise.resolve(), 'Expected `transaction` to call its function.'],
+  ['rejects before it', () => Promise.reject(new Error('no connection')), 'no connection'],
+])('a claim through a library whose `transaction` %s rejects', async (_how, transaction, message) => {
+  const store = sqlStore({ dialect: 'postgres', query: (sql) => pool.query(sql), transaction });
+  await expect(store.claim(crypto.randomUUID(), requestOf('a'))).rejects.toThrow(message);
+});
+
 interface Library {
   readonly client: PoolClient;
   readonly ledger: {
