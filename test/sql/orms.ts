@@ -39,6 +39,10 @@ async function openSource(options: DataSourceOptions): Promise<Opened<DataSource
       commitTransaction: (tx: EntityManager) => tx.queryRunner?.commitTransaction(),
       rollbackTransaction: (tx: EntityManager) => tx.queryRunner?.rollbackTransaction(),
       startTransaction: (tx: EntityManager) => tx.queryRunner?.startTransaction(),
+      async startAndCommit({ queryRunner }: EntityManager) {
+        await queryRunner?.startTransaction();
+        await queryRunner?.commitTransaction();
+      },
     },
     close: () => source.destroy(),
   };
