@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { ownEntries } from '../vitest.config.ts';
+import HookErrors from './hook-errors.mjs';
 import { parts } from './parts.mjs';
 
 const { tests, without, env = {}, testTimeout = 4_000 } = parts[process.env.MUTANTS_PART];
@@ -14,6 +15,7 @@ export default defineConfig({
     include: tests,
     exclude: without,
     isolate: false,
+    reporters: [new HookErrors()],
     testTimeout,
     env,
     hookTimeout: 60_000,

@@ -138,7 +138,6 @@ test.each([
     (text: string) => text.replace(/wait_timeout = \d+/, 'wait_timeout = @@wait_timeout'),
     'SET wait_timeout',
   ],
-  ['a free lock', (text: string) => text.replace(/GET_LOCK\(.*, 224\), 0\)/, '0'), 'a claim of a new key'],
   ['the lock', (text: string) => text.replace(/GET_LOCK\(.*, 224\), 0\)/, '1'), 'GET_LOCK'],
   [
     '`autocommit` at the end',

@@ -73,6 +73,11 @@ test('pgStore refuses a client, which connects only once', () => {
   expect(() => pgStore(new Client() as never)).toThrow(refused('Write `pgStore(new Pool({ connectionString }))`.'));
 });
 
+test('mysqlStore refuses a pool of callbacks, with the code that makes one of promises of it', () => {
+  const callbacks = { getConnection: method, promise: method };
+  expect(() => mysqlStore(callbacks)).toThrow(refused('Write `mysqlStore(pool.promise())`.'));
+});
+
 describe.each(factories)('%s', (name, make, argument, expected, methods) => {
   const library = Object.fromEntries(methods.map((name) => [name, method]));
 
@@ -103,9 +108,12 @@ describe.each(factories)('%s', (name, make, argument, expected, methods) => {
 });
 
 test.each<[object, string]>([
-  [{ table: 'é'.repeat(32) }, 'Expected `table` to be a name of 1 to 63 bytes, got a string of 32 characters.'],
+  [
+    { table: 'é'.repeat(32) },
+    "Expected `table` to be a name of 1 to 63 bytes, got a string of 32 characters. Write `table: 'transfer_callbacks'`.",
+  ],
   [{ table: 'a\0b' }, 'Expected `table` to be a name of 1 to 63 bytes'],
-  [{ schema: 5 }, 'Expected `schema` to be a name of 1 to 63 bytes, got 5.'],
+  [{ schema: 5 }, "Expected `schema` to be a name of 1 to 63 bytes, got 5. Write `schema: 'payouts'`."],
   [{ idleTimeoutMs: 0 }, 'Expected `idleTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
 ])('a SQL store refuses the options %j', (options, message) => {
   expect(() => (pgStore as Factory)({ connect: method }, options)).toThrow(refused(message));

@@ -176,6 +176,21 @@ test('a lease that has lapsed is not renewed before the reply to its rollback ha
   expect(await claim.renew()).toBe(false);
 });
 
+test('a claim that has lapsed cannot be settled, and a settle that is sent again resolves as the first one', async () => {
+  const store = pgStore(pool);
+  const id = crypto.randomUUID();
+  const lapsed = await claimFree(store, { leaseMs: 100 }, id);
+  await vi.waitFor(async () => {
+    expect((await store.read(id)).state).toBe('free');
+  });
+  const lost = { code: 'LEASE_LOST', cause: expect.any(Error) as unknown };
+  await expect(lapsed.settle()).rejects.toMatchObject(lost);
+  await expect(lapsed.settle()).rejects.toMatchObject(lost);
+  const claim = await claimFree(store, {}, id);
+  for (let sent = 0; sent < 2; sent += 1) expect(await claim.settle()).toEqual({ overlapped: false });
+  expect(await claim.renew()).toBe(false);
+});
+
 test('a handler that runs beyond the longest lease can write nothing later', async () => {
   const callback = transferSucceeded();
   const own = server.pool({ max: 1 });
