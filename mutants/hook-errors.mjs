@@ -1,6 +1,6 @@
 /**
- * Makes an error of a run of what fails outside of its tests: a hook, or a file that cannot be loaded. The tests behind it are
- * skipped, and without this a mutant would survive them, and a part whose tests do not load would pass its first run.
+ * Reports a hook that fails, and a file that cannot be loaded, as an error of the run. The tests behind them are skipped. Without
+ * this report a mutant would survive those tests, and a part whose tests do not load would pass its first run.
  */
 export default class HookErrors {
   onInit(vitest) {

@@ -74,7 +74,7 @@ test.each([
   else expect(await sent).toEqual({ sent: query });
 });
 
-test('the parts of `tx` have their own rules, and a control that ends a nested transaction is the handler’s own', async () => {
+test('the parts of `tx` have their own rules, and a control that ends a nested transaction is called', async () => {
   const runner = { depth: 2, commit: () => 'committed', query: () => Promise.resolve('sent') };
   const loan = lend(
     { runner, missing: null as object | null, plain: {} },

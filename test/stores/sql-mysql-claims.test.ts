@@ -1,10 +1,10 @@
 // What a claim of MySQL must survive, on MariaDB through mysql2. The other libraries and MySQL itself: test/sql, once a week.
 import { setTimeout } from 'node:timers/promises';
-import type { Pool, PoolConnection } from 'mysql2/promise';
+import type { Pool, PoolConnection, RowDataPacket } from 'mysql2/promise';
 import { mysqlStore, sqlStore } from 'transfer-callbacks';
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { containing } from '../support/helpers/containing.js';
-import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/helpers/mysql-claims.js';
+import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
 import { startMysqlProxy } from '../support/servers/mysql-proxy.js';
 import { claimFree, requestOf } from './support.js';
 
@@ -25,6 +25,13 @@ function settles(claim: { settle(): Promise<unknown> }): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/** Waits until the server has ended a session, which is a row of `CONNECTION_ID() AS id`. */
+async function expectEnded(session: RowDataPacket | undefined): Promise<void> {
+  await vi.waitFor(async () => {
+    expect(await select(admin, `SELECT id FROM information_schema.processlist WHERE id = ${session?.id}`)).toEqual([]);
+  });
 }
 
 // DDL and the transaction of a procedure commit in the middle of the handler's.
@@ -164,9 +171,7 @@ test('a connection that falls silent is ended after the time of the request', as
   const [session] = await select(claim.tx, 'SELECT CONNECTION_ID() AS id');
   proxy.fallSilent();
   void claim.settle().catch(() => undefined);
-  await vi.waitFor(async () => {
-    expect(await select(admin, `SELECT id FROM information_schema.processlist WHERE id = ${session?.id}`)).toEqual([]);
-  });
+  await expectEnded(session);
 });
 
 test('a claim that gets no reply in time rejects, and its connection ends', async () => {
@@ -178,9 +183,7 @@ test('a claim that gets no reply in time rejects, and its connection ends', asyn
     code: 'STORE_TIMEOUT',
     message: containing('The database did not reply within 300 ms.'),
   });
-  await vi.waitFor(async () => {
-    expect(await select(admin, `SELECT id FROM information_schema.processlist WHERE id = ${session?.id}`)).toEqual([]);
-  });
+  await expectEnded(session);
 });
 
 test('a claim waits for a connection up to queueMs and then rejects, and a connection that comes later goes back', async () => {
@@ -205,12 +208,10 @@ test('a release through a connection that falls silent takes as long as a ROLLBA
   const releasedAt = performance.now();
   await claim.release();
   expect(performance.now() - releasedAt).toBeLessThan(20_000);
-  await vi.waitFor(async () => {
-    expect(await select(admin, `SELECT id FROM information_schema.processlist WHERE id = ${session?.id}`)).toEqual([]);
-  });
+  await expectEnded(session);
 });
 
-test('a fresh callback costs four round trips, a duplicate and a copy as many, and a release keeps its connection', async () => {
+test('a fresh callback costs four round trips and a duplicate as many, and a release keeps its connection', async () => {
   const { pool, proxy } = await database.connectThroughProxy({ connectionLimit: 1 });
   const store = mysqlStore(pool);
   const [before] = await select(pool, 'SELECT CONNECTION_ID() AS id');

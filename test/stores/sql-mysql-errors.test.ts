@@ -3,7 +3,8 @@ import { createConnection, type Pool } from 'mysql2/promise';
 import { mysqlStore, sqlStore } from 'transfer-callbacks';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { containing } from '../support/helpers/containing.js';
-import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/helpers/mysql-claims.js';
+import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
+import { inTransaction } from '../support/helpers/mysql-transaction.js';
 import { claimFree, requestOf } from './support.js';
 
 let database: ClaimDatabase;
@@ -32,19 +33,8 @@ function storeThatWraps(wrap: Wrap, pool: Pool = database.connect()) {
   return sqlStore<Tx>({
     dialect: 'mysql',
     query: (sql, tx) => tx?.query(sql) ?? wrapped(pool.query(sql)),
-    async transaction(work) {
-      const connection = await pool.getConnection();
-      try {
-        await connection.beginTransaction();
-        await work({ query: (sql) => wrapped(connection.query(sql)) });
-        await connection.commit();
-      } catch (error) {
-        await connection.rollback();
-        throw error;
-      } finally {
-        connection.release();
-      }
-    },
+    transaction: (work) =>
+      inTransaction(pool, (connection) => work({ query: (sql) => wrapped(connection.query(sql)) })),
   });
 }
 
@@ -67,9 +57,6 @@ async function claimVictim(wrap: Wrap) {
   expect(await waiting).toBe('the victim');
   return { claim, write: () => claim.tx.query(`INSERT INTO written VALUES ('${id}')`), id };
 }
-
-/** By which Prisma tells of the deadlock of a model's operation. */
-const asPrismaModel: Wrap = () => Object.assign(new Error('Transaction failed'), { code: 'P2034' });
 
 describe.each<[string, Wrap]>([
   ['as it is', (error) => error],
@@ -98,7 +85,7 @@ describe.each<[string, Wrap]>([
 
 test.each<[string, Wrap]>([
   ['with the number in its text', ({ errno }) => new Error(`Code: \`${errno}\``)],
-  ['of an operation of Prisma', asPrismaModel],
+  ['of an operation of Prisma', () => Object.assign(new Error('Transaction failed'), { code: 'P2034' })],
 ])('after a deadlock %s `tx` refuses everything, and nothing of the handler is kept', async (_how, wrap) => {
   const { claim, write, id } = await claimVictim(wrap);
   expect(write).toThrow(

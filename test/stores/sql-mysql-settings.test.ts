@@ -3,7 +3,7 @@ import type { Pool } from 'mysql2/promise';
 import { mysqlStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/helpers/mysql-claims.js';
+import { beginWith, select, startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
 import { startMysqlProxy } from '../support/servers/mysql-proxy.js';
 import { claimFree, requestOf } from './support.js';
 

@@ -4,7 +4,8 @@ import { createPool, type Pool, type PoolConnection } from 'mysql2/promise';
 import { mysqlStore, sqlStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { startClaimDatabase, type ClaimDatabase } from '../support/helpers/mysql-claims.js';
+import { startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
+import { inTransaction } from '../support/helpers/mysql-transaction.js';
 import { claimFree, requestOf } from './support.js';
 
 let database: ClaimDatabase;
@@ -95,19 +96,8 @@ function nestingStore() {
   return sqlStore<Nesting>({
     dialect: 'mysql',
     query: (sql, tx) => (tx?.connection ?? one).query(sql),
-    async transaction(work) {
-      const connection = await one.getConnection();
-      try {
-        await connection.beginTransaction();
-        await work({ connection, transaction: (inner) => nest(connection, inner) });
-        await connection.commit();
-      } catch (error) {
-        await connection.rollback();
-        throw error;
-      } finally {
-        connection.release();
-      }
-    },
+    transaction: (work) =>
+      inTransaction(one, (connection) => work({ connection, transaction: (inner) => nest(connection, inner) })),
   });
 }
 

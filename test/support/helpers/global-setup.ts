@@ -38,7 +38,7 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
   const need = (server: string): boolean => files.some((file) => file.includes(`/support/servers/${server}.js`));
   const needSql = paths.some((path) => path.includes('/test/sql/'));
   if (need('redis')) await demand(findBinary);
-  if (need('mysql') || needSql) await demand(findMariaDb);
+  if (need('mysql') || need('mysql-claims') || needSql) await demand(findMariaDb);
   if (need('pgbouncer')) await demand(findPgBouncer);
   if (needSql) await demand(findNewMariaDb, findMySql, installSqlPackages);
   await removeAbandonedFolders();

@@ -7,6 +7,21 @@ export async function createTables(pool: Pool): Promise<void> {
   await pool.query('CREATE TABLE locked (name varchar(255) PRIMARY KEY)');
 }
 
+/** Runs a transaction as libraries do. */
+export async function inTransaction(pool: Pool, work: (connection: PoolConnection) => Promise<void>): Promise<void> {
+  const connection = await pool.getConnection();
+  try {
+    await connection.beginTransaction();
+    await work(connection);
+    await connection.commit();
+  } catch (error) {
+    await connection.rollback();
+    throw error;
+  } finally {
+    connection.release();
+  }
+}
+
 /** What the checks of `storeContract` do in a transaction of mysql2. */
 export function mysqlTransaction(pool: Pool): StoreTransaction<Pick<PoolConnection, 'query'>> {
   return {

@@ -2,9 +2,9 @@ import { createPool, type Pool, type PoolConnection, type PoolOptions, type RowD
 import { mysqlStore } from 'transfer-callbacks';
 import type { StoreTransaction } from 'transfer-callbacks/testing';
 import { expect, onTestFinished } from 'vitest';
-import { startLossyProxy, type LossyProxy } from '../servers/lossy-proxy.js';
-import { startMariaDb } from '../servers/mysql.js';
-import { createTables, mysqlTransaction } from './mysql-transaction.js';
+import { startLossyProxy, type LossyProxy } from './lossy-proxy.js';
+import { startMariaDb } from './mysql.js';
+import { createTables, mysqlTransaction } from '../helpers/mysql-transaction.js';
 
 /** A MariaDB with the tables of the store and of its handlers, for the tests of one file. */
 export interface ClaimDatabase {
