@@ -7,10 +7,11 @@ import { containing } from '../support/helpers/containing.js';
 beforeEach(fakeClock);
 
 test('a delivery is unauthorized when its verifier returns false, and does not reach the store', async () => {
-  const verify = (): boolean => false;
+  const verify = vi.fn(() => false);
   const claim = vi.fn();
   const receiver = receiverOf({ store: { claim } });
-  expect(await receiver.receive(transferSucceeded(), { verify })).toEqual({
+  const callback = transferSucceeded();
+  expect(await receiver.receive(callback, { verify })).toEqual({
     outcome: 'unauthorized',
     source: 'direct',
     durationMs: 0,
@@ -23,6 +24,7 @@ test('a delivery is unauthorized when its verifier returns false, and does not r
     durationMs: 0,
     delivery: expect.any(String) as string,
   });
+  expect(verify.mock.calls).toEqual([[callback], [undefined]]);
   expect(claim).not.toHaveBeenCalled();
 });
 
