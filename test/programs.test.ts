@@ -154,11 +154,12 @@ test('a run that needs no Redis does without', { timeout }, async () => {
 });
 
 test('the files of test:quick start no Redis, no PostgreSQL and no browser', async () => {
+  const servers = /support\/(?:servers\/(?:redis|postgres|mysql)|helpers\/browser)/;
   for (const path of quickTests) {
     const names = path.endsWith('.ts') ? [''] : await readdir(join(root, path), { recursive: true });
     for (const name of names.filter((each) => each === '' || each.endsWith('.ts'))) {
       const text = await readFile(join(root, path, name), 'utf8');
-      expect([path, name, /support\/(?:redis|postgres|browser)\b/.exec(text)?.[0]]).toEqual([path, name, undefined]);
+      expect([path, name, servers.exec(text)?.[0]]).toEqual([path, name, undefined]);
     }
   }
 });

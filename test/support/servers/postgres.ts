@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
+import { Pool, type PoolClient, type PoolConfig } from 'pg';
 import {
   pgStore,
   transferCallbackReceiver,
@@ -35,38 +35,9 @@ export async function startPostgres(
   const url = `postgres://postgres@127.0.0.1:${server.port}/postgres`;
   const pools: Pool[] = [];
   const clients = new Set<PoolClient>();
-  /** The processes of its connections, which do not stop or end with the server itself. */
-  const frozen = new Set<number>();
-  function signalFrozen(signal: NodeJS.Signals): void {
-    for (const pid of frozen) process.kill(pid, signal);
-    frozen.clear();
-  }
   return {
+    ...server,
     url,
-    port: server.port,
-    async kill() {
-      signalFrozen('SIGKILL');
-      await server.kill();
-    },
-    async freeze() {
-      const client = new Client(url);
-      await client.connect();
-      await server.freeze();
-      const { rows } = await client.query<{ pid: number }>(
-        'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()',
-      );
-      for (const { pid } of rows) frozen.add(pid);
-      for (const pid of frozen) process.kill(pid, 'SIGSTOP');
-      await client.end();
-    },
-    thaw() {
-      signalFrozen('SIGCONT');
-      server.thaw();
-    },
-    async restart() {
-      signalFrozen('SIGKILL');
-      await server.restart();
-    },
     pool(config = {}) {
       const pool = new Pool({ connectionString: url, ...config });
       pool.on('error', () => undefined); // An idle connection that a restart has broken.
@@ -78,7 +49,6 @@ export async function startPostgres(
       // A client that a test has not released would emit `error` without a listener when the server ends.
       for (const client of clients) client.on('error', () => undefined);
       for (const pool of pools) void pool.end();
-      signalFrozen('SIGKILL');
       await server.stop();
     },
   };

@@ -1,9 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { basename, dirname, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { hasEnded, kill, tied } from '../programs/child.js';
-import { patienceMs } from '../helpers/patience.js';
 import { findOnPath, findUnpacked, installOnly } from './programs.js';
 
 export const host = '127.0.0.1';
@@ -20,45 +16,6 @@ const debianRedis = {
   download: [...installOnly, 'redis-tools'],
   megabytes: 6,
 };
-
-/** Starts a server on this port, and waits until it replies. */
-export async function launch(
-  binary: string,
-  port: number,
-  args: readonly string[],
-): Promise<ChildProcess | 'port taken'> {
-  const child = tied(spawn(binary, ['--port', String(port), ...args], { stdio: ['ignore', 'pipe', 'pipe'] }));
-  let printed = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
-  }
-  child.on('error', (error) => (printed += `${error.message}. ${howToGetOne}`));
-  const giveUpAt = performance.now() + patienceMs;
-  while (!(await isReady(port, child))) {
-    if (hasEnded(child)) {
-      if (/address already in use/i.test(printed)) return 'port taken';
-      throw new Error(`${binary} did not start: ${printed}`);
-    }
-    if (performance.now() > giveUpAt) {
-      await kill(child);
-      throw new Error(`${binary} did not reply within ${patienceMs} ms: ${printed}`);
-    }
-    await pause(10);
-  }
-  return child;
-}
-
-/** Whether it is this child that replies: another server may have taken the port first. */
-async function isReady(port: number, { pid }: ChildProcess): Promise<boolean> {
-  try {
-    return await once(port, async (client) => {
-      await client.ping();
-      return new RegExp(`^process_id:${pid}\\r?$`, 'm').test(await client.info('server'));
-    });
-  } catch {
-    return false;
-  }
-}
 
 /** Connects once, for `use`, and does not reconnect. */
 export async function once<T>(port: number, use: (client: Redis) => Promise<T>): Promise<T> {

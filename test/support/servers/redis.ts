@@ -1,14 +1,10 @@
-import type { ChildProcess } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { kill, removeTemporary } from '../programs/child.js';
 import { patienceMs } from '../helpers/patience.js';
-import { freePort } from './port.js';
-import { findBinary, host, launch, once } from './redis-launch.js';
-import { makeFolder } from './server.js';
+import { findBinary, host, once } from './redis-launch.js';
+import { makeFolder, startServer, type Server } from './server.js';
 
-/** A real Redis or Valkey on a free port of the loopback. */
-export interface RedisServer {
-  readonly port: number;
+/** A real Redis or Valkey on a free port of the loopback. It restarts empty, unless it was `persistent`. */
+export interface RedisServer extends Server {
   readonly url: string;
   /** Sends one command over a new connection. */
   command(name: string, ...args: (string | number)[]): Promise<unknown>;
@@ -16,16 +12,6 @@ export interface RedisServer {
   calls(name: string): Promise<number>;
   /** How often the server has replied with an error of this name, such as `MOVED`, since it was started. */
   errors(name: string): Promise<number>;
-  /** Ends it immediately, as a crash would. */
-  kill(): Promise<void>;
-  /** Stops the process without ending it: it keeps its connections and replies to nothing. `kill` and `stop` still end it. */
-  freeze(): void;
-  /** Lets a frozen server go on. It carries out the commands that it has received meanwhile. */
-  thaw(): void;
-  /** Starts it again on the same port: empty, unless it was `persistent`. */
-  restart(): Promise<void>;
-  /** Ends it and removes its folder. */
-  stop(): Promise<void>;
 }
 
 export interface RedisServerOptions {
@@ -41,53 +27,27 @@ export interface RedisCluster {
   stop(): Promise<void>;
 }
 
-const attempts = 20;
 const slots = 16_384;
 
 /** Starts a server and waits until it replies. */
 export async function startRedis({ persistent = false, args = [] }: RedisServerOptions = {}): Promise<RedisServer> {
-  const binary = await findBinary();
+  const path = await findBinary();
   const folder = await makeFolder();
   const persistence = persistent ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
-  const launchOn = (port: number): Promise<ChildProcess | 'port taken'> =>
-    launch(binary, port, ['--bind', host, '--dir', folder, '--save', '', ...persistence, ...args]);
-
-  let port = await freePort();
-  let child: ChildProcess | 'port taken' = 'port taken';
-  try {
-    for (let attempt = 1; child === 'port taken' && attempt <= attempts; attempt += 1) {
-      port = await freePort();
-      child = await launchOn(port);
-    }
-    if (child === 'port taken') throw new Error(`No free port was found in ${attempts} attempts.`);
-  } catch (error) {
-    await removeTemporary(folder);
-    throw error;
-  }
-
-  let running: ChildProcess = child;
+  const server = await startServer({
+    path,
+    folder,
+    args: (port) => ['--port', String(port), '--bind', host, '--dir', folder, '--save', '', ...persistence, ...args],
+    ready: 'Ready to accept connections',
+    stopSignal: 'SIGKILL',
+  });
+  const { port } = server;
   return {
-    port,
+    ...server,
     url: `redis://${host}:${port}`,
     command: (name, ...words) => once(port, (client) => client.call(name, ...words)),
     calls: (name) => count(port, 'commandstats', `cmdstat_${name}:calls`),
     errors: (name) => count(port, 'errorstats', `errorstat_${name}:count`),
-    kill: () => kill(running),
-    freeze: () => {
-      running.kill('SIGSTOP');
-    },
-    thaw: () => {
-      running.kill('SIGCONT');
-    },
-    async restart() {
-      const again = await launchOn(port);
-      if (again === 'port taken') throw new Error(`The port ${port} was taken while Redis was down.`);
-      running = again;
-    },
-    async stop() {
-      await kill(running);
-      await removeTemporary(folder);
-    },
   };
 }
 

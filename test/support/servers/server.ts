@@ -29,7 +29,7 @@ export interface Server {
   /** Ends it immediately, as a crash would. */
   kill(): Promise<void>;
   /** Stops the process without ending it: it keeps its connections and replies to nothing. `kill` and `stop` still end it. */
-  freeze(): Promise<void>;
+  freeze(): void;
   /** Lets a frozen server go on with what it has received meanwhile. */
   thaw(): void;
   /** Stops it, breaking off every connection, if it has not ended. Starts it on the same data and port. */
@@ -94,7 +94,6 @@ export async function startServer(program: ServerProgram): Promise<Server> {
     kill: () => end(running, crashSignal),
     freeze() {
       running.kill('SIGSTOP');
-      return Promise.resolve();
     },
     thaw() {
       running.kill('SIGCONT');
