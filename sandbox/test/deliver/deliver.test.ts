@@ -105,13 +105,13 @@ test('copies that are not concurrent are delivered one after the other', async (
   expect(most).toBe(1);
 });
 
-test('a target that does not respond is reported in `responses`', async () => {
-  const { url, close } = await serve((request) => request.socket.destroy());
+test('a target that does not respond within `attemptTimeoutMs` is reported in `responses`, for each copy', async () => {
+  const { url, close } = await serve(() => undefined);
   closing.push(close);
-  const { acknowledged, responses } = await deliver(url, transferSucceeded(), { copies: 2 });
-  expect(acknowledged).toBe(false);
-  expect(responses).toHaveLength(8);
-  expect(responses.every((response) => typeof response === 'string')).toBe(true);
+  expect(await deliver(url, {}, { attemptTimeoutMs: 20, copies: 2 })).toEqual({
+    acknowledged: false,
+    responses: Array.from({ length: 8 }, () => 'no response within 20 ms'),
+  });
 });
 
 test.each<[object, string]>([
@@ -140,15 +140,6 @@ test('a delivery leaves nothing open, even if the app never responds', async () 
   expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true]);
 });
 
-test('deliver ends an attempt without a response after `attemptTimeoutMs`', async () => {
-  const { url, close } = await serve(() => undefined);
-  closing.push(close);
-  expect(await deliver(url, {}, { attemptTimeoutMs: 20 })).toEqual({
-    acknowledged: false,
-    responses: Array.from({ length: 4 }, () => 'no response within 20 ms'),
-  });
-});
-
 test('deliver reaches an endpoint that checks a password, with `headers`', async () => {
   const { app, handled } = merchant({ verify: basicAuth({ username: 'service', password: 'a-secret-of-this-test' }) });
   const headers = { Authorization: `Basic ${btoa('service:a-secret-of-this-test')}` };
@@ -163,11 +154,6 @@ test.each(invalidCallbacks)('$title is refused with a 400 and reaches no handler
   const { app, handled } = merchant();
   expect(await deliver(app, callback, { path })).toEqual({ acknowledged: false, responses: [400, 400, 400, 400] });
   expect(handled).toEqual([]);
-});
-
-test('each invalid callback has a different title', () => {
-  expect(new Set(invalidCallbacks.map(({ title }) => title)).size).toBe(invalidCallbacks.length);
-  expect(invalidCallbacks.length).toBeGreaterThan(40);
 });
 
 describe('the target', () => {
