@@ -90,7 +90,7 @@ describe('dynamodb-store.ts', () => {
     if (claim.state !== 'claimed') throw new Error(`A new callback is ${claim.state}.`);
     await pay(claim.claim.tx, currency);
 
-    proxy.loseReplyTo('TransactWriteItems');
+    proxy.lose('reply', 'TransactWriteItems');
     expect(await claim.claim.settle()).toEqual({ overlapped: false });
 
     expect([proxy.lost(), await readPaid(currency)]).toEqual([1, 1]);

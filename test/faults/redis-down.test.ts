@@ -134,7 +134,7 @@ test.each([
     const { url, outcomes } = await merchant(onSuccess, clientOf(proxy.port), deadlines);
     const callback = transferSucceeded();
     const before = await server.calls('set');
-    proxy.loseReplyTo(value);
+    proxy.lose('reply', value);
     expect(await post(url, callback)).toMatchObject({ status: 200, body: '{"outcome":"processed"}' });
     expect(proxy.lost()).toBe(1);
     expect((await server.calls('set')) - before).toBe(3);

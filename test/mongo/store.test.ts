@@ -4,7 +4,7 @@ import { MongoClient as MongoClient6 } from 'mongodb6';
 import { mongoStore, transferCallbackReceiver, type Claim, type MongoStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { startCommitLoser } from './commit-loser.js';
+import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { startMongo, type MongoServer } from './servers.js';
 import { createCollections } from './transaction.js';
 
@@ -141,7 +141,8 @@ test.each([
   ['the server never gets the first commits', 2, 'request'],
   ['the replies to all commits are lost', 4, 'reply'],
 ] as const)('a success is recorded although %s', async (_, times, lose) => {
-  const proxy = await startCommitLoser(Number(new URL(server.url).port), times, lose);
+  const proxy = await startLossyProxy(Number(new URL(server.url).port));
+  proxy.lose(lose, 'commitTransaction', times);
   // The driver would go round the proxy to the address that the server says it has.
   const through = new MongoClient(`mongodb://127.0.0.1:${proxy.port}/test?directConnection=true`);
   onTestFinished(async () => {

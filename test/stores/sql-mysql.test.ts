@@ -143,7 +143,7 @@ test('callbacks that have waited long for the only connection are handled, witho
 
 test('a claim is granted although the reply to the beginning of its transaction was lost', async () => {
   const { pool, proxy } = await database.connectThroughProxy();
-  proxy.loseReplyTo('SET @tc_left');
+  proxy.lose('reply', 'SET @tc_left');
   const id = crypto.randomUUID();
   const claim = await claimFree(mysqlStore(pool), {}, id);
   expect(proxy.lost()).toBe(1);
@@ -158,7 +158,7 @@ test('a callback whose commit succeeded but whose reply was lost is found settle
   const store = mysqlStore(pool);
   const claim = await claimFree(store, {}, id);
   await transaction.write(claim.tx, id);
-  proxy.loseReplyTo('SET @tc_held');
+  proxy.lose('reply', 'SET @tc_held');
   expect(await claim.settle()).toEqual({ overlapped: false });
   expect([proxy.lost(), await transaction.count(id)]).toEqual([1, 1]);
   expect((await store.claim(id, requestOf('b'))).state).toBe('settled');

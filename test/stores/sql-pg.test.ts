@@ -150,7 +150,7 @@ test('a handler may undo a part by SAVEPOINT and ROLLBACK TO, and run blocks wit
 test('a callback whose commit succeeded but whose reply was lost is found settled', async () => {
   const { own, proxy } = await poolBehindProxy(server);
   const callback = transferSucceeded();
-  proxy.loseReplyTo('claim not held');
+  proxy.lose('reply', 'claim not held');
   expect((await receiverOn(own).receive(callback)).outcome).toBe('processed');
   expect(proxy.lost()).toBe(1);
   expect((await receiverOn(own).receive(callback)).outcome).toBe('duplicate');
@@ -160,7 +160,7 @@ test('a callback whose commit succeeded but whose reply was lost is found settle
 test('a callback is processed whose claim was granted but whose reply was lost', async () => {
   const { own, proxy } = await poolBehindProxy(server);
   const callback = transferSucceeded();
-  proxy.loseReplyTo('INSERT INTO');
+  proxy.lose('reply', 'INSERT INTO');
   const outcomes = [(await receiverOn(own).receive(callback)).outcome];
   // The connection has ended, and its transaction with it.
   outcomes.push((await receiverOn(own).receive(callback)).outcome);
@@ -188,7 +188,7 @@ test('a claim that has lapsed cannot be settled, and a settle that is sent again
   await expect(lapsed.settle()).rejects.toMatchObject(lost);
   const { own, proxy } = await poolBehindProxy(server);
   const claim = await claimFree(pgStore(own), {}, id);
-  proxy.loseReplyTo('claim not held');
+  proxy.lose('reply', 'claim not held');
   expect(await claim.settle()).toEqual({ overlapped: false });
   // What is known to be committed needs no look.
   await proxy.close();

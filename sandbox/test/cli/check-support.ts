@@ -82,24 +82,3 @@ export async function check(url: string, ...args: string[]) {
     trial: (name: string) => trials.find((each) => each.name === name),
   };
 }
-
-/** Remembers the id, books, and responds. */
-export const pythonRoute = `
-import json, sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-port, ledger, seen = int(sys.argv[1]), sys.argv[2], set()
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers['Content-Length']))
-        try:
-            data = json.loads(body)['data']
-            if data['id'] not in seen:
-                seen.add(data['id'])
-                with open(ledger, 'a') as file: file.write(data['externalId'] + ' ' + data['status'] + '\\n')
-            self.send_response(200)
-        except Exception:
-            self.send_response(500)
-        self.send_header('Content-Length', '0'); self.end_headers()
-    def log_message(self, *_): pass
-ThreadingHTTPServer(('127.0.0.1', port), Handler).serve_forever()
-`;

@@ -1,16 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { transferSandbox, transferScenarios } from 'transfer-sandbox';
 import { create, startMerchant, startSandbox } from '../service/support.js';
-import {
-  functionRuns,
-  openConsole,
-  rows,
-  shows,
-  skip,
-  startCallbacks,
-  startReceiverWithToken,
-  token,
-} from './support.js';
+import { openConsole, rows, shows, skip, startCallbacks, startReceiverWithToken, token } from './support.js';
 
 describe('a transfer', () => {
   test('is created with the form, and is seen to become acknowledged', async () => {
@@ -281,12 +272,4 @@ describe('the stream', () => {
     await setHidden(false);
     await page.locator('#name').getByText('while-hidden').waitFor();
   });
-});
-
-// Last: it adds up the runs of all tests before, which use the whole page and therefore stay in one file.
-// Vitest's own coverage does not see into the browser.
-test('every function of the scripts of the page was run', () => {
-  expect(functionRuns.size).toBeGreaterThan(40);
-  const idle = [...functionRuns].filter(([, runs]) => runs === 0).map(([name]) => name);
-  expect(idle).toEqual([]);
 });

@@ -225,48 +225,6 @@ describe('for everyone', () => {
     await check();
   });
 
-  test('the header leaves the page to the transfers: under 100 px at 320 px, and one line at 768 px', async () => {
-    const sandbox = await startSandbox({
-      clock: 'manual',
-      callbackUrl: await startCallbacks({ onSuccess: failingHandler }),
-    });
-    await create(sandbox, { externalId: 'lost-attempts-2' });
-    await sandbox.advance(101_000);
-    const page = await openConsole(sandbox, { viewport: { width: 320, height: 640 } });
-    await page.getByText('· 1 min 50 s').waitFor();
-    await page.evaluate("document.getElementById('status').textContent = 'lost-attempts-2: attempt 3 got 500'");
-    const height = async () => (await page.locator('header').boundingBox())?.height ?? Infinity;
-    expect(await height()).toBeLessThan(100);
-    await page.setViewportSize({ width: 768, height: 640 });
-    expect(await height()).toBeLessThan(60);
-    for (const control of await page.locator('header button:visible, header a:visible, header select').all()) {
-      expect((await control.boundingBox())?.height).toBeGreaterThanOrEqual(24);
-    }
-  });
-
-  test.each([375, 768])(
-    'at %d px no word of a contradiction is broken, and a title is high enough to be hit',
-    async (width) => {
-      const sandbox = await startSandbox({ clock: 'manual', callbackUrl: await startCallbacks() });
-      await create(sandbox, { externalId: 'flip-1' });
-      await sandbox.advance(12_000);
-      const page = await openConsole(sandbox, { viewport: { width, height: 800 } });
-      const title = page.getByRole('link', { name: 'flip-1' });
-      expect((await title.boundingBox())?.height).toBeGreaterThanOrEqual(24);
-      // In one line: no part of it stands in a second one.
-      expect((await title.boundingBox())?.height).toBeLessThan(40);
-      expect(await rows(page)).toEqual([expect.stringMatching(/^flip-1\s+FAILED, then SUCCESS\s+✓/)]);
-      await title.click();
-      await page.locator('#state').getByText('FAILED, then SUCCESS').waitFor();
-      const oneLine = (await page.locator('#state').boundingBox())?.height ?? 0;
-      for (const cell of await page.locator('#timeline :is(th, td)').all()) {
-        expect((await cell.boundingBox())?.height).toBeLessThan(2 * oneLine);
-      }
-      const overflow: number = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
-      expect(overflow).toBeLessThanOrEqual(0);
-    },
-  );
-
   test('the time between two events is the one that was counted down', async () => {
     const sandbox = await startSandbox({ speed: 1, callbackUrl: (await startMerchant([500])).url });
     const page = await openConsole(sandbox);

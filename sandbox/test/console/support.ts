@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, vi } from 'vitest';
 import { urlToken } from 'transfer-callbacks';
@@ -15,20 +14,13 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-type Covered = Awaited<ReturnType<Page['coverage']['stopJSCoverage']>>;
-
-/** How often each function of the page's scripts was run, by its file, its place in it and its name. */
-export const functionRuns = new Map<string, number>();
-
 /** Opens the console of a sandbox. When the test ends, nothing may have gone wrong in the page. */
 export async function openConsole({ consoleUrl }: TransferSandbox, options?: BrowserContextOptions) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
   const problems = watch(page, new URL(String(consoleUrl)).origin);
-  await page.coverage.startJSCoverage({ resetOnNavigation: false });
   onTestFinished(async () => {
-    count(await page.coverage.stopJSCoverage());
     await context.close();
     expect(problems).toEqual([]);
   });
@@ -50,18 +42,6 @@ function watch(page: Page, origin: string): string[] {
     if (new URL(request.url()).origin !== origin) problems.push(`a request to ${request.url()}`);
   });
   return problems;
-}
-
-function count(covered: Covered): void {
-  for (const { url, functions } of covered) {
-    if (!url.includes('/console/')) continue; // The test has added it.
-    for (const { functionName, ranges } of functions) {
-      const [whole] = ranges;
-      if (whole === undefined) continue;
-      const key = `${basename(url)} ${whole.startOffset} ${functionName}`;
-      functionRuns.set(key, (functionRuns.get(key) ?? 0) + whole.count);
-    }
-  }
 }
 
 /** A merchant with the real receiver, whose handlers do nothing. Resolves with the address of its callbacks. */

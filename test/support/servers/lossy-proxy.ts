@@ -4,13 +4,13 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 /** A proxy before a server on the loopback. It loses replies as a broken network does, or connects to another server. */
 export interface LossyProxy {
   readonly port: number;
-  /** Drops the reply to the next request that contains `text`, and cuts its connection. */
-  loseReplyTo(text: string): void;
+  /** Drops the next requests that contain `text`, or the replies to them, and cuts their connections. `times` is 1 by default. */
+  lose(what: 'request' | 'reply', text: string, times?: number): void;
   /** Reads everything from now on and passes on nothing. Leaves all connections open. */
   fallSilent(): void;
   /** Connects new clients to the server on this port. Open connections stay where they are. */
   pointTo(port: number): void;
-  /** The number of replies that were lost. */
+  /** The number of requests or replies that were lost. */
   lost(): number;
   /** The number of messages that clients have sent after a reply: what is sent together counts once. */
   roundTrips(): number;
@@ -19,7 +19,7 @@ export interface LossyProxy {
 
 export async function startLossyProxy(port: number): Promise<LossyProxy> {
   let targetPort = port;
-  let doomed: string | undefined;
+  let doomed = { what: 'reply', text: '', times: 0 };
   let lost = 0;
   let roundTrips = 0;
   let isSilent = false;
@@ -28,25 +28,29 @@ export async function startLossyProxy(port: number): Promise<LossyProxy> {
     const upstream = connect(targetPort, '127.0.0.1');
     let swallow = false;
     let isAwaitingReply = false;
+    const cut = (): void => {
+      lost += 1;
+      client.destroy();
+      upstream.destroy();
+    };
     client.on('data', (bytes) => {
       if (!isAwaitingReply) roundTrips += 1;
       isAwaitingReply = true;
       if (isSilent) return;
-      if (doomed !== undefined && bytes.includes(doomed)) {
-        doomed = undefined;
+      if (doomed.times > 0 && bytes.includes(doomed.text)) {
+        doomed.times -= 1;
+        if (doomed.what === 'request') {
+          cut();
+          return;
+        }
         swallow = true;
       }
       upstream.write(bytes);
     });
     upstream.on('data', (bytes) => {
       isAwaitingReply = false;
-      if (!swallow) {
-        client.write(bytes);
-        return;
-      }
-      lost += 1;
-      client.destroy();
-      upstream.destroy();
+      if (swallow) cut();
+      else client.write(bytes);
     });
     for (const [one, other] of [
       [client, upstream],
@@ -64,8 +68,8 @@ export async function startLossyProxy(port: number): Promise<LossyProxy> {
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    loseReplyTo: (text) => {
-      doomed = text;
+    lose: (what, text, times = 1) => {
+      doomed = { what, text, times };
     },
     fallSilent: () => {
       isSilent = true;
