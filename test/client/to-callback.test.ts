@@ -70,6 +70,20 @@ test('without toCallback the refusal of a schema of your own names it', async ()
   expect(await confirming.receive(sent)).toMatchObject({ outcome: 'unconfirmed', error: { message } });
 });
 
+test('what toCallback makes and the schema refuses is told with its place, and without advice to have one', async () => {
+  const { client, receiver, confirming, handled, sent } = await startService(({ payout }) => ({
+    kind: 'payout',
+    payout,
+  }));
+  const { problems } = await reconcileTransfers({ client, receiver, pending: [{ id: 'payout-1', createdAt: 0 }] });
+  const confirmed = (await confirming.receive(sent)) as { error?: unknown };
+  expect([problems[0]?.error, confirmed.error].map(String)).toEqual([
+    expect.stringMatching(/ended with invalid: kind: Invalid option(?!.*toCallback).*#not_handled/),
+    expect.stringMatching(/not as `schema` expects, at kind\.(?!.*toCallback).*#unreadable_response/),
+  ]);
+  expect(handled).toEqual([]);
+});
+
 test('a toCallback with another outcome than the status books nothing', async () => {
   const { client, receiver, confirming, handled, sent } = await startService(toCallback, 'FAILED');
   const { problems } = await reconcileTransfers({ client, receiver, pending: [{ id: 'payout-1', createdAt: 0 }] });
