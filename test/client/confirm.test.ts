@@ -159,7 +159,8 @@ describe('the callbacks that confirmWith lets wait', () => {
     await expect(confirm('fourth', deadline)).rejects.toThrow('too late');
     client.openAll();
     await Promise.all([first, third]);
-    expect(client.read).toEqual(['first', 'third']);
+    await confirm('fifth');
+    expect(client.read).toEqual(['first', 'third', 'fifth']);
   });
 });
 
