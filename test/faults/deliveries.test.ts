@@ -1,8 +1,7 @@
 import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
 import { connect, type AddressInfo } from 'node:net';
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import {
   redisStore,
   transferCallbackListener,
@@ -15,23 +14,16 @@ import { later, receiverOf } from '../core/support.js';
 import { post } from '../support/helpers/post.js';
 import { serve } from '../support/servers/serve.js';
 import { head } from '../support/helpers/sockets.js';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { redisOfFile } from '../support/servers/redis-of-file.js';
 
-let server: RedisServer;
-let redis: Redis;
+const own = redisOfFile();
 const closing: (() => unknown)[] = [];
-beforeAll(async () => {
-  server = await startRedis();
-  redis = new Redis(server.url);
-});
 afterAll(async () => {
   for (const close of closing) await close();
-  redis.disconnect();
-  await server.stop();
 });
 
 async function merchant(options: Partial<ReceiverOptions>) {
-  const receiver = receiverOf({ store: redisStore(redis), ...options });
+  const receiver = receiverOf({ store: redisStore(own.redis), ...options });
   const { url, close } = await serve(transferCallbackListener({ receiver }));
   closing.push(close);
   return { url, receiver };
@@ -85,11 +77,11 @@ describe.concurrent('deliveries', () => {
     await started;
     const last = post(url, callback);
     const key = `transfer-callbacks:${callback.data.id}`;
-    const claimedBy = await redis.get(key);
+    const claimedBy = await own.redis.get(key);
     work.reject(new Error('failed after all'));
     expect([(await first).status, (await last).status]).toEqual([500, 200]);
     expect(handler).toHaveBeenCalledTimes(2);
-    expect(await redis.get(key)).not.toContain(claimedBy?.split(' ')[1]);
+    expect(await own.redis.get(key)).not.toContain(claimedBy?.split(' ')[1]);
   });
 
   test('a client that hangs up stops no handler, and its retry is a duplicate', async () => {
@@ -111,7 +103,7 @@ describe.concurrent('deliveries', () => {
 
   test('at shutdown a running delivery is acknowledged, and a new one gets 503 and its connection is closed', async () => {
     const { handler, started, work } = toldHandler();
-    const receiver = receiverOf({ store: redisStore(redis), onSuccess: handler });
+    const receiver = receiverOf({ store: redisStore(own.redis), onSuccess: handler });
     const app = createServer(transferCallbackListener({ receiver })).listen(0, '127.0.0.1');
     await once(app, 'listening');
     const url = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
@@ -142,6 +134,6 @@ describe.concurrent('deliveries', () => {
     expect(await receiverClosed).toEqual({ unfinished: 0, ids: [] });
     await serverClosed;
     agent.destroy();
-    expect(await redis.get(`transfer-callbacks:${callback.data.id}`)).toMatch(/^settled /);
+    expect(await own.redis.get(`transfer-callbacks:${callback.data.id}`)).toMatch(/^settled /);
   });
 });

@@ -1,48 +1,37 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore, redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf, storeWith } from '../core/support.js';
 import { blockEventLoop } from '../support/helpers/block.js';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { redisOfFile } from '../support/servers/redis-of-file.js';
 
-let server: RedisServer;
-let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = new Redis(server.url);
-  await redis.ping();
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
-});
+const own = redisOfFile();
 
 test('a process that reads the reply to its claim too late runs no callback that another has settled', async () => {
   const onSuccess = vi.fn();
-  const receiver = receiverOf({ store: redisStore(redis), onSuccess, leaseMs: 1_000, storeTimeoutMs: 300 });
+  const receiver = receiverOf({ store: redisStore(own.redis), onSuccess, leaseMs: 1_000, storeTimeoutMs: 300 });
   const callback = transferSucceeded();
   const delivery = receiver.receive(callback);
   // The command leaves with the next turn of the event loop. Then another process runs while this one is stopped.
   await new Promise((resolve) => setImmediate(resolve));
   const worker = fileURLToPath(new URL('../support/helpers/takeover.ts', import.meta.url));
   const printed = execFileSync(process.execPath, ['--import', 'tsx', worker], {
-    env: { ...process.env, TAKEOVER: JSON.stringify({ url: server.url, callback }) },
+    env: { ...process.env, TAKEOVER: JSON.stringify({ url: own.server.url, callback }) },
     timeout: 50_000,
   });
   expect(String(printed)).toBe('processed');
   expect(await delivery).toMatchObject({ outcome: 'duplicate' });
   // Its own claim had been granted: it was renewed, and refused.
-  expect(await server.calls('eval')).toBe(1);
+  expect(await own.server.calls('eval')).toBe(1);
   expect(onSuccess).not.toHaveBeenCalled();
 });
 
 test('a command that the client could not send while the event loop was blocked is not late', async () => {
-  const client = await createClient({ url: server.url }).connect();
+  const client = await createClient({ url: own.server.url }).connect();
   onTestFinished(() => {
     client.destroy();
   });
@@ -73,17 +62,17 @@ test.each([470, 500, 545, 900])(
 );
 
 test('2 000 copies of one callback cost Redis some dozens of commands', async () => {
-  const commands = async (): Promise<number> => (await server.calls('set')) + (await server.calls('get'));
+  const commands = async (): Promise<number> => (await own.server.calls('set')) + (await own.server.calls('get'));
   const work = later();
   const [near, far] = ['this process', 'another'].map(() =>
-    receiverOf({ store: redisStore(redis), onSuccess: () => work.promise, inFlightWaitMs: 40_000 }),
+    receiverOf({ store: redisStore(own.redis), onSuccess: () => work.promise, inFlightWaitMs: 40_000 }),
   );
   const callback = transferSucceeded();
   const before = await commands();
   const copies = [near, far].flatMap((receiver) =>
     Array.from({ length: 1_000 }, () => receiver?.receive(callback) ?? expect.fail()),
   );
-  await vi.waitUntil(async () => (await redis.exists(`transfer-callbacks:${callback.data.id}`)) === 1);
+  await vi.waitUntil(async () => (await own.redis.exists(`transfer-callbacks:${callback.data.id}`)) === 1);
   // Each of them waits for two seconds: the commands of that time are what is counted.
   await new Promise((resolve) => setTimeout(resolve, 2_000));
   work.resolve();

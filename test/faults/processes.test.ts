@@ -1,24 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Redis } from 'ioredis';
+import { afterAll, describe, expect, test } from 'vitest';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { post } from '../support/helpers/post.js';
 import { endMerchants, startMerchant } from '../support/programs/merchant.js';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { redisOfFile } from '../support/servers/redis-of-file.js';
 
-let server: RedisServer;
-let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = new Redis(server.url);
-});
-afterAll(async () => {
-  await endMerchants();
-  redis.disconnect();
-  await server.stop();
-});
+const own = redisOfFile();
+afterAll(endMerchants);
 
 const quick = { leaseMs: 6_100, storeTimeoutMs: 2_000, handlerTimeoutMs: 60_000, inFlightWaitMs: 0 };
-const recordOf = (id: string): Promise<string | null> => redis.get(`transfer-callbacks:${id}`);
+const recordOf = (id: string): Promise<string | null> => own.redis.get(`transfer-callbacks:${id}`);
 
 /** Sends a callback until it is acknowledged, as the service does, but every 50 ms and for at most 40 s. */
 async function sendUntilAcknowledged(url: string, callback: unknown): Promise<number[]> {
@@ -36,8 +26,8 @@ async function sendUntilAcknowledged(url: string, callback: unknown): Promise<nu
 describe.concurrent('between processes', { timeout: 180_000 }, () => {
   test('the callback of a process that is killed in its handler is taken over when the lease lapses, and not before', async () => {
     const [killed, second] = await Promise.all([
-      startMerchant({ redisUrl: server.url, handlersWait: true, ...quick }),
-      startMerchant({ redisUrl: server.url, ...quick }),
+      startMerchant({ redisUrl: own.server.url, handlersWait: true, ...quick }),
+      startMerchant({ redisUrl: own.server.url, ...quick }),
     ]);
     const callback = transferSucceeded();
     const { id } = callback.data;
@@ -61,8 +51,8 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
 
   test('fifty copies over two processes run one handler, and all are acknowledged', async () => {
     const merchants = await Promise.all([
-      startMerchant({ redisUrl: server.url }),
-      startMerchant({ redisUrl: server.url }),
+      startMerchant({ redisUrl: own.server.url }),
+      startMerchant({ redisUrl: own.server.url }),
     ]);
     const callback = transferFailed();
     const responses = await Promise.all(
@@ -76,8 +66,8 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
 
   test('a process that was frozen beyond its lease undoes nothing of the process that took over', async () => {
     const [frozen, second] = await Promise.all([
-      startMerchant({ redisUrl: server.url, handlersWait: true, ...quick }),
-      startMerchant({ redisUrl: server.url, ...quick }),
+      startMerchant({ redisUrl: own.server.url, handlersWait: true, ...quick }),
+      startMerchant({ redisUrl: own.server.url, ...quick }),
     ]);
     const callback = transferSucceeded();
     const { id } = callback.data;
@@ -98,7 +88,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
   });
 
   test('after SIGTERM a running handler finishes and is recorded, and the process exits with 0', async () => {
-    const merchant = await startMerchant({ redisUrl: server.url, handlersWait: true });
+    const merchant = await startMerchant({ redisUrl: own.server.url, handlersWait: true });
     const callback = transferSucceeded();
     const { id } = callback.data;
     const running = post(merchant.url, callback);
@@ -113,7 +103,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
   });
 
   test('a second signal ends the process, although a handler runs', async () => {
-    const merchant = await startMerchant({ redisUrl: server.url, handlersWait: true });
+    const merchant = await startMerchant({ redisUrl: own.server.url, handlersWait: true });
     const callback = transferSucceeded();
     const running = post(merchant.url, callback).catch(() => 'no response');
     await merchant.says({ handling: callback.data.id });
@@ -125,7 +115,12 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
   });
 
   test('after SIGTERM a handler that ignores its signal is left to its lease, and a warning tells so', async () => {
-    const merchant = await startMerchant({ redisUrl: server.url, handlersWait: true, closeTimeoutMs: 100, ...quick });
+    const merchant = await startMerchant({
+      redisUrl: own.server.url,
+      handlersWait: true,
+      closeTimeoutMs: 100,
+      ...quick,
+    });
     const callback = transferSucceeded();
     const { id } = callback.data;
     const running = post(merchant.url, callback).catch(() => 'no response');
@@ -135,7 +130,7 @@ describe.concurrent('between processes', { timeout: 180_000 }, () => {
     await merchant.says({ unfinished: 1 });
     merchant.signal('SIGKILL');
     expect(await running).toBe('no response');
-    const second = await startMerchant({ redisUrl: server.url, ...quick });
+    const second = await startMerchant({ redisUrl: own.server.url, ...quick });
     expect((await sendUntilAcknowledged(second.url, callback)).at(-1)).toBe(200);
   });
 });

@@ -2,7 +2,6 @@ import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { inspect } from 'node:util';
-import { Redis } from 'ioredis';
 import { redisStore, transferCallbackReceiver } from 'transfer-callbacks';
 import {
   reconcileTransfers,
@@ -11,32 +10,23 @@ import {
   type TransferClient,
 } from 'transfer-callbacks/client';
 import { transferScenarios } from 'transfer-sandbox';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { forkApp, kill } from '../support/programs/child.js';
 import { effectsOn, payerOptions } from '../support/programs/payer.js';
 import { freePort } from '../support/servers/port.js';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { redisOfFile } from '../support/servers/redis-of-file.js';
 import type { TransferClientOptions } from '../../src/client/client.js';
 import type { SandboxTransfer } from '../../sandbox/src/service/history.js';
 
 // The service, the merchant and the creator of the transfers, in three processes.
 
-let server: RedisServer;
-let redis: Redis;
+const own = redisOfFile();
 const children: ChildProcess[] = [];
 const apiSecret = `secret-${randomUUID()}`;
 /** What the processes have printed, and what a merchant would log. */
 let printed = '';
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = new Redis(server.url);
-});
-afterAll(async () => {
-  await Promise.all(children.map(kill));
-  redis.disconnect();
-  await server.stop();
-});
+afterAll(() => Promise.all(children.map(kill)));
 
 /** Starts one of the apps and resolves with its first message. */
 async function start(app: string, options: object): Promise<{ child: ChildProcess; said: unknown }> {
@@ -72,7 +62,7 @@ async function startService(options: object): Promise<Service> {
 }
 
 async function startPayer(run: string, port: number): Promise<ChildProcess> {
-  const { child } = await start('payer-app', { redisUrl: server.url, run, port });
+  const { child } = await start('payer-app', { redisUrl: own.server.url, run, port });
   return child;
 }
 
@@ -100,9 +90,9 @@ test('of 1 000 transfers of every scenario none is lost and each ends as decided
   // In waves, each with a kill in its middle.
   const waves = 5;
   for (let wave = 0; wave < waves; wave += 1) {
-    const before = await redis.hlen(`effects:${run}`);
+    const before = await own.redis.hlen(`effects:${run}`);
     const creating = createAll(client, externalIds.slice(wave * 200, (wave + 1) * 200), port);
-    await vi.waitUntil(async () => (await redis.hlen(`effects:${run}`)) > before + 50, {
+    await vi.waitUntil(async () => (await own.redis.hlen(`effects:${run}`)) > before + 50, {
       timeout: 60_000,
       interval: 5,
     });
@@ -113,10 +103,14 @@ test('of 1 000 transfers of every scenario none is lost and each ends as decided
   const transfers = await settled();
   expect(transfers).toHaveLength(1_000);
 
-  const before = Object.keys(await redis.hgetall(`effects:${run}`)).length;
-  const receiver = transferCallbackReceiver({ ...payerOptions, store: redisStore(redis), ...effectsOn(redis, run) });
+  const before = Object.keys(await own.redis.hgetall(`effects:${run}`)).length;
+  const receiver = transferCallbackReceiver({
+    ...payerOptions,
+    store: redisStore(own.redis),
+    ...effectsOn(own.redis, run),
+  });
   const report = await reconcileTransfers({ client, receiver, pending: open(externalIds), concurrency: 8 });
-  const effects = await redis.hgetall(`effects:${run}`);
+  const effects = await own.redis.hgetall(`effects:${run}`);
 
   // Of a transfer that failed and succeeded later, the outcome that the merchant got first is final; the other is refused.
   const flipped = transfers.filter(({ scenario }) => scenario === 'flip').map(({ externalId }) => externalId);
@@ -135,7 +129,11 @@ test('reconciliation that races callbacks in another process never runs a handle
   const port = await freePort();
   await startPayer(run, port);
   const externalIds = Array.from({ length: 300 }, (_, index) => `burst-${index}`);
-  const receiver = transferCallbackReceiver({ ...payerOptions, store: redisStore(redis), ...effectsOn(redis, run) });
+  const receiver = transferCallbackReceiver({
+    ...payerOptions,
+    store: redisStore(own.redis),
+    ...effectsOn(own.redis, run),
+  });
   const creation = { over: false };
   const passes = (async () => {
     do {
@@ -146,7 +144,7 @@ test('reconciliation that races callbacks in another process never runs a handle
   creation.over = true;
   await passes;
   await settled();
-  const runs = await redis.hgetall(`runs:${run}`);
+  const runs = await own.redis.hgetall(`runs:${run}`);
   expect(Object.keys(runs)).toHaveLength(300);
   expect(Object.values(runs).filter((count) => count !== '1')).toEqual([]);
 }, 300_000);

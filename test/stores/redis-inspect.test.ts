@@ -2,22 +2,16 @@ import { Redis } from 'ioredis';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore, type CallbackStore } from 'transfer-callbacks';
 import { createDeliveryNamer } from '../../src/core/delivery.js';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { redisOfFile } from '../support/servers/redis-of-file.js';
+import { startRedis } from '../support/servers/redis.js';
 import { claimFree, fingerprint } from './support.js';
 
 const nameDelivery = createDeliveryNamer();
 
-let server: RedisServer;
-let redis: Redis;
+const own = redisOfFile();
 let store: Required<Omit<CallbackStore, 'check'>>;
-beforeAll(async () => {
-  const started = (server = await startRedis());
-  redis = new Redis(server.url);
-  store = redisStore(redis);
-  return async () => {
-    redis.disconnect();
-    await started.stop();
-  };
+beforeAll(() => {
+  store = redisStore(own.redis);
 });
 
 const keyFor = (id: string): string => `transfer-callbacks:${id}`;
@@ -73,15 +67,15 @@ test('a token that does not name a delivery is read as it is, without a holder a
 test('a record without an expiry is read without one', async () => {
   const id = crypto.randomUUID();
   await claimFree(store, { token: 'a' }, id);
-  await redis.persist(keyFor(id));
+  await own.redis.persist(keyFor(id));
   expect(await store.read(id)).toEqual({ state: 'claimed', delivery: 'a' });
 });
 
 test('a user without the rights to PTTL and DEL reads the record, without how long it lasts, and forgets nothing', async () => {
   const id = crypto.randomUUID();
   await (await claimFree(store, { token: 'a' }, id)).settle();
-  await server.command('acl', 'setuser', 'looks', 'on', '>secret', '~*', '+get', '+eval');
-  const client = new Redis(server.port, '127.0.0.1', {
+  await own.server.command('acl', 'setuser', 'looks', 'on', '>secret', '~*', '+get', '+eval');
+  const client = new Redis(own.server.port, '127.0.0.1', {
     username: 'looks',
     password: 'secret',
     enableReadyCheck: false,
@@ -98,11 +92,11 @@ test('a user without the rights to PTTL and DEL reads the record, without how lo
 test('`read` of a record and `forget` cost one command each', async () => {
   const id = crypto.randomUUID();
   await (await claimFree(store, {}, id)).settle();
-  const before = await server.calls('eval');
+  const before = await own.server.calls('eval');
   await store.read(id);
   await store.forget(id, fingerprint);
-  expect((await server.calls('eval')) - before).toBe(2);
-  expect(await redis.exists(keyFor(id))).toBe(0);
+  expect((await own.server.calls('eval')) - before).toBe(2);
+  expect(await own.redis.exists(keyFor(id))).toBe(0);
 });
 
 test('a replica is read, although its primary is gone', async () => {
@@ -144,17 +138,17 @@ describe('a key that the store has not written', () => {
     ['an empty text', ''],
   ])('holds %s: it is neither read nor forgotten', async (_what, value) => {
     const id = crypto.randomUUID();
-    await redis.set(keyFor(id), value);
+    await own.redis.set(keyFor(id), value);
     await expect(store.read(id)).rejects.toMatchObject({ code: 'STORE_RECORD_UNREADABLE' });
     expect(await store.forget(id, value)).toBe(false);
-    expect(await redis.get(keyFor(id))).toBe(value);
+    expect(await own.redis.get(keyFor(id))).toBe(value);
   });
 
   test('holds a list: it is neither read nor forgotten', async () => {
     const id = crypto.randomUUID();
-    await redis.lpush(keyFor(id), 'x');
+    await own.redis.lpush(keyFor(id), 'x');
     await expect(store.read(id)).rejects.toThrow(/WRONGTYPE/);
     await expect(store.forget(id, 'x')).rejects.toThrow(/WRONGTYPE/);
-    expect(await redis.exists(keyFor(id))).toBe(1);
+    expect(await own.redis.exists(keyFor(id))).toBe(1);
   });
 });

@@ -1,27 +1,18 @@
 import { Redis } from 'ioredis';
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import type { NodeRedisClient } from '../../src/stores/redis/store.js';
 import { receiverOf } from '../core/support.js';
 import { connectNodeRedis } from '../support/servers/redis-clients.js';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { redisOfFile } from '../support/servers/redis-of-file.js';
 import { containing } from '../support/helpers/containing.js';
 
-let server: RedisServer;
-let redis: Redis;
-beforeAll(async () => {
-  const started = (server = await startRedis());
-  redis = new Redis(server.url);
-  return async () => {
-    redis.disconnect();
-    await started.stop();
-  };
-});
+const own = redisOfFile();
 
 describe('a reply to the claim that is neither OK nor null', () => {
   test('a client in legacyMode runs no handler, and its claims block no other client', async () => {
-    const { client, close } = await connectNodeRedis(server.port);
+    const { client, close } = await connectNodeRedis(own.server.port);
     onTestFinished(close);
     const onSuccess = vi.fn();
     const callback = transferSucceeded();
@@ -44,7 +35,7 @@ describe('a reply to the claim that is neither OK nor null', () => {
   });
 
   test('a client that is within a MULTI runs no handler, and reads no record', async () => {
-    const client = new Redis(server.url);
+    const client = new Redis(own.server.url);
     onTestFinished(() => {
       client.disconnect();
     });
@@ -83,7 +74,7 @@ function inLegacyMode(client: NodeRedisClient): NodeRedisClient {
 
 test('an adapter that replies with undefined for nil works, and its check is right', async () => {
   const withoutNil = (reply: unknown): unknown => (Array.isArray(reply) ? reply.map(withoutNil) : (reply ?? undefined));
-  const store = redisStore({ call: async (name, ...args) => withoutNil(await redis.call(name, ...args)) });
+  const store = redisStore({ call: async (name, ...args) => withoutNil(await own.redis.call(name, ...args)) });
   const onSuccess = vi.fn();
   const receiver = receiverOf({ store, onSuccess, inFlightWaitMs: 0 });
   const callback = transferSucceeded();
@@ -97,13 +88,13 @@ test('an adapter that replies with undefined for nil works, and its check is rig
 
 describe('a record that the store has not written', () => {
   test.each([
-    ['a claim without a token', (key: string) => redis.set(key, 'claimed')],
-    ['a text that contains a claim', (key: string) => redis.set(key, 'once claimed the-token')],
+    ['a claim without a token', (key: string) => own.redis.set(key, 'claimed')],
+    ['a text that contains a claim', (key: string) => own.redis.set(key, 'once claimed the-token')],
   ])('%s is not taken for a record', async (_what, plant) => {
     const onSuccess = vi.fn();
     const callback = transferSucceeded();
     await plant(`transfer-callbacks:${callback.data.id}`);
-    expect(await receiverOf({ store: redisStore(redis), onSuccess }).receive(callback)).toMatchObject({
+    expect(await receiverOf({ store: redisStore(own.redis), onSuccess }).receive(callback)).toMatchObject({
       outcome: 'store_unavailable',
       error: {
         code: 'STORE_RECORD_UNREADABLE',

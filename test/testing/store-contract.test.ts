@@ -1,8 +1,7 @@
-import { Redis } from 'ioredis';
 import { memoryStore, redisStore, type CallbackStore } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startRedis, type RedisServer } from '../support/servers/redis.js';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { redisOfFile } from '../support/servers/redis-of-file.js';
 import { brokenClaims } from './broken-claims.js';
 import { brokenForgets } from './broken-forgets.js';
 import { brokenLeases } from './broken-leases.js';
@@ -18,16 +17,7 @@ import { lasts } from './check-titles.js';
 const brokenMemoryStores = [...brokenLeases, ...brokenClaims, ...brokenSettling, ...brokenRecords];
 const brokenInspections = [...brokenReads, ...brokenForgets];
 
-let server: RedisServer;
-let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = new Redis(server.url);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
-});
+const own = redisOfFile();
 
 /** What the check with this title says of a store, or `undefined` if nothing. */
 async function faultFound(title: string, store: CallbackStore, other?: CallbackStore): Promise<string | undefined> {
@@ -118,8 +108,8 @@ function requiring(store: CallbackStore): CallbackStore {
 describe('the store contract accepts', () => {
   test.concurrent.each<[string, () => CallbackStore]>([
     ['a store that has `claim` only', () => ({ claim: memoryStore().claim })],
-    ['a store that shows no more than it must', () => laconic(redisStore(redis))],
-    ['the Redis store, behind changes that change nothing', () => changedRedisStore(redis, {})],
+    ['a store that shows no more than it must', () => laconic(redisStore(own.redis))],
+    ['the Redis store, behind changes that change nothing', () => changedRedisStore(own.redis, {})],
     ['a store that requires `event` and `externalId`', () => requiring(memoryStore())],
   ])('every check accepts %s', async (_name, make) => {
     expect(await faultsFound(make())).toEqual([]);
@@ -132,7 +122,7 @@ describe('the store contract accepts', () => {
 
   test.each([
     ['a fast store', () => memoryStore()],
-    ['a store that is a server', () => redisStore(redis)],
+    ['a store that is a server', () => redisStore(own.redis)],
     ['a store that replies after 50 to 150 ms', () => slow(memoryStore())],
   ])(
     'every check accepts %s beside a busy event loop',
@@ -152,7 +142,7 @@ describe.each([
   beforeAll(() => {
     // All together, because most of the time they wait for a lease.
     for (const { fault, make, caughtBy } of brokenStores) {
-      const store = make(redis);
+      const store = make(own.redis);
       verdicts.set(fault, Promise.all(caughtBy.map((title) => faultFound(title, store))));
     }
   });

@@ -35,10 +35,10 @@ const repository = fileURLToPath(new URL('../../..', import.meta.url));
 export default async function prepareRun(project: TestProject): Promise<() => void> {
   const paths = project.vitest.state.getPaths();
   const files = paths.map((path) => readFileSync(path, 'utf8'));
-  const need = (server: string): boolean => files.some((file) => file.includes(`/support/servers/${server}.js`));
+  const need = (server: string): boolean => files.some((file) => file.includes(`/support/servers/${server}`));
   const needSql = paths.some((path) => path.includes('/test/sql/'));
   if (need('redis')) await demand(findBinary);
-  if (need('mysql') || need('mysql-claims') || needSql) await demand(findMariaDb);
+  if (need('mysql') || needSql) await demand(findMariaDb);
   if (need('pgbouncer')) await demand(findPgBouncer);
   if (needSql) await demand(findNewMariaDb, findMySql, installSqlPackages);
   await removeAbandonedFolders();

@@ -1,0 +1,18 @@
+import { Redis } from 'ioredis';
+import { beforeAll } from 'vitest';
+import { startRedis, type RedisServer } from './redis.js';
+
+/** A Redis and a client of it, which are there from the first test of the file to the last. */
+export function redisOfFile(): { readonly server: RedisServer; readonly redis: Redis } {
+  const own = {} as { server: RedisServer; redis: Redis };
+  beforeAll(async () => {
+    own.server = await startRedis();
+    own.redis = new Redis(own.server.url);
+    await own.redis.ping();
+    return async () => {
+      own.redis.disconnect();
+      await own.server.stop();
+    };
+  });
+  return own;
+}
