@@ -62,7 +62,6 @@ export const weeklyTests = [
   'test/cli/{loading,secrets}.test.ts',
   'test/examples/dynamodb-store.test.ts',
   'test/faults/soak.test.ts',
-  'test/ops/runbook-verdicts.test.ts',
   'test/package/{express-projects,quick-start,release}.test.ts',
   'test/programs.test.ts',
 ];

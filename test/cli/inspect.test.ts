@@ -54,6 +54,7 @@ describe('the output', () => {
     for (const format of [[], ['--json']]) {
       const { code, out } = await app.inspect(['success-1', ...format]);
       expect(code).toBe(0);
+      expect(out).toContain('delivery');
       expect(out).toMatch(/\[\\?"SUCCESS\\?",250,\\?"XAF\\?",\\?"success-1\\?"\]/);
       expect(out).not.toMatch(/walletNumber|237|sandbox-secret/);
       expect(longestLine(format.length > 0 ? '' : out)).toBeLessThanOrEqual(80);
@@ -84,6 +85,22 @@ describe('the output', () => {
       expect(code).toBe(3);
       const widest = Math.max(...out.split('\n').map((line) => line.replaceAll(/[付款😀]/gu, '__').length));
       expect([columns, widest]).toEqual([columns, Math.min(widest, Math.max(20, columns))]);
+    }
+  });
+
+  test('of a record with other facts, and of one that the service calls open, has exit code 1', async () => {
+    const app = await startApp();
+    const facts = [
+      ['no-callback-1', '["FAILED",250,"XAF","no-callback-1"]', 'conflict'],
+      ['query-lags-2', '["SUCCESS",250,"XAF","query-lags-2"]', 'unfounded'],
+    ] as const;
+    for (const [externalId, fingerprint, verdict] of facts) {
+      const id = await app.transfer(externalId);
+      const request = { token: 'a', fingerprint, leaseMs: 9_000, retentionMs: 300_000 };
+      const reply = await app.store.claim(id, request);
+      if (reply.state === 'claimed') await reply.claim.settle();
+      const { code, out } = await app.inspect([id, '--json']);
+      expect([code, objects(out)]).toMatchObject([1, [{ verdict }]]);
     }
   });
 

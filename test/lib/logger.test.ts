@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { TransferCallbackOutcome } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
@@ -59,6 +60,13 @@ test.each([
     ],
   ]);
   expect(info).not.toHaveBeenCalled();
+});
+
+test('pino gets a line with its level and its message', async () => {
+  const lines: unknown[] = [];
+  const logger = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  await receiverOf({ logger }).receive(transferSucceeded());
+  expect(lines).toMatchObject([{ level: 30, msg: 'A callback was handled.', outcome: 'processed' }]);
 });
 
 test('without a logger nothing is written', async () => {

@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { pgStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { Redis } from 'ioredis';
+import { pgStore, redisStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import { findCli } from '../support/servers/redis-launch.js';
-import { startRedisBackend } from './support.js';
+import { startRedis } from '../support/servers/redis.js';
 
 const runbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
 const [, sql = ''] = /^```sql\n(.*?)^```$/ms.exec(runbook) ?? [];
@@ -45,16 +46,21 @@ test('the SQL of the runbook finds what is running, and the row of a callback af
 });
 
 test('redis-cli shows the record of a callback and the keys that are held, as in the runbook', async () => {
-  const { store, server } = await startRedisBackend();
+  const redis = await startRedis();
+  const client = new Redis(redis.url);
+  onTestFinished(async () => {
+    client.disconnect();
+    await redis.stop();
+  });
   const cli = await findCli();
   const runInShell = async (command: string): Promise<string> => {
-    const line = command.replaceAll('redis-cli', `'${cli}' -p ${server.port}`);
+    const line = command.replaceAll('redis-cli', `'${cli}' -p ${redis.port}`);
     return (await promisify(execFile)('sh', ['-c', line])).stdout;
   };
   const [before, held] = [transferSucceeded(), transferSucceeded()];
   const whileHeld: string[] = [];
   const receiver = transferCallbackReceiver({
-    store,
+    store: redisStore(client),
     logger: false,
     onFailed: () => undefined,
     onSuccess: async ({ data }, { delivery }) => {

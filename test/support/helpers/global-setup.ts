@@ -43,7 +43,7 @@ export default async function prepareRun(project: TestProject): Promise<() => vo
   if (needSql) await demand(findNewMariaDb, findMySql, installSqlPackages);
   await removeAbandonedFolders();
   if (paths.some((path) => path.includes('/test/console/'))) await unpackBrowser();
-  const usesCli = paths.some((path) => /\/test\/(cli|ops)\//.test(path));
+  const usesCli = paths.some((path) => path.includes('/test/cli/'));
   if (usesCli || files.some((file) => file.includes('/cli/support.js'))) {
     await buildCli();
     project.provide('cli', join(cliFolder, 'cli.js'));
