@@ -1,10 +1,8 @@
 import { execFile, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { access, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { forkApp, removeTemporary } from './support/programs/child.js';
@@ -13,17 +11,9 @@ import { startPgBouncer } from './support/servers/pgbouncer.js';
 import { isListening } from './support/servers/port.js';
 import { findPrograms, majors } from './support/servers/postgres-programs.js';
 import { startPostgres } from './support/servers/postgres.js';
-import { makeFolder, removeAbandonedFolders, startServer } from './support/servers/server.js';
+import { makeFolder, removeAbandonedFolders } from './support/servers/server.js';
 
 const run = promisify(execFile);
-
-/** The first packet of a MariaDB, which has its version. */
-async function readGreeting(port: number): Promise<string> {
-  const socket = createConnection(port, '127.0.0.1').setEncoding('latin1');
-  const [greeting] = (await once(socket, 'data')) as [string];
-  socket.destroy();
-  return greeting;
-}
 
 describe.each(majors)('PostgreSQL %i', (major) => {
   test('starts out of a folder that only root may enter, although npm has not run its install script', async () => {
@@ -42,33 +32,6 @@ describe.each(majors)('PostgreSQL %i', (major) => {
       expect(rows[0]?.version).toContain(`PostgreSQL ${major}.`);
     }
   });
-});
-
-test('a server that cannot be started rejects with the reason', async () => {
-  const start = startServer({
-    path: 'not-there',
-    folder: tmpdir(),
-    args: () => [],
-    ready: 'ready',
-    stopSignal: 'SIGINT',
-  });
-  await expect(start).rejects.toThrow('spawn not-there ENOENT');
-});
-
-test('MariaDB is there after a crash, silent while it is frozen, and gone when it is stopped', async () => {
-  const server = await startMariaDb();
-  expect(await readGreeting(server.port)).toContain('MariaDB');
-  await server.kill();
-  expect(await isListening(server.port)).toBe(false);
-  await server.restart();
-  server.freeze();
-  const greeting = readGreeting(server.port);
-  expect(await Promise.race([greeting, pause(200, 'silent')])).toBe('silent');
-  server.thaw();
-  expect(await greeting).toContain('MariaDB');
-  server.freeze();
-  await server.stop();
-  expect(await isListening(server.port)).toBe(false);
 });
 
 test('a MariaDB that starts leaves the temporary tables of another one alone', async () => {

@@ -42,6 +42,9 @@ test('what runs for a delivery runs in its own async context, although the timer
         note('log line', (details as { externalId: string }).externalId);
       },
     },
+    onOutcome({ externalId = '' }) {
+      note('onOutcome', externalId);
+    },
     onSuccess({ data }: TransferCallback, { signal }: HandlerContext) {
       signal.addEventListener('abort', () => {
         note('abort listener', data.externalId);
@@ -52,7 +55,7 @@ test('what runs for a delivery runs in its own async context, although the timer
   await Promise.all(both.map((callback) => requests.run(callback.data.externalId, () => receiver.receive(callback))));
   ends.resolve();
   await receiver.close();
-  for (const what of ['renewal', 'log line', 'abort listener']) {
+  for (const what of ['renewal', 'log line', 'abort listener', 'onOutcome']) {
     for (const whose of ['acme', 'globex']) expect(seen).toContain(`${what} of ${whose} in ${whose}`);
   }
   expect(seen.filter((line) => !/of (\w+) in \1$/.test(line))).toEqual([]);

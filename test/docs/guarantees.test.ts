@@ -42,24 +42,9 @@ const named = [...guarantees.text.matchAll(/^- \[(.+)\]\((\S+\.ts)\)$/gm)].map((
   path: posix.join('docs', link),
 }));
 
-/** Returns where a title has gone, or which title of its file has the most words in common with it. */
-function suggest({ title, path }: Named): string {
-  const [elsewhere] = [...titles].find(([, all]) => all.includes(title)) ?? [];
-  if (elsewhere !== undefined) return `"${title}" is in ${elsewhere}, not in ${path}`;
-  const words = new Set(title.toLowerCase().split(/\W+/));
-  const common = (other: string): number =>
-    other
-      .toLowerCase()
-      .split(/\W+/)
-      .filter((word) => words.has(word)).length;
-  const all = titles.get(path) ?? [...titles.values()].flat();
-  const [closest = 'nothing'] = all.toSorted((a, b) => common(b) - common(a));
-  return `"${title}" is not in ${path}; closest is "${closest}"`;
-}
-
 test('every test that docs/guarantees.md names exists, with its title', () => {
   expect(named.length).toBeGreaterThan(35);
-  expect(named.filter(({ title, path }) => titles.get(path)?.includes(title) !== true).map(suggest)).toEqual([]);
+  expect(named.filter(({ title, path }) => titles.get(path)?.includes(title) !== true)).toEqual([]);
 });
 
 test('`npm test` runs a test of every promise', () => {

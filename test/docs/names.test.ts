@@ -53,8 +53,3 @@ test('every name of code in a comment exists', () => {
   const texts = sources.map(({ path, text }) => ({ path, text: (text.match(comment) ?? []).join('\n') }));
   expect(texts.flatMap(findUnknown)).toEqual([]);
 });
-
-test('every name of others is used', () => {
-  const all = [...pages, ...sources].map(({ text }) => text).join('\n');
-  expect([...ofOthers].filter((name) => !all.includes(name))).toEqual([]);
-});

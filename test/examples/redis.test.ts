@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { post } from '../support/helpers/post.js';
+import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { startRedis } from '../support/servers/redis.js';
 import { head } from '../support/helpers/sockets.js';
 import { duplicate, processed, run, serve, urlOf } from './support.js';
@@ -21,8 +22,9 @@ describe.each(['redis.ts', 'node-redis.ts'])('%s', (example) => {
   });
 
   it('processes a callback within four attempts after Redis has vanished without closing the connection', async () => {
-    const network = await startNetwork(new URL(await redisUrl()));
-    const { url } = await serve(example, { REDIS_URL: network.url });
+    const network = await startLossyProxy(Number(new URL(await redisUrl()).port));
+    onTestFinished(() => network.close());
+    const { url } = await serve(example, { REDIS_URL: `redis://127.0.0.1:${network.port}` });
     expect(await post(url, transferSucceeded())).toMatchObject(processed);
 
     network.freeze();
@@ -33,30 +35,6 @@ describe.each(['redis.ts', 'node-redis.ts'])('%s', (example) => {
     expect(statuses.at(-1)).toBe(200);
   });
 });
-
-/** A network in front of Redis. `freeze` silences the connections that are open; new ones work. */
-async function startNetwork({ port: redisPort, hostname }: URL): Promise<{ url: string; freeze: () => void }> {
-  const sockets = new Set<Socket>();
-  const server = createServer((near) => {
-    const far = connect(Number(redisPort), hostname);
-    for (const socket of [near, far]) {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-    }
-    near.pipe(far).pipe(near);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return {
-    url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    freeze() {
-      for (const socket of sockets) socket.unpipe().pause();
-    },
-  };
-}
 
 describe('graceful-shutdown.ts', () => {
   it('exits with 0 on SIGTERM after the running handler was acknowledged, although a client never finishes its request', async () => {

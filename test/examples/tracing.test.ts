@@ -1,9 +1,5 @@
-import { trace, context } from '@opentelemetry/api';
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
-import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { post } from '../support/helpers/post.js';
 import { serve } from './support.js';
 
@@ -51,35 +47,4 @@ test.each([
     expect(span.text).toContain(`'transfer_callbacks.delivery': '${delivery ?? ''}'`);
   expect(named('transfer-callbacks:receive').text).toContain("'transfer_callbacks.outcome': 'processed'");
   expect(output()).not.toContain(callback.data.walletNumber);
-});
-
-test('without any channel, `onOutcome` puts the outcome on the span of the request', async () => {
-  const exporter = new InMemorySpanExporter();
-  const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer('payouts');
-  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
-  onTestFinished(() => {
-    context.disable();
-  });
-  const receiver = transferCallbackReceiver({
-    store: memoryStore(),
-    onSuccess: () => Promise.resolve(),
-    onFailed: () => Promise.resolve(),
-    onOutcome({ outcome, id, delivery }) {
-      const attributes = { 'transfer_callbacks.outcome': outcome, 'transfer_callbacks.delivery': delivery };
-      trace.getActiveSpan()?.setAttributes({ ...attributes, ...(id !== undefined && { 'transfer_callbacks.id': id }) });
-    },
-  });
-  const callback = transferSucceeded();
-  const { delivery } = await tracer.startActiveSpan('HTTP POST', async (span) => {
-    const outcome = await receiver.receive(callback);
-    span.end();
-    return outcome;
-  });
-  expect(exporter.getFinishedSpans().map(({ attributes }) => attributes)).toEqual([
-    {
-      'transfer_callbacks.outcome': 'processed',
-      'transfer_callbacks.id': callback.data.id,
-      'transfer_callbacks.delivery': delivery,
-    },
-  ]);
 });

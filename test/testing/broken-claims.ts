@@ -17,6 +17,26 @@ function grantsTwo(): Changes {
   };
 }
 
+/** What stores make of keys that they take for one another, and where the check must name the key. */
+const sharedKeys: readonly [fault: string, key: (key: string) => string, says?: RegExp][] = [
+  // JavaScript counts an emoji as two.
+  ['cuts keys at 255 characters as JavaScript counts them', (key) => key.slice(0, 255)],
+  ['pads keys with blanks', (key) => key.padEnd(255), / a " shares a record with another key/],
+  [
+    'takes the events of two types with one id for one',
+    (key) => key.replace(/^other:\w+:/, 'other:'),
+    /the key "other:.*" shares a record with another key/,
+  ],
+  [
+    'writes keys without control characters',
+    (key) => key.replace(/\p{Cc}/gu, ':'),
+    /the key "other.*" shares a record with another key/,
+  ],
+  ['ignores case in keys', (key) => key.toLowerCase()],
+  ['takes every emoji in a key for the same', (key) => key.replace(/[^\0-\uffff]/gu, '\ufffd')],
+  ['normalises keys', (key) => key.normalize()],
+];
+
 /** Stores that grant a claim to whom it is not due, refuse it to whom it is due, or take two keys or two tokens for one. */
 export const brokenClaims: readonly BrokenStore[] = [
   {
@@ -62,49 +82,9 @@ export const brokenClaims: readonly BrokenStore[] = [
     caughtBy: [fiftyReleased],
     says: /a released callback was not free/,
   },
-  {
-    // JavaScript counts an emoji as two.
-    fault: 'cuts keys at 255 characters as JavaScript counts them',
-    make: memory(() => ({ key: (key) => key.slice(0, 255) })),
-    caughtBy: [keysApart],
-    says: /shares a record with another key/,
-  },
-  {
-    fault: 'pads keys with blanks',
-    make: memory(() => ({ key: (key) => key.padEnd(255) })),
-    caughtBy: [keysApart],
-    says: / a " shares a record with another key/,
-  },
-  {
-    fault: 'takes the events of two types with one id for one',
-    make: memory(() => ({ key: (key) => key.replace(/^other:\w+:/, 'other:') })),
-    caughtBy: [keysApart],
-    says: /the key "other:.*" shares a record with another key/,
-  },
-  {
-    fault: 'writes keys without control characters',
-    make: memory(() => ({ key: (key) => key.replace(/\p{Cc}/gu, ':') })),
-    caughtBy: [keysApart],
-    says: /the key "other.*" shares a record with another key/,
-  },
-  {
-    fault: 'ignores case in keys',
-    make: memory(() => ({ key: (key) => key.toLowerCase() })),
-    caughtBy: [keysApart],
-    says: /shares a record with another key/,
-  },
-  {
-    fault: 'takes every emoji in a key for the same',
-    make: memory(() => ({ key: (key) => key.replace(/[^\0-\uffff]/gu, '\ufffd') })),
-    caughtBy: [keysApart],
-    says: /shares a record with another key/,
-  },
-  {
-    fault: 'normalises keys',
-    make: memory(() => ({ key: (key) => key.normalize() })),
-    caughtBy: [keysApart],
-    says: /shares a record with another key/,
-  },
+  ...sharedKeys.map(([fault, key, says = /shares a record with another key/]): BrokenStore => {
+    return { fault, make: memory(() => ({ key })), caughtBy: [keysApart], says };
+  }),
   {
     fault: 'keeps 300 characters of a token',
     make: memory(() => ({ request: (request) => ({ ...request, token: request.token.slice(0, 300) }) })),

@@ -11,12 +11,6 @@ export const brokenLeases: readonly BrokenStore[] = [
     says: /a lease of \d+ ms lasted only/,
   },
   {
-    fault: 'holds a lease twice as long',
-    make: memory(() => ({ request: (request) => ({ ...request, leaseMs: request.leaseMs * 2 }) })),
-    caughtBy: [lasts],
-    says: /a lease of \d+ ms never ended/,
-  },
-  {
     fault: 'never lets a lease lapse',
     make: memory(() => ({ request: (request) => ({ ...request, leaseMs: 1e9 }) })),
     caughtBy: [lasts, renewedLasts, fiftyLapsed, lateRenewal],

@@ -112,12 +112,6 @@ const times: Partial<ReceiverOptions> = { leaseMs: 15_000, retentionMs: 604_800_
 transferCallbackReceiver({ store, onSuccess, onFailed, ...times });
 // @ts-expect-error -- no text.
 transferCallbackReceiver({ store, onSuccess, onFailed, leaseMs: '15s' });
-// @ts-expect-error -- no bigint.
-transferCallbackReceiver({ store, onSuccess, onFailed, retentionMs: 604_800_000n });
-// @ts-expect-error -- no Date.
-transferCallbackReceiver({ store, onSuccess, onFailed, handlerTimeoutMs: new Date() });
-// @ts-expect-error -- no null.
-transferCallbackReceiver({ store, onSuccess, onFailed, storeTimeoutMs: null });
 // @ts-expect-error -- no text.
 transferCallbackRouter({ store, onSuccess, onFailed, bodyLimitBytes: '100kb' });
 // @ts-expect-error -- no text.

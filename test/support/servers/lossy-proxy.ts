@@ -8,6 +8,8 @@ export interface LossyProxy {
   lose(what: 'request' | 'reply', text: string, times?: number): void;
   /** Reads everything from now on and passes on nothing. Leaves all connections open. */
   fallSilent(): void;
+  /** Passes on nothing more over the connections that are open. New ones work. */
+  freeze(): void;
   /** Connects new clients to the server on this port. Open connections stay where they are. */
   pointTo(port: number): void;
   /** The number of requests or replies that were lost. */
@@ -73,6 +75,9 @@ export async function startLossyProxy(port: number): Promise<LossyProxy> {
     },
     fallSilent: () => {
       isSilent = true;
+    },
+    freeze: () => {
+      for (const socket of sockets) socket.pause();
     },
     pointTo: (otherPort) => {
       targetPort = otherPort;
