@@ -48,7 +48,7 @@ export const longTests = {
     'test/{package,schedules,types}/**/*.test.ts',
     'test/docs/snippets.test.ts',
     'test/examples/**/*.test.ts',
-    'test/faults/{deposits,held-up,ledger,redis-readme,transfers}.test.ts',
+    'test/faults/{held-up,ledger,redis-readme,transfers}.test.ts',
   ],
 };
 

@@ -2,11 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import {
   RetryLater,
   transferCallbackListener,
+  transferCallbackSchema,
   type CallbackStore,
   type HandlerContext,
-  type TransferCallback,
 } from 'transfer-callbacks';
 import type { StoreTransaction } from 'transfer-callbacks/testing';
+import { z } from 'zod/v4';
 import { serveAsApp } from './app.js';
 
 export const ignore = (): void => undefined;
@@ -78,23 +79,28 @@ async function meetDeadlock<Tx>(tx: Tx, lock: (tx: Tx, row: string) => Promise<u
   throw new Error('no deadlock');
 }
 
+const charge = z.looseObject({ type: z.literal('charge.paid'), data: z.looseObject({ id: z.string() }) });
+const schema = z.union([transferCallbackSchema, charge.transform((given) => ({ event: 'other' as const, ...given }))]);
+
 export interface LedgerApp<Tx> {
   readonly store: CallbackStore<Tx>;
   readonly transaction: StoreTransaction<Tx>;
   readonly port: number;
   /** Whether the store rolls back what a handler writes after its transaction has ended. */
   readonly undoesLaterWrites?: boolean;
+  /** What handlers do wrong with this library alone. By default they meet a deadlock. */
+  readonly own?: readonly Steps<Tx>[];
 }
 
-/** Serves a receiver whose handlers book each transfer. Two deliveries of three make a mistake. */
-export async function serveLedger<Tx>({ store, transaction, port, undoesLaterWrites = false }: LedgerApp<Tx>) {
+/** Serves a receiver whose handlers book each transfer and each other event. Two deliveries of three make a mistake. */
+export async function serveLedger<Tx>({ store, transaction, port, undoesLaterWrites = false, own }: LedgerApp<Tx>) {
   const all = transaction as Required<StoreTransaction<Tx>>;
   const deadlock: Steps<Tx> = async (tx, book) => {
     await book();
     await meetDeadlock(tx, all.lock);
   };
-  const mistakes = [...listMistakes(all), deadlock, ...(undoesLaterWrites ? listLaterWrites(all) : [])];
-  const bookByChance = async ({ data }: TransferCallback, { tx }: HandlerContext<Tx>): Promise<void> => {
+  const mistakes = [...listMistakes(all), ...(own ?? [deadlock]), ...(undoesLaterWrites ? listLaterWrites(all) : [])];
+  const bookByChance = async ({ data }: { data: { id: string } }, { tx }: HandlerContext<Tx>): Promise<void> => {
     const steps = mistakes[Math.floor(Math.random() * 1.5 * mistakes.length)];
     const book = async (): Promise<void> => {
       await transaction.write(tx, data.id);
@@ -104,6 +110,6 @@ export async function serveLedger<Tx>({ store, transaction, port, undoesLaterWri
     await (steps === undefined ? book() : steps(tx, book));
   };
   const times = { storeTimeoutMs: 300, leaseMs: 1_000, inFlightWaitMs: 200 };
-  const handlers = { onSuccess: bookByChance, onFailed: bookByChance };
-  await serveAsApp(transferCallbackListener({ store, ...times, ...handlers, logger: false }), port);
+  const handlers = { onSuccess: bookByChance, onFailed: bookByChance, onOther: bookByChance };
+  await serveAsApp(transferCallbackListener({ store, schema, ...times, ...handlers, logger: false }), port);
 }

@@ -1,37 +1,47 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { TransferCallback } from 'transfer-callbacks';
-import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import type { CallbackStore } from 'transfer-callbacks';
+import { transferFailed, transferSucceeded, type StoreTransaction } from 'transfer-callbacks/testing';
 import { expect, onTestFinished } from 'vitest';
 import { kill } from './child.js';
 import { freePort } from '../servers/port.js';
 import { post } from '../helpers/post.js';
 
-export interface LedgerRun {
+export interface LedgerRun<Tx> {
   /** How many callbacks are delivered. */
   readonly count: number;
   /** Starts a process of the app on this port. It sends its port when it listens. */
   readonly fork: (port: number) => ChildProcess;
   /** Restarts the database. */
   readonly restart: () => Promise<void>;
+  readonly store: Required<Pick<CallbackStore<Tx>, 'read'>>;
+  readonly transaction: Pick<StoreTransaction<Tx>, 'count'>;
 }
 
 const senders = 32;
 
-function shuffled<T>(items: readonly T[]): T[] {
+/** Moves half of the items anywhere. The others stay, so that copies that follow each other are sent concurrently. */
+function shuffleHalf<T>(items: readonly T[]): T[] {
   return items
-    .map((item) => ({ item, place: Math.random() }))
+    .map((item, index) => ({ item, place: Math.random() < 0.5 ? index : Math.random() * items.length }))
     .sort((a, b) => a.place - b.place)
     .map(({ item }) => item);
 }
 
+/** Makes a transfer that has failed, one that has succeeded, or an event for `onOther`, with its key in the store. */
+function makeCallback(_: unknown, index: number) {
+  const { event, data } = index % 3 === 0 ? transferFailed() : transferSucceeded();
+  if (index % 3 < 2) return { id: data.id, key: data.id, body: { event, data } };
+  return { id: data.id, key: `other:charge.paid:${data.id}`, body: { type: 'charge.paid', data } };
+}
+
 /**
  * Delivers callbacks one to five times each, to two processes that are killed at random moments, with the database
- * restarted in the middle. Each delivery is repeated until it is acknowledged: nothing is given up. Resolves with the
- * callbacks, and ends the processes after the test.
+ * restarted in the middle. Each delivery is repeated until it is acknowledged: nothing is given up. Expects each callback
+ * to be booked once and settled in the end. Ends the processes after the test.
  */
-export async function deliverAll({ count, fork, restart }: LedgerRun): Promise<readonly TransferCallback[]> {
+export async function keepLedger<Tx>({ count, fork, restart, store, transaction }: LedgerRun<Tx>): Promise<void> {
   const children = new Set<ChildProcess>();
   onTestFinished(async () => {
     await Promise.all([...children].map(kill));
@@ -46,18 +56,16 @@ export async function deliverAll({ count, fork, restart }: LedgerRun): Promise<r
   };
   const ports = [await freePort(), await freePort()] as const;
   const apps = await Promise.all([startApp(ports[0]), startApp(ports[1])]);
-  const callbacks = Array.from({ length: count }, (_, index) =>
-    index % 3 === 0 ? transferFailed() : transferSucceeded(),
-  );
-  const deliveries = shuffled(callbacks.flatMap((callback, index) => Array<object>((index % 5) + 1).fill(callback)));
+  const callbacks = Array.from({ length: count }, makeCallback);
+  const deliveries = shuffleHalf(callbacks.flatMap(({ body }, index) => Array<object>((index % 5) + 1).fill(body)));
   const planned = deliveries.length;
   let kills = 0;
   let done = false;
 
   async function sendAll(sender: number): Promise<void> {
-    for (let callback = deliveries.pop(); callback !== undefined; callback = deliveries.pop()) {
+    for (let body = deliveries.pop(); body !== undefined; body = deliveries.pop()) {
       for (let turn = sender; ; turn += 1) {
-        const status = await post(`http://127.0.0.1:${ports[turn % 2]}/`, callback).then(
+        const status = await post(`http://127.0.0.1:${ports[turn % 2]}/`, body).then(
           (response) => response.status,
           () => 0,
         );
@@ -86,5 +94,7 @@ export async function deliverAll({ count, fork, restart }: LedgerRun): Promise<r
   await killing;
   // How many there are in the time of a few hundred callbacks depends on the machine.
   expect(kills).toBeGreaterThan(0);
-  return callbacks;
+  for (const { id, key } of callbacks) {
+    expect([await transaction.count(id), (await store.read(key)).state], key).toEqual([1, 'settled']);
+  }
 }

@@ -10,7 +10,7 @@ import {
   type TransferCallback,
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
-import type { StoreTransaction } from 'transfer-callbacks/testing';
+import { pgTransaction } from '../helpers/pg-transaction.js';
 import { startLossyProxy, type LossyProxy } from './lossy-proxy.js';
 import { findPrograms, prepare, type PostgresMajor } from './postgres-programs.js';
 import { makeFolder, startServer, unprivileged, type Server } from './server.js';
@@ -114,19 +114,9 @@ export async function startLedger({ major = 18, max }: { major?: PostgresMajor; 
 }
 
 /** Creates the tables that the checks of `storeContract` write to. */
-export async function contractTransaction(pool: Pool): Promise<StoreTransaction<Pick<PoolClient, 'query'>>> {
+export async function contractTransaction(pool: Pool): Promise<ReturnType<typeof pgTransaction>> {
   await pool.query('CREATE TABLE contract_writes (key text); CREATE TABLE contract_locks (name text PRIMARY KEY)');
-  return {
-    write: (tx, key) => tx.query('INSERT INTO contract_writes VALUES ($1)', [key]),
-    async count(key) {
-      const { rowCount } = await pool.query('SELECT FROM contract_writes WHERE key = $1', [key]);
-      return rowCount ?? 0;
-    },
-    fail: (tx) => tx.query('SELECT 1/0'),
-    // Behind a comment `tx` does not refuse it.
-    rollback: (tx) => tx.query('/* by an ORM */ ROLLBACK'),
-    lock: (tx, row) => tx.query('INSERT INTO contract_locks VALUES ($1)', [row]),
-  };
+  return pgTransaction(pool);
 }
 
 /** A pool of one client that reaches the server through a network which can be broken. */
