@@ -62,6 +62,17 @@ test('a callback whose handler has committed early is in progress until it ends,
   expect((await store.claim(id, requestOf('copy'))).state).toBe('settled');
 });
 
+test('a callback whose handler has committed early is not settled if its connection breaks before the record', async () => {
+  const store = mysqlStore(connect());
+  const id = crypto.randomUUID();
+  const claim = await claimFree(store, {}, id);
+  await claim.tx.query('CREATE TABLE earlier (id int)');
+  const [session] = await select(claim.tx, 'SELECT CONNECTION_ID() AS id');
+  await admin.query(`KILL ${session?.id}`);
+  await expect(claim.settle()).rejects.toThrow();
+  expect((await store.claim(id, requestOf('next'))).state).toBe('claimed');
+});
+
 test.each(['READ UNCOMMITTED', 'READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'])(
   'with %s no record is seen that is not committed, although the last statement was cut off',
   async (level) => {
