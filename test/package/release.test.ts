@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
@@ -9,15 +8,11 @@ import { freePort } from '../support/servers/port.js';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import { packages, readBookings, startQuickStart } from './quick-start.js';
 import {
-  addSources,
-  compile,
   install,
-  installIn,
   makeWorkshop,
   packageName,
   readJson,
   repository,
-  roots,
   run,
   start,
   stepMs,
@@ -147,48 +142,6 @@ test(
     expect((JSON.parse(await readInstalled(app, 'package.json')) as Manifest).version).toBe(next);
     expect(await readInstalled(app, 'CHANGELOG.md')).toContain(entry);
     await receiveOne(app);
-  },
-  stepMs,
-);
-
-test(
-  'npx starts the sandbox where nothing is installed',
-  async () => {
-    const folder = at('empty');
-    await mkdir(folder);
-    const args = ['--yes', `${sandboxName}@${version}`, '--port', '0'];
-    const child = tied(spawn('npx', args, { cwd: folder, env: { ...process.env, ...env }, detached: true }));
-    let printed = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
-    const closed = once(child, 'close');
-    try {
-      await vi.waitUntil(() => printed.includes('Base URL'), { timeout: stepMs / 4 });
-    } finally {
-      // To the group: npx may end before its child.
-      process.kill(-Number(child.pid), 'SIGTERM');
-    }
-    await closed;
-  },
-  stepMs,
-);
-
-test(
-  'the projects that install it from there receive callbacks, and compile',
-  async () => {
-    const newest = roots.at(-1) ?? expect.fail('There are no projects.');
-    const fromRegistry = Object.entries(env).map(
-      ([name, value]) => `--${name.slice('NPM_CONFIG_'.length).toLowerCase()}=${String(value)}`,
-    );
-    await installIn(workshop, newest, version, ...fromRegistry);
-    const root = at(newest.folder);
-    for (const project of ['javascript-cjs', 'javascript-esm']) {
-      expect(JSON.parse(await run(process.execPath, ['main.js'], join(root, project)))).toMatchObject({
-        manifest: packageName,
-      });
-    }
-    await addSources(root, 'typescript-nodenext', ['.mts', '.cts']);
-    const compiler = join(repository, 'node_modules', 'typescript');
-    expect(await compile(join(root, 'typescript-nodenext'), compiler, '--noEmit')).toEqual([]);
   },
   stepMs,
 );

@@ -43,13 +43,9 @@ export const roots = [
 export const makeWorkshop = (): Promise<string> => mkdtemp(join(tmpdir(), 'transfer-callbacks-package-'));
 
 /** Installs these dependencies in the folder of a project, and nothing that they do not require. */
-export async function install(
-  root: string,
-  manifest: { type?: string; dependencies: object },
-  ...options: string[]
-): Promise<void> {
+export async function install(root: string, manifest: { type?: string; dependencies: object }): Promise<void> {
   await writeFile(join(root, 'package.json'), JSON.stringify({ private: true, ...manifest }));
-  await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--no-package-lock', ...options], root);
+  await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--no-package-lock'], root);
 }
 
 /** The entries of an installed package, such as `transfer-callbacks/client`. */
@@ -59,32 +55,29 @@ export async function readEntries(root: string): Promise<string[]> {
   return paths.map((path) => packageName + path.slice(1));
 }
 
-/** Makes the folder of a project with the package and its peers. `options` are npm's. */
+/** Makes the folder of a project with the package and its peers. */
 export async function installIn(
   workshop: string,
-  project: (typeof roots)[number],
-  version = `file:${inject('tarball')}`,
-  ...options: string[]
+  { folder, express, types, zod }: (typeof roots)[number],
 ): Promise<void> {
-  const { folder, express, types, zod } = project;
   const root = join(workshop, folder);
   await cp(join(here, 'projects'), root, { recursive: true });
   const dependencies = {
-    [packageName]: version,
+    [packageName]: `file:${inject('tarball')}`,
     express,
     zod,
     '@types/express': types,
     '@types/node': await installed('@types/node'),
   };
-  await install(root, { dependencies }, ...options);
+  await install(root, { dependencies });
   const all = (await readEntries(root)).map((entry) => `  typeof import('${entry}'),\n`);
   await writeFile(join(root, 'entries.ts'), `export type Entries = [\n${all.join('')}];\n`);
 }
 
-/** Copies what the TypeScript projects share into one of them, with the endings by which it is resolved. */
-export async function addSources(root: string, project: string, endings: readonly string[]): Promise<void> {
+/** Copies what is compiled into a project, with the endings by which it is resolved. */
+export async function addSources(project: string): Promise<void> {
   for (const name of ['main', 'entries']) {
-    for (const ending of endings) await cp(join(root, `${name}.ts`), join(root, project, name + ending));
+    for (const ending of ['.mts', '.cts']) await cp(join(project, '..', `${name}.ts`), join(project, name + ending));
   }
 }
 

@@ -1,4 +1,4 @@
-// The one program of all TypeScript projects, which differ in how they resolve and emit it.
+// The one program of both projects, which differ in their peers. It is an ES module, and CommonJS.
 import type { AddressInfo } from 'node:net';
 import express, { type Request } from 'express';
 import {
