@@ -62,7 +62,7 @@ export const weeklyTests = [
   'test/cli/{loading,secrets}.test.ts',
   'test/examples/dynamodb-store.test.ts',
   'test/faults/soak.test.ts',
-  'test/package/{express-projects,quick-start,release}.test.ts',
+  'test/package/{express-projects,release}.test.ts',
   'test/programs.test.ts',
 ];
 

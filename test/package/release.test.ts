@@ -1,12 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { kill, tied } from '../support/programs/child.js';
+import { post } from '../support/helpers/post.js';
 import { freePort } from '../support/servers/port.js';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
-import { packages, readBookings, startQuickStart } from './quick-start.js';
+import { findCommand, packages, readBookings, secret, startQuickStart } from './quick-start.js';
 import {
   install,
   makeWorkshop,
@@ -58,6 +59,8 @@ beforeAll(async () => {
     NPM_CONFIG_USERCONFIG: at('npmrc'),
     NPM_CONFIG_REGISTRY: `http://${address}/`,
     NPM_CONFIG_CACHE: at('cache'),
+    // npx asks nobody whether to install the sandbox.
+    NPM_CONFIG_YES: 'true',
   };
   await vi.waitFor(() => fetch(`http://${address}/-/ping`), { timeout: stepMs / 2 });
   postgres = await startPostgres();
@@ -91,15 +94,20 @@ async function publish(what: string): Promise<string> {
   return stdout + stderr;
 }
 
-/** Starts the code of the README, sends it a callback, and expects it to be booked once. */
-async function receiveOne(app: string): Promise<void> {
+/** Starts the code of the README. Its check finds nothing wrong, nothing is booked twice, and no stranger gets in. */
+async function checkQuickStart(app: string): Promise<void> {
   const server = await startQuickStart(app, postgres.url);
   onTestFinished(server.stop);
-  const externalId = randomUUID();
-  const trigger = ['trigger', 'success', '--to', server.url, '--external-id', externalId];
-  await run('npx', ['--yes', sandboxName, ...trigger], app, env);
+  const check = findCommand('npx transfer-sandbox check').replace(':3000/', `:${server.port}/`);
+  const { code, stdout } = await start('bash', ['-c', check], app, { ...env, CALLBACK_SECRET: secret });
+  expect([code, stdout]).toEqual([0, expect.stringContaining('12 right, 0 wrong')]);
+  const callback = transferSucceeded();
+  expect((await post(server.url.replace(secret, 'a-guess'), callback)).status).toBe(401);
   await server.stop();
-  expect((await readBookings(postgres)).filter((payout) => payout === externalId)).toEqual([externalId]);
+  const booked = await readBookings(postgres);
+  expect(booked.length).toBeGreaterThan(5);
+  expect(booked).toEqual([...new Set(booked)]);
+  expect(booked).not.toContain(callback.data.externalId);
 }
 
 const readInstalled = (app: string, file: string): Promise<string> =>
@@ -124,7 +132,7 @@ test(
     const app = at('app');
     await mkdir(app);
     await run('npm', ['install', ...packages], app, env);
-    await receiveOne(app);
+    await checkQuickStart(app);
 
     const next = version.replace(
       /^(\d+)\.(\d+)\..*/,
@@ -141,7 +149,7 @@ test(
     await run('npm', ['install', `${packageName}@latest`], app, env);
     expect((JSON.parse(await readInstalled(app, 'package.json')) as Manifest).version).toBe(next);
     expect(await readInstalled(app, 'CHANGELOG.md')).toContain(entry);
-    await receiveOne(app);
+    await checkQuickStart(app);
   },
   stepMs,
 );
