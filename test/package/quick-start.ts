@@ -12,7 +12,7 @@ const readme = findPage('README.md');
 const [{ code } = expect.fail('The README shows no code.')] = findBlocks(readme, 'ts');
 
 /** The commands of the README, in their order. */
-export const commands = findBlocks(readme, 'sh').flatMap((block) => block.code.trimEnd().split('\n'));
+const commands = findBlocks(readme, 'sh').flatMap((block) => block.code.trimEnd().split('\n'));
 
 /** Returns the command of the README that begins with these words. */
 export const findCommand = (words: string): string =>

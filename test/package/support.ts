@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -55,13 +55,11 @@ export async function readEntries(root: string): Promise<string[]> {
   return paths.map((path) => packageName + path.slice(1));
 }
 
-/** Makes the folder of a project with the package and its peers. */
-export async function installIn(
-  workshop: string,
-  { folder, express, types, zod }: (typeof roots)[number],
-): Promise<void> {
+/** Makes the folder of a project with the package and its peers. Its sources are there as ES modules and as CommonJS. */
+export async function installIn(workshop: string, project: (typeof roots)[number]): Promise<void> {
+  const { folder, express, types, zod } = project;
   const root = join(workshop, folder);
-  await cp(join(here, 'projects'), root, { recursive: true });
+  await mkdir(root);
   const dependencies = {
     [packageName]: `file:${inject('tarball')}`,
     express,
@@ -71,13 +69,10 @@ export async function installIn(
   };
   await install(root, { dependencies });
   const all = (await readEntries(root)).map((entry) => `  typeof import('${entry}'),\n`);
-  await writeFile(join(root, 'entries.ts'), `export type Entries = [\n${all.join('')}];\n`);
-}
-
-/** Copies what is compiled into a project, with the endings by which it is resolved. */
-export async function addSources(project: string): Promise<void> {
-  for (const name of ['main', 'entries']) {
-    for (const ending of ['.mts', '.cts']) await cp(join(project, '..', `${name}.ts`), join(project, name + ending));
+  await cp(join(here, 'projects', 'tsconfig.json'), join(root, 'tsconfig.json'));
+  for (const ending of ['mts', 'cts']) {
+    await cp(join(here, 'projects', 'main.ts'), join(root, `main.${ending}`));
+    await writeFile(join(root, `entries.${ending}`), `export type Entries = [\n${all.join('')}];\n`);
   }
 }
 

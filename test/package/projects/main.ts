@@ -1,4 +1,4 @@
-// The one program of both projects, which differ in their peers. It is an ES module, and CommonJS.
+// The program of every project: compiled as an ES module, and as CommonJS.
 import type { AddressInfo } from 'node:net';
 import express, { type Request } from 'express';
 import {
