@@ -87,7 +87,7 @@ test.each([
   [
     'mysqld',
     'test/sql/stores.test.ts',
-    { MARIADBD_BIN: there, TESTS: 'weekly' },
+    { MARIADBD_BIN: there, NEW_MARIADBD_BIN: there, TESTS: 'weekly' },
     'a mysqld of MySQL 9 on the PATH or in MYSQLD_BIN',
   ],
 ])('a run that needs a %s ends with how to get one', { timeout }, async (_name, path, env, what) => {
