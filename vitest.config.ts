@@ -157,7 +157,7 @@ export default defineConfig({
       provider: 'v8',
       include: ['src/**', 'sandbox/src/**'],
       // It runs as a process of its own, whose coverage is not collected; test/cli tries it all.
-      // The files of the console run in a browser: sandbox/test/console.
+      // The files of the console run in a browser, where nothing counts them: sandbox/test/console.
       // SQL libraries and MongoDB are tried on their servers once a week: test/sql and test/mongo.
       exclude: [
         ...['{src,sandbox/src}/cli/**', 'sandbox/src/service/console/**'],

@@ -154,7 +154,7 @@ test('a run that needs no Redis does without', { timeout }, async () => {
 });
 
 test('the files of test:quick start no Redis, no PostgreSQL and no browser', async () => {
-  const servers = /support\/(?:servers\/(?:redis|postgres|mysql)|helpers\/browser)/;
+  const servers = /support\/(?:servers\/(?!http-servers|serve\b)|helpers\/browser)/;
   for (const path of quickTests) {
     const names = path.endsWith('.ts') ? [''] : await readdir(join(root, path), { recursive: true });
     for (const name of names.filter((each) => each === '' || each.endsWith('.ts'))) {

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startMerchant } from '../../sandbox/test/service/support.js';
+import { claimFree } from '../stores/support.js';
 import { freePort } from '../support/servers/port.js';
 import { serve } from '../support/servers/serve.js';
 import { findRedis, folderOf, inspect, startApp, toConfig } from './app-support.js';
@@ -90,16 +91,15 @@ describe('the output', () => {
 
   test('of a record with other facts, and of one that the service calls open, has exit code 1', async () => {
     const app = await startApp();
-    const facts = [
-      ['no-callback-1', '["FAILED",250,"XAF","no-callback-1"]', 'conflict'],
-      ['query-lags-2', '["SUCCESS",250,"XAF","query-lags-2"]', 'unfounded'],
-    ] as const;
-    for (const [externalId, fingerprint, verdict] of facts) {
-      const id = await app.transfer(externalId);
-      const request = { token: 'a', fingerprint, leaseMs: 9_000, retentionMs: 300_000 };
-      const reply = await app.store.claim(id, request);
-      if (reply.state === 'claimed') await reply.claim.settle();
-      const { code, out } = await app.inspect([id, '--json']);
+    const id = await app.transfer('no-callback-1');
+    const claim = await claimFree(app.store, { fingerprint: '["FAILED",250,"XAF","no-callback-1"]' }, id);
+    await claim.settle();
+    await app.transfer('query-lags-2');
+    for (const [externalId, verdict] of [
+      ['no-callback-1', 'conflict'],
+      ['query-lags-2', 'unfounded'],
+    ] as const) {
+      const { code, out } = await app.inspect([externalId, '--json']);
       expect([code, objects(out)]).toMatchObject([1, [{ verdict }]]);
     }
   });

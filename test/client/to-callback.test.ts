@@ -70,7 +70,7 @@ test('without toCallback the refusal of a schema of your own names it', async ()
   expect(await confirming.receive(sent)).toMatchObject({ outcome: 'unconfirmed', error: { message } });
 });
 
-test('what toCallback makes and the schema refuses is told with its place, and without advice to have one', async () => {
+test('what toCallback makes and the schema refuses is reported with its place, and without the advice to have one', async () => {
   const { client, receiver, confirming, handled, sent } = await startService(({ payout }) => ({
     kind: 'payout',
     payout,

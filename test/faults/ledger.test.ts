@@ -12,7 +12,7 @@ const count = Number(process.env.LEDGER_CALLBACKS ?? 1_500);
 const timeoutMs = 120_000 + 100 * count;
 
 test(
-  'on pgStore the ledger has exactly one row for each transfer and each other event, whatever their handlers do wrong',
+  'on pgStore the ledger has exactly one row for each transfer and each event of onOther, whatever their handlers do wrong',
   async () => {
     const server = await startPostgres();
     onTestFinished(() => server.stop());
@@ -34,7 +34,7 @@ test(
 );
 
 test(
-  'on mysqlStore the ledger has exactly one row for each transfer and each other event, whatever their handlers do wrong',
+  'on mysqlStore the ledger has exactly one row for each transfer and each event of onOther, whatever their handlers do wrong',
   async () => {
     const server = await startMariaDb();
     const pool = createPool({ uri: server.url });

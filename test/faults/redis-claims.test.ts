@@ -2,7 +2,8 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { receiverOf } from '../core/support.js';
-import { ioredisFamily } from '../support/servers/redis-clients.js';
+import { startLossyProxy } from '../support/servers/lossy-proxy.js';
+import { connectNodeRedis, ioredisFamily } from '../support/servers/redis-clients.js';
 import { startRedis, type RedisServer } from '../support/servers/redis.js';
 
 async function ownRedis(): Promise<RedisServer> {
@@ -45,3 +46,24 @@ test.each(Object.entries(ioredisFamily))(
     expect(onSuccess).toHaveBeenCalledTimes(1);
   },
 );
+
+test('a claim whose reply node-redis has lost does not block the next delivery', async () => {
+  const server = await ownRedis();
+  const proxy = await startLossyProxy(server.port);
+  onTestFinished(() => proxy.close());
+  const { client, close } = await connectNodeRedis(proxy.port);
+  onTestFinished(close);
+  const onSuccess = vi.fn();
+  const receiver = receiverOf({ store: redisStore(client), inFlightWaitMs: 0, onSuccess });
+  const callback = transferSucceeded();
+
+  proxy.lose('reply', 'claimed ');
+  expect(await receiver.receive(callback)).toMatchObject({
+    outcome: 'store_unavailable',
+    error: { message: 'Socket closed unexpectedly' },
+  });
+  expect(proxy.lost()).toBe(1);
+
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+  expect(onSuccess).toHaveBeenCalledTimes(1);
+});

@@ -10,7 +10,7 @@ import { createCollections, toTransaction } from './transaction.js';
 const count = Number(process.env.LEDGER_CALLBACKS ?? 1_500);
 
 test(
-  'on mongoStore the ledger has exactly one row for each transfer and each other event, whatever their handlers do wrong',
+  'on mongoStore the ledger has exactly one row for each transfer and each event of onOther, whatever their handlers do wrong',
   async () => {
     const server = await startMongo();
     const client = new MongoClient(server.url);

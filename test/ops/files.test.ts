@@ -95,6 +95,7 @@ describe('the dashboard', () => {
   test('asks for the chosen job in every selector', () => {
     const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
     const selectors = queries.flatMap((query) => query.match(/transfer_callbacks_\w+(\{[^}]*\})?/g) ?? []);
+    expect(selectors.length).toBeGreaterThan(10);
     expect(selectors.filter((selector) => !selector.includes('{job=~"$job"'))).toEqual([]);
   });
 });

@@ -13,7 +13,7 @@ test.each([
   ['PostgreSQL 18', 'postgres', 300],
   ['MariaDB', 'mysql', 400],
 ] as const)(
-  'through Prisma on %s the ledger has exactly one row for each transfer and each other event, whatever their handlers do wrong',
+  'through Prisma on %s the ledger has exactly one row for each transfer and each event of onOther, whatever their handlers do wrong',
   async (name, dialect, count) => {
     const database = databases.find((each) => each.name === name) ?? expect.fail();
     const { url, kill, restart } = (server = await database.start());

@@ -62,7 +62,7 @@ test('a callback whose handler has committed early is in progress until it ends,
   expect((await store.claim(id, requestOf('copy'))).state).toBe('settled');
 });
 
-test('a callback whose handler has committed early is not settled if its connection breaks before the record', async () => {
+test('a callback whose handler has committed early is not settled if its connection breaks before the success is recorded', async () => {
   const store = mysqlStore(connect());
   const id = crypto.randomUUID();
   const claim = await claimFree(store, {}, id);
@@ -70,6 +70,7 @@ test('a callback whose handler has committed early is not settled if its connect
   const [session] = await select(claim.tx, 'SELECT CONNECTION_ID() AS id');
   await admin.query(`KILL ${session?.id}`);
   await expect(claim.settle()).rejects.toThrow();
+  await expectEnded(session);
   expect((await store.claim(id, requestOf('next'))).state).toBe('claimed');
 });
 

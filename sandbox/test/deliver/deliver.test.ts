@@ -156,6 +156,11 @@ test.each(invalidCallbacks)('$title is refused with a 400 and reaches no handler
   expect(handled).toEqual([]);
 });
 
+test('each invalid callback has a different title', () => {
+  expect(new Set(invalidCallbacks.map(({ title }) => title)).size).toBe(invalidCallbacks.length);
+  expect(invalidCallbacks.length).toBeGreaterThan(40);
+});
+
 describe('the target', () => {
   function respondSlowly(_request: IncomingMessage, response: ServerResponse): void {
     setTimeout(() => response.end(), 5);

@@ -15,7 +15,7 @@ export const ignore = (): void => undefined;
 export type Steps<Tx> = (tx: Tx, book: () => Promise<unknown>) => unknown;
 
 /** What handlers do wrong, beside booking, with any library. */
-export function listMistakes<Tx>({
+function listMistakes<Tx>({
   fail,
   rollback,
 }: Pick<Required<StoreTransaction<Tx>>, 'fail' | 'rollback'>): readonly Steps<Tx>[] {

@@ -115,7 +115,9 @@ export async function startLedger({ major = 18, max }: { major?: PostgresMajor; 
 
 /** Creates the tables that the checks of `storeContract` write to. */
 export async function contractTransaction(pool: Pool): Promise<ReturnType<typeof pgTransaction>> {
-  await pool.query('CREATE TABLE contract_writes (key text); CREATE TABLE contract_locks (name text PRIMARY KEY)');
+  await pool.query(
+    'CREATE TABLE contract_writes (key text); CREATE INDEX ON contract_writes (key); CREATE TABLE contract_locks (name text PRIMARY KEY)',
+  );
   return pgTransaction(pool);
 }
 

@@ -39,6 +39,7 @@ export async function startRedis({ persistent = false, args = [] }: RedisServerO
     folder,
     args: (port) => ['--port', String(port), '--bind', host, '--dir', folder, '--save', '', ...persistence, ...args],
     ready: 'Ready to accept connections',
+    // With SIGTERM it would write its data first.
     stopSignal: 'SIGKILL',
   });
   const { port } = server;
