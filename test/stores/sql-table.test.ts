@@ -172,15 +172,18 @@ test('copies of a settled callback do not hinder each other, back to back or at 
   expect(new Set(states)).toEqual(new Set(['settled']));
 });
 
-test('of twenty concurrent claims on an expired record one is granted, and the others do not wait for it', async () => {
+test('of twenty concurrent claims on an expired record at most one is granted, and none waits for another', async () => {
   const stores = Array.from({ length: 20 }, () => pgStore(pool));
   for (const settledAt of ['0', 'NULL']) {
     const id = randomUUID();
     await pool.query(`INSERT INTO transfer_callbacks VALUES ('${id}', 'x', '', '', 'facts', 0, ${settledAt}, 1)`);
     const claims = await Promise.all(stores.map((store, index) => store.claim(id, requestOf(String(index)))));
-    const [claimed, ...more] = claims.filter((reply) => reply.state === 'claimed');
-    expect([more.length, claims.filter(({ state }) => state === 'in_progress').length]).toEqual([0, 19]);
-    await claimed?.claim.settle();
+    const granted = claims.filter((reply) => reply.state === 'claimed');
+    expect(granted.length).toBeLessThanOrEqual(1);
+    expect(claims.filter(({ state }) => state === 'in_progress')).toHaveLength(20 - granted.length);
+    // While one removes the record, others take the lock and find it: each may have found another. Then the next one is granted.
+    const claim = granted[0]?.claim ?? (await claimFree(pgStore(pool), {}, id));
+    await claim.settle();
     expect((await pgStore(pool).claim(id, requestOf('next'))).state).toBe('settled');
   }
 });
