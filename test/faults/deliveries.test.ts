@@ -14,9 +14,9 @@ import { later, receiverOf } from '../core/support.js';
 import { post } from '../support/helpers/post.js';
 import { serve } from '../support/servers/serve.js';
 import { head } from '../support/helpers/sockets.js';
-import { redisOfFile } from '../support/servers/redis-of-file.js';
+import { startRedisForFile } from '../support/servers/redis-for-file.js';
 
-const own = redisOfFile();
+const own = startRedisForFile();
 const closing: (() => unknown)[] = [];
 afterAll(async () => {
   for (const close of closing) await close();

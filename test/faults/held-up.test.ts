@@ -7,9 +7,9 @@ import { memoryStore, redisStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf, storeWith } from '../core/support.js';
 import { blockEventLoop } from '../support/helpers/block.js';
-import { redisOfFile } from '../support/servers/redis-of-file.js';
+import { startRedisForFile } from '../support/servers/redis-for-file.js';
 
-const own = redisOfFile();
+const own = startRedisForFile();
 
 test('a process that reads the reply to its claim too late runs no callback that another has settled', async () => {
   const onSuccess = vi.fn();

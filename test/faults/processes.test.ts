@@ -2,9 +2,9 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { post } from '../support/helpers/post.js';
 import { endMerchants, startMerchant } from '../support/programs/merchant.js';
-import { redisOfFile } from '../support/servers/redis-of-file.js';
+import { startRedisForFile } from '../support/servers/redis-for-file.js';
 
-const own = redisOfFile();
+const own = startRedisForFile();
 afterAll(endMerchants);
 
 const quick = { leaseMs: 6_100, storeTimeoutMs: 2_000, handlerTimeoutMs: 60_000, inFlightWaitMs: 0 };

@@ -14,13 +14,13 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { forkApp, kill } from '../support/programs/child.js';
 import { effectsOn, payerOptions } from '../support/programs/payer.js';
 import { freePort } from '../support/servers/port.js';
-import { redisOfFile } from '../support/servers/redis-of-file.js';
+import { startRedisForFile } from '../support/servers/redis-for-file.js';
 import type { TransferClientOptions } from '../../src/client/client.js';
 import type { SandboxTransfer } from '../../sandbox/src/service/history.js';
 
 // The service, the merchant and the creator of the transfers, in three processes.
 
-const own = redisOfFile();
+const own = startRedisForFile();
 const children: ChildProcess[] = [];
 const apiSecret = `secret-${randomUUID()}`;
 /** What the processes have printed, and what a merchant would log. */

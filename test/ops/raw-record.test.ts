@@ -6,7 +6,7 @@ import { pgStore, redisStore, transferCallbackReceiver } from 'transfer-callback
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
-import { findCli } from '../support/servers/redis-launch.js';
+import { findCli } from '../support/servers/redis-programs.js';
 import { startRedis } from '../support/servers/redis.js';
 
 const runbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');

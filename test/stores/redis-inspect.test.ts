@@ -2,13 +2,13 @@ import { Redis } from 'ioredis';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { redisStore, type CallbackStore } from 'transfer-callbacks';
 import { createDeliveryNamer } from '../../src/core/delivery.js';
-import { redisOfFile } from '../support/servers/redis-of-file.js';
+import { startRedisForFile } from '../support/servers/redis-for-file.js';
 import { startRedis } from '../support/servers/redis.js';
 import { claimFree, fingerprint } from './support.js';
 
 const nameDelivery = createDeliveryNamer();
 
-const own = redisOfFile();
+const own = startRedisForFile();
 let store: Required<Omit<CallbackStore, 'check'>>;
 beforeAll(() => {
   store = redisStore(own.redis);

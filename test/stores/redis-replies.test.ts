@@ -5,10 +5,10 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import type { NodeRedisClient } from '../../src/stores/redis/store.js';
 import { receiverOf } from '../core/support.js';
 import { connectNodeRedis } from '../support/servers/redis-clients.js';
-import { redisOfFile } from '../support/servers/redis-of-file.js';
+import { startRedisForFile } from '../support/servers/redis-for-file.js';
 import { containing } from '../support/helpers/containing.js';
 
-const own = redisOfFile();
+const own = startRedisForFile();
 
 describe('a reply to the claim that is neither OK nor null', () => {
   test('a client in legacyMode runs no handler, and its claims block no other client', async () => {

@@ -1,7 +1,7 @@
 import { memoryStore, redisStore, type CallbackStore } from 'transfer-callbacks';
 import { storeContract } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { redisOfFile } from '../support/servers/redis-of-file.js';
+import { startRedisForFile } from '../support/servers/redis-for-file.js';
 import { brokenClaims } from './broken-claims.js';
 import { brokenForgets } from './broken-forgets.js';
 import { brokenLeases } from './broken-leases.js';
@@ -17,7 +17,7 @@ import { lasts } from './check-titles.js';
 const brokenMemoryStores = [...brokenLeases, ...brokenClaims, ...brokenSettling, ...brokenRecords];
 const brokenInspections = [...brokenReads, ...brokenForgets];
 
-const own = redisOfFile();
+const own = startRedisForFile();
 
 /** What the check with this title says of a store, or `undefined` if nothing. */
 async function faultFound(title: string, store: CallbackStore, other?: CallbackStore): Promise<string | undefined> {

@@ -8,7 +8,7 @@ import type { TestProject } from 'vitest/node';
 import { findMariaDb, findMySql, findNewMariaDb } from '../servers/mysql-programs.js';
 import { findPacked, pack } from './pack.js';
 import { findPgBouncer } from '../servers/pgbouncer.js';
-import { findBinary } from '../servers/redis-launch.js';
+import { findBinary } from '../servers/redis-programs.js';
 import { removeAbandonedFolders } from '../servers/server.js';
 import { installSqlPackages } from '../servers/sql-packages.js';
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { patienceMs } from '../helpers/patience.js';
-import { findBinary, host, once } from './redis-launch.js';
+import { findBinary, host, once } from './redis-programs.js';
 import { makeFolder, startServer, type Server } from './server.js';
 
 /** A real Redis or Valkey on a free port of the loopback. It restarts empty, unless it was `persistent`. */

@@ -2,8 +2,8 @@ import { Redis } from 'ioredis';
 import { beforeAll } from 'vitest';
 import { startRedis, type RedisServer } from './redis.js';
 
-/** A Redis and a client of it, which are there from the first test of the file to the last. */
-export function redisOfFile(): { readonly server: RedisServer; readonly redis: Redis } {
+/** Starts a Redis and a client of it before the first test of the file, and ends both after the last. */
+export function startRedisForFile(): { readonly server: RedisServer; readonly redis: Redis } {
   const own = {} as { server: RedisServer; redis: Redis };
   beforeAll(async () => {
     own.server = await startRedis();
