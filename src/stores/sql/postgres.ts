@@ -4,7 +4,6 @@ import {
   endRecord,
   inProgress,
   isTimeout,
-  readRow,
   grantOnce,
   toRefusal,
   toSettledRecord,
@@ -12,7 +11,7 @@ import {
   type Mechanism,
   type MechanismSettings,
 } from './claims.js';
-import { isLive, isSettled, toHex, type Syntax, type Table } from './table.js';
+import { isLive, isSettled, toHex, type Row, type Syntax, type Table } from './table.js';
 import type { Opening, SqlEngine } from './transaction.js';
 
 export const postgresSyntax: Syntax = {
@@ -48,6 +47,8 @@ export function postgresMechanism<Tx>(
   { idleTimeoutMs }: MechanismSettings,
 ): Mechanism<Tx> {
   const { query } = engine;
+  const readCommitted = async (id: string): Promise<Row | undefined> =>
+    table.toRow(await query(`${table.look(id)} AND ${unlessMarked('true')}`));
 
   /** Begins the transaction of a handler, unless a row or another transaction is in the way. */
   const begin = async (id: string, request: ClaimRequest) => {
@@ -58,7 +59,7 @@ export function postgresMechanism<Tx>(
     if ('inTheWay' in open) return open;
     return new TransactionClaim(open, request, {
       record: (send) => send(settle(table, id, request, mark, performance.now() - claimedAt), 'last'),
-      look: () => readRow(query, table, id),
+      look: () => readCommitted(id),
     });
   };
 
@@ -68,7 +69,7 @@ export function postgresMechanism<Tx>(
         const begun = await begin(id, request).catch(async (error: unknown) => {
           if (isTimeout(error)) throw error;
           // A server that refuses every write may still show a success.
-          const row = await readRow(query, table, id).catch(() => undefined);
+          const row = await readCommitted(id).catch(() => undefined);
           if (row === undefined || !isLive(row)) throw error;
           return toRefusal(row);
         });
@@ -86,7 +87,7 @@ export function postgresMechanism<Tx>(
     async read(id) {
       // The lock first: a record is visible before its lock is free, so a claim that is being settled never reads as free.
       const [held] = (await query(readLock(table, id))) as readonly Lock[];
-      const row = await readRow(query, table, id);
+      const row = await readCommitted(id);
       if (isSettled(row)) return toSettledRecord(row);
       return held === undefined ? { state: 'free' } : toClaimedRecord(held);
     },
@@ -134,7 +135,7 @@ function insert(
   const texts = [id, token, event, externalId, fingerprint].map(literal).join(', ');
   return `INSERT INTO ${table.name} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
   SELECT ${texts}, now, now, now + ${retentionMs + slackMs}
-  FROM (SELECT ${now} AS now WHERE pg_try_advisory_xact_lock(${lockNumber(table, id)})) AS clock
+  FROM (SELECT ${now} AS now WHERE ${unlessMarked(`pg_try_advisory_xact_lock(${lockNumber(table, id)})`)}) AS clock
   ON CONFLICT (id) DO NOTHING RETURNING ${setLocal(markName, mark)}${idle} AS mark`;
 }
 
@@ -163,6 +164,15 @@ WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND (classid::bigint <<
 
 function lockNumber(table: Table, id: string): string {
   return `hashtextextended(${table.syntax.literal(`${table.name} ${id}`)}, 0)`;
+}
+
+/**
+ * Renders a condition that fails with an error if the connection still has the transaction of another claim. Such a claim
+ * would commit what that one has left, and a look would take its row for a record.
+ */
+function unlessMarked(condition: string): string {
+  const isFree = `coalesce(current_setting('${markName}', true), '') = ''`;
+  return `(CASE WHEN ${isFree} THEN ${condition}::text ELSE 'another claim is open on this connection' END)::boolean`;
 }
 
 function setLocal(name: string, value: string): string {

@@ -1,5 +1,6 @@
 import type { ClaimRequest } from '../../core/store.js';
 import { pause } from '../../lib/deadline.js';
+import { TransferCallbackError } from '../../lib/errors.js';
 import type { Loan } from './lend.js';
 import type { Row } from './table.js';
 
@@ -109,9 +110,10 @@ class TurnedTransaction<Tx> {
   readonly #resolve: (opened: OpenTransaction<Tx> | RefusedTransaction) => void;
   readonly #done: Promise<void>;
   readonly #ended: Promise<unknown>;
-  /** Rejects if the transaction was undone, and its connection is kept for what still runs on it. */
-  readonly #undone: Promise<never>;
-  #giveUp!: (error: Error) => void;
+  /** Rejects if the transaction has failed, and its connection is kept for what still runs on it. */
+  readonly #failed: Promise<never>;
+  /** Tells the caller that the transaction has failed, before its connection goes back. */
+  #fail!: (error: Error) => void;
   #isRecorded = false;
 
   constructor(
@@ -125,10 +127,11 @@ class TurnedTransaction<Tx> {
     this.#opening = opening;
     this.#idleWaitMs = idleWaitMs;
     this.#resolve = resolve;
-    this.#undone = new Promise((_, giveUp) => {
-      this.#giveUp = giveUp;
+    this.#failed = new Promise((_, fail) => {
+      this.#fail = fail;
     });
-    this.#undone.catch(() => undefined);
+    // Changes nothing if `#work` has resolved.
+    this.#failed.catch(reject);
     this.#done = this.#run();
     this.#ended = this.#done.then(() => {
       // Changes nothing if `#work` has resolved.
@@ -141,7 +144,7 @@ class TurnedTransaction<Tx> {
       try {
         await this.#work(tx);
       } catch (error) {
-        if (!(error instanceof NothingToUndo)) await this.#undo(tx);
+        if (!(error instanceof NothingToUndo)) await this.#undo(tx, error);
         throw error;
       }
     });
@@ -158,8 +161,8 @@ class TurnedTransaction<Tx> {
     const record = await this.#lendUntilDecided(loan);
     if (!(await isIdleWithin(this.#idleWaitMs, loan))) {
       loan.end(false);
-      await this.#undo(tx);
-      this.#giveUp(stillRunning);
+      await this.#undo(tx, stillRunning);
+      this.#fail(stillRunning);
       // The end of a nested transaction is a statement, which must not reach the next user of the connection.
       await isIdleWithin(defaultHeldMs, loan);
       throw new NothingToUndo(stillRunning.message);
@@ -184,26 +187,48 @@ class TurnedTransaction<Tx> {
         ended: this.#ended,
         commit: async (record) => {
           end(record);
-          await Promise.race([this.#done, this.#undone]);
+          await Promise.race([this.#done, this.#failed]);
           // The transaction of a library may resolve, too, if the handler has ended it.
           if (!this.#isRecorded) throw endedEarly;
         },
         rollback: async () => {
           end();
-          await Promise.race([this.#ended, this.#undone]).catch(() => undefined);
+          await Promise.race([this.#ended, this.#failed]).catch(() => undefined);
         },
       });
     });
   }
 
-  async #undo(tx: Tx): Promise<void> {
-    try {
-      await this.#opening.undo((sql, place = 'undo') => this.#runner.send(sql, tx, place));
-    } catch {
-      this.#runner.destroy?.();
+  /**
+   * Rolls back. Returns when the server has replied, or the connection has ended: until then its next user would commit what
+   * the handler has written. A client with a time limit drops a ROLLBACK that waits for a running statement.
+   */
+  async #undo(tx: Tx, cause: unknown): Promise<void> {
+    let refusals = 0;
+    for (let pauseMs = undoPauseMs; refusals < 2; pauseMs = Math.min(2 * pauseMs, longestUndoPauseMs)) {
+      const sentAt = performance.now();
+      try {
+        await this.#opening.undo((sql, place = 'undo') => this.#runner.send(sql, tx, place));
+        return;
+      } catch {
+        if (this.#runner.destroy !== undefined) {
+          this.#runner.destroy();
+          return;
+        }
+      }
+      const isRefused = performance.now() - sentAt < refusalMs;
+      refusals = isRefused ? refusals + 1 : 0;
+      if (!isRefused) this.#fail(notRolledBack(cause));
+      await pause(pauseMs, { keepAlive: false });
     }
   }
 }
+
+/** How long to wait before a ROLLBACK that failed is sent again, in milliseconds. It doubles up to the second time. */
+const undoPauseMs = 20;
+const longestUndoPauseMs = 1_000;
+/** A client whose connection has ended refuses a statement sooner than any time limit of a client is, in milliseconds. */
+const refusalMs = 15;
 
 async function isIdleWithin<Tx>(ms: number, loan: Loan<Tx>): Promise<boolean> {
   const idle = loan.idle();
@@ -220,3 +245,10 @@ const refused = new NothingToUndo('The claim was refused.');
 const endedEarly = new Error('The handler has ended its transaction.');
 const rolledBack = new Error('The transaction of the handler was rolled back.');
 const stillRunning = new Error('What the handler had left running did not end: its transaction was rolled back.');
+
+/** With the code of a time-out: a look at the row would wait for the same connection, if the pool has no other one. */
+function notRolledBack(cause: unknown): TransferCallbackError {
+  const message =
+    'The database did not reply to a ROLLBACK in time. The connection goes back to its pool when it has replied.';
+  return new TransferCallbackError('STORE_TIMEOUT', message, { cause });
+}

@@ -1,0 +1,125 @@
+// What becomes of a transaction whose ROLLBACK the server has not replied to: libraries give its connection back.
+import { randomUUID } from 'node:crypto';
+import type { Pool, PoolClient } from 'pg';
+import { sqlStore, type SqlStore } from 'transfer-callbacks';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { pgTransaction } from '../support/helpers/pg-transaction.js';
+import { poolBehindProxy, startPostgres, type PostgresServer } from '../support/servers/postgres.js';
+import { claimFree, request } from './support.js';
+import { expectNothingKept, impatience, nextUsers, waiting, type ImpatientLibrary } from './undo-support.js';
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+  await server.pool().query('CREATE TABLE contract_writes (key text); CREATE TABLE locked (name text PRIMARY KEY)');
+});
+afterAll(() => server.stop());
+
+type Query = (client: PoolClient, sql: string) => Promise<unknown>;
+
+/** The store of a library, in a table of its own. As others do, it gives a connection back whatever became of its ROLLBACK. */
+async function makeLibrary(
+  pool: Pool,
+  query: Query = (client, sql) => client.query(sql),
+): Promise<ImpatientLibrary<PoolClient>> {
+  const use = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> => {
+    const client = await pool.connect();
+    return work(client).finally(() => {
+      client.release();
+    });
+  };
+  const run = (work: (client: PoolClient) => Promise<unknown>): Promise<void> =>
+    use(async (client) => {
+      try {
+        await query(client, 'BEGIN');
+        await work(client);
+        await query(client, 'COMMIT');
+      } catch (error) {
+        await query(client, 'ROLLBACK');
+        throw error;
+      }
+    });
+  const table = `callbacks_${randomUUID().slice(0, 8)}`;
+  const store: SqlStore<PoolClient> = sqlStore<PoolClient>(
+    {
+      dialect: 'postgres',
+      query: (sql, tx) => (tx === undefined ? use((client) => query(client, sql)) : query(tx, sql)),
+      transaction: run,
+    },
+    { table },
+  );
+  await store.migrate();
+  const lock = (tx: PoolClient, name: string) => tx.query('INSERT INTO locked VALUES ($1)', [name]);
+  return {
+    store,
+    table,
+    transaction: { ...pgTransaction(pool), lock },
+    runOwn: () => run((tx) => tx.query('SELECT 1')),
+  };
+}
+
+describe.each([1, 2])('with a pool of %d', (max) => {
+  test.each(waiting.flatMap((waits) => nextUsers.map((next) => [waits, next] as const)))(
+    'nothing is kept of a %s that fails while the server runs its statement, if its connection is next used by %s',
+    async (waits, next) => {
+      const pool = server.pool({ connectionString: `${server.url}${impatience}`, max });
+      await expectNothingKept(server.url, await makeLibrary(pool), waits, next);
+    },
+  );
+});
+
+test('a connection that the server has ended in a handler goes back, and the next delivery has another one', async () => {
+  const pool = server.pool({ max: 1 });
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  const { store, transaction } = await makeLibrary(pool);
+  const claim = await claimFree(store);
+  await expect(claim.tx.query('SELECT pg_terminate_backend(pg_backend_pid())')).rejects.toThrow();
+  await claim.release();
+  const id = randomUUID();
+  const next = await claimFree(store, {}, id);
+  await transaction.write(next.tx, id);
+  await next.settle();
+  expect(await transaction.count(id)).toBe(1);
+});
+
+test('a connection that has fallen silent goes back when it has ended', async () => {
+  const { own, proxy } = await poolBehindProxy(server);
+  const pool = server.pool({ connectionString: `${own.options.connectionString}${impatience}`, max: 1 });
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  const { store } = await makeLibrary(pool);
+  const claim = await claimFree(store);
+  proxy.freeze();
+  await claim.release();
+  const next = claimFree(store);
+  expect(pool.idleCount).toBe(0);
+  await proxy.close();
+  // The network is there again, at another port: the pool connects to the server itself.
+  await expect(next).rejects.toThrow();
+  expect(pool.totalCount).toBe(0);
+});
+
+test.each([
+  ['claim', (store: SqlStore<unknown>, id: string) => store.claim(id, { ...request, token: 'the retry' })],
+  ['read', (store: SqlStore<unknown>, id: string) => store.read(id)],
+])('a %s on a connection that still has a claim fails, and takes nothing of it for a record', async (_what, use) => {
+  let isBroken = true;
+  const pool = server.pool({ max: 1 });
+  const { store, transaction } = await makeLibrary(pool, async (client, sql) => {
+    if (isBroken && sql.startsWith('ROLLBACK')) throw new Error('The client has lost its connection.');
+    return client.query(sql);
+  });
+  const id = randomUUID();
+  const left = await claimFree(store, {}, id);
+  await transaction.write(left.tx, id);
+  await left.release();
+  await vi.waitFor(() => {
+    expect(pool.idleCount).toBe(1);
+  });
+  isBroken = false;
+  await expect(use(store, id)).rejects.toThrow('another claim is open');
+  // After the error of a read the next statement fails, too, and is rolled back with all the rest.
+  const again = await vi.waitUntil(() => claimFree(store, { token: 'the retry' }, id).catch(() => undefined));
+  await transaction.write(again.tx, id);
+  await again.settle();
+  expect(await transaction.count(id)).toBe(1);
+});
