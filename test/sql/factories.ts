@@ -3,12 +3,12 @@ import type { SqlStore } from 'transfer-callbacks';
 import type { Dialect } from './databases.js';
 import type { Library } from './opened.js';
 
-type Make = (client: never, options: { dialect: Dialect }) => unknown;
+type Make = (client: never, options: { dialect: Dialect; table?: string }) => unknown;
 
 /** The factory of each library, and how SQLite's own drivers are passed to `sqlStore`. */
 const factories: Readonly<Record<string, Make>> = {
-  pg: (client) => stores.pgStore(client),
-  '@neondatabase/serverless': (client) => stores.pgStore(client),
+  pg: (client, { table }) => stores.pgStore(client, { table }),
+  '@neondatabase/serverless': (client, { table }) => stores.pgStore(client, { table }),
   'postgres.js': (client) => stores.postgresJsStore(client),
   mysql2: (client) => stores.mysqlStore(client),
   'better-sqlite3': (file: { prepare: (sql: string) => { reader: boolean; all: () => unknown; run: () => unknown } }) =>
@@ -29,6 +29,11 @@ const factories: Readonly<Record<string, Make>> = {
 };
 
 /** Makes the store of a library, whose `tx` is that of the library's `transaction`. */
-export function makeStore({ name }: Library, client: unknown, dialect: Dialect): SqlStore<unknown> {
-  return factories[name]?.(client as never, { dialect }) as SqlStore<unknown>;
+export function makeStore(
+  { name }: Library,
+  client: unknown,
+  dialect: Dialect,
+  options: { table?: string } = {},
+): SqlStore<unknown> {
+  return factories[name]?.(client as never, { ...options, dialect }) as SqlStore<unknown>;
 }

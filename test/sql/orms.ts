@@ -16,12 +16,17 @@ const entities = [
 export const typeorm: Library = {
   name: 'TypeORM',
   open: {
-    postgres: (url, max) => openSource({ type: 'postgres', url, poolSize: max, entities }),
+    postgres: (url, max) => openSource({ type: 'postgres', url, poolSize: max, entities, extra: toParameters(url) }),
     mysql: (url, max) => openSource({ type: 'mysql', url, poolSize: max, entities }),
     sqlite: async (url) =>
       withoutTransaction(await openSource({ type: 'better-sqlite3', database: fileURLToPath(url), entities })),
   },
 };
+
+/** TypeORM and Sequelize pass the parameters of an address to no driver. */
+function toParameters(url: string): object {
+  return Object.fromEntries(new URL(url).searchParams);
+}
 
 async function openSource(options: DataSourceOptions): Promise<Opened<DataSource, EntityManager>> {
   const source = await new DataSource(options).initialize();
@@ -57,7 +62,7 @@ export const sequelize: Library = {
 };
 
 function openSequelize(url: string, max: number): Opened<Sequelize, Transaction> {
-  const client = new Sequelize(url, { logging: false, pool: { max } });
+  const client = new Sequelize(url, { logging: false, pool: { max }, dialectOptions: toParameters(url) });
   const settings = { timestamps: false, freezeTableName: true };
   const models = {
     written: client.define('written', { name: DataTypes.STRING }, settings),

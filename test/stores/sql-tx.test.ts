@@ -236,7 +236,7 @@ test('prismaStore waits for an operation that a handler has left running, and se
   expect((await store.read(failing)).state).toBe('free');
 });
 
-test('prismaStore gives Prisma the times of the request, in place of its own of 2 s and 5 s', async () => {
+test('prismaStore gives Prisma the time of the request for a connection, and no deadline, in place of its own of 2 s and 5 s', async () => {
   const asked: unknown[] = [];
   const library = extendedLibrary();
   const timed: Extended = {
@@ -249,11 +249,11 @@ test('prismaStore gives Prisma the times of the request, in place of its own of 
       },
     }),
   };
-  const request = { ...requestOf('a'), queueMs: 99.5, maxHeldMs: 60_000 };
+  const request = { ...requestOf('a'), queueMs: 99.5 };
   const reply = await prismaStore(timed, { dialect: 'postgres' }).claim(crypto.randomUUID(), request);
   if (reply.state !== 'claimed') expect.fail(reply.state);
   await reply.claim.release();
-  expect(asked).toEqual([{ maxWait: 100, timeout: 60_000 }]);
+  expect(asked).toEqual([{ maxWait: 100, timeout: 2_147_483_647 }]);
 });
 
 // Prisma resolves with it if a query before it has failed, and has not sent the statement.

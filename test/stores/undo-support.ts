@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { SqlStore } from 'transfer-callbacks';
 import type { StoreTransaction } from 'transfer-callbacks/testing';
@@ -13,6 +14,8 @@ export interface ImpatientLibrary<Tx> {
   readonly transaction: StoreTransaction<Tx>;
   /** Runs a transaction of the app's. */
   readonly runOwn: () => PromiseLike<unknown>;
+  /** How long the claim may be held at most. The server runs its statement for longer. */
+  readonly maxHeldMs?: number;
 }
 
 /** The parameter of an address that makes every client of `pg` give up. */
@@ -33,7 +36,8 @@ export async function expectNothingKept<Tx>(
   waits: (typeof waiting)[number],
   next: (typeof nextUsers)[number],
 ): Promise<void> {
-  const { store, transaction } = library;
+  const { store, transaction, maxHeldMs } = library;
+  const claimed = maxHeldMs === undefined ? request : { ...request, maxHeldMs };
   const [id, row] = [randomUUID(), randomUUID()];
   const rival = new Client(url);
   await rival.connect();
@@ -41,14 +45,15 @@ export async function expectNothingKept<Tx>(
     await rival.query('BEGIN');
     if (waits === 'handler') {
       await rival.query('INSERT INTO locked VALUES ($1)', [row]);
-      const claim = await claimFree(store, {}, id);
+      const claim = await claimFree(store, claimed, id);
       await transaction.write(claim.tx, id);
       await expect(Promise.resolve(transaction.lock?.(claim.tx, row))).rejects.toThrow();
       await claim.release();
     } else {
       await rival.query(`LOCK TABLE ${library.table} IN EXCLUSIVE MODE`);
-      await expect(store.claim(id, request)).rejects.toThrow();
+      await expect(store.claim(id, claimed)).rejects.toThrow();
     }
+    if (maxHeldMs !== undefined) await setTimeout(2 * maxHeldMs);
   } finally {
     await rival.end();
   }

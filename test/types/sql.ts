@@ -39,8 +39,8 @@ expectTypeOf(
   sqlStore({
     dialect: 'mysql',
     query: (sql, tx: OwnTx = own) => tx.run(sql),
-    transaction: (work, { queueMs, maxHeldMs }) => {
-      expectTypeOf([queueMs, maxHeldMs]).toEqualTypeOf<number[]>();
+    transaction: (work, { queueMs }) => {
+      expectTypeOf(queueMs).toEqualTypeOf<number>();
       return own.inTransaction(work);
     },
   }),

@@ -1,4 +1,4 @@
-import { hasMethods, invalidSecret, onlyKnownOptions } from '../../lib/checks.js';
+import { hasMethods, invalidSecret, maxTimerMs, onlyKnownOptions } from '../../lib/checks.js';
 import { pause } from '../../lib/deadline.js';
 import { dialects, type SqlDialect } from './dialects.js';
 import { lend, type LendRules, type Loan } from './lend.js';
@@ -41,15 +41,15 @@ export function prismaStore<
   const { dialect } = requireOptions(options);
   const calls: LibraryCalls<typeof library> = {
     query: (sql, tx) => (tx === undefined ? library.$queryRawUnsafe(sql) : transactions.get(tx)?.send(sql, tx)),
-    transaction(work, { queueMs, maxHeldMs }) {
+    transaction(work, { queueMs }) {
       const operations = new PrismaOperations(dialects[dialect].endsTransaction);
       const extended = library.$extends(operations.extension) as unknown as typeof library;
       const run = (tx: typeof library): Promise<void> => {
         transactions.set(tx, operations);
         return work(tx);
       };
-      // Prisma's own deadlines, of 2 s and 5 s, would end transactions for which the receiver still waits.
-      return extended.$transaction(run, { maxWait: Math.ceil(queueMs), timeout: maxHeldMs });
+      // At its deadline Prisma gives the connection back, even if the database has not replied to the ROLLBACK.
+      return extended.$transaction(run, { maxWait: Math.ceil(queueMs), timeout: maxTimerMs });
     },
   };
   return storeOn(options, calls, {

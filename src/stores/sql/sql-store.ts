@@ -4,7 +4,6 @@ import { lend, type Loan } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import { makeStore, type SqlStore } from './store.js';
 import {
-  defaultHeldMs,
   openTransaction,
   patienceMs,
   type SqlEngine,
@@ -26,7 +25,10 @@ export interface SqlDatabase<Tx> {
    * or as the first element of an array. In PostgreSQL the SQL may be several statements, whose rows do not matter.
    */
   query(sql: string, tx?: Tx): unknown;
-  /** Begins a transaction, awaits `work`, and commits. Rolls back and rejects if `work` rejects. */
+  /**
+   * Begins a transaction, awaits `work`, and commits. Rolls back and rejects if `work` rejects. The store ends a transaction
+   * that takes too long: give the library no deadline for it.
+   */
   transaction(work: (tx: Tx) => Promise<void>, times: TransactionTimes): PromiseLike<unknown>;
 }
 
@@ -124,10 +126,10 @@ function toEngine<Tx>(
   };
   return {
     query: send,
-    begin: (opening, { timeoutMs = patienceMs, queueMs = timeoutMs, maxHeldMs = defaultHeldMs }) =>
+    begin: (opening, { timeoutMs = patienceMs, queueMs = timeoutMs }) =>
       openTransaction<Tx>(
         {
-          run: (work) => database.transaction(work, { queueMs, maxHeldMs }),
+          run: (work) => database.transaction(work, { queueMs }),
           send,
           lend: (tx) => lendTx(tx, endsTransaction),
         },

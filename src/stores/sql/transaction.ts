@@ -58,8 +58,6 @@ export interface OpenTransaction<Tx> {
 export interface TransactionTimes {
   /** How long it may wait for a connection. */
   queueMs: number;
-  /** How long it may last. */
-  maxHeldMs: number;
 }
 
 /** How long a call waits for its database if its caller does not say, in milliseconds. */
