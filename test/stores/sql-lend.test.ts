@@ -156,25 +156,6 @@ test('a nested transaction that is no promise, or gives no object, is returned a
   expect(tx.transaction((given) => given)).toEqual({ seen: ['text', null] });
 });
 
-test('an error that ends the transaction is the reason of every later refusal, and a builder is not sent to see it', async () => {
-  let isSent = false;
-  const builder = {
-    then: () => {
-      isSent = true;
-    },
-  };
-  const loan = lend(
-    { fail: (reason: string) => Promise.reject(new Error(reason)), build: () => builder },
-    { endsTransaction: (error) => (error as Error).message === 'deadlock' },
-  );
-  const { tx } = loan;
-  await expect(tx.fail('duplicate')).rejects.toThrow('duplicate');
-  expect([tx.build() === builder, isSent]).toEqual([true, false]);
-  await expect(tx.fail('deadlock')).rejects.toThrow('deadlock');
-  loan.end(false);
-  expect(() => tx.build()).toThrow(expect.objectContaining({ message: containing('a deadlock has ended') }));
-});
-
 test('the failure of a query that a handler has left behind ends no process', async () => {
   const emitter = new EventEmitter();
   const { tx } = lend(

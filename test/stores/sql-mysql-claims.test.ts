@@ -294,7 +294,7 @@ test('a connection that still has the transaction of a claim does not take its r
   const claim = await claimFree(store, {}, id);
   await transaction.write(claim.tx.connection, id);
   await expect(claim.settle()).rejects.toThrow('the connection is gone');
-  expect((await store.read(id)).state).toBe('claimed');
+  await expect(store.read(id)).rejects.toMatchObject({ code: 'STORE_REPLY_UNEXPECTED' });
 });
 
 test('a handler that takes longer than the pool waits, and than its retention, is recorded for all of it', async () => {

@@ -29,7 +29,6 @@ describe('two stores on MariaDB, each with its own pool of mysql2, keep the cont
   );
 });
 
-// In any other library the next statement is committed by itself.
 test('what a handler of mysqlStore writes after a deadlock that it has swallowed is rolled back', async () => {
   const store = mysqlStore(one);
   const handlers = await Promise.all(

@@ -105,7 +105,7 @@ test.each([
   let isBroken = true;
   const pool = server.pool({ max: 1 });
   const { store, transaction } = await makeLibrary(pool, async (client, sql) => {
-    if (isBroken && sql.startsWith('ROLLBACK')) throw new Error('The client has lost its connection.');
+    if (isBroken && /^(ROLLBACK|SELECT 1)/.test(sql)) throw new Error('The client has lost its connection.');
     return client.query(sql);
   });
   const id = randomUUID();

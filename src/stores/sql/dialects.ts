@@ -1,5 +1,5 @@
 import type { Mechanism, MechanismSettings } from './claims.js';
-import { isDeadlock, mysqlMechanism, mysqlSyntax } from './mysql.js';
+import { mysqlMechanism, mysqlSyntax } from './mysql.js';
 import { postgresMechanism, postgresSyntax } from './postgres.js';
 import { sqliteMechanism, sqliteSyntax } from './sqlite.js';
 import type { Syntax, Table } from './table.js';
@@ -16,8 +16,6 @@ interface Dialect {
   readonly isTransactional: boolean;
   /** How claims and records are kept. Without a transaction it sends by `query` only. */
   readonly keepRecords: <Tx>(engine: SqlEngine<Tx>, table: Table, settings: MechanismSettings) => Mechanism<Tx>;
-  /** Whether an error has ended the whole transaction, so that the next statement would be committed by itself. */
-  readonly endsTransaction?: (error: unknown) => boolean;
 }
 
 export const dialects: Readonly<Record<SqlDialect, Dialect>> = {
@@ -31,7 +29,6 @@ export const dialects: Readonly<Record<SqlDialect, Dialect>> = {
     syntax: mysqlSyntax,
     isTransactional: true,
     keepRecords: mysqlMechanism,
-    endsTransaction: isDeadlock,
   },
   sqlite: {
     syntax: sqliteSyntax,

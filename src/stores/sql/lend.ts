@@ -24,8 +24,6 @@ export interface LendRules {
   readonly nests?: readonly string[];
   /** Properties that are objects and are lent, too. */
   readonly parts?: Readonly<Record<string, LendRules>>;
-  /** Whether an error has ended the whole transaction, so that the next statement would be committed by itself. */
-  readonly endsTransaction?: ((error: unknown) => boolean) | undefined;
 }
 
 /** What begins or ends a transaction. What else does that is found out when the success is recorded. */
@@ -38,8 +36,7 @@ type Method = (...args: unknown[]) => unknown;
 
 /** What all objects share that are lent to one handler. */
 class Lending {
-  /** Why every call is refused. `undefined` while the loan lasts. */
-  endReason: string | undefined;
+  hasEnded = false;
   readonly running = new Set<Promise<unknown>>();
 
   /** Remembers a promise until it is settled. */
@@ -62,7 +59,7 @@ export function lend<Tx extends object>(target: Tx, rules: LendRules = {}): Loan
   return {
     tx: lendObject(target, rules, lending),
     end() {
-      lending.endReason ??= 'the handler has finished';
+      lending.hasEnded = true;
     },
     idle: () => (lending.running.size === 0 ? undefined : lending.settleAll()),
   };
@@ -78,7 +75,7 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
   /** Makes the method that the handler calls in place of that of the object. */
   const wrap = (name: string, method: Method): Method => {
     // On the object itself: a method may use its private fields.
-    const call = (args: unknown[]): unknown => callOpen(method, target, args, rules, lending);
+    const call = (args: unknown[]): unknown => callOpen(method, target, args, lending);
     if (controls.includes(name)) {
       return (...args) => (rules.isNested?.(target, name) === true ? call(args) : reject(controlRefusal(), args));
     }
@@ -100,9 +97,7 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
     get(_, name) {
       if (Object.hasOwn(own, name)) return own[name];
       // Prisma's queries start at a property, and Sequelize reads those of its transaction. Promises and consoles ask for these.
-      if (lending.endReason !== undefined && typeof name === 'string' && name !== 'then' && !isQuiet(name)) {
-        throw refusal(lending.endReason);
-      }
+      if (lending.hasEnded && typeof name === 'string' && name !== 'then' && !isQuiet(name)) throw lateRefusal();
       const value: unknown = Reflect.get(target, name);
       if (typeof name !== 'string') return value;
       const part = Object.hasOwn(parts, name) ? parts[name] : undefined;
@@ -116,22 +111,14 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
       own[name] = value;
       return true;
     },
-    apply: (_, self, args: unknown[]) => callOpen(target as unknown as Method, self, args, rules, lending),
+    apply: (_, self, args: unknown[]) => callOpen(target as unknown as Method, self, args, lending),
   });
 }
 
 /** Calls a method unless the handler has ended. */
-function callOpen(method: Method, self: unknown, args: unknown[], rules: LendRules, lending: Lending): unknown {
-  if (lending.endReason !== undefined) throw refusal(lending.endReason);
-  const reply: unknown = Reflect.apply(method, self, args);
-  const { endsTransaction } = rules;
-  // A builder is no promise: its `then` would send it.
-  if (endsTransaction !== undefined && reply instanceof Promise) {
-    reply.catch((error: unknown) => {
-      if (endsTransaction(error)) lending.endReason ??= 'a deadlock has ended the transaction';
-    });
-  }
-  return reply;
+function callOpen(method: Method, self: unknown, args: unknown[], lending: Lending): unknown {
+  if (lending.hasEnded) throw lateRefusal();
+  return Reflect.apply(method, self, args);
 }
 
 /** Begins a nested transaction. What it gives to the handler is lent, too, and its end is waited for. */
@@ -170,8 +157,13 @@ function reject(error: unknown, args: readonly unknown[]): unknown {
 }
 
 /** Makes the error of a call that `tx` refuses. */
-export function refusal(why: string): TransferCallbackError {
+function refusal(why: string): TransferCallbackError {
   return new TransferCallbackError('TRANSACTION_CONTROL', `The query was refused: ${why}.`);
+}
+
+/** Makes the error of a call after the handler. */
+export function lateRefusal(): TransferCallbackError {
+  return refusal('the handler has finished');
 }
 
 function controlRefusal(): TransferCallbackError {

@@ -38,11 +38,10 @@ export function prismaStore<
     '$extends',
   );
   const transactions = new WeakMap<object, PrismaOperations>();
-  const { dialect } = requireOptions(options);
   const calls: LibraryCalls<typeof library> = {
     query: (sql, tx) => (tx === undefined ? library.$queryRawUnsafe(sql) : transactions.get(tx)?.send(sql, tx)),
     transaction(work, { queueMs }) {
-      const operations = new PrismaOperations(dialects[dialect].endsTransaction);
+      const operations = new PrismaOperations();
       const extended = library.$extends(operations.extension) as unknown as typeof library;
       const run = (tx: typeof library): Promise<void> => {
         transactions.set(tx, operations);
@@ -150,7 +149,7 @@ export function knexStore<B extends { raw: Method; transaction: Method }, D exte
       transaction: (work) => library.transaction(work),
     },
     // Knex would give the connection back.
-    { lend: (tx, endsTransaction) => lend(tx, { controls: ['commit', 'rollback'], endsTransaction }) },
+    { lend: (tx) => lend(tx, { controls: ['commit', 'rollback'] }) },
   );
 }
 
@@ -180,7 +179,7 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
     },
     {
       ends: postgresEnds.only,
-      lend: (tx, endsTransaction) => lend(tx, { parts: { queryRunner }, endsTransaction }),
+      lend: (tx) => lend(tx, { parts: { queryRunner } }),
     },
   );
 }

@@ -38,13 +38,9 @@ const errors = {
   /** MariaDB has no other number for a lock that NOWAIT did not get. */
   lockWaitTimeout: 1205,
   lockNotAvailable: 3572,
-  deadlock: 1213,
   moreThanOneRow: 1242,
   outOfRange: 1690,
 };
-
-/** By which Prisma tells of the deadlock of a model's operation, without the number. */
-const prismaDeadlock = 'P2034';
 
 /** Fails immediately if another transaction has locked the row. MySQL reads the first comment, and MariaDB the second. */
 const lockNowait = '/*!80001 FOR SHARE NOWAIT *//*M!100300 LOCK IN SHARE MODE NOWAIT */';
@@ -67,7 +63,9 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
     return new TransactionClaim(open, request, {
       async record(send) {
         await send(settle(table, id, request));
-        await send(commitIfSettled(table, id, request, settings));
+        await send(commitIfSettled(table, id, request, settings)).catch((error: unknown) => {
+          throw readNumber(error) === errors.outOfRange ? new Error(rolledBack, { cause: error }) : error;
+        });
       },
       look: () => look(id),
     });
@@ -206,10 +204,8 @@ function toOpening(table: Table, id: string, request: ClaimRequest, settings: Me
   };
 }
 
-/** Whether an error has ended the transaction. The next statement would be committed by itself. */
-export function isDeadlock(error: unknown): boolean {
-  return readNumber(error) === errors.deadlock || (error as { code?: unknown } | null)?.code === prismaDeadlock;
-}
+const rolledBack =
+  'The transaction of the handler was rolled back before the handler had ended: by itself, or by an error that it has not rethrown, such as a deadlock.';
 
 function withoutAutocommit(cause?: unknown): TransferCallbackError {
   return new TransferCallbackError(
@@ -236,7 +232,7 @@ function readNumber(error: unknown): number | undefined {
  * Takes the lock, and fails by overflow if another session has it. Gives back what an earlier claim may have left on this
  * connection. The server ends a session that sends nothing for `wait_timeout`, and with it the transaction and the lock.
  */
-function takeLock(table: Table, id: string, { idleTimeoutMs, isBare }: MechanismSettings): string {
+function takeLock(table: Table, id: string, { idleTimeoutMs }: MechanismSettings): string {
   const name = lockName(table, id);
   return `SET ${[
     `@tc_left = ${releaseHeld}`,
@@ -246,9 +242,9 @@ function takeLock(table: Table, id: string, { idleTimeoutMs, isBare }: Mechanism
     `@tc_got = ${failUnless(`COALESCE(GET_LOCK(${name}, 0), 0)`)}`,
     `@tc_name = ${name}`,
     ...(idleTimeoutMs === null ? [] : [rememberIdle, `wait_timeout = ${toSeconds(idleTimeoutMs)}`]),
-    // Begins the transaction with the next statement. After a deadlock that a handler swallows, START TRANSACTION would leave
-    // its next statement to be committed by itself.
-    ...(isBare ? ['autocommit = 0'] : []),
+    // After some errors, such as a deadlock, the server has rolled back the whole transaction. If the handler goes on, its next
+    // statement would otherwise be committed by itself.
+    'autocommit = 0',
   ].join(', ')}`;
 }
 
@@ -320,15 +316,14 @@ function readLock(table: Table, id: string): string {
 
 /** Reads the row as it is committed, outside of a transaction. */
 async function readCommitted(query: Query, table: Table, id: string): Promise<InTheWay | undefined> {
-  // This connection may still have the transaction of a claim, and would then see a record that is not committed.
-  const isOther = `${failUnless('(@tc_name IS NULL)')} > 0`;
-  // Without it the lock of the row, or of the gap where it would be, would stay.
+  // It is 0 on a connection that still has the transaction of a claim, which would show a record that is not committed. There
+  // the lock of the row, or of the gap where it would be, would stay.
   const endsItself = '@@autocommit = 1';
   try {
-    return table.toRow(await query(`${table.look(id)} AND ${endsItself} AND ${isOther} ${lockNowait}`));
+    return table.toRow(await query(`${table.look(id)} AND ${endsItself} ${lockNowait}`));
   } catch (error) {
-    const { lockWaitTimeout, lockNotAvailable, outOfRange } = errors;
-    if ([lockWaitTimeout, lockNotAvailable, outOfRange].includes(readNumber(error) ?? 0)) return 'held';
+    const { lockWaitTimeout, lockNotAvailable } = errors;
+    if ([lockWaitTimeout, lockNotAvailable].includes(readNumber(error) ?? 0)) return 'held';
     throw error;
   }
 }

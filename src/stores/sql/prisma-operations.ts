@@ -1,4 +1,4 @@
-import { refusal } from './lend.js';
+import { lateRefusal } from './lend.js';
 
 type Send = (sql: string) => PromiseLike<unknown>;
 
@@ -13,15 +13,9 @@ interface Operation {
  */
 export class PrismaOperations {
   readonly #running = new Set<Promise<unknown>>();
-  readonly #endsTransaction: ((error: unknown) => boolean) | undefined;
-  /** Why operations are refused, if they are. */
-  #refused: string | undefined;
+  #hasEnded = false;
   /** The statement of the store that is being sent. */
   #own: string | undefined;
-
-  constructor(endsTransaction?: (error: unknown) => boolean) {
-    this.#endsTransaction = endsTransaction;
-  }
 
   /** Sends a statement of the store. */
   send(sql: string, tx: { readonly $queryRawUnsafe: Send }): PromiseLike<unknown> {
@@ -31,7 +25,7 @@ export class PrismaOperations {
 
   /** Refuses all further operations of the handler. */
   end(): void {
-    this.#refused ??= 'the handler has finished';
+    this.#hasEnded = true;
   }
 
   /** Resolves when the operations that run are over. Returns undefined if there are none. */
@@ -45,16 +39,13 @@ export class PrismaOperations {
       $allOperations: ({ args, query }: Operation): Promise<unknown> => {
         const isOwn = Array.isArray(args) && args[0] === this.#own;
         if (isOwn) return query(args);
-        if (this.#refused !== undefined) return Promise.reject(refusal(this.#refused));
+        if (this.#hasEnded) return Promise.reject(lateRefusal());
         const running = query(args);
         this.#running.add(running);
-        running.then(
-          () => this.#running.delete(running),
-          (error: unknown) => {
-            this.#running.delete(running);
-            if (this.#endsTransaction?.(error)) this.#refused ??= 'a deadlock has ended the transaction';
-          },
-        );
+        const forget = (): void => {
+          this.#running.delete(running);
+        };
+        running.then(forget, forget);
         return running;
       },
     },

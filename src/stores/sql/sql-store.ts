@@ -88,7 +88,7 @@ export interface LibraryTraits<Tx> {
   /** Default `postgresEnds.andBegin`. */
   readonly ends?: PostgresEnds;
   /** Lends the library's transaction to a handler. */
-  readonly lend?: (tx: Tx, endsTransaction?: (error: unknown) => boolean) => Loan<Tx>;
+  readonly lend?: (tx: Tx) => Loan<Tx>;
 }
 
 /** Makes the store of a library. */
@@ -113,7 +113,6 @@ function toEngine<Tx>(
   database: SqlDatabase<Tx>,
   { ends = postgresEnds.andBegin, lend: lendTx = lendWhole }: LibraryTraits<Tx> = {},
 ): SqlEngine<Tx> {
-  const { endsTransaction } = dialects[database.dialect];
   const send = async (text: string, tx?: Tx, place?: StatementPlace): Promise<readonly unknown[]> => {
     // In one message: a statement that a handler has left running could fail between the two, and COMMIT would then roll back
     // without an error.
@@ -131,7 +130,7 @@ function toEngine<Tx>(
         {
           run: (work) => database.transaction(work, { queueMs }),
           send,
-          lend: (tx) => lendTx(tx, endsTransaction),
+          lend: lendTx,
         },
         opening,
         timeoutMs,
@@ -139,8 +138,8 @@ function toEngine<Tx>(
   };
 }
 
-function lendWhole<Tx>(tx: Tx, endsTransaction?: (error: unknown) => boolean): Loan<Tx> {
-  return lend(tx as Tx & object, { endsTransaction });
+function lendWhole<Tx>(tx: Tx): Loan<Tx> {
+  return lend(tx as Tx & object);
 }
 
 function toRows(reply: unknown): readonly unknown[] {

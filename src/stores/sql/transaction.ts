@@ -202,8 +202,8 @@ class TurnedTransaction<Tx> {
    * the handler has written. A client with a time limit drops a ROLLBACK that waits for a running statement.
    */
   async #undo(tx: Tx, cause: unknown): Promise<void> {
-    let refusals = 0;
-    for (let pauseMs = undoPauseMs; refusals < 2; pauseMs = Math.min(2 * pauseMs, longestUndoPauseMs)) {
+    let wasRefused = false;
+    for (let pauseMs = undoPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestUndoPauseMs)) {
       const sentAt = performance.now();
       try {
         await this.#opening.undo((sql, place = 'undo') => this.#runner.send(sql, tx, place));
@@ -215,10 +215,19 @@ class TurnedTransaction<Tx> {
         }
       }
       const isRefused = performance.now() - sentAt < refusalMs;
-      refusals = isRefused ? refusals + 1 : 0;
-      if (!isRefused) this.#fail(notRolledBack(cause));
+      if (isRefused && wasRefused && !(await this.#replies(tx))) return;
+      if (!isRefused || wasRefused) this.#fail(notRolledBack(cause));
+      wasRefused = isRefused;
       await pause(pauseMs, { keepAlive: false });
     }
+  }
+
+  /** Whether the connection still serves any statement. */
+  #replies(tx: Tx): Promise<boolean> {
+    return this.#runner.send('SELECT 1', tx, 'undo').then(
+      () => true,
+      () => false,
+    );
   }
 }
 
