@@ -3,7 +3,7 @@ import type { SqlStore } from 'transfer-callbacks';
 import type { Dialect } from './databases.js';
 import type { Library } from './opened.js';
 
-type Make = (client: never, options: { dialect: Dialect }) => unknown;
+type Make = (client: never, options: { dialect: Dialect; table?: string }) => unknown;
 
 /** The factory of each library, and how SQLite's own drivers are passed to `sqlStore`. */
 const factories: Readonly<Record<string, Make>> = {
@@ -29,6 +29,6 @@ const factories: Readonly<Record<string, Make>> = {
 };
 
 /** Makes the store of a library, whose `tx` is that of the library's `transaction`. */
-export function makeStore({ name }: Library, client: unknown, dialect: Dialect): SqlStore<unknown> {
+export function makeStore({ name }: Pick<Library, 'name'>, client: unknown, dialect: Dialect): SqlStore<unknown> {
   return factories[name]?.(client as never, { dialect }) as SqlStore<unknown>;
 }

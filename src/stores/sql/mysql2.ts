@@ -40,7 +40,7 @@ export function mysqlStore<P extends { getConnection: (...args: never) => unknow
   options: SqlStoreOptions = {},
 ): SqlStore<Awaited<ReturnType<P['getConnection']>>> {
   // A pool of callbacks has `promise`. The value may be a URL with a password in it.
-  const hasCallbacks = hasMethods(pool, 'promise');
+  const hasCallbacks = hasMethods(pool, 'getConnection', 'promise');
   if (hasCallbacks || !hasMethods(pool, 'getConnection')) {
     const example = hasCallbacks ? 'mysqlStore(pool.promise())' : 'mysqlStore(createPool(url))';
     throw invalidSecret('pool', 'a pool of mysql2/promise', pool, example);
