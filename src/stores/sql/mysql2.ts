@@ -23,7 +23,8 @@ type Rows = readonly unknown[];
 
 const rules: LendRules = {
   queries: ['query', 'execute'],
-  ignored: ['release'],
+  // `end` of a connection of a pool gives it back, in the middle of the transaction.
+  ignored: ['release', 'end'],
   controls: ['beginTransaction', 'commit', 'rollback'],
   nests: ['prepare'],
 };
