@@ -13,7 +13,7 @@ import {
   type MechanismSettings,
 } from './claims.js';
 import { isLive, isSettled, toHex, type Syntax, type Table } from './table.js';
-import type { Opening, SqlEngine } from './transaction.js';
+import { defaultHeldMs, type Opening, type SqlEngine } from './transaction.js';
 
 export const postgresSyntax: Syntax = {
   quote: '"',
@@ -29,8 +29,6 @@ export const postgresSyntax: Syntax = {
 
 /** A setting that lasts as long as the transaction, and shows that it is the one that the store has begun. */
 const markName = 'transfer_callbacks.mark';
-/** A handler that ends within it leaves the record as it was inserted. So much longer the record is kept. */
-const slackMs = 1_000;
 
 /** The holder of the lock of a callback, and since when, if the role may see it. */
 interface Lock {
@@ -53,11 +51,10 @@ export function postgresMechanism<Tx>(
   const begin = async (id: string, request: ClaimRequest) => {
     const mark = crypto.randomUUID();
     const insertion = insert(table, id, request, mark, idleTimeoutMs);
-    const claimedAt = performance.now();
     const open = await engine.begin(toOpening(table, id, insertion), request);
     if ('inTheWay' in open) return open;
     return new TransactionClaim(open, request, {
-      record: (send) => send(settle(table, id, request, mark, performance.now() - claimedAt), 'last'),
+      record: (send) => send(commitIfOwn(mark), 'last'),
       look: () => readRow(query, table, id),
     });
   };
@@ -118,13 +115,14 @@ function toClaimedRecord({ backend, since }: Lock): StoreRecord {
 /**
  * The first statement of the handler's transaction. Inserts the record, which counts once the transaction is committed, and
  * holds the lock of the callback until it ends. Returns a row, unless there is a record or another transaction holds the lock:
- * a claim tries the lock, and never waits for it. The mark lasts as long as the transaction, and so does the limit that ends
+ * a claim tries the lock, and never waits for it. The record is kept for as much longer as the handler may take, because nothing
+ * changes it later: the handler may give up the right to. The mark lasts as long as the transaction, and so does the limit that ends
  * the transaction of a machine that has vanished.
  */
 function insert(
   table: Table,
   id: string,
-  { token, event = '', externalId = '', fingerprint, retentionMs }: ClaimRequest,
+  { token, event = '', externalId = '', fingerprint, retentionMs, maxHeldMs = defaultHeldMs }: ClaimRequest,
   mark: string,
   idleTimeoutMs: number | null,
 ): string {
@@ -133,23 +131,17 @@ function insert(
     idleTimeoutMs === null ? '' : ` || ${setLocal('idle_in_transaction_session_timeout', `${idleTimeoutMs}`)}`;
   const texts = [id, token, event, externalId, fingerprint].map(literal).join(', ');
   return `INSERT INTO ${table.name} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
-  SELECT ${texts}, now, now, now + ${retentionMs + slackMs}
+  SELECT ${texts}, now, now, now + ${maxHeldMs + retentionMs}
   FROM (SELECT ${now} AS now WHERE pg_try_advisory_xact_lock(${lockNumber(table, id)})) AS clock
   ON CONFLICT (id) DO NOTHING RETURNING ${setLocal(markName, mark)}${idle} AS mark`;
 }
 
 /**
  * The last statement of the handler's transaction. Fails unless the mark is there: a ROLLBACK of the handler takes the mark
- * with it. `heldMs` is the age of the claim.
+ * with it. Touches no table, because a handler may have changed its role, or made its transaction read-only.
  */
-function settle(table: Table, id: string, request: ClaimRequest, mark: string, heldMs: number): string {
-  const isOwn = `current_setting('${markName}', true) = '${mark}'`;
-  const failUnless = (isHeld: string): string =>
-    `SELECT (CASE WHEN ${isHeld} THEN '1' ELSE 'claim not held' END)::int AS settled`;
-  if (heldMs < slackMs) return failUnless(isOwn);
-  return `WITH settled AS (
-  UPDATE ${table.name} SET ${table.settledValues(request)} WHERE ${table.isId(id)} AND ${isOwn} RETURNING id
-) ${failUnless('(SELECT count(*) FROM settled) = 1')}`;
+function commitIfOwn(mark: string): string {
+  return `SELECT (CASE WHEN current_setting('${markName}', true) = '${mark}' THEN '1' ELSE 'claim not held' END)::int AS settled`;
 }
 
 /** Reads the backend that holds the lock of the callback, and when its transaction began. */
