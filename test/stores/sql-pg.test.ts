@@ -115,7 +115,7 @@ test.each<[string, (tx: PoolClient) => Promise<unknown>]>([
   expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
 });
 
-test.each(['SET LOCAL ROLE tenant', 'SET TRANSACTION READ ONLY'])(
+test.each(['SET LOCAL ROLE tenant', 'SET TRANSACTION READ ONLY', 'RESET ALL'])(
   'a handler that sends %s is committed, whether it takes long or not',
   async (statement) => {
     await pool.query(`DO $$ BEGIN CREATE ROLE tenant; EXCEPTION WHEN duplicate_object THEN NULL; END $$;

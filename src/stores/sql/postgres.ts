@@ -13,7 +13,7 @@ import {
   type MechanismSettings,
 } from './claims.js';
 import { isLive, isSettled, toHex, type Syntax, type Table } from './table.js';
-import { defaultHeldMs, type Opening, type SqlEngine } from './transaction.js';
+import { defaultHeldMs, type InTheWay, type Opening, type Send, type SqlEngine } from './transaction.js';
 
 export const postgresSyntax: Syntax = {
   quote: '"',
@@ -26,9 +26,6 @@ export const postgresSyntax: Syntax = {
   parse: (shown) => shown,
   deleteFrom: (table) => `DELETE FROM ${table}`,
 };
-
-/** A setting that lasts as long as the transaction, and shows that it is the one that the store has begun. */
-const markName = 'transfer_callbacks.mark';
 
 /** The holder of the lock of a callback, and since when, if the role may see it. */
 interface Lock {
@@ -49,12 +46,11 @@ export function postgresMechanism<Tx>(
 
   /** Begins the transaction of a handler, unless a row or another transaction is in the way. */
   const begin = async (id: string, request: ClaimRequest) => {
-    const mark = crypto.randomUUID();
-    const insertion = insert(table, id, request, mark, idleTimeoutMs);
-    const open = await engine.begin(toOpening(table, id, insertion), request);
+    const opening = new Insertion(table, id, insert(table, id, request, idleTimeoutMs));
+    const open = await engine.begin(opening, request);
     if ('inTheWay' in open) return open;
     return new TransactionClaim(open, request, {
-      record: (send) => send(commitIfOwn(mark), 'last'),
+      record: (send) => send(commitIfIn(opening.transaction), 'last'),
       look: () => readRow(query, table, id),
     });
   };
@@ -92,16 +88,30 @@ export function postgresMechanism<Tx>(
 }
 
 /** What the handler's transaction begins with. */
-function toOpening(table: Table, id: string, insertion: string): Opening {
-  return {
-    async claim(send) {
-      const [inserted] = await send(insertion, 'first');
-      if (inserted !== undefined) return undefined;
-      return table.toRow(await send(table.look(id), 'look')) ?? 'held';
-    },
-    // A library may not roll back, if the handler has left a nested transaction running.
-    undo: (send) => send('ROLLBACK', 'rollback'),
-  };
+class Insertion implements Opening {
+  /** The number of the transaction that has inserted the record. */
+  transaction = 0n;
+  readonly #table: Table;
+  readonly #id: string;
+  readonly #sql: string;
+
+  constructor(table: Table, id: string, sql: string) {
+    this.#table = table;
+    this.#id = id;
+    this.#sql = sql;
+  }
+
+  async claim(send: Send): Promise<InTheWay | undefined> {
+    const [inserted] = (await send(this.#sql, 'first')) as readonly { readonly xid: string }[];
+    if (inserted === undefined) return this.#table.toRow(await send(this.#table.look(this.#id), 'look')) ?? 'held';
+    this.transaction = BigInt(inserted.xid);
+    return undefined;
+  }
+
+  /** A library may not roll back, if the handler has left a nested transaction running. */
+  undo(send: Send): Promise<unknown> {
+    return send('ROLLBACK', 'rollback');
+  }
 }
 
 function toClaimedRecord({ backend, since }: Lock): StoreRecord {
@@ -116,32 +126,34 @@ function toClaimedRecord({ backend, since }: Lock): StoreRecord {
  * The first statement of the handler's transaction. Inserts the record, which counts once the transaction is committed, and
  * holds the lock of the callback until it ends. Returns a row, unless there is a record or another transaction holds the lock:
  * a claim tries the lock, and never waits for it. The record is kept for as much longer as the handler may take, because nothing
- * changes it later: the handler may give up the right to. The mark lasts as long as the transaction, and so does the limit that ends
- * the transaction of a machine that has vanished.
+ * changes it later: the handler may give up the right to. The limit that ends the transaction of a machine that has vanished lasts as
+ * long as the transaction.
  */
 function insert(
   table: Table,
   id: string,
   { token, event = '', externalId = '', fingerprint, retentionMs, maxHeldMs = defaultHeldMs }: ClaimRequest,
-  mark: string,
   idleTimeoutMs: number | null,
 ): string {
   const { literal, now } = table.syntax;
   const idle =
-    idleTimeoutMs === null ? '' : ` || ${setLocal('idle_in_transaction_session_timeout', `${idleTimeoutMs}`)}`;
+    idleTimeoutMs === null
+      ? ''
+      : `, set_config('idle_in_transaction_session_timeout', '${idleTimeoutMs}', true) AS idle`;
   const texts = [id, token, event, externalId, fingerprint].map(literal).join(', ');
   return `INSERT INTO ${table.name} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
   SELECT ${texts}, now, now, now + ${maxHeldMs + retentionMs}
   FROM (SELECT ${now} AS now WHERE pg_try_advisory_xact_lock(${lockNumber(table, id)})) AS clock
-  ON CONFLICT (id) DO NOTHING RETURNING ${setLocal(markName, mark)}${idle} AS mark`;
+  ON CONFLICT (id) DO NOTHING RETURNING txid_current()::text AS xid${idle}`;
 }
 
 /**
- * The last statement of the handler's transaction. Fails unless the mark is there: a ROLLBACK of the handler takes the mark
- * with it. Touches no table, because a handler may have changed its role, or made its transaction read-only.
+ * The last statement of the handler's transaction. Fails in any other transaction: a handler may have sent ROLLBACK and begun
+ * another one. Touches no table and no setting, because a handler may change its role, make its transaction read-only, and
+ * reset all settings.
  */
-function commitIfOwn(mark: string): string {
-  return `SELECT (CASE WHEN current_setting('${markName}', true) = '${mark}' THEN '1' ELSE 'claim not held' END)::int AS settled`;
+function commitIfIn(transaction: bigint): string {
+  return `SELECT (CASE WHEN txid_current_if_assigned() = ${transaction} THEN '1' ELSE 'claim not held' END)::int AS settled`;
 }
 
 /** Reads the backend that holds the lock of the callback, and when its transaction began. */
@@ -155,8 +167,4 @@ WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND (classid::bigint <<
 
 function lockNumber(table: Table, id: string): string {
   return `hashtextextended(${table.syntax.literal(`${table.name} ${id}`)}, 0)`;
-}
-
-function setLocal(name: string, value: string): string {
-  return `set_config('${name}', '${value}', true)`;
 }
