@@ -16,7 +16,7 @@ export interface ClaimRequest {
   fingerprint: string;
   /** How long the claim lasts unless it is renewed, in milliseconds. */
   leaseMs: number;
-  /** How long the record lasts after settling, in milliseconds. */
+  /** How long the record lasts after settling, in milliseconds. It may last for `maxHeldMs` longer. */
   retentionMs: number;
   /** How long the caller waits for the reply once the claim has begun, in milliseconds. */
   timeoutMs?: number;

@@ -83,7 +83,8 @@ test('a waiting delivery asks the store with growing pauses, and tells it all ti
       retentionMs: 604_800_000,
       timeoutMs: 2_000,
       queueMs: 3_000,
-      maxHeldMs: 42_000,
+      // Six times `handlerTimeoutMs`, and the last lease.
+      maxHeldMs: 57_000,
     },
   ]);
   // As long as the delivery may still wait, and at least as long as one request may take.

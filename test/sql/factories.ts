@@ -30,7 +30,7 @@ const factories: Readonly<Record<string, Make>> = {
 
 /** Makes the store of a library, whose `tx` is that of the library's `transaction`. */
 export function makeStore(
-  { name }: Library,
+  { name }: Pick<Library, 'name'>,
   client: unknown,
   dialect: Dialect,
   options: { table?: string } = {},

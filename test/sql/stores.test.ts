@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { storeContract } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../docs/pages.js';
+import { containing } from '../support/helpers/containing.js';
 import { claimFree, request } from '../stores/support.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { databases } from './databases.js';
@@ -60,6 +61,22 @@ for (const { name, dialect, start } of databases.filter((each) => chosen?.includ
         120_000,
       );
       if (dialect === 'sqlite') continue;
+      test.concurrent(
+        `a pool of one connection of ${library.name} makes a store, and a transaction on it does not`,
+        async ({ expect, onTestFinished }) => {
+          const { client, close } = await open(server.url, 1);
+          const store = makeStore(library, client, dialect);
+          await store.migrate();
+          const claim = await claimFree(store);
+          onTestFinished(async () => {
+            await claim.release();
+            await close();
+          });
+          expect(() => makeStore(library, claim.tx, dialect)).toThrow(
+            expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing('Write `') }),
+          );
+        },
+      );
       test.concurrent(
         `of what a handler of ${library.name} leaves running nothing is written later, and no failure of it is acknowledged`,
         async ({ expect, onTestFinished }) => {

@@ -18,15 +18,18 @@ test('a query rejects where it would throw, or calls back, and any other use of 
       model: { add: () => 'added' },
       query,
       escape: (text: string) => `"${text}"`,
-      release: () => 'released',
+      release: (): unknown => 'released',
+      end: (callback: (word: string) => void) => {
+        callback('ended');
+      },
       commit: () => 'committed',
       [Symbol.toStringTag]: 'Connection',
     },
-    { queries: ['query'], ignored: ['release'], controls: ['commit'] },
+    { queries: ['query'], ignored: ['release', 'end'], controls: ['commit'] },
   );
   const { tx } = loan;
   const { escape } = tx;
-  expect([escape('a'), tx.model.add(), tx.release()]).toEqual(['"a"', 'added', undefined]);
+  expect([escape('a'), tx.model.add(), await tx.release()]).toEqual(['"a"', 'added', undefined]);
   await expect(tx.query('x')).rejects.toThrow('no x');
   await expect(tx.query('COMMIT')).rejects.toMatchObject(isControl);
   await expect(tx.commit()).rejects.toMatchObject(isControl);
@@ -34,13 +37,21 @@ test('a query rejects where it would throw, or calls back, and any other use of 
   expect(tx.query('ROLLBACK', called.resolve)).toBe(undefined);
   expect(await called.promise).toMatchObject(isControl);
 
+  const ended = later<unknown>();
+  tx.end(ended.resolve);
+  expect(await ended.promise).toBe(undefined);
+
   loan.end(true);
   await expect(tx.query('x')).rejects.toMatchObject(isOver);
   await expect(tx.commit()).rejects.toMatchObject(isControl);
   expect(() => tx.model).toThrow(expect.objectContaining(isOver));
   expect(() => escape('a')).toThrow(expect.objectContaining(isOver));
   // An app may release it in a `finally`, resolve a promise with it, and print it.
-  expect([tx.release(), await Promise.resolve(tx), tx[Symbol.toStringTag]]).toEqual([undefined, tx, 'Connection']);
+  expect([await tx.release(), await Promise.resolve(tx), tx[Symbol.toStringTag]]).toEqual([
+    undefined,
+    tx,
+    'Connection',
+  ]);
 });
 
 test.each([

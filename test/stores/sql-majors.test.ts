@@ -65,7 +65,7 @@ describe.each(majors)('on PostgreSQL %i', (major) => {
       expiresAt: expect.any(Date) as Date,
     });
     if (record.state !== 'settled') throw new Error(record.state);
-    expect(Number(record.expiresAt) - Number(record.settledAt)).toBe(request.retentionMs + 1_000);
+    expect(Number(record.expiresAt) - Number(record.settledAt)).toBe(request.retentionMs + 120_000);
     await pool.query('UPDATE transfer_callbacks SET expires_at = 1 WHERE id = $1', [id]);
     expect(await store.read(id)).toEqual({ state: 'free' });
     expect(await store.forget(id, request.fingerprint)).toBe(false);

@@ -1,3 +1,4 @@
+import { createConnection, createPool, type Connection } from 'mysql2';
 import { Client, Pool } from 'pg';
 import {
   drizzleStore,
@@ -11,7 +12,7 @@ import {
   sqlStore,
   typeormStore,
 } from 'transfer-callbacks';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { containing } from '../support/helpers/containing.js';
 
 type Factory = (library: unknown, options?: object) => unknown;
@@ -65,6 +66,16 @@ const factories: readonly (readonly [name: string, make: Factory, argument: stri
   ],
 ];
 
+/** A connection of mysql2. No server is there. */
+function unconnected(): Connection {
+  const connection = createConnection('mysql://payouts@127.0.0.1:1/payouts');
+  connection.on('error', method);
+  onTestFinished(() => {
+    connection.destroy();
+  });
+  return connection;
+}
+
 function refused(message: string): unknown {
   return expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) });
 }
@@ -74,8 +85,34 @@ test('pgStore refuses a client, which connects only once', () => {
 });
 
 test('mysqlStore refuses a pool of callbacks, with the code that makes one of promises of it', () => {
-  const callbacks = { getConnection: method, promise: method };
-  expect(() => mysqlStore(callbacks)).toThrow(refused('Write `mysqlStore(pool.promise())`.'));
+  const pool = createPool({ uri: 'mysql://payouts@127.0.0.1/payouts' });
+  expect(() => mysqlStore(pool)).toThrow(refused('Write `mysqlStore(pool.promise())`.'));
+});
+
+test('mysqlStore refuses a connection, for callbacks and for promises', () => {
+  const connection = unconnected();
+  for (const given of [connection, connection.promise()]) {
+    expect(() => mysqlStore(given as never)).toThrow(refused('Write `mysqlStore(createPool(url))`.'));
+  }
+});
+
+test.each([
+  ['a transaction of Kysely or Knex', () => ({ isTransaction: true })],
+  ['a transaction of TypeORM', () => ({ queryRunner: { query: method } })],
+  ['a transaction of Drizzle', () => ({ rollback: method })],
+  ['Drizzle on a client of pg', () => ({ $client: new Client() })],
+  ['Drizzle on a connection of mysql2', () => ({ $client: unconnected() })],
+])('%s is refused in place of a pool, with the code that makes a store', (_what, makeMarks) => {
+  for (const [name, make, argument, , methods] of factories.slice(2)) {
+    const library = Object.fromEntries(methods.map((each) => [each, method]));
+    const onPool = { isTransaction: false, queryRunner: undefined, $client: new Pool() };
+    expect(make({ ...library, ...onPool })).toMatchObject({ transactional: true });
+    expect(() => make({ ...library, ...makeMarks() })).toThrow(
+      refused(
+        `Expected \`${argument}\` to be on a pool, and neither on a single connection nor a transaction, got an object. Write \`${name}(`,
+      ),
+    );
+  }
 });
 
 describe.each(factories)('%s', (name, make, argument, expected, methods) => {

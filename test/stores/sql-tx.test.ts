@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Client, Pool, PoolClient } from 'pg';
 import { prismaStore, sqlStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -61,6 +61,24 @@ test('what a handler sets on its client, as a wrapper of `query`, is gone with t
   const client = await own.connect();
   expect([Object.hasOwn(client, 'query'), 'tenant' in client]).toEqual([false, false]);
   client.release();
+});
+
+test('a handler that ends its client of `pg`, by a promise or a callback, is committed, and its client goes back', async () => {
+  const own = server.pool({ max: 1 });
+  const receiver = receiverOn(own, {
+    async onSuccess(given, { tx }) {
+      await book(given, { tx });
+      const client = tx as unknown as Client;
+      await client.end();
+      await new Promise<unknown>((resolve) => {
+        client.end(resolve);
+      });
+    },
+  });
+  const callback = transferSucceeded();
+  expect((await receiver.receive(callback)).outcome).toBe('processed');
+  expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
+  expect([own.totalCount, own.idleCount]).toEqual([1, 1]);
 });
 
 test('what is to follow the commit sees the writes, and is not called if they were rolled back', async () => {

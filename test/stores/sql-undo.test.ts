@@ -116,10 +116,23 @@ test.each([
     expect(pool.idleCount).toBe(1);
   });
   isBroken = false;
-  await expect(use(store, id)).rejects.toThrow('another claim is open');
+  await expect(use(store, id)).rejects.toThrow('another transaction is open');
   // After the error of a read the next statement fails, too, and is rolled back with all the rest.
   const again = await vi.waitUntil(() => claimFree(store, { token: 'the retry' }, id).catch(() => undefined));
   await transaction.write(again.tx, id);
   await again.settle();
   expect(await transaction.count(id)).toBe(1);
+});
+
+test('a claim on a connection with a transaction that the app has not ended fails, and keeps nothing of it', async () => {
+  const pool = server.pool({ max: 1 });
+  const { store, transaction } = await makeLibrary(pool);
+  const own = randomUUID();
+  const client = await pool.connect();
+  await client.query('BEGIN');
+  await transaction.write(client, own);
+  client.release();
+  await expect(store.claim(randomUUID(), request)).rejects.toThrow('another transaction is open');
+  await (await claimFree(store)).settle();
+  expect(await transaction.count(own)).toBe(0);
 });

@@ -85,7 +85,8 @@ export class Lines<Tx> {
       timeoutMs: storeTimeoutMs,
       // A delivery with no time left to wait still needs a connection for its one request.
       queueMs: Math.max(storeTimeoutMs, Math.ceil(leftMs)),
-      maxHeldMs: maxHandlerTimeouts * handlerTimeoutMs,
+      // A lease that is renewed no longer is held until it ends.
+      maxHeldMs: maxHandlerTimeouts * handlerTimeoutMs + leaseMs,
       event: type ?? event,
       externalId: externalId ?? '',
     };

@@ -14,7 +14,7 @@ export interface Loan<Tx> {
 export interface LendRules {
   /** Methods that send a statement, and reject where others throw. Refused if that would begin or end a transaction. */
   readonly queries?: readonly string[];
-  /** Methods that do nothing: the store gives the connection back. */
+  /** Methods that end the connection or give it back. They do nothing, resolve, and call the callback: the store does it. */
   readonly ignored?: readonly string[];
   /** Methods that begin or end a transaction, or give its connection back. They are refused. */
   readonly controls?: readonly string[];
@@ -69,7 +69,7 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
   const { queries = [], ignored = [], controls = [], parts = {} } = rules;
   const { nests = nestingMethods } = rules;
   /** What the handler has set on the object, and what is lent of it. */
-  const own: Record<PropertyKey, unknown> = Object.fromEntries(ignored.map((name) => [name, () => undefined]));
+  const own: Record<PropertyKey, unknown> = Object.fromEntries(ignored.map((name) => [name, doNothing]));
   const isQuiet = (name: PropertyKey): boolean => [...queries, ...controls].includes(name as string);
 
   /** Makes the method that the handler calls in place of that of the object. */
@@ -140,6 +140,13 @@ function nest(call: (args: unknown[]) => unknown, args: unknown[], lending: Lend
   const ended = Promise.resolve(reply);
   lending.track(ended);
   return hasWork ? reply : ended.then(lendNested);
+}
+
+/** Ends as a method does that has ended the connection. */
+function doNothing(...args: readonly unknown[]): Promise<void> {
+  const callback = args.at(-1);
+  if (typeof callback === 'function') process.nextTick(callback);
+  return Promise.resolve();
 }
 
 function isControl(query: unknown): boolean {

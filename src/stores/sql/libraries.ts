@@ -19,6 +19,9 @@ type TxOf<Work> = Work extends (tx: infer Tx) => unknown ? Tx : never;
 /** The `tx` of handlers. On SQLite they have none. */
 type TxOn<D extends SqlDialect, Tx> = D extends 'sqlite' ? undefined : Tx;
 
+/** How often a transaction of TypeORM or Sequelize is looked at that must have ended, in milliseconds. */
+const pollMs = 5;
+
 /**
  * Keeps records in the database of Prisma 6 or 7. Throws INVALID_ARGUMENT.
  *
@@ -173,8 +176,11 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
   return storeOn(
     options,
     {
-      // TypeORM resolves with `undefined` for several statements.
-      query: async (sql, tx: typeof library = library) => (await tx.query(sql)) ?? [],
+      async query(sql, tx: typeof library = library) {
+        if (options.dialect === 'sqlite') await waitForApp(source);
+        // TypeORM resolves with `undefined` for several statements.
+        return (await tx.query(sql)) ?? [];
+      },
       transaction: (work) => library.transaction(work),
     },
     {
@@ -182,6 +188,16 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
       lend: (tx) => lend(tx, { parts: { queryRunner } }),
     },
   );
+}
+
+/**
+ * Resolves when no transaction of the app is open on the only connection that TypeORM has for a file of SQLite. It would
+ * take the record with it when it rolls back.
+ */
+async function waitForApp(source: unknown): Promise<void> {
+  if (!hasMethods(source, 'createQueryRunner')) return;
+  const runner = (source as { createQueryRunner(): { readonly isTransactionActive: boolean } }).createQueryRunner();
+  while (runner.isTransactionActive) await pause(pollMs, { keepAlive: false });
 }
 
 /** TypeORM's own connection of a transaction. It counts the nested ones. */
@@ -237,7 +253,7 @@ function keepOpen(transaction: SequelizeTransaction): object {
 function lendSequelize(tx: SequelizeTransaction): Loan<SequelizeTransaction> {
   const loan = lend(tx, { controls: ['commit', 'rollback'] });
   const waitForAll = async (): Promise<void> => {
-    while (findNested(tx).length > 0) await pause(sequelizePollMs, { keepAlive: false });
+    while (findNested(tx).length > 0) await pause(pollMs, { keepAlive: false });
   };
   return {
     tx: loan.tx,
@@ -258,9 +274,6 @@ function lendSequelize(tx: SequelizeTransaction): Loan<SequelizeTransaction> {
 function findNested({ savepoints = [] }: SequelizeTransaction): SequelizeTransaction[] {
   return savepoints.flatMap((nested) => [...(nested.finished === undefined ? [nested] : []), ...findNested(nested)]);
 }
-
-/** How often nested transactions of Sequelize are looked at, in milliseconds. */
-const sequelizePollMs = 5;
 
 /**
  * Keeps records in PostgreSQL, through postgres.js. Throws INVALID_ARGUMENT.
@@ -284,7 +297,10 @@ export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
   );
 }
 
-/** Returns `value` if it has the methods of the library, and throws INVALID_ARGUMENT with this `example` otherwise. */
+/**
+ * Returns `value` if it has the methods of the library and takes a connection for each transaction. Throws INVALID_ARGUMENT
+ * with this `example` otherwise.
+ */
 function requireMethods<Name extends string>(
   example: string,
   option: string,
@@ -294,7 +310,24 @@ function requireMethods<Name extends string>(
   // The value may be a URL with a password in it.
   if (!hasMethods(value, ...names))
     throw invalidSecret(option, `an object with ${names.join(' and ')}`, value, example);
+  if (isOneConnection(value)) {
+    throw invalidSecret(option, 'on a pool, and neither on a single connection nor a transaction', value, example);
+  }
   return value as Record<Name, Call>;
+}
+
+/** Whether `value` would run every transaction on one connection. The transactions of two handlers would be one. */
+function isOneConnection(value: unknown): boolean {
+  const { $client, isTransaction, queryRunner } = value as Readonly<Record<string, unknown>>;
+  return (
+    // A transaction of Kysely or Knex, of TypeORM, and of Drizzle.
+    isTransaction === true ||
+    hasMethods(queryRunner, 'query') ||
+    hasMethods(value, 'rollback') ||
+    // Drizzle on a client of pg or Neon, and on a connection of mysql2.
+    hasMethods($client, 'escapeIdentifier') ||
+    hasMethods($client, 'beginTransaction')
+  );
 }
 
 type LibraryCalls<Tx> = Pick<SqlDatabase<Tx>, 'query'> & Partial<SqlDatabase<Tx>>;

@@ -23,7 +23,8 @@ type Rows = readonly unknown[];
 
 const rules: LendRules = {
   queries: ['query', 'execute'],
-  ignored: ['release'],
+  // `end` of a connection of a pool gives it back, in the middle of the transaction.
+  ignored: ['release', 'end'],
   controls: ['beginTransaction', 'commit', 'rollback'],
   nests: ['prepare'],
 };
@@ -40,7 +41,7 @@ export function mysqlStore<P extends { getConnection: (...args: never) => unknow
   options: SqlStoreOptions = {},
 ): SqlStore<Awaited<ReturnType<P['getConnection']>>> {
   // A pool of callbacks has `promise`. The value may be a URL with a password in it.
-  const hasCallbacks = hasMethods(pool, 'promise');
+  const hasCallbacks = hasMethods(pool, 'getConnection', 'promise');
   if (hasCallbacks || !hasMethods(pool, 'getConnection')) {
     const example = hasCallbacks ? 'mysqlStore(pool.promise())' : 'mysqlStore(createPool(url))';
     throw invalidSecret('pool', 'a pool of mysql2/promise', pool, example);

@@ -77,7 +77,7 @@ function toEngine(pool: PgPool): SqlEngine<PgClient> {
         {
           run: (work) => client.runTransaction(work),
           send: (sql, _tx, place) => client.sendInTransaction(timeoutMs, sql, place),
-          lend: (tx) => lend(tx, { queries: ['query'], ignored: ['release'] }),
+          lend: (tx) => lend(tx, { queries: ['query'], ignored: ['release', 'end'] }),
         },
         opening,
         timeoutMs,

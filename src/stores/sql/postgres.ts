@@ -12,7 +12,7 @@ import {
   type MechanismSettings,
 } from './claims.js';
 import { isLive, isSettled, toHex, type Row, type Syntax, type Table } from './table.js';
-import type { Opening, SqlEngine } from './transaction.js';
+import { defaultHeldMs, type InTheWay, type Opening, type Send, type SqlEngine } from './transaction.js';
 
 export const postgresSyntax: Syntax = {
   quote: '"',
@@ -25,11 +25,6 @@ export const postgresSyntax: Syntax = {
   parse: (shown) => shown,
   deleteFrom: (table) => `DELETE FROM ${table}`,
 };
-
-/** A setting that lasts as long as the transaction, and shows that it is the one that the store has begun. */
-const markName = 'transfer_callbacks.mark';
-/** A handler that ends within it leaves the record as it was inserted. So much longer the record is kept. */
-const slackMs = 1_000;
 
 /** The holder of the lock of a callback, and since when, if the role may see it. */
 interface Lock {
@@ -48,17 +43,15 @@ export function postgresMechanism<Tx>(
 ): Mechanism<Tx> {
   const { query } = engine;
   const readCommitted = async (id: string): Promise<Row | undefined> =>
-    table.toRow(await query(`${table.look(id)} AND ${unlessMarked('true')}`));
+    table.toRow(await query(`${table.look(id)} AND ${ifNothingIsWritten('true')}`));
 
   /** Begins the transaction of a handler, unless a row or another transaction is in the way. */
   const begin = async (id: string, request: ClaimRequest) => {
-    const mark = crypto.randomUUID();
-    const insertion = insert(table, id, request, mark, idleTimeoutMs);
-    const claimedAt = performance.now();
-    const open = await engine.begin(toOpening(table, id, insertion), request);
+    const opening = new Insertion(table, id, insert(table, id, request, idleTimeoutMs));
+    const open = await engine.begin(opening, request);
     if ('inTheWay' in open) return open;
     return new TransactionClaim(open, request, {
-      record: (send) => send(settle(table, id, request, mark, performance.now() - claimedAt), 'last'),
+      record: (send) => send(commitIfIn(opening.transaction), 'last'),
       look: () => readCommitted(id),
     });
   };
@@ -96,16 +89,30 @@ export function postgresMechanism<Tx>(
 }
 
 /** What the handler's transaction begins with. */
-function toOpening(table: Table, id: string, insertion: string): Opening {
-  return {
-    async claim(send) {
-      const [inserted] = await send(insertion, 'first');
-      if (inserted !== undefined) return undefined;
-      return table.toRow(await send(table.look(id), 'look')) ?? 'held';
-    },
-    // A library may not roll back, if the handler has left a nested transaction running.
-    undo: (send) => send('ROLLBACK', 'rollback'),
-  };
+class Insertion implements Opening {
+  /** The number of the transaction that has inserted the record. */
+  transaction = 0n;
+  readonly #table: Table;
+  readonly #id: string;
+  readonly #sql: string;
+
+  constructor(table: Table, id: string, sql: string) {
+    this.#table = table;
+    this.#id = id;
+    this.#sql = sql;
+  }
+
+  async claim(send: Send): Promise<InTheWay | undefined> {
+    const [inserted] = (await send(this.#sql, 'first')) as readonly { readonly xid: string }[];
+    if (inserted === undefined) return this.#table.toRow(await send(this.#table.look(this.#id), 'look')) ?? 'held';
+    this.transaction = BigInt(inserted.xid);
+    return undefined;
+  }
+
+  /** A library may not roll back, if the handler has left a nested transaction running. */
+  undo(send: Send): Promise<unknown> {
+    return send('ROLLBACK', 'rollback');
+  }
 }
 
 function toClaimedRecord({ backend, since }: Lock): StoreRecord {
@@ -119,38 +126,35 @@ function toClaimedRecord({ backend, since }: Lock): StoreRecord {
 /**
  * The first statement of the handler's transaction. Inserts the record, which counts once the transaction is committed, and
  * holds the lock of the callback until it ends. Returns a row, unless there is a record or another transaction holds the lock:
- * a claim tries the lock, and never waits for it. The mark lasts as long as the transaction, and so does the limit that ends
- * the transaction of a machine that has vanished.
+ * a claim tries the lock, and never waits for it. The record is kept for as much longer as the handler may take, because nothing
+ * changes it later: the handler may give up the right to. The limit that ends the transaction of a machine that has vanished lasts as
+ * long as the transaction.
  */
 function insert(
   table: Table,
   id: string,
-  { token, event = '', externalId = '', fingerprint, retentionMs }: ClaimRequest,
-  mark: string,
+  { token, event = '', externalId = '', fingerprint, retentionMs, maxHeldMs = defaultHeldMs }: ClaimRequest,
   idleTimeoutMs: number | null,
 ): string {
   const { literal, now } = table.syntax;
   const idle =
-    idleTimeoutMs === null ? '' : ` || ${setLocal('idle_in_transaction_session_timeout', `${idleTimeoutMs}`)}`;
+    idleTimeoutMs === null
+      ? ''
+      : `, set_config('idle_in_transaction_session_timeout', '${idleTimeoutMs}', true) AS idle`;
   const texts = [id, token, event, externalId, fingerprint].map(literal).join(', ');
   return `INSERT INTO ${table.name} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
-  SELECT ${texts}, now, now, now + ${retentionMs + slackMs}
-  FROM (SELECT ${now} AS now WHERE ${unlessMarked(`pg_try_advisory_xact_lock(${lockNumber(table, id)})`)}) AS clock
-  ON CONFLICT (id) DO NOTHING RETURNING ${setLocal(markName, mark)}${idle} AS mark`;
+  SELECT ${texts}, now, now, now + ${maxHeldMs + retentionMs}
+  FROM (SELECT ${now} AS now WHERE ${ifNothingIsWritten(`pg_try_advisory_xact_lock(${lockNumber(table, id)})`)}) AS clock
+  ON CONFLICT (id) DO NOTHING RETURNING txid_current()::text AS xid${idle}`;
 }
 
 /**
- * The last statement of the handler's transaction. Fails unless the mark is there: a ROLLBACK of the handler takes the mark
- * with it. `heldMs` is the age of the claim.
+ * The last statement of the handler's transaction. Fails in any other transaction: a handler may have sent ROLLBACK and begun
+ * another one. Touches no table and no setting, because a handler may change its role, make its transaction read-only, and
+ * reset all settings.
  */
-function settle(table: Table, id: string, request: ClaimRequest, mark: string, heldMs: number): string {
-  const isOwn = `current_setting('${markName}', true) = '${mark}'`;
-  const failUnless = (isHeld: string): string =>
-    `SELECT (CASE WHEN ${isHeld} THEN '1' ELSE 'claim not held' END)::int AS settled`;
-  if (heldMs < slackMs) return failUnless(isOwn);
-  return `WITH settled AS (
-  UPDATE ${table.name} SET ${table.settledValues(request)} WHERE ${table.isId(id)} AND ${isOwn} RETURNING id
-) ${failUnless('(SELECT count(*) FROM settled) = 1')}`;
+function commitIfIn(transaction: bigint): string {
+  return `SELECT (CASE WHEN txid_current_if_assigned() = ${transaction} THEN '1' ELSE 'claim not held' END)::int AS settled`;
 }
 
 /** Reads the backend that holds the lock of the callback, and when its transaction began. */
@@ -167,14 +171,9 @@ function lockNumber(table: Table, id: string): string {
 }
 
 /**
- * Renders a condition that fails with an error if the connection still has the transaction of another claim. Such a claim
- * would commit what that one has left, and a look would take its row for a record.
+ * Renders a condition that fails with an error if the connection still has the transaction of another claim, or of the app,
+ * that has written. A claim would commit that with its own, and a look would take its row for a record.
  */
-function unlessMarked(condition: string): string {
-  const isFree = `coalesce(current_setting('${markName}', true), '') = ''`;
-  return `(CASE WHEN ${isFree} THEN ${condition}::text ELSE 'another claim is open on this connection' END)::boolean`;
-}
-
-function setLocal(name: string, value: string): string {
-  return `set_config('${name}', '${value}', true)`;
+function ifNothingIsWritten(condition: string): string {
+  return `(CASE WHEN txid_current_if_assigned() IS NULL THEN ${condition}::text ELSE 'another transaction is open' END)::boolean`;
 }
