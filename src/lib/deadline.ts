@@ -4,6 +4,16 @@
  */
 export const graceMs = 50;
 
+/** A timer of Node is an object. On the web, and on Workers of an older date, it is a number without methods. */
+export type Timer = NodeJS.Timeout | number;
+
+/** Calls `onDue` after `ms`, unless `clearTimeout` is called before. The timer does not keep the process alive. */
+export function setBackgroundTimer(onDue: () => void, ms: number): Timer {
+  const timer = setTimeout(onDue, ms);
+  (timer as Partial<NodeJS.Timeout>).unref?.();
+  return timer;
+}
+
 /**
  * Calls `onDue` after `ms`, and not before the event loop has read its sockets once more: after a long task, Node runs
  * timers first, and a reply that has arrived would count as late. With `moreMs` it then does the same once more for
@@ -130,8 +140,7 @@ export function pause(
       signal?.removeEventListener('abort', end);
       resolve();
     };
-    const timer = setTimeout(end, ms);
-    if (!keepAlive) timer.unref();
+    const timer = keepAlive ? setTimeout(end, ms) : setBackgroundTimer(end, ms);
     signal?.addEventListener('abort', end);
     if (signal?.aborted) end();
   });
