@@ -1,4 +1,4 @@
-import { z } from 'zod/v4';
+import * as z from 'zod/v4';
 
 /** The fields of every callback, for each outcome and payment method (service §2.1). */
 export interface TransferFacts {
