@@ -1,5 +1,5 @@
 // Bundles a Worker as Cloudflare's tools do, and writes beside it how workerd is to start it at a date.
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { build } from 'esbuild';
 import { hostsFolder } from './programs.js';
@@ -7,11 +7,10 @@ import { hostsFolder } from './programs.js';
 const [, , entry = '', outfile = '', date = ''] = process.argv;
 
 await build({
-  entryPoints: [entry],
-  outfile,
-  // The packages are those of the hosts, also for a Worker of the tests.
+  // As a file of that folder, a Worker of the tests has its packages, too.
+  stdin: { contents: await readFile(entry, 'utf8'), resolveDir: hostsFolder, loader: 'ts' },
   tsconfig: join(hostsFolder, 'tsconfig.json'),
-  nodePaths: [join(hostsFolder, 'node_modules')],
+  outfile,
   ...{ bundle: true, format: 'esm', platform: 'node', conditions: ['workerd'] },
   external: ['cloudflare:*', 'pg-native'],
   // Packages in CommonJS require the modules of Node.

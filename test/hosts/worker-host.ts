@@ -26,7 +26,7 @@ export const workerDates = [
 export function workerHost(file: string, date: string): Host {
   const bundle = join(hostsFolder, 'node_modules/.workers', `${basename(file, '.ts')}-${date}.mjs`);
   return {
-    name: 'Cloudflare Workers',
+    name: 'Cloudflare Workers in workerd',
     file,
     versionOf,
     startServers: startDatabase,

@@ -1,9 +1,13 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { post } from '../support/helpers/post.js';
+import { root } from '../docs/pages.js';
 import { token } from './cases.js';
 import { installHosts } from './install.js';
+import { pagePath } from './page.js';
 import { withHost } from './start.js';
 import { workerDates, workerHost } from './worker-host.js';
 
@@ -37,6 +41,10 @@ const memoryWorker = fileURLToPath(new URL('memory-worker.ts', import.meta.url))
 describe.each(workerDates)('a Worker of %s', (date) => {
   test('handles twenty callbacks of twenty on a pool that each request makes', { timeout: stepMs }, async () => {
     expect(await withHost(workerHost('cloudflare-workers.ts', date), deliverTwenty)).toEqual(twenty);
+  });
+
+  test('is a Worker that docs/hosts.md names', async () => {
+    expect(await readFile(join(root, pagePath), 'utf8')).toContain(date);
   });
 
   test('handles twenty callbacks of twenty in memory, and then one that outlives its lease', async () => {
