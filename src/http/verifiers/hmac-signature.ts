@@ -52,8 +52,13 @@ export interface HmacSignatureOptions<Secrets = Secret> {
   toleranceMs?: number | undefined;
 }
 
-/** Options of `sign`. */
-interface SignOptions {
+/**
+ * Options of `sign` of `hmacSignature`.
+ *
+ * @example
+ * const options: SignOptions = { headers: { 'webhook-id': 'msg_1' } };
+ */
+export interface SignOptions {
   /**
    * What to sign with. Required if `secrets` is a function.
    * @default the newest of `secrets`
@@ -66,8 +71,13 @@ interface SignOptions {
   headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A verifier, with a method that signs as the service does. */
-interface HmacSignature<HostRequest, Verdict, Options extends [options?: SignOptions]> {
+/**
+ * A verifier, with a method that signs as the service does. `hmacSignature` makes it.
+ *
+ * @example
+ * const toHeaders = (verify: ReturnType<typeof hmacSignature>, body: string): Record<string, string> => verify.sign(body);
+ */
+export interface HmacSignature<HostRequest, Verdict, Options extends [options?: SignOptions]> {
   (request: HostRequest, callback: unknown, body: Uint8Array | undefined): Verdict;
   /**
    * Returns the headers to send with a body, which this verifier accepts: the signature, the timestamp and those that
