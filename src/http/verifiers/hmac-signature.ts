@@ -75,9 +75,13 @@ export interface SignOptions {
  * A verifier, with a method that signs as the service does. `hmacSignature` makes it.
  *
  * @example
- * const toHeaders = (verify: ReturnType<typeof hmacSignature>, body: string): Record<string, string> => verify.sign(body);
+ * const toHeaders = (verify: HmacSignature, body: string): Record<string, string> => verify.sign(body);
  */
-export interface HmacSignature<HostRequest, Verdict, Options extends [options?: SignOptions]> {
+export interface HmacSignature<
+  HostRequest = SenderRequest,
+  Verdict = boolean,
+  Options extends [options?: SignOptions] = [options?: SignOptions],
+> {
   (request: HostRequest, callback: unknown, body: Uint8Array | undefined): Verdict;
   /**
    * Returns the headers to send with a body, which this verifier accepts: the signature, the timestamp and those that
@@ -97,15 +101,13 @@ export interface HmacSignature<HostRequest, Verdict, Options extends [options?: 
  * const router = transferCallbackRouter({ ...options, verify });
  * const headers = verify.sign('{"event":"transfer.success"}'); // in a test
  */
-export function hmacSignature(
-  options: HmacSignatureOptions,
-): HmacSignature<SenderRequest, boolean, [options?: SignOptions]>;
+export function hmacSignature(options: HmacSignatureOptions): HmacSignature;
 export function hmacSignature<HostRequest extends SenderRequest>(
   options: HmacSignatureOptions<FindSecrets<HostRequest>>,
 ): HmacSignature<HostRequest, Promise<boolean>, [options: SignOptions & { secret: string }]>;
 export function hmacSignature(
   options: HmacSignatureOptions | HmacSignatureOptions<FindSecrets<SenderRequest>>,
-): HmacSignature<SenderRequest, boolean | Promise<boolean>, [options?: SignOptions]> {
+): HmacSignature<SenderRequest, boolean | Promise<boolean>> {
   const scheme = resolveOptions(options);
   const { secrets } = options;
   if (typeof secrets === 'function') {
