@@ -1,5 +1,5 @@
 import { requireFunction } from '../lib/checks.js';
-import { setBackgroundTimer } from '../lib/deadline.js';
+import { setBackgroundTimer, setTurn } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import type { InFlight } from './in-flight.js';
 import type { Logger } from '../lib/logger.js';
@@ -61,7 +61,7 @@ export class AfterCommit {
       }
     };
     this.#ended = new Promise((resolve) => {
-      setImmediate(() => {
+      setTurn(() => {
         void Promise.all(this.#functions.map(callAndLog)).then(() => {
           inFlight.remove(running);
           resolve();

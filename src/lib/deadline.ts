@@ -15,6 +15,23 @@ export function setBackgroundTimer(onDue: () => void, ms: number): Timer {
 }
 
 /**
+ * Calls `onTurn` when the event loop has read its sockets, or where it has no `setImmediate`, such as in jsdom, at its
+ * next timer. Returns the function that cancels it.
+ */
+export function setTurn(onTurn: () => void): () => void {
+  if (typeof setImmediate === 'undefined') {
+    const timer = setTimeout(onTurn, 0);
+    return () => {
+      clearTimeout(timer);
+    };
+  }
+  const turn = setImmediate(onTurn);
+  return () => {
+    clearImmediate(turn);
+  };
+}
+
+/**
  * Calls `onDue` after `ms`, and not before the event loop has read its sockets once more: after a long task, Node runs
  * timers first, and a reply that has arrived would count as late. With `moreMs` it then does the same once more for
  * that time. Returns the function that cancels it.
@@ -24,10 +41,7 @@ export function setDeadline(ms: number, onDue: () => void, moreMs = 0): () => vo
     cancel = setDeadline(moreMs, onDue);
   };
   const timer = setTimeout(() => {
-    const turn = setImmediate(moreMs > 0 ? extend : onDue);
-    cancel = () => {
-      clearImmediate(turn);
-    };
+    cancel = setTurn(moreMs > 0 ? extend : onDue);
   }, ms);
   let cancel = (): void => {
     clearTimeout(timer);

@@ -1,4 +1,5 @@
-// A merchant's process on a host with the timers of the web: each is a number, and keeps the process until it is cleared.
+// A merchant's process on a host with the timers of the web: each is a number, and keeps the process until it is cleared. There
+// is no `setImmediate`.
 import { Pool } from 'pg';
 import { memoryStore, pgStore, transferCallbackHandler, type CallbackStore } from 'transfer-callbacks/web';
 import { transferSucceeded } from 'transfer-callbacks/testing';
@@ -34,20 +35,20 @@ function clearWebTimeout(timer: unknown): void {
   timers.delete(timer as number);
 }
 
-Object.assign(globalThis, { setTimeout: setWebTimeout, clearTimeout: clearWebTimeout });
+Object.assign(globalThis, { setTimeout: setWebTimeout, clearTimeout: clearWebTimeout, setImmediate: undefined });
 
 const leaseMs = 1_000;
 /** After one more, the handler has outlived its first lease. */
 const renewalsPerLease = 3;
 
-/** A callback whose handler outlives its lease, and then a copy of it. */
+/** A callback whose handler outlives its deadline and its lease, and then a copy of it. */
 async function deliverTwice(store: CallbackStore<unknown>): Promise<WebTimersReport> {
   const calls: string[] = [];
   let renewals = 0;
   const handle = transferCallbackHandler({
     store: watchRenewals(store, () => (renewals += 1)),
     logger: false,
-    ...{ leaseMs, storeTimeoutMs: 300, handlerTimeoutMs: 20_000 },
+    ...{ leaseMs, storeTimeoutMs: 300, handlerTimeoutMs: 1_000 },
     async onSuccess(_callback, { afterCommit }) {
       afterCommit(() => calls.push('afterCommit'));
       while (renewals <= renewalsPerLease) await new Promise((resolve) => setTimeout(resolve, 10));
