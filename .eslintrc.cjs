@@ -21,6 +21,12 @@ const otherImports = [
   { selector: 'TSImportType', message },
   { selector: 'CallExpression[callee.name="require"]', message },
 ];
+/** `src` runs on the web, too. The sandbox and the command line run on Node alone. */
+const timerMethod = {
+  selector: 'CallExpression[optional=false] > MemberExpression.callee[property.name=/^(?:unref|ref|hasRef|refresh)$/]',
+  message: 'On the web a timer is a number without methods: use `setBackgroundTimer` of lib/deadline.ts.',
+};
+const runsOnWeb = (files) => /^src\/(?!cli\/)/.test(files);
 
 /** An import rule: these files may import what matches one of the patterns, and nothing else. The last rule of a file counts. */
 const allowImports = (files, patterns, why) => ({
@@ -30,7 +36,12 @@ const allowImports = (files, patterns, why) => ({
       'error',
       { patterns: [{ regex: `^(?!(?:${patterns.join('|')})$)`, message: why }] },
     ],
-    'no-restricted-syntax': ['error', importExpression, ...otherImports],
+    'no-restricted-syntax': [
+      'error',
+      importExpression,
+      ...otherImports,
+      ...(files.some(runsOnWeb) ? [timerMethod] : []),
+    ],
   },
 });
 

@@ -6,9 +6,9 @@ export {
   urlToken,
   type TransferTokenVerifier,
 } from './http/verifiers/tokens.js';
-export { hmacSignature } from './http/verifiers/hmac-signature.js';
+export { hmacSignature, type HmacSignature, type SignOptions } from './http/verifiers/hmac-signature.js';
 export { ipAllowList } from './http/verifiers/ip-allow-list.js';
-export type { SenderVerifier } from './http/request.js';
+export type { SenderRequest, SenderVerifier } from './http/request.js';
 export type { Verifier } from './http/verify.js';
 export { closeOnSignal } from './http/close-on-signal.js';
 export { transferCallbackReceiver, type TransferCallbackReceiver } from './core/receiver.js';
@@ -17,6 +17,8 @@ export type { Logger } from './lib/logger.js';
 export type { TransferCallbackOutcome } from './core/outcomes.js';
 export {
   transferCallbackSchema,
+  type CallbackShape,
+  type EventShape,
   type TransferCallback,
   type TransferFailed,
   type TransferSucceeded,

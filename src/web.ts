@@ -1,2 +1,2 @@
 export * from './shared.js';
-export { transferCallbackHandler } from './http/handler.js';
+export { transferCallbackHandler, type TransferCallbackHandler } from './http/handler.js';

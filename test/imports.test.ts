@@ -81,6 +81,17 @@ test.each([
   expect(await isReported('src/stores/planted.ts', code)).toBe(true);
 });
 
+test.each([
+  'setTimeout(planted, 1).unref();',
+  'timer.refresh();',
+  'const timer = setTimeout(planted, 1); timer.unref();',
+])('%s is not written in what runs on the web, where a timer is a number', async (code) => {
+  for (const folder of ['lib', 'core', 'core/claim', 'http', 'stores/sql', 'client', 'metrics']) {
+    expect(await isReported(`src/${folder}/planted.ts`, code), folder).toBe(true);
+  }
+  expect(await isReported('src/cli/planted.ts', code)).toBe(false);
+});
+
 test('no files import each other in a circle', () => {
   const files = ['src', 'test', 'sandbox'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

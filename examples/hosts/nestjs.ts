@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Inject, Injectable, Module, type OnModuleDestroy } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { transferCallbackReceiver, transferCallbackRouter, type TransferCallbackReceiver } from 'transfer-callbacks';
+import { transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
 import { options } from './options.ts';
 
 const { store, verify, onSuccess, onFailed } = options;
@@ -13,18 +13,22 @@ class Payouts {
   readonly refund = onFailed;
 }
 
+const makeReceiver = (payouts: Payouts) =>
+  transferCallbackReceiver({
+    store,
+    onSuccess: (callback) => payouts.markPaid(callback),
+    onFailed: () => payouts.refund(),
+  });
+
 @Injectable()
 class TransferCallbacks implements OnModuleDestroy {
-  // Nest's starter makes what has no type `any`. A SQL store has one, too, and `onModuleInit` awaits its `migrate()`.
-  readonly receiver: TransferCallbackReceiver;
+  // Nest's starter makes what has no type `any`. This type has the callbacks of a `schema` and the `tx` of a store.
+  // A SQL store needs a field, too, and `onModuleInit` awaits its `migrate()`.
+  readonly receiver: ReturnType<typeof makeReceiver>;
 
   // Nest's own build needs no `@Inject`.
   constructor(@Inject(Payouts) payouts: Payouts) {
-    this.receiver = transferCallbackReceiver({
-      store,
-      onSuccess: (callback) => payouts.markPaid(callback),
-      onFailed: () => payouts.refund(),
-    });
+    this.receiver = makeReceiver(payouts);
   }
 
   /** Lets running handlers finish before Nest closes the server. */

@@ -1,4 +1,5 @@
 import { requireFunction } from '../lib/checks.js';
+import { setBackgroundTimer, setTurn } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import type { InFlight } from './in-flight.js';
 import type { Logger } from '../lib/logger.js';
@@ -47,10 +48,10 @@ export class AfterCommit {
     const running = { id: logFields.id };
     inFlight.add(running);
     const callAndLog = async (call: () => unknown): Promise<void> => {
-      const late = setTimeout(() => {
+      const late = setBackgroundTimer(() => {
         const message = `A function of \`afterCommit\` has not ended after ${handlerTimeoutMs} ms; it still runs.`;
         logger.warn(logFields, message);
-      }, handlerTimeoutMs).unref();
+      }, handlerTimeoutMs);
       try {
         await call();
       } catch (error) {
@@ -60,7 +61,7 @@ export class AfterCommit {
       }
     };
     this.#ended = new Promise((resolve) => {
-      setImmediate(() => {
+      setTurn(() => {
         void Promise.all(this.#functions.map(callAndLog)).then(() => {
           inFlight.remove(running);
           resolve();

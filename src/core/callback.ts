@@ -1,4 +1,4 @@
-import { z } from 'zod/v4';
+import * as z from 'zod/v4';
 
 /** The fields of every callback, for each outcome and payment method (service §2.1). */
 export interface TransferFacts {
@@ -66,7 +66,12 @@ export interface TransferFailed {
  */
 export type TransferCallback = TransferSucceeded | TransferFailed;
 
-/** The fields that the receiver reads: the minimum a custom `schema` must produce. */
+/**
+ * The fields that the receiver reads: the minimum a custom `schema` must produce.
+ *
+ * @example
+ * const toText = ({ data }: CallbackShape): string => `${data.externalId}: ${data.status}`;
+ */
 export interface CallbackShape {
   event: 'transfer.success' | 'transfer.failed';
   data: {
@@ -90,7 +95,12 @@ export interface OtherEvent {
   };
 }
 
-/** What a schema may produce. */
+/**
+ * What a schema may produce: a callback, or an event for `onOther`.
+ *
+ * @example
+ * const isFinal = ({ event }: EventShape): boolean => event !== 'other';
+ */
 export type EventShape = CallbackShape | OtherEvent;
 
 /** The callbacks among what a schema produces. */

@@ -1,3 +1,4 @@
+import type { Timer } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
 
 const message =
@@ -9,7 +10,7 @@ export class WatchedTx<Tx> {
   readonly #tx: Tx;
   #isUsed = false;
   #hasWaited = false;
-  readonly #turn: NodeJS.Timeout;
+  readonly #turn: Timer;
 
   constructor(tx: Tx) {
     this.#tx = tx;

@@ -1,5 +1,6 @@
 import type { TransferCallbackReceiver } from '../core/receiver.js';
 import { hasMethods, invalidArgument, wholeNumber } from '../lib/checks.js';
+import { setBackgroundTimer } from '../lib/deadline.js';
 
 /** What `closeOnSignal` calls of a server of `node:http`, `https` or `http2`. */
 export interface ClosableServer {
@@ -52,7 +53,7 @@ async function closeBoth(
   });
   const result = await receiver.close({ timeoutMs });
   // `close` of the server ends Node's check of `requestTimeout`: a request that never ends would keep the server open.
-  const rest = new Promise<void>((resolve) => setTimeout(resolve, restMs).unref());
+  const rest = new Promise<void>((resolve) => setBackgroundTimer(resolve, restMs));
   await Promise.race([serverClosed, rest]);
   server.closeAllConnections?.();
   return result;

@@ -18,6 +18,10 @@ interface HostContext {
 /**
  * A handler for hosts that give a web `Request` and want a `Response`. It never rejects. With a `waitUntil` the host
  * keeps the process for a late handler and for `afterCommit`.
+ *
+ * @example
+ * const withAddress = (handle: TransferCallbackHandler, ip: string) => (request: Request) =>
+ *   handle(Object.assign(request, { ip }));
  */
 export type TransferCallbackHandler = (request: WebRequest, host?: HostContext | object) => Promise<Response>;
 

@@ -1,7 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { invalidSecret } from '../lib/checks.js';
 
-/** What the ready-made verifiers read of a request. Those of `node:http`, of Express and of the web all have it. */
+/**
+ * What the ready-made verifiers read of a request. Those of `node:http`, of Express and of the web all have it.
+ *
+ * @example
+ * const hasTenant = ({ url }: SenderRequest): boolean => url?.includes('/tenants/') === true;
+ */
 export interface SenderRequest {
   /** A path with its query, or an absolute URL. */
   readonly url?: string | undefined;

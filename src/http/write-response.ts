@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Stream } from 'node:http2';
+import { setBackgroundTimer } from '../lib/deadline.js';
 import type { CallbackResponse } from './responses.js';
 
 /** So many times `bodyLimitBytes` of a body are read and dropped after its response. */
@@ -43,7 +44,7 @@ export function respond(
  */
 function endAfterBody(request: IncomingMessage, response: ServerResponse, maxBytes: number): void {
   let length = 0;
-  const timer = setTimeout(cut, drainMs).unref();
+  const timer = setBackgroundTimer(cut, drainMs);
   function drop(chunk: Buffer | string): void {
     length += chunk.length;
     if (length > maxBytes) cut();

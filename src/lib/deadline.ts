@@ -4,6 +4,33 @@
  */
 export const graceMs = 50;
 
+/** A timer of Node is an object. On the web, and on Workers of an older date, it is a number without methods. */
+export type Timer = NodeJS.Timeout | number;
+
+/** Calls `onDue` after `ms`, unless `clearTimeout` is called before. The timer does not keep the process alive. */
+export function setBackgroundTimer(onDue: () => void, ms: number): Timer {
+  const timer = setTimeout(onDue, ms);
+  (timer as Partial<NodeJS.Timeout>).unref?.();
+  return timer;
+}
+
+/**
+ * Calls `onTurn` when the event loop has read its sockets, or where it has no `setImmediate`, such as in jsdom, at its
+ * next timer. Returns the function that cancels it.
+ */
+export function setTurn(onTurn: () => void): () => void {
+  if (typeof setImmediate === 'undefined') {
+    const timer = setTimeout(onTurn, 0);
+    return () => {
+      clearTimeout(timer);
+    };
+  }
+  const turn = setImmediate(onTurn);
+  return () => {
+    clearImmediate(turn);
+  };
+}
+
 /**
  * Calls `onDue` after `ms`, and not before the event loop has read its sockets once more: after a long task, Node runs
  * timers first, and a reply that has arrived would count as late. With `moreMs` it then does the same once more for
@@ -14,10 +41,7 @@ export function setDeadline(ms: number, onDue: () => void, moreMs = 0): () => vo
     cancel = setDeadline(moreMs, onDue);
   };
   const timer = setTimeout(() => {
-    const turn = setImmediate(moreMs > 0 ? extend : onDue);
-    cancel = () => {
-      clearImmediate(turn);
-    };
+    cancel = setTurn(moreMs > 0 ? extend : onDue);
   }, ms);
   let cancel = (): void => {
     clearTimeout(timer);
@@ -130,8 +154,7 @@ export function pause(
       signal?.removeEventListener('abort', end);
       resolve();
     };
-    const timer = setTimeout(end, ms);
-    if (!keepAlive) timer.unref();
+    const timer = keepAlive ? setTimeout(end, ms) : setBackgroundTimer(end, ms);
     signal?.addEventListener('abort', end);
     if (signal?.aborted) end();
   });

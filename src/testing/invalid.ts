@@ -1,13 +1,5 @@
 import { transferFailed, transferSucceeded } from './fixtures.js';
 
-/** A body that an app must refuse. */
-interface InvalidCallback {
-  /** What is wrong with it. */
-  readonly title: string;
-  /** What to send: a string unchanged, any other value as JSON. */
-  readonly callback: unknown;
-}
-
 const success = transferSucceeded();
 const failure = transferFailed();
 
@@ -15,13 +7,14 @@ function withData(changes: object): object {
   return { ...success, data: { ...success.data, ...changes } };
 }
 
-const wrongTypes = Object.keys(success.data).flatMap((field): InvalidCallback[] => [
+const wrongTypes = Object.keys(success.data).flatMap((field) => [
   { title: `data.${field} is missing`, callback: withData({ [field]: undefined }) },
   { title: `data.${field} is of another type`, callback: withData({ [field]: [] }) },
 ]);
 
 /**
- * Bodies that are not as documented (service §2.1, §6), one fault each. An app must respond to each with a 4xx.
+ * Bodies that are not as documented (service §2.1, §6), one fault each. An app must respond to each with a 4xx. `title`
+ * is the fault. `callback` is what to send: a string unchanged, any other value as JSON.
  *
  * @example
  * for (const { title, callback } of invalidCallbacks) {
@@ -29,7 +22,7 @@ const wrongTypes = Object.keys(success.data).flatMap((field): InvalidCallback[] 
  *   if (acknowledged) throw new Error(`It was acknowledged although ${title}.`);
  * }
  */
-export const invalidCallbacks: readonly InvalidCallback[] = [
+export const invalidCallbacks: readonly { readonly title: string; readonly callback: unknown }[] = [
   { title: 'an empty body', callback: '' },
   { title: 'a body that is not JSON', callback: 'event=transfer.success' },
   { title: 'a body that is cut short', callback: JSON.stringify(success).slice(0, -1) },

@@ -24,7 +24,12 @@ export interface StoreCheckOptions<Tx> {
   transaction?: StoreTransaction<Tx> | undefined;
 }
 
-/** One thing that every store must do. */
+/**
+ * One thing that every store must do. `storeContract` lists them.
+ *
+ * @example
+ * const findCheck = (title: string): StoreCheck | undefined => storeContract.find((check) => check.title === title);
+ */
 export interface StoreCheck {
   /** A sentence about the store. */
   readonly title: string;

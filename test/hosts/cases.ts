@@ -58,7 +58,8 @@ export const cases: readonly Case[] = [
 ];
 
 async function send(url: string, body: string, { headers = {}, ...sent }: Sent = {}): Promise<Reply> {
-  const all = { 'X-Callback-Token': token, ...headers };
+  // Cloudflare tells a Worker the address of the sender, and workerd alone does not.
+  const all = { 'X-Callback-Token': token, 'CF-Connecting-IP': '127.0.0.1', ...headers };
   const { status, body: text, headers: received } = await post(url, body, { ...sent, headers: all });
   return { status, retryAfter: received['retry-after'], allow: received.allow, body: text };
 }

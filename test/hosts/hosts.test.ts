@@ -15,9 +15,10 @@ import { post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { serve } from '../support/servers/serve.js';
 import { token, type Reply } from './cases.js';
-import { bun, deno, hosts, hostsFolder } from './hosts.js';
+import { bun, deno, hosts } from './hosts.js';
 import { installHosts } from './install.js';
 import { findHost, pagePath, renderHost, renderPage } from './page.js';
+import { hostsFolder } from './programs.js';
 import { startHost, tryHost } from './start.js';
 
 const run = promisify(execFile);

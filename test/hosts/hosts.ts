@@ -1,35 +1,11 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-
-/** The folder of the examples, which has packages of its own. */
-export const hostsFolder = fileURLToPath(new URL('../../examples/hosts', import.meta.url));
-
-/** A host of examples/hosts, started as its users start it. */
-export interface Host {
-  readonly name: string;
-  /** The file in examples/hosts that a reader copies. */
-  readonly file: string;
-  /** The package whose version the page shows: the key in the `packages` of package-lock.json. */
-  readonly versionOf?: string;
-  /** What runs before the host starts. */
-  readonly build?: () => readonly string[];
-  /** The program and its arguments. It serves on the port of the variable PORT. */
-  readonly command: (port: number) => readonly string[];
-  /** Why a response differs from that of the listener, by the name of the case. */
-  readonly differs?: Readonly<Record<string, string>>;
-}
+import type { Host } from './host.js';
+import { findProgram, withTsx } from './programs.js';
+import { workerDates, workerHost } from './worker-host.js';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
-const withTsx = (...rest: string[]): string[] => [process.execPath, '--import', 'tsx', ...rest];
 const next = (...rest: string[]): string[] => [process.execPath, 'node_modules/next/dist/bin/next', ...rest];
-
-/** Returns the path of a program that comes in a package for this platform. */
-function findProgram(name: string, paths: Readonly<Record<string, string>>): string {
-  const path = paths[`${process.platform}-${process.arch}`];
-  if (path !== undefined && existsSync(join(hostsFolder, path))) return path;
-  throw new Error(`The packages of examples/hosts have no ${name} for ${process.platform} on ${process.arch}.`);
-}
 
 export const bun = (): string =>
   findProgram('Bun', {
@@ -113,6 +89,7 @@ export const hosts: readonly Host[] = [
     file: 'aws-lambda.ts',
     command: () => withTsx(join(here, 'lambda-front.ts'), 'aws-lambda.ts'),
   },
+  workerHost('cloudflare-workers.ts', workerDates[0]),
   {
     name: 'Google Cloud Functions',
     file: 'google-cloud-functions.ts',

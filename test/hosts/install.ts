@@ -3,7 +3,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { installPackages } from '../support/helpers/install.js';
-import { hostsFolder } from './hosts.js';
+import { hostsFolder } from './programs.js';
 
 /** Installs the packages of examples/hosts, where they are not, and this package out of the tarball. */
 export async function installHosts(tarball: string): Promise<void> {

@@ -1,16 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { cases, type Reply } from './cases.js';
-import { hostsFolder, type Host } from './hosts.js';
+import type { Host } from './host.js';
+import { findVersion } from './programs.js';
 
 /** The page of which `npm run hosts` writes a part, from the root of the repository. */
 export const pagePath = 'docs/hosts.md';
 
 const [begin, end] = ['<!-- `npm run hosts` writes from here -->\n', '<!-- to here -->\n'];
-
-const lock = JSON.parse(readFileSync(join(hostsFolder, 'package-lock.json'), 'utf8')) as {
-  packages: Record<string, { version: string } | undefined>;
-};
 
 const toRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
 const isRow = (text: string): boolean => text.startsWith('| ');
@@ -40,7 +35,7 @@ export function findHost(page: string, host: Host): string {
 }
 
 function describeHost({ name, versionOf, file }: Host, differs: readonly string[]): string {
-  const version = versionOf === undefined ? '' : ` ${lock.packages[versionOf]?.version ?? ''}`;
+  const version = versionOf === undefined ? '' : ` ${findVersion(versionOf)}`;
   const title = `[${name}](../examples/hosts/${file})${version}`;
   return differs.length === 0 ? title : toRow([title, differs.join('. ')]);
 }

@@ -5,7 +5,8 @@ import { promisify } from 'node:util';
 import { hasEnded, kill, tied } from '../support/programs/child.js';
 import { freePort, isListening } from '../support/servers/port.js';
 import { cases, token, type Reply } from './cases.js';
-import { hostsFolder, type Host } from './hosts.js';
+import type { Host } from './host.js';
+import { hostsFolder } from './programs.js';
 
 /** A host starts in seconds. On a busy machine it takes several times as long. */
 const startMs = 60_000;
@@ -18,23 +19,34 @@ export const quiet = {
   DENO_NO_UPDATE_CHECK: '1',
 };
 
-/** Starts a host, sends it all cases in order, and stops it. */
-export async function tryHost(host: Host): Promise<Reply[]> {
-  const { child, url, output } = await startHost(host);
-  try {
+/** Sends all cases in order to a host. */
+export const tryHost = (host: Host): Promise<Reply[]> =>
+  withHost(host, async (url) => {
     const replies: Reply[] = [];
     for (const { send } of cases) replies.push(await send(url));
     return replies;
-  } catch (error) {
-    throw failed(host, error, output());
+  });
+
+/** Starts a host and what it needs, resolves with what `use` does, and stops them. */
+export async function withHost<T>(host: Host, use: (url: string) => Promise<T>): Promise<T> {
+  const servers = await host.startServers?.();
+  try {
+    const { child, url, output } = await startHost(host, servers?.env);
+    try {
+      return await use(url);
+    } catch (error) {
+      throw failed(host, error, output());
+    } finally {
+      await kill(child);
+    }
   } finally {
-    await kill(child);
+    await servers?.stop();
   }
 }
 
 /** Builds a host, and starts it on a free port. */
-export async function startHost(host: Host) {
-  const environment: NodeJS.ProcessEnv = { ...process.env, ...quiet, CALLBACK_TOKEN: token, NODE_OPTIONS: '' };
+export async function startHost(host: Host, env: NodeJS.ProcessEnv = {}) {
+  const environment: NodeJS.ProcessEnv = { ...process.env, ...quiet, ...env, CALLBACK_TOKEN: token, NODE_OPTIONS: '' };
   delete environment.NODE_ENV; // Vitest sets it to `test`. Hosts start without it.
   if (host.build !== undefined) await runToEnd(host.build(), environment);
   const port = await freePort();

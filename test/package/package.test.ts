@@ -134,25 +134,38 @@ describe('the tarball', () => {
   });
 });
 
+/** Bundles this code as apps do. Returns the size of the bundle in bytes, and the files that are in it. */
+async function bundle(contents: string, external: string[]): Promise<{ size: number; bundled: string[] }> {
+  const { outputFiles, metafile } = await build({
+    stdin: { contents, resolveDir: repository },
+    ...{ bundle: true, minify: true, write: false, metafile: true },
+    ...{ format: 'esm', platform: 'node', target: 'node20', external },
+  });
+  const bundled = Object.values(metafile.outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
+  );
+  return { size: outputFiles[0]?.contents.length ?? Infinity, bundled };
+}
+
 /** What an app bundles. Express and zod are the app's own. */
 test.each([
   ['memory', 47_100],
   ['redis', 48_400],
 ])('the minified bundle of the router and the %s store is small, and has no other store', async (store, limitBytes) => {
   const contents = `export { ${store}Store, transferCallbackRouter } from './src/index.js';`;
-  const { outputFiles, metafile } = await build({
-    stdin: { contents, resolveDir: repository },
-    ...{ bundle: true, minify: true, write: false, metafile: true },
-    ...{ format: 'esm', platform: 'node', target: 'node20', external: ['express', 'zod'] },
-  });
-  const size = outputFiles[0]?.contents.length ?? Infinity;
+  const { size, bundled } = await bundle(contents, ['express', 'zod']);
   expect(size, `The bundle has ${size} bytes.`).toBeLessThan(limitBytes);
-  const bundled = Object.values(metafile.outputs).flatMap(({ inputs }) =>
-    Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
-  );
   const stores = bundled.filter((path) => path.startsWith('src/stores/'));
   expect(stores.filter((path) => !path.startsWith(`src/stores/${store}`))).toEqual([]);
   expect(stores).not.toEqual([]);
+});
+
+/** Functions and Workers are bundled whole. zod is two thirds of it: an import of its `z` would add 360 kB of languages. */
+test('the minified bundle of the whole web entry, with zod, is small and has no language but English', async () => {
+  const { size, bundled } = await bundle("export * from './src/web.js';", []);
+  expect(size, `The bundle has ${size} bytes.`).toBeLessThan(186_500);
+  const languages = bundled.filter((path) => path.includes('/locales/')).map((path) => path.replace(/.*\//, ''));
+  expect(languages).toEqual(['en.js']);
 });
 
 describe('a project without Express', () => {

@@ -72,6 +72,7 @@ export async function installIn(workshop: string, project: (typeof roots)[number
   await cp(join(here, 'projects', 'tsconfig.json'), join(root, 'tsconfig.json'));
   for (const ending of ['mts', 'cts']) {
     await cp(join(here, 'projects', 'main.ts'), join(root, `main.${ending}`));
+    await cp(join(here, 'projects', 'exports.ts'), join(root, `exports.${ending}`));
     await writeFile(join(root, `entries.${ending}`), `export type Entries = [\n${all.join('')}];\n`);
   }
 }

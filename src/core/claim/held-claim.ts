@@ -1,4 +1,4 @@
-import { pause } from '../../lib/deadline.js';
+import { pause, setBackgroundTimer, type Timer } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { SafeLogger } from '../../lib/logger.js';
 import type { AfterCommit } from '../after-commit.js';
@@ -46,7 +46,7 @@ export class HeldClaim<Tx> implements Work {
   /** Made when a handler reads `signal`. */
   #aborter: DeliveryAborter | undefined;
   #abortReason: Error | undefined;
-  #heartbeat: NodeJS.Timeout;
+  #heartbeat: Timer;
   #renewal: Promise<void> | undefined;
   #renewalError: unknown;
   #recording: Promise<void> | undefined;
@@ -187,14 +187,13 @@ export class HeldClaim<Tx> implements Work {
     if (this.#state !== 'finished') this.#state = state;
   }
 
-  #startHeartbeat(): NodeJS.Timeout {
+  #startHeartbeat(): Timer {
     const beat = (): void => {
       this.#heartbeat = this.#startHeartbeat();
       // Run one renewal at a time: while one claims again, a second one would be refused because of that claim.
       this.#renewal = this.#renewAfter(this.#renewal);
     };
-    // A heartbeat must not keep the process alive.
-    return setTimeout(beat, this.#parts.options.leaseMs / renewalsPerLease).unref();
+    return setBackgroundTimer(beat, this.#parts.options.leaseMs / renewalsPerLease);
   }
 
   async #renewAfter(previous: Promise<void> | undefined): Promise<void> {

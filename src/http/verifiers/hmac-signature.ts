@@ -52,8 +52,13 @@ export interface HmacSignatureOptions<Secrets = Secret> {
   toleranceMs?: number | undefined;
 }
 
-/** Options of `sign`. */
-interface SignOptions {
+/**
+ * Options of `sign` of `hmacSignature`.
+ *
+ * @example
+ * const options: SignOptions = { headers: { 'webhook-id': 'msg_1' } };
+ */
+export interface SignOptions {
   /**
    * What to sign with. Required if `secrets` is a function.
    * @default the newest of `secrets`
@@ -66,8 +71,17 @@ interface SignOptions {
   headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A verifier, with a method that signs as the service does. */
-interface HmacSignature<HostRequest, Verdict, Options extends [options?: SignOptions]> {
+/**
+ * A verifier, with a method that signs as the service does. `hmacSignature` makes it.
+ *
+ * @example
+ * const toHeaders = (verify: HmacSignature, body: string): Record<string, string> => verify.sign(body);
+ */
+export interface HmacSignature<
+  HostRequest = SenderRequest,
+  Verdict = boolean,
+  Options extends [options?: SignOptions] = [options?: SignOptions],
+> {
   (request: HostRequest, callback: unknown, body: Uint8Array | undefined): Verdict;
   /**
    * Returns the headers to send with a body, which this verifier accepts: the signature, the timestamp and those that
@@ -87,15 +101,13 @@ interface HmacSignature<HostRequest, Verdict, Options extends [options?: SignOpt
  * const router = transferCallbackRouter({ ...options, verify });
  * const headers = verify.sign('{"event":"transfer.success"}'); // in a test
  */
-export function hmacSignature(
-  options: HmacSignatureOptions,
-): HmacSignature<SenderRequest, boolean, [options?: SignOptions]>;
+export function hmacSignature(options: HmacSignatureOptions): HmacSignature;
 export function hmacSignature<HostRequest extends SenderRequest>(
   options: HmacSignatureOptions<FindSecrets<HostRequest>>,
 ): HmacSignature<HostRequest, Promise<boolean>, [options: SignOptions & { secret: string }]>;
 export function hmacSignature(
   options: HmacSignatureOptions | HmacSignatureOptions<FindSecrets<SenderRequest>>,
-): HmacSignature<SenderRequest, boolean | Promise<boolean>, [options?: SignOptions]> {
+): HmacSignature<SenderRequest, boolean | Promise<boolean>> {
   const scheme = resolveOptions(options);
   const { secrets } = options;
   if (typeof secrets === 'function') {

@@ -1,3 +1,4 @@
+import { setBackgroundTimer, type Timer } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../../core/store.js';
 import type { Row, SettledRow, Table } from './table.js';
@@ -82,7 +83,7 @@ export class TransactionClaim<Tx> implements Claim<Tx> {
   readonly #request: ClaimRequest;
   readonly #proof: Proof;
   #state: 'open' | 'settled' | 'ended' = 'open';
-  #lapse: NodeJS.Timeout;
+  #lapse: Timer;
 
   constructor(open: OpenTransaction<Tx>, request: ClaimRequest, proof: Proof) {
     this.tx = open.tx;
@@ -122,8 +123,8 @@ export class TransactionClaim<Tx> implements Claim<Tx> {
   }
 
   /** The receiver renews no longer: a handler that never ends must not keep its connection. */
-  #startLapse(): NodeJS.Timeout {
-    return setTimeout(() => void this.release(), this.#request.leaseMs).unref();
+  #startLapse(): Timer {
+    return setBackgroundTimer(() => void this.release(), this.#request.leaseMs);
   }
 
   /**

@@ -1,6 +1,6 @@
 import { hasMethods, invalidSecret } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import { graceMs, setDeadline } from '../../lib/deadline.js';
+import { graceMs, setBackgroundTimer, setDeadline } from '../../lib/deadline.js';
 import { lend } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import { postgresMechanism } from './postgres.js';
@@ -210,10 +210,10 @@ type Connect = (
 function takeClient(pool: PgPool, waitMs: number): Promise<PooledClient> {
   return new Promise((resolve, reject) => {
     let isWaiting = true;
-    const timer = setTimeout(() => {
+    const timer = setBackgroundTimer(() => {
       isWaiting = false;
       reject(new TransferCallbackError('STORE_TIMEOUT', `The pool had no client within ${Math.round(waitMs)} ms.`));
-    }, waitMs).unref();
+    }, waitMs);
     const take = (taken: PgClient): void => {
       clearTimeout(timer);
       const client = new PooledClient(taken);

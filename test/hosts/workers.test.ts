@@ -1,0 +1,59 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { post } from '../support/helpers/post.js';
+import { root } from '../docs/pages.js';
+import { token } from './cases.js';
+import { installHosts } from './install.js';
+import { pagePath } from './page.js';
+import { withHost } from './start.js';
+import { workerDates, workerHost } from './worker-host.js';
+
+/** Ends what hangs. The packages are downloaded at the first run. */
+const stepMs = 600_000;
+
+beforeAll(() => installHosts(inject('tarball')), stepMs);
+
+const headers = { 'X-Callback-Token': token, 'CF-Connecting-IP': '127.0.0.1' };
+
+async function deliver(url: string, callback: unknown): Promise<string> {
+  const { status, body } = await post(url, callback, { headers });
+  return `${status} ${body}`;
+}
+
+/** Sends twenty callbacks and a copy of each, one after the other. */
+async function deliverTwenty(url: string): Promise<string[]> {
+  const callbacks = Array.from({ length: 20 }, () => transferSucceeded());
+  const replies: string[] = [];
+  for (const callback of [...callbacks, ...callbacks]) replies.push(await deliver(url, callback));
+  return replies;
+}
+
+const twenty = [
+  ...Array<string>(20).fill('200 {"outcome":"processed"}'),
+  ...Array<string>(20).fill('200 {"outcome":"duplicate"}'),
+];
+
+const memoryWorker = fileURLToPath(new URL('memory-worker.ts', import.meta.url));
+
+describe.each(workerDates)('a Worker of %s', (date) => {
+  test('handles twenty callbacks of twenty on a pool that each request makes', { timeout: stepMs }, async () => {
+    expect(await withHost(workerHost('cloudflare-workers.ts', date), deliverTwenty)).toEqual(twenty);
+  });
+
+  test('is a Worker that docs/hosts.md names', async () => {
+    expect(await readFile(join(root, pagePath), 'utf8')).toContain(date);
+  });
+
+  test('handles twenty callbacks of twenty in memory, and then one that outlives its lease', async () => {
+    await withHost(workerHost(memoryWorker, date), async (url) => {
+      expect(await deliverTwenty(url)).toEqual(twenty);
+      expect(await deliver(url, transferSucceeded({ reference: 'slow' }))).toBe('200 {"outcome":"processed"}');
+      const count = async (): Promise<unknown> => (await fetch(url)).json();
+      const typeOfTimer = date < '2026-02-10' ? 'number' : 'object';
+      await expect.poll(count).toEqual({ handled: 21, followed: 21, typeOfTimer });
+    });
+  });
+});
