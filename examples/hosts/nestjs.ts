@@ -15,7 +15,9 @@ class Payouts {
 
 @Injectable()
 class TransferCallbacks implements OnModuleDestroy {
-  // Nest's starter makes what has no type `any`. A SQL store has one, too, and `onModuleInit` awaits its `migrate()`.
+  // Nest's starter makes what has no type `any`. A SQL store has one, too, with TypeORM `SqlStore<EntityManager>`, and
+  // `onModuleInit` awaits its `migrate()`. With a `schema` of yours, and with `tx`, the type of the receiver is
+  // `TransferCallbackReceiver<Exclude<z.infer<typeof schema>, { event: 'other' }>, EntityManager>`.
   readonly receiver: TransferCallbackReceiver;
 
   // Nest's own build needs no `@Inject`.
@@ -33,6 +35,8 @@ class TransferCallbacks implements OnModuleDestroy {
   }
 }
 
+// Nest runs the `onModuleDestroy` of one module's providers concurrently. A database among them would be disconnected
+// while handlers run: give it a module of its own, which this one imports.
 @Module({ providers: [Payouts, TransferCallbacks] })
 class AppModule {}
 
