@@ -1,6 +1,6 @@
 import { transform } from 'esbuild';
 import { existsSync, readFileSync } from 'node:fs';
-import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { defineConfig, type Options } from 'tsup';
 
@@ -17,6 +17,9 @@ const libraries = Object.fromEntries(
     }),
 );
 
+/** An entry of its own is a chunk of its own: a bundler then leaves out Express where an app imports the index without the router. */
+const router = 'src/http/router.ts';
+
 const target = 'node20';
 
 const console = 'src/service/console';
@@ -29,7 +32,7 @@ const types: Options = { entry: libraries, format: 'cjs', dts: { only: true } };
 
 const code = (outDir: string): Options => ({
   // The command line is run, not imported.
-  entry: { ...libraries, cli: 'src/cli/index.ts' },
+  entry: { ...libraries, cli: 'src/cli/index.ts', ...(existsSync(router) && { router }) },
   format: 'esm',
   target,
   // Without the prefix, only Node knows its modules by their bare names for sure.
@@ -37,6 +40,7 @@ const code = (outDir: string): Options => ({
   // One copy of every module, whatever subpath it was reached through.
   splitting: true,
   async onSuccess() {
+    await rm(join(outDir, 'router.js'), { force: true }); // Nothing imports it. The index has the chunk.
     for (const name of await readdir(outDir)) {
       if (name.endsWith('.js') && name !== 'cli.js') await writeCommonJs(join(outDir, name));
     }

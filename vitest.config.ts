@@ -9,12 +9,16 @@ export const ownEntries = [
   { find: /^transfer-sandbox$/, replacement: at('sandbox/src/index.ts') },
 ];
 
-/** The lowest zod that the peer range allows. It carries zod 4 at `zod/v4`, as an app on zod 3 has it. */
-const lowestZod = [
-  { find: /^zod\/v4-mini$/, replacement: at('node_modules/zod3/dist/esm/v4/mini/index.js') },
-  { find: /^zod\/(v4\/.*\.js)$/, replacement: `${at('node_modules/zod3/dist/esm')}/$1` },
-  { find: /^zod\/(v4.*)$/, replacement: `${at('node_modules/zod3/dist/esm')}/$1/index.js` },
+/** The zod in a folder, in place of the one that is installed as `zod`. */
+const zodIn = (folder: string) => [
+  { find: /^zod$/, replacement: at(`${folder}/index.js`) },
+  { find: /^zod\/v4-mini$/, replacement: at(`${folder}/v4/mini/index.js`) },
+  { find: /^zod\/(v4\/.*\.js)$/, replacement: `${at(folder)}/$1` },
+  { find: /^zod\/(v4.*)$/, replacement: `${at(folder)}/$1/index.js` },
 ];
+
+/** The lowest zod of each major version that the peer range allows. zod 3 carries zod 4 at `zod/v4`. */
+const lowestZods = { 'lowest zod 3': 'node_modules/zod3/dist/esm', 'lowest zod 4': 'node_modules/zod40' } as const;
 
 /** What `npm run test:quick` runs: no Redis, no PostgreSQL, no browser. */
 export const quickTests = ['test/core', 'test/lib', 'test/http', 'test/stores/memory.test.ts'];
@@ -29,8 +33,12 @@ const inSharedProcess = [
 
 const inOwnProcess = ['{test,sandbox/test}/**/*.test.ts'];
 
-/** What reads zod: the schema, its issues, and callbacks on their way through a receiver and a router. */
-const onLowestZod = ['test/core/{callback*,invalid,receive,schema}.test.ts', 'test/http/router.test.ts'];
+/** What reads zod: the schema, its issues, callbacks on their way through a receiver and a router, and the schemas of the pages. */
+const onLowestZods = [
+  'test/core/{callback*,invalid,receive,schema}.test.ts',
+  'test/http/router.test.ts',
+  'test/docs/schemas.test.ts',
+];
 
 /** What `npm test` leaves to `npm run test:full`. No promise rests on these files alone: test/docs/guarantees.test.ts. */
 export const longTests = {
@@ -68,13 +76,14 @@ export const weeklyTests = [
 
 /**
  * Which test runs when. A line is a way to run, below in `projects`. A file belongs to the last column that has it, and to the
- * first line of the upper three. Those on the lowest zod run twice.
+ * first line of the upper three. Those on the lowest zods run three times.
  */
 const table = {
   quick: { short: inQuickProcess, long: [], weekly: [] },
   shared: { short: inSharedProcess, long: longTests.inSharedProcess, weekly: [] },
   'own process': { short: inOwnProcess, long: longTests.inOwnProcess, weekly: weeklyTests },
-  'lowest zod': { short: [], long: onLowestZod, weekly: [] },
+  'lowest zod 3': { short: [], long: onLowestZods, weekly: [] },
+  'lowest zod 4': { short: [], long: onLowestZods, weekly: [] },
 };
 
 /** Which columns run: `npm test` is `short`, `npm run test:weekly` is `weekly`, and `npm run test:full` has no `TESTS`. */
@@ -143,15 +152,15 @@ export default defineConfig({
         // They read warnings and unhandled errors of their process, or start others: each file has a process of its own.
         test: { ...select('own process', [...inQuickProcess, ...inSharedProcess]), ...usualLimits },
       },
-      {
-        resolve: { alias: [...ownEntries, ...lowestZod] },
+      ...(['lowest zod 3', 'lowest zod 4'] as const).map((name) => ({
+        resolve: { alias: [...ownEntries, ...zodIn(lowestZods[name])] },
         test: {
-          ...select('lowest zod'),
+          ...select(name),
           isolate: false,
-          server: { deps: { inline: [/zod3/] } },
+          server: { deps: { inline: [/zod3|zod40/] } },
           ...quickLimits,
         },
-      },
+      })),
     ],
     coverage: {
       provider: 'v8',

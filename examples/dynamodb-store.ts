@@ -18,7 +18,7 @@ import {
   type ClaimRequest,
   type HandlerContext,
   type TransferCallback,
-} from 'transfer-callbacks';
+} from 'transfer-callbacks/web';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 
 /** The handler's `context.tx`. */

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks/node';
 import { confirmWith, reconcileTransfers, transferClient, type PendingTransfer } from 'transfer-callbacks/client';
 import { transferSandbox } from 'transfer-sandbox';
 import { payouts } from './payouts.js';

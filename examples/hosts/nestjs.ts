@@ -22,8 +22,8 @@ const makeReceiver = (payouts: Payouts) =>
 
 @Injectable()
 class TransferCallbacks implements OnModuleDestroy {
-  // Nest's starter makes what has no type `any`. This type has the callbacks of a `schema` and the `tx` of a store.
-  // A SQL store needs a field, too, and `onModuleInit` awaits its `migrate()`.
+  // Nest's starter makes what has no type `any`. This type has the callbacks of a `schema`, and the `tx` of a store. With
+  // TypeORM the store is a field of type `SqlStore<EntityManager>`, and `onModuleInit` awaits its `migrate()`.
   readonly receiver: ReturnType<typeof makeReceiver>;
 
   // Nest's own build needs no `@Inject`.
@@ -37,6 +37,8 @@ class TransferCallbacks implements OnModuleDestroy {
   }
 }
 
+// Nest runs the `onModuleDestroy` of one module's providers concurrently. A database among them would be disconnected
+// while handlers run: give it a module of its own, which this one imports.
 @Module({ providers: [Payouts, TransferCallbacks] })
 class AppModule {}
 

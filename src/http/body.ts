@@ -9,8 +9,8 @@ interface Parsed {
 }
 
 const bodyIsGone =
-  'Another middleware has read the body and left it neither in request.body nor in request.rawBody: ' +
-  'mount the router before that middleware.';
+  'Another middleware, or a hook that listens to `data`, has read the body and left it neither in request.body nor in ' +
+  'request.rawBody: mount the router before that middleware, or remove the hook.';
 
 /**
  * Reads the body. Resolves with `undefined` if the client has disconnected before the stream was read. The first line

@@ -60,7 +60,9 @@ function describeError(error: unknown): object {
   if (typeof error === 'string') return { message: error };
   if (typeof error !== 'object' || error === null) return { message: `Not an error: ${typeof error}` };
   const { name, message, code, stack } = error as Record<string, unknown>;
-  return { ...(isCode(code) ? { code } : {}), ...strings({ name, message, stack }) };
+  const err = { ...(isCode(code) ? { code } : {}), ...strings({ name, message, stack }) };
+  // pino would take `Object`, the name of the constructor, for the type of the error. Without one it takes `name`.
+  return Object.defineProperty(err, 'constructor', { value: undefined });
 }
 
 function isCode(code: unknown): boolean {

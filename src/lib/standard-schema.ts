@@ -38,7 +38,7 @@ interface ZodIssue extends Issue {
 /** Throws INVALID_ARGUMENT if `schema` does not have what `parseWith` calls. */
 export function requireSchema(schema: unknown): void {
   if (hasMethods((schema as Partial<StandardSchema<unknown>> | null)?.['~standard'], 'validate')) return;
-  const expected = 'a schema of zod or another Standard Schema';
+  const expected = 'a schema of zod 3.24 or later, or of another library with Standard Schema';
   throw invalidArgument('schema', expected, schema, 'schema: transferCallbackSchema');
 }
 
@@ -72,7 +72,8 @@ function findNearest(issue: ZodIssue): readonly Issue[] {
   return nearest.flatMap(findNearest).map(({ path, message }) => ({ path: [...issue.path, ...path], message }));
 }
 
-const findDepth = (issues: readonly Issue[]): number => Math.min(...issues.map(({ path }) => path.length));
+const findDepth = (issues: readonly ZodIssue[]): number =>
+  Math.min(...issues.map(({ path, errors = [] }) => path.length + Math.max(0, ...errors.map(findDepth))));
 
 function toKey(segment: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
   return typeof segment === 'object' ? segment.key : segment;

@@ -53,21 +53,24 @@ test.each<[string, unknown, object]>([
   }
 });
 
-test('the log names the field behind a union, of the branch whose event was sent', async () => {
+test('the log names the field behind a union, or a union in it, of the branch whose event was sent', async () => {
   const money = z.object({ id: z.string(), amount: z.union([z.number(), z.object({ value: z.number() })]) });
   const branches = ['charge.paid', 'payout.paid', 'payout.failed'].map((kind) =>
     z.object({ kind: z.literal(kind), data: money }),
   );
-  const schema = z.union(branches as never) as never;
-  const issuesOf = async (callback: object) => {
-    const outcome = await receiverOf({ schema, logger: recordingLogger() }).receive(callback);
-    return outcome.outcome === 'invalid' ? outcome.issues.map(({ path }) => path.join('.')) : [];
-  };
-  expect(await issuesOf({ kind: 'payout.paid', data: { id: 7, amount: 5 } })).toEqual(['data.id']);
-  expect(await issuesOf({ kind: 'payout.paid', data: { id: '7', amount: { value: '5' } } })).toEqual([
-    'data.amount.value',
-  ]);
-  expect(await issuesOf({ kind: 'payout.lost', data: { id: '7', amount: 5 } })).toEqual(['kind']);
+  const one = z.union(branches as never);
+  const others = z.object({ kind: z.literal('customer.created') });
+  for (const schema of [one, z.union([one, others]), z.union([others, z.union([others, one])])] as never[]) {
+    const issuesOf = async (callback: object) => {
+      const outcome = await receiverOf({ schema, logger: recordingLogger() }).receive(callback);
+      return outcome.outcome === 'invalid' ? outcome.issues.map(({ path }) => path.join('.')) : [];
+    };
+    expect(await issuesOf({ kind: 'payout.paid', data: { id: 7, amount: 5 } })).toEqual(['data.id']);
+    expect(await issuesOf({ kind: 'payout.paid', data: { id: '7', amount: { value: '5' } } })).toEqual([
+      'data.amount.value',
+    ]);
+    expect(await issuesOf({ kind: 'payout.lost', data: { id: '7', amount: 5 } })).toEqual(['kind']);
+  }
 });
 
 test('the reference of the documented callback is not taken for an externalId', async () => {

@@ -10,7 +10,7 @@ const required = { store: memoryStore(), onSuccess: () => undefined, onFailed: (
 const whole = (from: number, to: number): string => `a whole number from ${from} to ${to}`;
 const aStore = 'a store, such as memoryStore(), redisStore(client) or pgStore(pool)';
 const aLogger = 'false or an object with warn and error';
-const aSchema = 'a schema of zod or another Standard Schema';
+const aSchema = 'a schema of zod 3.24 or later, or of another library with Standard Schema';
 
 test.each<[given: object, expected: string, got: string, option?: string]>([
   [{ store: undefined }, aStore, 'undefined'],

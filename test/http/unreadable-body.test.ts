@@ -25,8 +25,8 @@ function leaving(rawBodyOf: (bytes: Buffer) => unknown, body?: unknown): Middlew
 }
 
 const cause =
-  'Another middleware has read the body and left it neither in request.body nor in request.rawBody: ' +
-  'mount the router before that middleware.';
+  'Another middleware, or a hook that listens to `data`, has read the body and left it neither in request.body nor in ' +
+  'request.rawBody: mount the router before that middleware, or remove the hook.';
 const readers: [string, Middleware][] = [
   [
     'by iterating',
@@ -40,6 +40,14 @@ const readers: [string, Middleware][] = [
     async (request, _response, next) => {
       await once(request, 'data');
       request.pause();
+      next();
+    },
+  ],
+  [
+    'by a hook that listens to `data`',
+    async (request, _response, next) => {
+      request.on('data', () => undefined);
+      await once(request, 'end');
       next();
     },
   ],

@@ -134,5 +134,15 @@ test.each([
 ])('a log line about %s that was thrown describes it', async (_name, thrown, err) => {
   const logger = recordingLogger();
   await receiverOf({ logger, onSuccess: vi.fn().mockRejectedValue(thrown) }).receive(transferSucceeded());
-  expect((logger.lines[0]?.details as { err?: object }).err).toStrictEqual(err);
+  const { err: logged } = logger.lines[0]?.details as { err?: object };
+  expect(logged && { ...logged }).toStrictEqual(err);
+});
+
+test('pino names the type of an error that was thrown', async () => {
+  const lines: string[] = [];
+  const logger = pino({ base: null }, { write: (line: string) => lines.push(line) });
+  await receiverOf({ logger, onSuccess: vi.fn().mockRejectedValue(new TypeError('no money')) }).receive(
+    transferSucceeded(),
+  );
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ err: { type: 'TypeError', message: 'no money' } });
 });

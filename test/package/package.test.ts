@@ -214,6 +214,23 @@ describe('a project without Express', () => {
     expect([...here, 'transferCallbackRouter', other].sort()).toEqual(whole.sort());
   });
 
+  test('a bundle of the index without the router has no Express', async () => {
+    const contents = `
+      import { memoryStore, transferCallbackReceiver } from '${packageName}';
+      const handler = () => undefined;
+      const receiver = transferCallbackReceiver({ store: memoryStore(), onSuccess: handler, onFailed: handler, logger: false });
+      receiver.receive(JSON.parse(process.env.BODY)).then(({ outcome }) => console.log(outcome));`;
+    await build({
+      stdin: { contents, resolveDir: at() },
+      outfile: at('bundle.mjs'),
+      ...{ bundle: true, format: 'esm', platform: 'node', target: 'node20', external: ['express'] },
+    });
+    const printed = await run(process.execPath, [at('bundle.mjs')], at(), {
+      BODY: JSON.stringify(transferSucceeded()),
+    });
+    expect(printed).toBe('processed\n');
+  });
+
   test('compiles strictly in TypeScript, declarations included', async () => {
     const options = { strict: true, module: 'nodenext', types: ['node'], noEmit: true, skipLibCheck: false };
     await writeFile(at('tsconfig.json'), JSON.stringify({ compilerOptions: { ...options, lib: ['es2023'] } }));

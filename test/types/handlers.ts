@@ -224,6 +224,14 @@ transferCallbackRouter({
     if (outcome.event !== 'other') expectTypeOf(outcome.externalId).toEqualTypeOf<string>();
   },
 });
+// What examples/hosts/nestjs.ts names for a property of a class.
+const receiving = transferCallbackReceiver({
+  store: withClient,
+  schema: others,
+  ...{ onSuccess: nothing, onFailed: nothing, onOther: nothing },
+});
+type Named<Tx> = TransferCallbackReceiver<Exclude<z.infer<typeof others>, { event: 'other' }>, Tx>;
+expectTypeOf(receiving).toEqualTypeOf<Named<{ query(text: string): Promise<void> }>>();
 for (const lacking of [
   z.object({ event: z.literal('other'), data: z.object({ id: z.string() }) }),
   z.object({ event: z.literal('other'), type: z.string() }),

@@ -6,7 +6,10 @@ import { callbackOf, type SandboxFacts } from './facts.js';
 /** An event of a transfer. `atMs` is in milliseconds of Unix time by the sandbox's clock. */
 export type SandboxEvent =
   | { readonly type: 'created'; readonly atMs: number }
-  /** A second one announces the other final status: the scenario `flip`, or `contradict`. */
+  /**
+   * A second one announces the other final status: the scenario `flip`, or `contradict`. At a high speed `atMs` is later
+   * than `data.timestamp`, which is when it was due.
+   */
   | { readonly type: 'final'; readonly atMs: number; readonly status: 'SUCCESS' | 'FAILED' }
   /** Listed when the attempt has ended; `atMs` is the time at which it was sent. */
   | { readonly type: 'attempt'; readonly atMs: number; readonly attempt: SandboxAttempt }
@@ -160,11 +163,13 @@ export class TransferHistory {
     this.add({ type: 'queried', atMs, times: isSame ? last.times + 1 : 1, status });
   }
 
-  finish(status: 'SUCCESS' | 'FAILED', atMs: number): FinalOutcome {
+  /** Makes it final at `atMs`, as the callback shows it. `nowMs` may be later, because timers are. */
+  finish(status: 'SUCCESS' | 'FAILED', atMs: number, nowMs: number): FinalOutcome {
     const callback = callbackOf(this.facts, status, atMs);
     this.final = { callback, body: JSON.stringify(callback), atMs };
     this.delivered = false;
-    this.add({ type: 'final', atMs, status });
+    // Not `atMs`: what the sandbox has learnt since then would be dated after it, and listed before it.
+    this.add({ type: 'final', atMs: nowMs, status });
     return this.final;
   }
 

@@ -91,7 +91,7 @@ export class PayoutService {
     const [transfer, final] = this.#requireFinal(idOrExternalId);
     const { clock } = this.#parts;
     const atMs = clock.nowMs();
-    const other = transfer.finish(final.callback.data.status === 'SUCCESS' ? 'FAILED' : 'SUCCESS', atMs);
+    const other = transfer.finish(final.callback.data.status === 'SUCCESS' ? 'FAILED' : 'SUCCESS', atMs, atMs);
     await clock.track(this.#announce(transfer, other, {}, atMs));
   }
 
@@ -182,7 +182,7 @@ export class PayoutService {
 
   /** Makes the transfer final. If its first attempt is due now, resolves when that attempt has ended. */
   async #finish(transfer: TransferHistory, outcome: 'SUCCESS' | 'FAILED', atMs: number): Promise<void> {
-    const final = transfer.finish(outcome, atMs);
+    const final = transfer.finish(outcome, atMs, this.#parts.clock.nowMs());
     const { silent, callbackAfterMs = 0, announcement = {} } = transfer.behaviour;
     if (!silent) await this.#announce(transfer, final, announcement, atMs + callbackAfterMs);
   }

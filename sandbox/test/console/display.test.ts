@@ -69,6 +69,24 @@ describe('a transfer', () => {
     expect(await page.getByText('x-count: 2').count()).toBe(0);
   });
 
+  test('shows an attempt above the query that the app makes while it handles it, and keeps what is shown already', async () => {
+    const sandbox = await startSandbox({ speed: 1_000 });
+    const page = await openConsole(sandbox);
+    const { url } = await startMerchant(async (_received, _count, response) => {
+      // 20 s of the sandbox, so that the query is later than the attempt.
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      await query(sandbox, 'one');
+      await shows(page, 'app queried');
+      await page.evaluate("document.querySelector('#timeline li').id = 'kept'");
+      response.end();
+    });
+    await create(sandbox, { externalId: 'one', callbackUrl: url });
+    await shows(page, 'acknowledged');
+    const names = await page.locator('#timeline .what span:first-child').allInnerTexts();
+    expect(names).toEqual(['created', 'final', 'attempt 1 of 4', 'app queried']);
+    expect(await page.locator('#timeline #kept').innerText()).toContain('created');
+  });
+
   test('in each scenario is in the list as it should be', async () => {
     const { url } = await startMerchant();
     const sandbox = await startSandbox({ clock: 'manual', callbackUrl: url });

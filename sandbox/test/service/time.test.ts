@@ -64,6 +64,23 @@ test('at any speed, attempts are planned as documented and pause no shorter, and
   }
 });
 
+test('at any speed, a contradiction is not dated before the acknowledgement that it follows', async () => {
+  const sandbox = await startSandbox({ speed: 2_000, scenario: 'flip' });
+  // The contradiction, 10 s after the first attempt was planned, is due after 5 of these 20 ms.
+  const { url } = await startMerchant(async (_received, _count, response) => {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    response.end();
+  });
+  await create(sandbox, { callbackUrl: url });
+  await sandbox.idle();
+  const events = sandbox.transfers()[0]?.events ?? [];
+  expect(events.map(({ type }) => type)).toEqual([
+    ...['created', 'final', 'attempt', 'acknowledged'],
+    ...['final', 'attempt', 'acknowledged'],
+  ]);
+  expect(events.toSorted((one, other) => one.atMs - other.atMs)).toEqual(events);
+});
+
 test('advance skips the pauses of a running clock, and the clock keeps running', async () => {
   const { url, received } = await startMerchant([500, 500, 500, 500]);
   const sandbox = await startSandbox({ callbackUrl: url, finalAfterMs: 10 });

@@ -2,26 +2,32 @@ import { $, clockTime, due, duration, el, sandbox } from './dom.js';
 import * as words from './words.js';
 
 const list = $('timeline');
-/** @type {HTMLElement | undefined} what is due, below what has happened */
-let ahead;
-let shownId = '';
 
-/** Shows the events of a transfer. The list only grows, so that a selection in it stays. @type {ForTransfer<void>} */
+/**
+ * Shows the events of a transfer in the order of their times: an attempt is known when it has ended, and stands where it was sent.
+ * What is shown already stays, so that a selection in it does. @type {ForTransfer<void>}
+ */
 export function showTimeline(transfer) {
-  ahead?.remove();
-  if (shownId !== transfer.id) list.replaceChildren();
-  shownId = transfer.id;
-  const events = transfer.events.filter(({ type }) => type !== 'acknowledged'); // The attempt shows it.
+  const events = transfer.events
+    .filter(({ type }) => type !== 'acknowledged') // The attempt shows it.
+    .sort((one, other) => one.atMs - other.atMs);
+  const keys = events.map((event, index) => `${transfer.id} ${toKey(event)} ${events[index - 1]?.atMs}`);
+  for (const shown of [...list.children]) if (!keys.includes(shown.getAttribute('data-key') ?? '')) shown.remove();
   events.forEach((event, index) => {
-    const shown = list.children[index];
-    // Queries in a row are one event.
-    if (shown && event.type !== 'queried') return;
-    shown?.remove();
-    list.insertBefore(toElement(describe(event, transfer), events[index - 1]?.atMs), list.children[index] ?? null);
+    const [shown = null, key = ''] = [list.children[index], keys[index]];
+    if (shown?.getAttribute('data-key') === key) return;
+    const element = toElement(describe(event, transfer), events[index - 1]?.atMs);
+    element.setAttribute('data-key', key);
+    list.insertBefore(element, shown);
   });
-  const item = describeAhead(transfer);
-  ahead = item && toElement(item, events.at(-1)?.atMs);
-  list.append(ahead ?? '');
+  const ahead = describeAhead(transfer);
+  if (ahead) list.append(toElement(ahead, events.at(-1)?.atMs));
+}
+
+/** What tells an event from the others, and a query from itself once it was repeated. @param {Transfer['events'][number]} event */
+function toKey(event) {
+  const number = event.type === 'attempt' ? event.attempt.number : event.type === 'queried' ? event.times : 0;
+  return `${event.type} ${event.atMs} ${number}`;
 }
 
 /** @param {Item} item @param {number} [beforeMs] */
