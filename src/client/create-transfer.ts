@@ -1,3 +1,4 @@
+import { onlyKnownOptions } from '../lib/checks.js';
 import { parseWith, requireSchema, type StandardSchema } from '../lib/standard-schema.js';
 import { parseJson, toPrintable } from '../lib/text.js';
 import { requireSignal } from './checks.js';
@@ -35,9 +36,10 @@ export interface CreateOptions<T> {
 export async function createTransfer<T>(
   access: ServiceAccess,
   request: unknown,
-  options?: CreateOptions<T>,
+  options: CreateOptions<T> = {},
 ): Promise<T> {
-  const { schema, signal } = options ?? {};
+  onlyKnownOptions(options, ['schema', 'signal']);
+  const { schema, signal } = options;
   // After the request it would be too late to refuse them: the transfer would be created.
   if (schema !== undefined) requireSchema(schema);
   requireSignal(signal);

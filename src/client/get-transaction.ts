@@ -1,3 +1,4 @@
+import { onlyKnownOptions } from '../lib/checks.js';
 import { parseJson } from '../lib/text.js';
 import { TransferClientError } from './errors.js';
 import { requireSuccess, sendWithRetries, toPathSegment, type ServiceAccess } from './request.js';
@@ -19,9 +20,10 @@ export async function getTransaction(
   access: ServiceAccess,
   readTransaction: (body: unknown) => Transaction | undefined,
   idOrExternalId: string,
-  options?: { signal?: AbortSignal | undefined },
+  options: { signal?: AbortSignal | undefined } = {},
 ): Promise<Transaction> {
-  const { signal } = options ?? {};
+  onlyKnownOptions(options, ['signal'], { example: 'getTransaction(id, { signal })' });
+  const { signal } = options;
   const path = `/${toPathSegment(idOrExternalId)}`;
   signal?.throwIfAborted();
   const result = await sendWithRetries(access, path, signal);
