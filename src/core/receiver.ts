@@ -1,5 +1,5 @@
 import { invalidArgument, invalidSecret, onlyKnownOptions, requireFunction, wholeNumber } from '../lib/checks.js';
-import { TransferCallbackError } from '../lib/errors.js';
+import { TransferCallbackError, toReason } from '../lib/errors.js';
 import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from './callback.js';
 import { Lines } from './claim/lines.js';
 import { rulesOf } from './claim/rules.js';
@@ -158,8 +158,8 @@ function readReceiveOptions<C extends CallbackShape>(given: ReceiveOptions<C> | 
     }
     if (waitUntil !== undefined) requireFunction('waitUntil', waitUntil, '(work) => context.waitUntil(work)');
     return { origin: { source, waitUntil }, verify };
-  } catch (fault) {
-    return { origin: { source: 'direct' }, fault };
+  } catch (thrown) {
+    return { origin: { source: 'direct' }, fault: toReason(thrown) };
   }
 }
 
