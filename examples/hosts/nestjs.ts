@@ -15,7 +15,8 @@ class Payouts {
 
 @Injectable()
 class TransferCallbacks implements OnModuleDestroy {
-  // Nest's starter makes what has no type `any`. A SQL store has one, too, and `onModuleInit` awaits its `migrate()`.
+  // Nest's starter makes what has no type `any`. That of a SQL store is needed, too, or the handlers have no `tx`:
+  // `readonly store: SqlStore<EntityManager>` with TypeORM. `onModuleInit` awaits its `migrate()`.
   readonly receiver: TransferCallbackReceiver;
 
   // Nest's own build needs no `@Inject`.

@@ -36,10 +36,10 @@ export interface CreateOptions<T> {
 export async function createTransfer<T>(
   access: ServiceAccess,
   request: unknown,
-  options: CreateOptions<T> = {},
+  options?: CreateOptions<T>,
 ): Promise<T> {
-  onlyKnownOptions(options, ['schema', 'signal']);
-  const { schema, signal } = options;
+  onlyKnownOptions(options ?? {}, ['schema', 'signal']);
+  const { schema, signal } = options ?? {};
   // After the request it would be too late to refuse them: the transfer would be created.
   if (schema !== undefined) requireSchema(schema);
   requireSignal(signal);

@@ -20,10 +20,10 @@ export async function getTransaction(
   access: ServiceAccess,
   readTransaction: (body: unknown) => Transaction | undefined,
   idOrExternalId: string,
-  options: { signal?: AbortSignal | undefined } = {},
+  options?: { signal?: AbortSignal | undefined },
 ): Promise<Transaction> {
-  onlyKnownOptions(options, ['signal'], { example: 'getTransaction(id, { signal })' });
-  const { signal } = options;
+  onlyKnownOptions(options ?? {}, ['signal'], { example: 'getTransaction(id, { signal })' });
+  const { signal } = options ?? {};
   const path = `/${toPathSegment(idOrExternalId)}`;
   signal?.throwIfAborted();
   const result = await sendWithRetries(access, path, signal);

@@ -1,4 +1,4 @@
-import { invalidArgument, invalidSecret, onlyKnownOptions, requireFunction, wholeNumber } from '../lib/checks.js';
+import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from './callback.js';
 import { Lines } from './claim/lines.js';
@@ -146,8 +146,8 @@ type ReceiveCall<C extends CallbackShape> = { readonly origin: Pick<Arrival, 'so
 );
 
 /** Reads the options of `receive`, which never rejects. A `verify` that is misspelt or has no value is a fault. */
-function readReceiveOptions<C extends CallbackShape>(given: ReceiveOptions<C> | undefined): ReceiveCall<C> {
-  if (given === undefined) return { origin: { source: 'direct' }, verify: undefined };
+function readReceiveOptions<C extends CallbackShape>(given: ReceiveOptions<C> | null | undefined): ReceiveCall<C> {
+  if (given === undefined || given === null) return { origin: { source: 'direct' }, verify: undefined };
   try {
     onlyKnownOptions(given, ['source', 'verify', 'waitUntil'], { example: 'receive(callback, { verify })' });
     const { source = 'direct', verify, waitUntil } = given;
@@ -156,7 +156,6 @@ function readReceiveOptions<C extends CallbackShape>(given: ReceiveOptions<C> | 
       const expected = 'a function, or left out if the sender is trusted';
       throw invalidSecret('verify', expected, verify, 'verify: (callback) => isTrusted(callback)');
     }
-    if (waitUntil !== undefined) requireFunction('waitUntil', waitUntil, '(work) => context.waitUntil(work)');
     return { origin: { source, waitUntil }, verify };
   } catch (thrown) {
     return { origin: { source: 'direct' }, fault: toReason(thrown) };

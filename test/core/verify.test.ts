@@ -91,10 +91,8 @@ test.each<[what: string, given: unknown, message: string]>([
     'Expected `options` to be an object, got a function. Write `receive(callback, { verify })`.',
   ],
   ['a list', [], 'Expected `options` to be an object, got an array.'],
-  ['null', null, 'Expected `options` to be an object, got null.'],
   ['options that were not awaited', Promise.resolve({ verify: isTrusted }), 'Expected `options` to be an object'],
   ['a source that is no text', { source: 7, verify: () => true }, 'Expected `source` to be a string, got 7.'],
-  ['a `waitUntil` that is no function', { waitUntil: true }, 'Expected `waitUntil` to be a function, got true.'],
 ])('with %s in place of its options `receive` trusts nobody, and logs an error', async (_what, given, message) => {
   const [onSuccess, claim, confirm] = [vi.fn(), vi.fn(), vi.fn()];
   const logger = recordingLogger();
