@@ -18,14 +18,14 @@ const markPaid = vi.fn<(typeof payouts)['markPaid']>();
 const refund = vi.fn<(typeof payouts)['refund']>();
 
 /** Starts your app for a test. Returns it with its receiver. */
-function merchant({ verify }: { verify?: Verifier } = {}) {
+function merchant(secured: { verify?: Verifier } = {}) {
   const receiver = transferCallbackReceiver({
     store: memoryStore(),
     logger: false,
     onSuccess: ({ data }) => markPaid(data.externalId, data.amount),
     onFailed: ({ data }) => refund(data.externalId, data.failureReason),
   });
-  const app: Express = express().post(path, transferCallbackRouter({ receiver, verify }));
+  const app: Express = express().post(path, transferCallbackRouter({ receiver, ...secured }));
   return { app, receiver };
 }
 

@@ -29,7 +29,7 @@ const server = app.listen(port, (error) => {
   console.log(`Callbacks are received at http://localhost:${port}/callbacks/transfers`);
 });
 
-// Running handlers finish and get their responses. A second signal ends the process.
+// Running handlers and other requests finish and get their responses. A signal a second later ends the process.
 const { unfinished } = await closeOnSignal(server, receiver);
 // Close Redis last: until here the receiver may still have been recording a handler's success.
 await redis.quit();

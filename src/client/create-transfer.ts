@@ -1,3 +1,4 @@
+import { onlyKnownOptions } from '../lib/checks.js';
 import { parseWith, requireSchema, type StandardSchema } from '../lib/standard-schema.js';
 import { parseJson, toPrintable } from '../lib/text.js';
 import { requireSignal } from './checks.js';
@@ -37,6 +38,7 @@ export async function createTransfer<T>(
   request: unknown,
   options?: CreateOptions<T>,
 ): Promise<T> {
+  onlyKnownOptions(options ?? {}, ['schema', 'signal']);
   const { schema, signal } = options ?? {};
   // After the request it would be too late to refuse them: the transfer would be created.
   if (schema !== undefined) requireSchema(schema);

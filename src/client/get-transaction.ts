@@ -1,3 +1,4 @@
+import { onlyKnownOptions } from '../lib/checks.js';
 import { parseJson } from '../lib/text.js';
 import { TransferClientError } from './errors.js';
 import { requireSuccess, sendWithRetries, toPathSegment, type ServiceAccess } from './request.js';
@@ -21,6 +22,7 @@ export async function getTransaction(
   idOrExternalId: string,
   options?: { signal?: AbortSignal | undefined },
 ): Promise<Transaction> {
+  onlyKnownOptions(options ?? {}, ['signal'], { example: 'getTransaction(id, { signal })' });
   const { signal } = options ?? {};
   const path = `/${toPathSegment(idOrExternalId)}`;
   signal?.throwIfAborted();

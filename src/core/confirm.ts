@@ -1,4 +1,4 @@
-import { TransferCallbackError } from '../lib/errors.js';
+import { TransferCallbackError, toReason } from '../lib/errors.js';
 import type { CallbackShape } from './callback.js';
 import type { Delivery } from './delivery.js';
 import { toFingerprint } from './facts.js';
@@ -27,7 +27,7 @@ export async function confirmCallback<C extends CallbackShape>(
     );
     return { callback: requireSameFacts(confirmed, delivery) };
   } catch (error) {
-    return isClosing(error) ? { outcome: 'closing' } : { outcome: 'unconfirmed', error };
+    return isClosing(error) ? { outcome: 'closing' } : { outcome: 'unconfirmed', error: toReason(error) };
   }
 }
 

@@ -1,5 +1,5 @@
 import { pause, setDeadline } from '../lib/deadline.js';
-import { TransferCallbackError } from '../lib/errors.js';
+import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
 import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
 import type { HeldClaim, SettleEnding } from './claim/held-claim.js';
@@ -158,5 +158,5 @@ function warnOfUnusedTx<C extends CallbackShape, Tx>(
 function toFailure(error: unknown): Failure {
   return isRetryLater(error)
     ? { outcome: 'retry_later', retryAfterMs: error.retryAfterMs, error }
-    : { outcome: 'handler_failed', error };
+    : { outcome: 'handler_failed', error: toReason(error) };
 }

@@ -4,7 +4,12 @@ import { TransferCallbackError } from '../lib/errors.js';
 
 /** Returns whether a call was ended because the receiver closes. */
 export function isClosing(error: unknown): boolean {
-  return error instanceof TransferCallbackError && error.code === 'CLOSING';
+  try {
+    return error instanceof TransferCallbackError && error.code === 'CLOSING';
+  } catch {
+    // `confirm` threw a value that cannot be read.
+    return false;
+  }
 }
 
 /**

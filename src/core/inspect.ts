@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
-import { TransferCallbackError } from '../lib/errors.js';
+import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { callStore, claimCallback } from './claim/call-store.js';
 import { idMessage, isCallbackId, toId, toTransferKey } from './callback.js';
 import { toDeliveryName } from './delivery.js';
@@ -60,7 +60,7 @@ export async function checkStore<Tx>(token: string, shared: Shared<Tx>): Promise
     await callStore(shared.options.storeTimeoutMs, () => claimAndRelease(token, shared));
     return { ok: true, storeMs: performance.now() - startedAt };
   } catch (error) {
-    return { ok: false, error };
+    return { ok: false, error: toReason(error) };
   }
 }
 

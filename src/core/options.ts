@@ -225,7 +225,7 @@ function findRouterOption(name: string): string | undefined {
 export function resolveReceiverOptions<C extends EventShape, Tx>(
   options: ReceiverOptions<C, Tx>,
 ): ResolvedOptions<CallbackOf<C>, Tx> & { readonly logger: SafeLogger } {
-  onlyKnownOptions(options, receiverOptionNames, findRouterOption);
+  onlyKnownOptions(options, receiverOptionNames, { findPlace: findRouterOption });
   const { store, onSuccess, onFailed, onOther, confirm, onOutcome, logger, schema } = options;
   if (!hasMethods(store, 'claim')) {
     const expected = 'a store, such as memoryStore(), redisStore(client) or pgStore(pool)';

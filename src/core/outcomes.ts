@@ -121,7 +121,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
   },
 };
 
-/** The rows that replace that of `processed` or `invalid`. The comment says when. */
+/** The rows that replace that of `processed`, `invalid` or `unauthorized`. The comment says when. */
 export const special = {
   /** `processed` after its claim had passed to another delivery */
   overlapped: {
@@ -153,6 +153,12 @@ export const special = {
     ...outcomes.invalid,
     level: 'error',
     line: 'A callback of a verified sender is not as documented; look into what it announces.',
+  },
+  /** `unauthorized` because `receive` got options that it does not take */
+  miscalled: {
+    ...outcomes.unauthorized,
+    level: 'error',
+    line: 'A callback was refused: `receive` was called with options that it does not take.',
   },
 } as const satisfies Record<string, OutcomeRow>;
 

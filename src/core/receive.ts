@@ -7,7 +7,7 @@ import { Delivery, reconciliation, toCommonFields, type Arrival } from './delive
 import { runHandler } from './handle.js';
 import { isRefused } from './input.js';
 import type { ResolvedOptions } from './options.js';
-import type { Ending, TransferCallbackOutcome } from './outcomes.js';
+import { special, type Ending, type OutcomeRow, type TransferCallbackOutcome } from './outcomes.js';
 import { report } from './report.js';
 import { validateCallback } from './validate.js';
 import { refuseEarly, verifySender, type VerifySender } from './verify.js';
@@ -44,6 +44,20 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
   return end(delivery.toOutcome(await processDelivery(delivery, parts)), parts);
 }
 
+/**
+ * Ends a delivery for which `receive` was called with options that it does not take. Nothing runs: `fault` may be about
+ * a misspelt `verify`. Never rejects.
+ */
+export function refuseCall<C extends CallbackShape, Tx>(
+  arrival: Arrival,
+  fault: unknown,
+  parts: ReceiverParts<C, Tx>,
+): Promise<TransferCallbackOutcome> {
+  parts.inFlight.begin();
+  const outcome = { ...toCommonFields(arrival), outcome: 'unauthorized', error: fault } as const;
+  return Promise.resolve(end(outcome, parts, special.miscalled));
+}
+
 async function processDelivery<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
   { lines, inFlight, options }: ReceiverParts<C, Tx>,
@@ -76,8 +90,9 @@ async function processDelivery<C extends CallbackShape, Tx>(
 function end<C extends CallbackShape, Tx>(
   outcome: TransferCallbackOutcome,
   { options, inFlight }: ReceiverParts<C, Tx>,
+  row?: OutcomeRow,
 ): TransferCallbackOutcome {
-  report(outcome, options);
+  report(outcome, options, row);
   inFlight.end();
   return outcome;
 }

@@ -1,9 +1,9 @@
-import { wholeNumber } from '../lib/checks.js';
-import { TransferCallbackError } from '../lib/errors.js';
+import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
+import { TransferCallbackError, toReason } from '../lib/errors.js';
 import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from './callback.js';
 import { Lines } from './claim/lines.js';
 import { rulesOf } from './claim/rules.js';
-import { createDeliveryNamer, type WaitUntil } from './delivery.js';
+import { createDeliveryNamer, type Arrival, type WaitUntil } from './delivery.js';
 import { InFlight } from './in-flight.js';
 import {
   checkStore,
@@ -15,7 +15,7 @@ import {
 } from './inspect.js';
 import { resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
-import { receiveCallback, type ReceiverParts } from './receive.js';
+import { receiveCallback, refuseCall, type ReceiverParts } from './receive.js';
 import { traceReceive } from './trace.js';
 import type { VerifySender } from './verify.js';
 
@@ -29,10 +29,10 @@ export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
   /**
    * Decides whether the sender is trusted. Runs after validation, and with `undefined` for an invalid callback and for
    * an event of `onOther`, so that an untrusted sender cannot tell valid from invalid. Any value but `true`, or a
-   * throw, is `unauthorized`.
+   * throw, is `unauthorized`. Unlike the other options it may not be `undefined`: every sender would be trusted.
    * @default none
    */
-  verify?: VerifySender<C> | undefined;
+  verify?: VerifySender<C>;
   /**
    * Called when a handler starts, with a promise that resolves when its delivery is over: with a late handler, the
    * recording of its success, and the functions of `afterCommit`. For a host that ends or freezes a process while
@@ -54,7 +54,8 @@ export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
 export interface TransferCallbackReceiver<C extends CallbackShape = TransferCallback, Tx = undefined> {
   /**
    * Validates the callback, claims it, runs the handler and settles. Never rejects, but resolves with the outcome.
-   * Only `processed` and `duplicate` mean that the handler has succeeded.
+   * Only `processed` and `duplicate` mean that the handler has succeeded. With options that do not fit, such as a
+   * misspelt `verify`, nobody is trusted: the outcome is `unauthorized`, with INVALID_ARGUMENT.
    */
   receive(callback: unknown, options?: ReceiveOptions<C>): Promise<TransferCallbackOutcome>;
   /**
@@ -80,7 +81,8 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
   /**
    * Stops accepting deliveries. Waits up to `timeoutMs` (default 10 000) for running ones, then aborts their signals
    * and waits up to `storeTimeoutMs` more. Logs and resolves with how many handlers, recordings and functions of
-   * `afterCommit` still run, and with the ids of their callbacks. Their leases expire within `leaseMs`.
+   * `afterCommit` still run, and with the ids of their callbacks. Their leases expire within `leaseMs`. Rejects with
+   * INVALID_ARGUMENT.
    */
   close(options?: { timeoutMs?: number }): Promise<{ unfinished: number; ids: readonly string[] }>;
   /** Whether `close` has begun. */
@@ -114,14 +116,20 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
   let closed: ReturnType<TransferCallbackReceiver['close']> | undefined;
   return {
     receive(callback, receiveOptions) {
-      const { source = 'direct', verify, waitUntil } = receiveOptions ?? {};
-      const arrival = { name: nameDelivery(), source, startedAt: performance.now(), waitUntil };
-      return traceReceive(arrival, () => receiveCallback(arrival, callback, verify, parts));
+      const read = readReceiveOptions(receiveOptions);
+      const arrival = { name: nameDelivery(), startedAt: performance.now(), ...read.origin };
+      return traceReceive(arrival, () =>
+        'fault' in read
+          ? refuseCall(arrival, read.fault, parts)
+          : receiveCallback(arrival, callback, read.verify, parts),
+      );
     },
     inspect: (id) => inspectCallback(id, parts),
     check: () => checkStore(nameDelivery(), parts),
     forget: (id, forgetOptions) => forgetCallback(id, forgetOptions, parts),
-    async close({ timeoutMs = 10_000 } = {}) {
+    async close(closeOptions = {}) {
+      onlyKnownOptions(closeOptions, ['timeoutMs'], { example: 'receiver.close({ timeoutMs: 10_000 })' });
+      const { timeoutMs = 10_000 } = closeOptions;
       wholeNumber('timeoutMs', timeoutMs, { min: 0 });
       return (closed ??= closeReceiver(parts, timeoutMs));
     },
@@ -130,6 +138,28 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
     },
     options,
   };
+}
+
+/** How `receive` was called: with the options of a delivery, or with others. */
+type ReceiveCall<C extends CallbackShape> = { readonly origin: Pick<Arrival, 'source' | 'waitUntil'> } & (
+  { readonly verify: VerifySender<C> | undefined } | { readonly fault: unknown }
+);
+
+/** Reads the options of `receive`, which never rejects. A `verify` that is misspelt or has no value is a fault. */
+function readReceiveOptions<C extends CallbackShape>(given: ReceiveOptions<C> | null | undefined): ReceiveCall<C> {
+  if (given === undefined || given === null) return { origin: { source: 'direct' }, verify: undefined };
+  try {
+    onlyKnownOptions(given, ['source', 'verify', 'waitUntil'], { example: 'receive(callback, { verify })' });
+    const { source = 'direct', verify, waitUntil } = given;
+    if (typeof source !== 'string') throw invalidArgument('source', 'a string', source, "source: 'queue'");
+    if ('verify' in given && typeof verify !== 'function') {
+      const expected = 'a function, or left out if the sender is trusted';
+      throw invalidSecret('verify', expected, verify, 'verify: (callback) => isTrusted(callback)');
+    }
+    return { origin: { source, waitUntil }, verify };
+  } catch (thrown) {
+    return { origin: { source: 'direct' }, fault: toReason(thrown) };
+  }
 }
 
 async function closeReceiver<C extends CallbackShape, Tx>(

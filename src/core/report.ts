@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import type { ResolvedOptions } from './options.js';
-import { findRow, type TransferCallbackOutcome } from './outcomes.js';
+import { findRow, type OutcomeRow, type TransferCallbackOutcome } from './outcomes.js';
 
 const outcomes = channel('transfer-callbacks:outcome');
 
@@ -31,13 +31,16 @@ const logged: Record<Exclude<Field, 'error' | 'timestamp'>, true> = {
 };
 export const logFields: readonly string[] = Object.keys(logged);
 
-/** Freezes the outcome and reports it to the logger, `onOutcome` and the diagnostics channel. Never throws or waits. */
+/**
+ * Freezes the outcome and reports it to the logger, `onOutcome` and the diagnostics channel. Never throws or waits. `row`
+ * has the level and the line.
+ */
 export function report(
   outcome: TransferCallbackOutcome,
   { logger, onOutcome }: Pick<ResolvedOptions, 'logger' | 'onOutcome'>,
+  { level, line }: OutcomeRow = findRow(outcome),
 ): void {
   Object.freeze(outcome);
-  const { level, line } = findRow(outcome);
   if (logger[level] !== undefined) logger[level](toDetails(outcome), line);
   outcomes.publish(outcome);
   if (onOutcome === undefined) return;

@@ -1,11 +1,12 @@
-import { wholeNumber } from '../lib/checks.js';
+import { invalidArgument, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { TransferCallbackError } from '../lib/errors.js';
 import { firstRetryMs } from './service.js';
 
 /**
  * Throw this from a handler that cannot do its work now. The endpoint responds 503 with Retry-After, the claim is
  * released, and the service's next attempt runs the handler again. The service makes 4 attempts in all (service §6.3),
- * and does not document whether it reads Retry-After.
+ * and does not document whether it reads Retry-After. Throws INVALID_ARGUMENT: the
+ * handler has then failed, and the service retries, too.
  *
  * @example
  * async function onSuccess() {
@@ -17,6 +18,9 @@ export class RetryLater extends TransferCallbackError {
   readonly retryAfterMs: number;
 
   constructor(message = 'The handler asked to be called again later.', options?: RetryLaterOptions | null) {
+    const example = `new RetryLater('The ledger is closed', { retryAfterMs: ${firstRetryMs} })`;
+    if (typeof message !== 'string') throw invalidArgument('message', 'a string', message, example);
+    onlyKnownOptions(options ?? {}, ['retryAfterMs', 'cause'], { example });
     const { retryAfterMs = firstRetryMs, ...rest } = options ?? {};
     super('RETRY_LATER', message, rest);
     this.name = 'RetryLater';

@@ -1,3 +1,4 @@
+import { toReason } from '../lib/errors.js';
 import { parseWith, type StandardSchema, type Issue } from '../lib/standard-schema.js';
 import { toPrintable } from '../lib/text.js';
 import {
@@ -31,7 +32,7 @@ export function validateCallback<C extends CallbackShape>(
     const issues = fields.event === 'other' ? findIssuesOfOther(fields, input, takesOther) : findIssues(fields);
     return issues.length === 0 ? { callback: parsed.value, fields } : invalid(input, schema, issues);
   } catch (error) {
-    return invalid(input, schema, [{ path: [], message: 'The schema failed' }], error);
+    return invalid(input, schema, [{ path: [], message: 'The schema failed' }], toReason(error));
   }
 }
 

@@ -1,5 +1,5 @@
 import { callWithin } from '../lib/deadline.js';
-import { TransferCallbackError } from '../lib/errors.js';
+import { TransferCallbackError, toReason } from '../lib/errors.js';
 import type { CallbackFields } from './fields.js';
 import type { Refused } from './input.js';
 import type { Invalid, Unauthorized } from './outcomes.js';
@@ -37,7 +37,7 @@ export async function verifySender<C>(
     const isTrusted = await callVerify(verify, isCallback ? (validated.callback as C) : undefined, timeoutMs);
     return isTrusted ? undefined : unauthorized;
   } catch (cause) {
-    return { ...unauthorized, error: cause };
+    return { ...unauthorized, error: toReason(cause) };
   }
 }
 

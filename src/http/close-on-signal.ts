@@ -1,22 +1,31 @@
 import type { TransferCallbackReceiver } from '../core/receiver.js';
-import { hasMethods, invalidArgument, wholeNumber } from '../lib/checks.js';
-import { setBackgroundTimer } from '../lib/deadline.js';
+import { hasMethods, invalidArgument, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
+import { pause } from '../lib/deadline.js';
 
 /** What `closeOnSignal` calls of a server of `node:http`, `https` or `http2`. */
 export interface ClosableServer {
   close(closed: () => void): unknown;
+  closeIdleConnections?(): void;
   closeAllConnections?(): void;
 }
 
 const signals = ['SIGTERM', 'SIGINT'] as const;
 
-/** After the last response of the receiver: for those of the rest of the app. */
-const restMs = 1_000;
+/** One stop may be two signals, a millisecond apart: from `npm start` under systemd, from nodemon, or with Ctrl+C. */
+const sameStopMs = 1_000;
+
+/** The least time for the other requests of the app, after the last response of the receiver. */
+const leastRestMs = 1_000;
+
+/** How often the connections are looked at that have become idle. */
+const idlePollMs = 100;
 
 /**
- * Closes the server and the receiver at the first SIGTERM or SIGINT: running deliveries finish and get their responses, new
- * ones go to another process. Resolves after that, as `receiver.close` does: then close your database, and exit. A second
- * signal ends the process. `timeoutMs` is that of `receiver.close`, 10 000 by default. Throws INVALID_ARGUMENT.
+ * Closes the server and the receiver at the first SIGTERM or SIGINT: running deliveries and the other requests of the app
+ * finish and get their responses, new ones go to another process. Resolves after that, as `receiver.close` does: then close
+ * your database, and exit. A signal that comes a second later or more ends the process. `timeoutMs` is that of
+ * `receiver.close`, 10 000 by default. What is left of it, and at least a second, is for the other requests. Throws
+ * INVALID_ARGUMENT.
  *
  * @example
  * const { unfinished } = await closeOnSignal(app.listen(3000), receiver);
@@ -25,18 +34,26 @@ const restMs = 1_000;
 export function closeOnSignal(
   server: ClosableServer,
   receiver: { close: TransferCallbackReceiver['close'] },
-  { timeoutMs = 10_000 }: { timeoutMs?: number | undefined } = {},
+  options: { timeoutMs?: number | undefined } = {},
 ): ReturnType<TransferCallbackReceiver['close']> {
   const code = 'closeOnSignal(app.listen(3000), receiver)';
   if (!hasMethods(server, 'close')) throw invalidArgument('server', 'the server that `listen` returned', server, code);
   if (!hasMethods(receiver, 'close', 'receive')) {
     throw invalidArgument('receiver', 'what `transferCallbackReceiver` returned', receiver, code);
   }
+  onlyKnownOptions(options, ['timeoutMs'], { example: 'closeOnSignal(server, receiver, { timeoutMs: 25_000 })' });
+  const { timeoutMs = 10_000 } = options;
   wholeNumber('timeoutMs', timeoutMs, { min: 0 });
   return new Promise((resolve, reject) => {
+    let hasBegun = false;
     const onSignal = (): void => {
-      for (const signal of signals) process.off(signal, onSignal);
+      if (hasBegun) return;
+      hasBegun = true;
       closeBoth(server, receiver, timeoutMs).then(resolve, reject);
+      // Until then the listeners keep Node from ending the process. After that a signal ends it.
+      void pause(sameStopMs, { keepAlive: false }).then(() => {
+        for (const signal of signals) process.off(signal, onSignal);
+      });
     };
     for (const signal of signals) process.on(signal, onSignal);
   });
@@ -47,14 +64,20 @@ async function closeBoth(
   receiver: { close: TransferCallbackReceiver['close'] },
   timeoutMs: number,
 ): ReturnType<TransferCallbackReceiver['close']> {
+  const endsAt = performance.now() + timeoutMs;
   // First no new connections, then no new deliveries on the open ones.
-  const serverClosed = new Promise<void>((resolve) => {
-    server.close(resolve);
+  const closed = new AbortController();
+  server.close(() => {
+    closed.abort();
   });
   const result = await receiver.close({ timeoutMs });
+  const restEndsAt = Math.max(endsAt, performance.now() + leastRestMs);
+  // Node closes those that are idle when `close` is called. Others become idle later, and would be kept alive.
+  while (!closed.signal.aborted && performance.now() < restEndsAt) {
+    server.closeIdleConnections?.();
+    await pause(Math.min(idlePollMs, restEndsAt - performance.now()), { signal: closed.signal });
+  }
   // `close` of the server ends Node's check of `requestTimeout`: a request that never ends would keep the server open.
-  const rest = new Promise<void>((resolve) => setBackgroundTimer(resolve, restMs));
-  await Promise.race([serverClosed, rest]);
   server.closeAllConnections?.();
   return result;
 }

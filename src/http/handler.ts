@@ -37,8 +37,9 @@ export type TransferCallbackHandler = (request: WebRequest, host?: HostContext |
  */
 export function transferCallbackHandler<C extends EventShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx, WebRequest>,
+  ...surplus: never[]
 ): TransferCallbackHandler {
-  const resolved = resolveHttpOptions(options);
+  const resolved = resolveHttpOptions(options, surplus);
   const receiveRequest = requestReceiver(resolved, readWebBody);
 
   return async function handleTransferCallback(request, host: HostContext = {}) {

@@ -21,9 +21,10 @@ export type TransferCallbackListener = (
  */
 export function transferCallbackListener<C extends EventShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx>,
+  ...surplus: never[]
 ): TransferCallbackListener {
   // The cast is safe: HTTP/2's compatibility API has every property that this package uses.
-  return deliveryListener(resolveHttpOptions(options)) as TransferCallbackListener;
+  return deliveryListener(resolveHttpOptions(options, surplus)) as TransferCallbackListener;
 }
 
 /** Makes the listener for every server whose requests extend Node's own. */

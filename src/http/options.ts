@@ -1,6 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from '../core/callback.js';
-import { hasMethods, invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
+import {
+  hasMethods,
+  invalidArgument,
+  invalidSecret,
+  onlyKnownOptions,
+  requireNoMore,
+  wholeNumber,
+} from '../lib/checks.js';
 import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
 import type { Verifier } from './verify.js';
@@ -10,10 +17,10 @@ export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage
   /**
    * Decides whether the sender is trusted: `urlToken`, `transferToken`, `headerToken`, `basicAuth`, `ipAllowList`,
    * `hmacSignature` or your own function. In a list, all must accept. Callbacks carry no documented signature (service
-   * §6.7).
+   * §6.7). Unlike the other options it may not be `undefined`: every sender would be trusted.
    * @default none
    */
-  verify?: NoInfer<Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[]> | undefined;
+  verify?: NoInfer<Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[]>;
   /**
    * The longest body that is read, in bytes. A body that a parser has read before is not limited.
    * @default 102_400
@@ -43,20 +50,25 @@ export interface ResolvedHttpOptions<C extends CallbackShape, Tx, HostRequest> {
 
 export const defaultBodyLimitBytes = 102_400;
 
+const expectedVerify = 'a function or a list of at least one, or left out if every sender is trusted';
+const verifyExample = 'verify: urlToken(process.env.CALLBACK_SECRET)';
+
 /** Checks the options and makes the receiver. Throws INVALID_ARGUMENT. */
 export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   options: TransferCallbackOptions<C, Tx, HostRequest>,
+  surplus: readonly unknown[],
 ): ResolvedHttpOptions<CallbackOf<C>, Tx, HostRequest> {
+  requireNoMore(surplus, 'transferCallbackRouter({ receiver, verify })');
   const madeBefore = (options as { receiver?: unknown } | null | undefined)?.receiver !== undefined;
   const known = ['verify', 'bodyLimitBytes', ...(madeBefore ? ['receiver'] : receiverOptionNames)];
-  onlyKnownOptions(options, known, findReceiverOption);
-  const { verify, bodyLimitBytes = defaultBodyLimitBytes, ...rest } = options;
+  onlyKnownOptions(options, known, { findPlace: findReceiverOption });
+  const isOpen = !('verify' in options);
+  const { verify = [], bodyLimitBytes = defaultBodyLimitBytes, ...rest } = options;
 
-  const given: Verifier<CallbackOf<C>, HostRequest> | readonly Verifier<CallbackOf<C>, HostRequest>[] = verify ?? [];
-  const verifiers = [given].flat();
-  if (verify !== undefined && (verifiers.length === 0 || verifiers.some((each) => typeof each !== 'function'))) {
-    const example = "verify: headerToken('x-callback-token', process.env.CALLBACK_SECRET)";
-    throw invalidSecret('verify', 'a function or a list of at least one', verify, example);
+  const verifiers: readonly Verifier<CallbackOf<C>, HostRequest>[] = [verify].flat();
+  // The name without a value, such as that of an unknown tenant, must not mean that every sender is trusted.
+  if (!isOpen && (verifiers.length === 0 || verifiers.some((each) => typeof each !== 'function'))) {
+    throw invalidSecret('verify', expectedVerify, options.verify, verifyExample);
   }
   wholeNumber('bodyLimitBytes', bodyLimitBytes, {
     min: 1,
@@ -69,7 +81,7 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   if (verifiers.length === 0 && confirm !== undefined && onOther !== undefined) {
     // `confirm` queries transfers. What a stranger sends to `onOther` would make the real event a duplicate.
     const expected = 'given beside `onOther`, whose events `confirm` cannot vouch for';
-    throw invalidSecret('verify', expected, verify, 'verify: urlToken(process.env.CALLBACK_SECRET)');
+    throw invalidSecret('verify', expected, undefined, verifyExample);
   }
   if (verifiers.length === 0 && confirm === undefined && process.env.NODE_ENV === 'production') {
     logger.warn({}, 'Every sender of callbacks is trusted: set `verify` or `confirm`.');
@@ -78,6 +90,7 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
 }
 
 function findReceiverOption(name: string): string | undefined {
+  if (name === 'receive') return 'Give the receiver as an option: `transferCallbackRouter({ receiver, verify })`.';
   if (!receiverOptionNames.includes(name)) return undefined;
   return `It belongs to the receiver that you have given: \`transferCallbackReceiver({ ${name}, … })\`.`;
 }

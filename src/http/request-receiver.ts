@@ -1,5 +1,6 @@
 import type { CallbackShape } from '../core/callback.js';
 import type { WaitUntil } from '../core/delivery.js';
+import type { ReceiveOptions } from '../core/receiver.js';
 import { consumed, RequestFault, type ReadBody } from './content.js';
 import type { ResolvedHttpOptions } from './options.js';
 import type { SenderRequest } from './request.js';
@@ -30,9 +31,6 @@ export function requestReceiver<
   const early = verifiers.filter(({ readsCallback }) => readsCallback === false);
   const late = verifiers.filter(({ readsCallback }) => readsCallback !== false);
 
-  // The early ones have accepted by then. With a `verify` the receiver counts the sender as verified.
-  const alreadyTrusted = verifiers.length === 0 ? undefined : () => true;
-
   async function read(request: HostRequest): Promise<ReadBody | undefined> {
     const refused = findRefused(early, request);
     if (refused !== undefined) return { input: refused };
@@ -44,15 +42,17 @@ export function requestReceiver<
     }
   }
 
+  /** With a `verify` the receiver counts the sender as verified. The early verifiers have accepted by then. */
+  function toVerify(request: HostRequest, bytes: ReadBody['bytes']): Pick<ReceiveOptions<C>, 'verify'> {
+    if (verifiers.length === 0) return {};
+    return { verify: late.length === 0 ? () => true : (callback) => acceptsAll(late, request, callback, bytes) };
+  }
+
   return async function receiveRequest(request, waitUntil) {
     const body = await read(request);
     if (body === undefined) return undefined;
-    const { input } = body;
-    const outcome = await receiver.receive(input, {
-      source: 'http',
-      waitUntil,
-      verify: late.length === 0 ? alreadyTrusted : (callback) => acceptsAll(late, request, callback, body.bytes),
-    });
+    const { input, bytes } = body;
+    const outcome = await receiver.receive(input, { source: 'http', waitUntil, ...toVerify(request, bytes) });
     const fault = input instanceof RequestFault ? input : undefined;
     return { delivery: outcome.delivery, response: toResponse(outcome, fault) };
   };

@@ -28,8 +28,9 @@ export interface ExpressRequest extends Request {}
  */
 export function transferCallbackRouter<C extends EventShape = TransferCallback, Tx = undefined>(
   options: TransferCallbackOptions<C, Tx, ExpressRequest>,
+  ...surplus: never[]
 ): Router {
-  const resolved = resolveHttpOptions(options);
+  const resolved = resolveHttpOptions(options, surplus);
   const listen = deliveryListener(resolved);
   const readsPath = resolved.verifiers.some((verify) => verify.readsPath === true);
   // A verifier may read the parameters of the route.

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { TransferCallback } from '../core/callback.js';
 import { Refused } from '../core/input.js';
 import { notSynchronous } from '../lib/checks.js';
-import { TransferCallbackError } from '../lib/errors.js';
+import { TransferCallbackError, toReason } from '../lib/errors.js';
 import type { ReadBody } from './content.js';
 
 /**
@@ -65,7 +65,7 @@ export function findRefused<C, HostRequest>(
       if (verdict instanceof Promise) throw notSynchronous(verdict, promiseInPlaceOfBoolean);
       if (verdict !== true) return new Refused();
     } catch (error) {
-      return new Refused(error);
+      return new Refused(toReason(error));
     }
   }
   return undefined;

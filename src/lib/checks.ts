@@ -20,19 +20,24 @@ export function invalidSecret(option: string, expected: string, value: unknown, 
 }
 
 /**
- * Returns the error for a secret that is mostly read from an environment variable. If nothing was given, the code is as
- * it should be and the variable is missing: the error then names no code.
+ * Returns the error for a secret that is mostly read from an environment variable. If nothing or a string was given, the
+ * code is as it should be and the variable is not: the error then names no code, but `remedy` for a wrong string.
  */
 export function invalidVariable(
   option: string,
   expected: string,
   value: unknown,
   example: string,
+  remedy = correctVariable,
 ): TransferCallbackError {
-  if (value !== undefined && value !== '') return invalidSecret(option, expected, value, example);
-  const got = value === undefined ? 'undefined' : 'an empty text';
-  return unexpected(option, expected, got, '', ' Is its environment variable set?');
+  if (value === undefined) return unexpected(option, expected, 'undefined', '', isVariableSet);
+  if (value === '') return unexpected(option, expected, 'an empty text', '', isVariableSet);
+  if (typeof value !== 'string') return invalidSecret(option, expected, value, example);
+  return unexpected(option, expected, describeLength(value), '', ` ${remedy}`);
 }
+
+export const correctVariable = 'Correct its environment variable.';
+const isVariableSet = ' Is its environment variable set?';
 
 function unexpected(option: string, expected: string, got: string, example: string, hint = ''): TransferCallbackError {
   const advice = example === '' ? hint : ` Write \`${example}\`.`;
@@ -83,19 +88,40 @@ export function hasMethods(value: unknown, ...names: readonly string[]): boolean
   return names.every((name) => typeof known[name] === 'function');
 }
 
-/**
- * Throws INVALID_ARGUMENT if `options` is not an object or has a key that is not one of `known`. `findPlace` returns a
- * sentence about an option that belongs elsewhere.
- */
+/** What an error about options advises. */
+interface OptionAdvice {
+  /** Returns a sentence about an option that belongs elsewhere. */
+  readonly findPlace?: (name: string) => string | undefined;
+  /** The code to write in place of what is no object with options. */
+  readonly example?: string;
+}
+
+/** Throws INVALID_ARGUMENT if `options` is no object with options, or has a key that is not one of `known`. */
 export function onlyKnownOptions(
   options: unknown,
   known: readonly string[],
-  findPlace: (name: string) => string | undefined = () => undefined,
+  { findPlace = () => undefined, example }: OptionAdvice = {},
 ): void {
-  if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);
+  if (!mayHaveOptions(options, known)) throw invalidArgument('options', 'an object', options, example);
   const name = Object.keys(options).find((each) => !known.includes(each));
   if (name === undefined) return;
   throw new TransferCallbackError('INVALID_ARGUMENT', `Unknown option ${describeUnknown(name, known, findPlace)}`);
+}
+
+/**
+ * An array, a promise that was not awaited and an AbortSignal have no keys: they would pass for `{}`. An instance of a
+ * class may have its options as methods.
+ */
+function mayHaveOptions(value: unknown, known: readonly string[]): value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  const isLiteral = prototype === null || Object.getPrototypeOf(prototype) === null;
+  return isLiteral || known.some((name) => name in value);
+}
+
+/** Throws INVALID_ARGUMENT if a function that takes no options was given some. `example` is the code to write. */
+export function requireNoMore(surplus: readonly unknown[], example: string): void {
+  if (surplus.length > 0) throw invalidSecret('options', 'left out', surplus[0], example);
 }
 
 function describeUnknown(

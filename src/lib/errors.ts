@@ -48,6 +48,14 @@ export function withSection(code: string, message: string): string {
   return `${sentence}. See ${page}#${code.toLowerCase()}.`;
 }
 
+/**
+ * Returns what was thrown. Returns an error in place of `undefined`: an outcome that has no `error` is one in which
+ * nothing was thrown.
+ */
+export function toReason(thrown: unknown): unknown {
+  return thrown === undefined ? new Error('`undefined` was thrown in place of an error.') : thrown;
+}
+
 /** The parts of a message about an option or an argument that does not fit. None contains a secret. */
 export interface InvalidOption {
   readonly option: string;

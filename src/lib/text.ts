@@ -27,10 +27,17 @@ function toEscape(character: string): string {
   return `\\u{${Number(character.codePointAt(0)).toString(16)}}`;
 }
 
-/** Returns the message of what was thrown. An error of several addresses has a code and no message. */
+/**
+ * Returns the message of what was thrown. An error of several addresses has a code and no message. A revoked Proxy has
+ * nothing that can be read.
+ */
 export function messageOf(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return String(thrown);
-  return thrown.message || ((thrown as NodeJS.ErrnoException).code ?? thrown.name);
+  try {
+    if (!(thrown instanceof Error)) return String(thrown);
+    return thrown.message || ((thrown as NodeJS.ErrnoException).code ?? thrown.name);
+  } catch {
+    return 'What was thrown cannot be read.';
+  }
 }
 
 /** Returns `undefined` for text that is not JSON. */

@@ -1,12 +1,15 @@
+import { invalidArgument } from '../lib/checks.js';
 import type { TransferFacts, TransferFailed, TransferSucceeded } from '../core/callback.js';
 
 /**
  * Returns a callback as documented for a transfer that has succeeded, with a new id. `data` overrides its fields.
+ * Throws INVALID_ARGUMENT.
  *
  * @example
  * await deliver(app, transferSucceeded({ externalId: 'payout-1', amount: 15_000 }));
  */
 export function transferSucceeded(data: Partial<TransferSucceeded['data']> = {}): TransferSucceeded {
+  requireFields(data, 'transferSucceeded');
   return {
     event: 'transfer.success',
     data: { ...makeFacts(), ...makePayout(data), status: 'SUCCESS', failureReason: null, ...data },
@@ -15,11 +18,13 @@ export function transferSucceeded(data: Partial<TransferSucceeded['data']> = {})
 
 /**
  * Returns a callback as documented for a transfer that has failed, with a new id. `data` overrides its fields.
+ * Throws INVALID_ARGUMENT.
  *
  * @example
  * await deliver(app, transferFailed({ externalId: 'payout-1', failureReason: 'Wallet closed' }));
  */
 export function transferFailed(data: Partial<TransferFailed['data']> = {}): TransferFailed {
+  requireFields(data, 'transferFailed');
   return {
     event: 'transfer.failed',
     data: {
@@ -30,6 +35,12 @@ export function transferFailed(data: Partial<TransferFailed['data']> = {}): Tran
       ...data,
     },
   };
+}
+
+/** A service may add fields: any name is one. The letters of an id are none. */
+function requireFields(data: unknown, name: string): void {
+  if (typeof data === 'object' && data !== null && !Array.isArray(data)) return;
+  throw invalidArgument('data', 'an object with fields of `data`', data, `${name}({ externalId: 'payout-1' })`);
 }
 
 function makeFacts(): TransferFacts {

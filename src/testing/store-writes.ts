@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { toReason } from '../lib/errors.js';
 import type { Claim } from '../core/store.js';
 import type { Round, WrittenCheck } from './store-round.js';
 
@@ -120,7 +121,7 @@ async function meetDeadlock(round: Round): Promise<readonly Crossed[]> {
   const toError = (lock: Promise<void>): Promise<unknown> =>
     lock.then(
       () => undefined,
-      (error: unknown) => error,
+      (error: unknown) => toReason(error),
     );
   const errors = await Promise.all([toError(round.lock(one, keys[1])), toError(round.lock(two, keys[0]))]);
   assert.ok(

@@ -87,7 +87,8 @@ test.each([
   const onSuccess = vi.fn().mockThrowOnce(thrown);
   const receiver = receiverOf({ onSuccess });
   const callback = transferSucceeded();
-  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'handler_failed', error: thrown });
+  const error = thrown ?? { message: '`undefined` was thrown in place of an error.' };
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'handler_failed', error });
   expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
   expect(onSuccess).toHaveBeenCalledTimes(2);
 });

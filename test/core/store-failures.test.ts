@@ -1,4 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
+import { z } from 'zod/v4';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { recordingLogger } from '../support/helpers/logger.js';
@@ -56,6 +57,53 @@ test('a recording without a reply is given up after storeTimeoutMs, which is log
   const delivery = receiver.receive(transferSucceeded());
   await vi.advanceTimersByTimeAsync(2_050);
   expect(await delivery).toMatchObject({ outcome: 'processed', error: { code: 'STORE_TIMEOUT' }, durationMs: 2_050 });
+});
+
+// eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- JavaScript may.
+const rejectWithUndefined = (): Promise<never> => Promise.reject(undefined);
+const noReason = { message: '`undefined` was thrown in place of an error.' };
+
+test('a success that a store rejects with undefined counts as not recorded', async () => {
+  const logger = recordingLogger();
+  const told: unknown[] = [];
+  const store = storeWith({ granted: () => ({ settle: rejectWithUndefined }) });
+  const receiver = receiverOf({ store, logger, onOutcome: (outcome) => told.push(outcome) });
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'processed', error: noReason });
+  expect(told).toMatchObject([{ error: noReason }]);
+  expect(logger.lines).toMatchObject([
+    {
+      level: 'error',
+      message: 'A callback was handled; recording it failed, and is retried until the receiver closes.',
+      details: { err: noReason },
+    },
+  ]);
+  const closed = receiver.close({ timeoutMs: 0 });
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(await closed).toMatchObject({ unfinished: 1 });
+});
+
+test('whatever rejects with undefined fails with an error: a store, a verifier, a schema, a handler', async () => {
+  const store = { claim: rejectWithUndefined };
+  const schema = z.unknown().transform((): never => {
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- JavaScript may.
+    throw undefined;
+  }) as never;
+  const callback = transferSucceeded();
+  const outcomes = [
+    await receiverOf({ store }).receive(callback),
+    await receiverOf({
+      store: storeWith({ transactional: true, granted: () => ({ settle: rejectWithUndefined }) }),
+    }).receive(callback),
+    await receiverOf().receive(callback, { verify: rejectWithUndefined }),
+    await receiverOf({ schema }).receive(callback),
+    await receiverOf({ onSuccess: rejectWithUndefined }).receive(callback),
+    await receiverOf({ confirm: rejectWithUndefined }).receive(callback),
+  ];
+  expect(outcomes.map(({ outcome }) => outcome)).toEqual([
+    ...['store_unavailable', 'store_unavailable', 'unauthorized', 'invalid', 'handler_failed', 'unconfirmed'],
+  ]);
+  for (const outcome of outcomes) expect(outcome).toMatchObject({ error: noReason });
+  expect(await receiverOf({ store }).check()).toMatchObject({ ok: false, error: noReason });
 });
 
 test('a late reply that the callback is settled releases nothing', async () => {

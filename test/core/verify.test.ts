@@ -2,6 +2,7 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { fakeClock, later, never, receiverOf } from './support.js';
+import { recordingLogger } from '../support/helpers/logger.js';
 import { containing } from '../support/helpers/containing.js';
 
 beforeEach(fakeClock);
@@ -69,6 +70,75 @@ test.each([1, { ok: false }, Promise.resolve(false), Promise.resolve({ ok: false
     expect(onSuccess).not.toHaveBeenCalled();
   },
 );
+
+const isTrusted = (): boolean => false;
+const tenants = new Map([['known', isTrusted]]);
+
+test.each<[what: string, given: unknown, message: string]>([
+  ['a misspelt `verify`', { verfy: isTrusted }, 'Unknown option `verfy`. Did you mean `verify`?'],
+  ['another word for it', { verifier: isTrusted }, 'Unknown option `verifier`. Did you mean `verify`?'],
+  [
+    'an option that nothing resembles',
+    { from: 'queue' },
+    'Unknown option `from`; known are source, verify, waitUntil.',
+  ],
+  ['the verifier of an unknown tenant', { verify: tenants.get('unknown') }, 'Expected `verify` to be a function'],
+  ['`verify: null`', { verify: null }, 'Expected `verify` to be a function'],
+  ['`verify: false`', { verify: false }, 'Expected `verify` to be a function'],
+  [
+    'a bare function',
+    isTrusted,
+    'Expected `options` to be an object, got a function. Write `receive(callback, { verify })`.',
+  ],
+  ['a list', [], 'Expected `options` to be an object, got an array.'],
+  ['options that were not awaited', Promise.resolve({ verify: isTrusted }), 'Expected `options` to be an object'],
+  ['a source that is no text', { source: 7, verify: () => true }, 'Expected `source` to be a string, got 7.'],
+])('with %s in place of its options `receive` trusts nobody, and logs an error', async (_what, given, message) => {
+  const [onSuccess, claim, confirm] = [vi.fn(), vi.fn(), vi.fn()];
+  const logger = recordingLogger();
+  const receiver = receiverOf({ store: { claim }, onSuccess, confirm, logger });
+  const outcome = await receiver.receive(transferSucceeded(), given as never);
+  expect(outcome).toEqual({
+    outcome: 'unauthorized',
+    error: expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }) as Error,
+    source: 'direct',
+    durationMs: 0,
+    delivery: outcome.delivery,
+  });
+  for (const call of [onSuccess, claim, confirm]) expect(call).not.toHaveBeenCalled();
+  expect(logger.lines).toMatchObject([
+    {
+      level: 'error',
+      message: 'A callback was refused: `receive` was called with options that it does not take.',
+      details: { outcome: 'unauthorized', err: { code: 'INVALID_ARGUMENT', message: containing(message) } },
+    },
+  ]);
+  expect(await receiver.close()).toEqual({ unfinished: 0, ids: [] });
+});
+
+test('`receive` does not reject, even if its options throw when they are read', async () => {
+  const error = new Error('a getter of the app');
+  const throwing = {
+    get verify(): never {
+      throw error;
+    },
+  };
+  expect(await receiverOf().receive(transferSucceeded(), throwing)).toMatchObject({ outcome: 'unauthorized', error });
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  expect(await receiverOf().receive(transferSucceeded(), proxy)).toMatchObject({ outcome: 'unauthorized' });
+});
+
+test('options of a class are read, and nothing is misspelt in them', async () => {
+  class Queue {
+    readonly source = 'queue';
+    verify(): boolean {
+      return true;
+    }
+  }
+  const outcome = await receiverOf().receive(transferSucceeded(), new Queue());
+  expect(outcome).toMatchObject({ outcome: 'processed', source: 'queue' });
+});
 
 test('close waits for a delivery that is being verified', async () => {
   const verdict = later<boolean>();

@@ -3,7 +3,8 @@ import { closeOnSignal, transferCallbackReceiver } from 'transfer-callbacks';
 import { expect, test } from 'vitest';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 
-// What it does is tried in processes of their own: test/faults/processes.test.ts and test/examples/redis.test.ts.
+// What it does is tried in processes of their own: test/faults/closing.test.ts, test/faults/processes.test.ts and
+// test/examples/redis.test.ts.
 
 const server = createServer();
 const receiver = transferCallbackReceiver(recordingOptions().options);
@@ -15,6 +16,13 @@ test.each([
     () => closeOnSignal(server, server as never),
     '`receiver`',
     'closeOnSignal(app.listen(3000), receiver)',
+  ],
+  ['a bare number', () => closeOnSignal(server, receiver, 25_000 as never), '`options`', '{ timeoutMs: 25_000 }'],
+  [
+    'another option',
+    () => closeOnSignal(server, receiver, { timeout: 25_000 } as never),
+    '`timeout`',
+    'Did you mean `timeoutMs`?',
   ],
   ['no time', () => closeOnSignal(server, receiver, { timeoutMs: -1 }), '`timeoutMs`', 'got -1'],
 ])('with %s it throws when it is called, and listens to no signal', (_what, call, name, advice) => {

@@ -2,12 +2,13 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import {
   memoryStore,
+  transferCallbackHandler,
   transferCallbackListener,
   transferCallbackReceiver,
+  transferCallbackRouter,
   urlToken,
   type CallbackStore,
   type TransferCallback,
-  type TransferCallbackOptions,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { containing } from '../support/helpers/containing.js';
@@ -19,11 +20,17 @@ import { start } from './support.js';
 const { options } = recordingOptions();
 const receiver = transferCallbackReceiver(options);
 
-const aVerifier = 'a function or a list of at least one';
+const aVerifier = 'a function or a list of at least one, or left out if every sender is trusted';
+const writeVerify = 'Write `verify: urlToken(process.env.CALLBACK_SECRET)`.';
 const aLimit = 'a whole number from 1 to 9007199254740991';
 const wrong: [string, unknown, string][] = [
   ['no options', undefined, 'Expected `options` to be an object, got undefined.'],
-  ['verify: null', { ...options, verify: null }, `Expected \`verify\` to be ${aVerifier}, got null.`],
+  ['verify: null', { ...options, verify: null }, `Expected \`verify\` to be ${aVerifier}, got null. ${writeVerify}`],
+  [
+    'the verifier of an unknown tenant',
+    { receiver, verify: new Map().get('unknown') as undefined },
+    `Expected \`verify\` to be ${aVerifier}, got undefined. ${writeVerify}`,
+  ],
   ['verify: []', { ...options, verify: [] }, `Expected \`verify\` to be ${aVerifier}, got an array.`],
   [
     'a list with a gap',
@@ -35,6 +42,11 @@ const wrong: [string, unknown, string][] = [
     'an option that does not exist',
     { ...options, verifier: () => true },
     'Unknown option `verifier`. Did you mean `verify`?',
+  ],
+  [
+    'the receiver in place of its option',
+    receiver,
+    'Unknown option `receive`. Give the receiver as an option: `transferCallbackRouter({ receiver, verify })`.',
   ],
   [
     "a receiver and a receiver's option",
@@ -61,13 +73,15 @@ const wrong: [string, unknown, string][] = [
 ];
 
 test.each(wrong)('the option error for %s names what was expected and what was given', (_what, given, message) => {
-  expect(() => transferCallbackListener(given as TransferCallbackOptions)).toThrow(
-    expect.objectContaining({
-      name: 'TransferCallbackError',
-      code: 'INVALID_ARGUMENT',
-      message: containing(message),
-    }),
-  );
+  for (const mount of [transferCallbackRouter, transferCallbackListener, transferCallbackHandler]) {
+    expect(() => mount(given as never)).toThrow(
+      expect.objectContaining({
+        name: 'TransferCallbackError',
+        code: 'INVALID_ARGUMENT',
+        message: containing(message),
+      }),
+    );
+  }
 });
 
 const open = {

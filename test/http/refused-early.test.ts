@@ -57,15 +57,15 @@ describe.each(httpServers)('on $name', (server) => {
     expect(handled).toEqual([]);
   });
 
-  test.each<[string, boolean, Verifier | undefined]>([
-    ['no verifier', false, undefined],
-    ['a verifier that reads no callback', true, Object.assign(() => true, { readsCallback: false })],
-    ['a verifier that reads the callback', true, () => true],
-  ])('with %s an invalid callback is reported with `verified: %s`', async (_name, verified, verify) => {
+  test.each<[string, boolean, { verify?: Verifier }]>([
+    ['no verifier', false, {}],
+    ['a verifier that reads no callback', true, { verify: Object.assign(() => true, { readsCallback: false }) }],
+    ['a verifier that reads the callback', true, { verify: () => true }],
+  ])('with %s an invalid callback is reported with `verified: %s`', async (_name, verified, secured) => {
     const outcomes: unknown[] = [];
     const { url, close } = await server.start({
       ...recordingOptions().options,
-      verify,
+      ...secured,
       onOutcome: (outcome) => outcomes.push(outcome),
     });
     onTestFinished(close);

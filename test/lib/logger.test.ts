@@ -124,9 +124,42 @@ test('a log line about an error has its name, message, code and stack, and no ot
   expect(outcomes[0]).toMatchObject({ error });
 });
 
+const unreadable = Proxy.revocable({}, {});
+unreadable.revoke();
+const failing = {
+  get(): never {
+    throw new Error('a trap');
+  },
+};
+
+test.each([
+  [
+    'an error whose message throws',
+    Object.defineProperty(new Error('x'), 'message', failing),
+    'Reading `message` throws.',
+  ],
+  ['a revoked Proxy', unreadable.proxy, 'Reading `message` throws.'],
+  ['undefined', undefined, '`undefined` was thrown in place of an error.'],
+])('a handler that throws %s gets its log line', async (_name, thrown, message) => {
+  const logger = recordingLogger();
+  const throwIt = (): never => {
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- JavaScript may.
+    throw thrown;
+  };
+  const told: unknown[] = [];
+  const receiver = receiverOf({ logger, onSuccess: throwIt, onOutcome: ({ outcome }) => told.push(outcome) });
+  await receiver.receive(transferSucceeded());
+  const confirming = receiverOf({ logger, confirm: throwIt, onOutcome: ({ outcome }) => told.push(outcome) });
+  await confirming.receive(transferSucceeded());
+  expect(told).toEqual(['handler_failed', 'unconfirmed']);
+  expect(logger.lines).toMatchObject([
+    { level: 'error', message: 'The handler of a callback failed.', details: { err: { message } } },
+    { level: 'error', message: 'A callback could not be confirmed.', details: { err: { message } } },
+  ]);
+});
+
 test.each([
   ['a string', 'no money', { message: 'no money' }],
-  ['undefined', undefined, undefined],
   ['null', null, { message: 'Not an error: object' }],
   ['a number', 42, { message: 'Not an error: number' }],
   ['an object of some kind', { to: '237670000000', message: 7, code: {} }, {}],

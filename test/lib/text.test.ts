@@ -14,6 +14,15 @@ test('an error is known by its message, or else by its code or its name', () => 
   ]);
 });
 
+test('what cannot be read has a message, too', () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  expect([messageOf(proxy), messageOf(Object.create(null))]).toEqual([
+    'What was thrown cannot be read.',
+    'What was thrown cannot be read.',
+  ]);
+});
+
 test('a text that is not JSON has no value', () => {
   expect([parseJson('{"a":[1]}'), parseJson('null'), parseJson('{'), parseJson('')]).toEqual([
     { a: [1] },

@@ -3,6 +3,7 @@ import {
   memoryStore,
   redisStore,
   RetryLater,
+  transferCallbackHandler,
   transferCallbackListener,
   transferCallbackReceiver,
   transferCallbackRouter,
@@ -23,7 +24,7 @@ const onFailed = async (): Promise<void> => {
   await Promise.resolve();
 };
 
-// Every option may be given as undefined, so that a value which may be missing needs no condition.
+// Every option but `verify` may be given as undefined, so that a value which may be missing needs no condition.
 transferCallbackRouter({
   store,
   onSuccess,
@@ -37,9 +38,14 @@ transferCallbackRouter({
   retentionMs: undefined,
   onOutcome: undefined,
   logger: undefined,
-  verify: undefined,
   bodyLimitBytes: undefined,
 });
+// @ts-expect-error -- the verifier of an unknown tenant would trust every sender.
+transferCallbackRouter({ store, onSuccess, onFailed, verify: undefined });
+// @ts-expect-error -- as above.
+transferCallbackListener({ store, onSuccess, onFailed, verify: undefined });
+// @ts-expect-error -- as above.
+transferCallbackHandler({ store, onSuccess, onFailed, verify: undefined });
 memoryStore({ maxEntries: undefined });
 redisStore({ call: () => Promise.resolve(null) }, { prefix: undefined });
 new RetryLater('Not now.', { retryAfterMs: undefined });
@@ -75,6 +81,11 @@ transferCallbackReceiver({ store, onSuccess, onFailed, verify: () => true });
 // A receiver made before has its options already.
 const receiver = transferCallbackReceiver({ store, onSuccess, onFailed });
 transferCallbackRouter({ receiver });
+void receiver.receive({}, { source: undefined, waitUntil: undefined, verify: () => true });
+// @ts-expect-error -- the verifier of an unknown tenant would trust every sender.
+void receiver.receive({}, { verify: new Map<string, () => boolean>().get('unknown') });
+// @ts-expect-error -- misspelt.
+void receiver.receive({}, { verfy: () => false });
 // @ts-expect-error -- which of the two stores would it be?
 transferCallbackRouter({ receiver, store, onSuccess, onFailed });
 // @ts-expect-error -- a store is no receiver.

@@ -1,7 +1,7 @@
 import { isOtherId, toTransferKey, type CallbackShape, type TransferCallback } from '../../core/callback.js';
 import { findRecord, requireRecord } from '../../core/inspect.js';
 import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
-import { TransferCallbackError } from '../../lib/errors.js';
+import { TransferCallbackError, toReason } from '../../lib/errors.js';
 import { deadlineSignal, withDeadline } from '../../lib/deadline.js';
 import { receiverDefaults } from '../../core/options.js';
 import { parseWith, requireSchema, type StandardSchema } from '../../lib/standard-schema.js';
@@ -153,7 +153,7 @@ async function readRecord({ store, receiver, signal, ...options }: Sources, key:
     });
   } catch (error) {
     signal?.throwIfAborted();
-    return { state: 'unread', error };
+    return { state: 'unread', error: toReason(error) };
   }
 }
 

@@ -1,5 +1,5 @@
 import { pause, setBackgroundTimer, type Timer } from '../../lib/deadline.js';
-import { TransferCallbackError } from '../../lib/errors.js';
+import { TransferCallbackError, toReason } from '../../lib/errors.js';
 import type { SafeLogger } from '../../lib/logger.js';
 import type { AfterCommit } from '../after-commit.js';
 import { toId } from '../callback.js';
@@ -114,7 +114,8 @@ export class HeldClaim<Tx> implements Work {
       this.#succeed();
       this.finish();
       return { outcome: 'processed', overlapped };
-    } catch (error) {
+    } catch (thrown) {
+      const error = toReason(thrown);
       if (this.#parts.rules.undoesWrites) return { outcome: 'store_unavailable', error };
       // The handler succeeded. Reporting a failure would make the service retry and the handler run again.
       this.#succeed();
@@ -217,7 +218,8 @@ export class HeldClaim<Tx> implements Work {
       }
       if (this.#state === 'running' && (await this.#claimAgain())) return;
       if (this.#state === 'running') this.#lose();
-    } catch (error) {
+    } catch (thrown) {
+      const error = toReason(thrown);
       // The next renewal runs before the lease expires, unless the event loop is blocked.
       if (this.#renewalError === undefined && this.#state === 'running') {
         logger.warn(

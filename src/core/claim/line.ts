@@ -1,4 +1,5 @@
 import { setDeadline } from '../../lib/deadline.js';
+import { toReason } from '../../lib/errors.js';
 import type { ClaimReply } from '../store.js';
 
 /** What ends the wait of all deliveries of a line. */
@@ -75,7 +76,7 @@ export class Line {
       this.#dismissExpired();
       return reply;
     } catch (error) {
-      return this.end({ state: 'unavailable', error });
+      return this.end({ state: 'unavailable', error: toReason(error) });
     }
   }
 

@@ -1,5 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
+import {
+  correctVariable,
+  invalidArgument,
+  invalidSecret,
+  invalidVariable,
+  onlyKnownOptions,
+  wholeNumber,
+} from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import { readHeader, toHeaderName, type SenderRequest } from '../request.js';
 import { minSecretLength, toSecretList, type Secret } from './secrets.js';
@@ -256,14 +263,15 @@ function oneOf(option: string, value: unknown, known: readonly string[]): void {
 /** Returns the keys of the secrets, the newest first. */
 function toKeys(option: string, secrets: Secret, encoding: keyof typeof written): readonly [Buffer, ...Buffer[]] {
   const example = `${option}: process.env.CALLBACK_SECRET`;
-  const [newest, ...older] = toSecretList(option, secrets, example);
+  // The service has chosen the secret: there is none to make.
+  const [newest, ...older] = toSecretList(option, secrets, example, correctVariable);
   const toKey = (secret: string): Buffer => {
     const text = encoding === 'base64' ? secret.replace(/^whsec_/, '') : secret;
     // `Buffer.from` leaves out what does not fit the encoding: the key would be another one, or empty.
-    if (!written[encoding].test(text)) throw invalidSecret(option, `written in ${encoding}`, secret, example);
+    if (!written[encoding].test(text)) throw invalidVariable(option, `written in ${encoding}`, secret, example);
     const key = Buffer.from(text, encoding);
     if (key.length >= minSecretLength) return key;
-    throw invalidSecret(option, `at least ${minSecretLength} bytes in ${encoding}`, secret, example);
+    throw invalidVariable(option, `at least ${minSecretLength} bytes in ${encoding}`, secret, example);
   };
   return [toKey(newest), ...older.map(toKey)];
 }

@@ -11,7 +11,10 @@ export type Secret = string | undefined | readonly (string | undefined)[];
 export const minSecretLength = 16;
 
 /** What an error expects in place of something else. */
-export const secretDescription = `a string of at least ${minSecretLength} characters without blanks at its ends, as \`openssl rand -hex 32\` prints`;
+export const secretDescription = `a string of at least ${minSecretLength} characters without blanks at its ends`;
+
+/** What an error advises for a secret that the app chooses. */
+export const makeSecret = 'Write what `openssl rand -hex 32` prints into its environment variable.';
 
 /**
  * Returns whether this is long enough not to be guessed. A newline of the file that it came from would refuse every
@@ -26,12 +29,13 @@ export function toSecretList(
   option: string,
   secret: Secret,
   example = 'process.env.CALLBACK_SECRET',
+  remedy = makeSecret,
 ): readonly [string, ...string[]] {
   const [newest, ...older] = (Array.isArray(secret) ? secret : [secret]) as readonly unknown[];
   const list = [newest, ...older.filter((each) => each !== undefined)];
   for (const each of list) {
     if (isSecret(each)) continue;
-    throw invalidVariable(option, `${secretDescription}, or several`, each, example);
+    throw invalidVariable(option, `${secretDescription}, or several`, each, example, remedy);
   }
   return list as [string, ...string[]];
 }

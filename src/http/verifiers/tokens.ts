@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import type { CallbackShape } from '../../core/callback.js';
-import { invalidArgument, invalidSecret, invalidVariable, onlyKnownOptions } from '../../lib/checks.js';
+import { invalidArgument, invalidSecret, invalidVariable, onlyKnownOptions, requireNoMore } from '../../lib/checks.js';
 import { readHeader, readLastSegment, toHeaderName, type SenderRequest, type SenderVerifier } from '../request.js';
-import { isSecret, matcherOf, secretDescription, toSecretList, type Secret } from './secrets.js';
+import { isSecret, makeSecret, matcherOf, secretDescription, toSecretList, type Secret } from './secrets.js';
 
 /**
  * Accepts requests whose last path segment is one of the secrets. Mount the router with
@@ -14,12 +14,11 @@ import { isSecret, matcherOf, secretDescription, toSecretList, type Secret } fro
  * const verify = urlToken(process.env.CALLBACK_SECRET);
  * app.post('/callbacks/transfers/:token', transferCallbackRouter({ ...options, verify }));
  */
-export function urlToken(secret: Secret): SenderVerifier {
+export function urlToken(secret: Secret, ...surplus: never[]): SenderVerifier {
+  requireNoMore(surplus, 'urlToken([process.env.CALLBACK_SECRET, process.env.OLD_SECRET])');
   const secrets = toSecretList('secret', secret);
-  for (const each of secrets) {
-    // Other characters would be percent-encoded in the URL and no longer match.
-    if (!/^[\w.~-]+$/.test(each)) throw invalidSecret('secret', 'made of letters, digits, `-`, `.`, `_` and `~`', each);
-  }
+  // Other characters would be percent-encoded in the URL and no longer match.
+  requireCharacters(secrets, /^[\w.~-]+$/, 'made of letters, digits, `-`, `.`, `_` and `~`');
   const matches = matcherOf(secrets);
   function verifyUrlToken(request: SenderRequest): boolean {
     return matches(readLastSegment(request));
@@ -52,7 +51,8 @@ export interface TransferTokenVerifier {
  * const callbackUrl = tokens.urlFor('https://merchant.example/callbacks/transfers', 'payout-1');
  * app.post('/callbacks/transfers/:token', transferCallbackRouter({ ...options, verify: tokens }));
  */
-export function transferToken(secret: Secret): TransferTokenVerifier {
+export function transferToken(secret: Secret, ...surplus: never[]): TransferTokenVerifier {
+  requireNoMore(surplus, 'transferToken([process.env.CALLBACK_SECRET, process.env.OLD_SECRET])');
   const secrets = toSecretList('secret', secret);
   const [newest] = secrets;
   const tokenOf = (key: string, externalId: string): string =>
@@ -82,6 +82,11 @@ export function transferToken(secret: Secret): TransferTokenVerifier {
   return Object.assign(verifyTransferToken, { readsPath: true, urlFor });
 }
 
+function requireCharacters(secrets: readonly string[], allowed: RegExp, expected: string): void {
+  const wrong = secrets.find((each) => !allowed.test(each));
+  if (wrong !== undefined) throw invalidVariable('secret', expected, wrong, 'process.env.CALLBACK_SECRET', makeSecret);
+}
+
 const headerExample = "headerToken('x-callback-token', secret)";
 const basicExample = "basicAuth({ username: 'service', password: process.env.CALLBACK_PASSWORD })";
 
@@ -93,13 +98,12 @@ const basicExample = "basicAuth({ username: 'service', password: process.env.CAL
  * const verify = headerToken('x-callback-token', process.env.CALLBACK_SECRET);
  * const router = transferCallbackRouter({ ...options, verify });
  */
-export function headerToken(name: string, secret: Secret): SenderVerifier {
+export function headerToken(name: string, secret: Secret, ...surplus: never[]): SenderVerifier {
+  requireNoMore(surplus, "headerToken('x-callback-token', [process.env.CALLBACK_SECRET, process.env.OLD_SECRET])");
   const header = toHeaderName('name', name, headerExample);
   const secrets = toSecretList('secret', secret);
-  for (const each of secrets) {
-    // Node decodes every header as Latin-1, so other secrets would never match.
-    if (!/^[ -~]+$/.test(each)) throw invalidSecret('secret', 'made of ASCII characters', each);
-  }
+  // Node decodes every header as Latin-1, so other secrets would never match.
+  requireCharacters(secrets, /^[ -~]+$/, 'made of ASCII characters');
   const matches = matcherOf(secrets);
   function verifyHeaderToken(request: SenderRequest): boolean {
     const value = readHeader(request, header);
@@ -126,7 +130,11 @@ export interface Credentials {
  * const verify = basicAuth({ username: 'service', password: process.env.CALLBACK_PASSWORD });
  * const router = transferCallbackRouter({ ...options, verify });
  */
-export function basicAuth(credentials: Credentials | readonly [Credentials, ...Credentials[]]): SenderVerifier {
+export function basicAuth(
+  credentials: Credentials | readonly [Credentials, ...Credentials[]],
+  ...surplus: never[]
+): SenderVerifier {
+  requireNoMore(surplus, basicExample);
   const list = (Array.isArray(credentials) ? credentials : [credentials]) as readonly Credentials[];
   if (list.length === 0) throw invalidArgument('credentials', 'at least one pair', credentials, basicExample);
   const matches = matcherOf(list.map(toBasicToken));
@@ -146,6 +154,6 @@ function toBasicToken(pair: Credentials | null): string {
   if (typeof username !== 'string' || username === '' || username.includes(':')) {
     throw invalidSecret('username', 'a string of at least one character and without a colon', username, basicExample);
   }
-  if (!isSecret(password)) throw invalidVariable('password', secretDescription, password, basicExample);
+  if (!isSecret(password)) throw invalidVariable('password', secretDescription, password, basicExample, makeSecret);
   return `${username}:${password}`;
 }

@@ -1,6 +1,7 @@
-import { requirePruneAge } from '../../core/options.js';
+import { receiverDefaults, requirePruneAge } from '../../core/options.js';
 import { firstRetryMs } from '../../core/service.js';
 import type { CallbackStore, StoreRecord } from '../../core/store.js';
+import { onlyKnownOptions } from '../../lib/checks.js';
 import type { Mechanism, Query } from './claims.js';
 import type { Table } from './table.js';
 
@@ -54,7 +55,11 @@ export function makeStore<Tx>(
         if (!(await hasTable(query, table))) throw error;
       }
     },
-    async prune({ olderThanMs }) {
+    async prune(options) {
+      onlyKnownOptions(options, ['olderThanMs'], {
+        example: `store.prune({ olderThanMs: ${receiverDefaults.retentionMs} })`,
+      });
+      const { olderThanMs } = options;
       requirePruneAge(olderThanMs);
       let pruned = 0;
       // From id to id: a search from the start would pass all those again that it keeps.

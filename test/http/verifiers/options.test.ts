@@ -7,7 +7,7 @@ const older = 'older-secret-0123456789';
 const short = 'hunter2hunter2h';
 const spaced = 'hunter2 hunter2 hunter2';
 
-const secretLength = 'a string of at least 16 characters without blanks at its ends, as `openssl rand -hex 32` prints';
+const secretLength = 'a string of at least 16 characters without blanks at its ends';
 const long = `${secretLength}, or several`;
 const inUrls = 'made of letters, digits, `-`, `.`, `_` and `~`';
 const inHeaders = 'made of ASCII characters';
@@ -149,6 +149,21 @@ test.each([
   ['hmacSignature', hmac({ secrets: undefined })],
 ])('the error of %s for a secret that is not set asks for its variable, and tells to write no code', (_name, make) => {
   expect(make).toThrow(/, got (undefined|an empty text)\. Is its environment variable set\?$/);
+});
+
+const makeSecret = 'Write what `openssl rand -hex 32` prints into its environment variable.';
+
+test.each<[string, () => unknown, string]>([
+  ['urlToken', () => urlToken(short), makeSecret],
+  ['urlToken of Base64', () => urlToken('ab/cd+ef/gh+ij/kl+mn=='), makeSecret],
+  ['transferToken', () => transferToken(short), makeSecret],
+  ['headerToken', () => headerToken('X-Token', `${secret}é`), makeSecret],
+  ['basicAuth', () => basicAuth({ username: 'service', password: short }), makeSecret],
+  // The service has chosen this one.
+  ['hmacSignature', hmac({ secrets: short }), 'Correct its environment variable.'],
+  ['hmacSignature in hex', hmac({ secretEncoding: 'hex', secrets: spaced }), 'Correct its environment variable.'],
+])('the error of %s for a wrong secret tells what to write into its variable, and no code', (_name, make, remedy) => {
+  expect(make).toThrow(`characters. ${remedy}`);
 });
 
 test.each([

@@ -127,7 +127,7 @@ export const webServer: HttpServer = {
   async start(options) {
     const passedOn: unknown[] = [];
     // The tests' own verifiers read what is the same in every request.
-    const handle = transferCallbackHandler(options as Parameters<typeof transferCallbackHandler>[0]);
+    const handle = transferCallbackHandler(options as never);
     const { url, close } = await serveWeb((request) =>
       handle(request).catch((error: unknown) => {
         passedOn.push(error);
