@@ -10,8 +10,8 @@ import type { Trouble } from './throttle.js';
  * const pending: PendingTransfer[] = [{ id: 'payout-1', createdAt: new Date('2026-01-15T10:30:00Z') }];
  */
 export interface PendingTransfer {
-  /** The service's id or your own externalId. */
-  id: string;
+  /** The service's id or your own externalId. That of a numeric key is used as text. */
+  id: string | number | bigint;
   /** When you created it: a Date, or milliseconds since 1970. */
   createdAt: Date | number;
 }

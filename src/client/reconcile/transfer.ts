@@ -11,9 +11,8 @@ import { TransferClientError } from '../errors.js';
 import { lookUpTransfer, type Lookup } from '../look-up.js';
 import type { Pass } from './pass.js';
 import { describeUnhandled } from './errors.js';
+import { findCreationMs, findId, findItemFault } from './item.js';
 import type { PendingTransfer, Reconciled } from './report.js';
-
-const dayMs = 86_400_000;
 
 /** What is used of a receiver: one made by hand may have no options. */
 export type Receiving<C extends CallbackShape, Tx> = Pick<TransferCallbackReceiver<C, Tx>, 'receive'> & {
@@ -72,10 +71,9 @@ export async function reconcilePending<C extends CallbackShape, Tx>(
   receiver: Receiving<C, Tx>,
 ): Promise<Reconciled> {
   const id = findId(transfer);
-  const ageMs = Date.now() - findCreationMs(transfer);
-  // A date in the future is a mistake of units or zones, and would keep the transfer pending until then.
-  if (!(ageMs > -dayMs)) return { id, result: 'failed', error: invalidItem() };
-  if (ageMs < minAgeMs) return { id, result: 'pending', reason: 'too_young' };
+  const error = findItemFault(transfer);
+  if (error !== undefined) return { id, result: 'failed', error };
+  if (Date.now() - findCreationMs(transfer) < minAgeMs) return { id, result: 'pending', reason: 'too_young' };
   return readAndReceive(id, pass, receiver);
 }
 
@@ -134,23 +132,4 @@ async function receiveFinal<C extends CallbackShape, Tx>(
   } catch (cause) {
     return new TransferClientError('NOT_HANDLED', `The receiver rejected: ${messageOf(cause)}`, { cause });
   }
-}
-
-/**
- * In milliseconds since 1970; NaN for what is no transfer or no date. JavaScript may give anything, and a cursor of
- * PostgreSQL gives -Infinity for the timestamp `-infinity`.
- */
-export function findCreationMs(transfer: Partial<PendingTransfer> | null | undefined): number {
-  return new Date(Number(transfer?.createdAt ?? NaN)).getTime();
-}
-
-function findId(transfer: Partial<PendingTransfer> | null | undefined): string {
-  return typeof transfer?.id === 'string' ? transfer.id : '';
-}
-
-function invalidItem(): TransferClientError {
-  return new TransferClientError(
-    'INVALID_ARGUMENT',
-    'Expected a transfer of `pending` to be { id, createdAt }, with a Date or milliseconds since 1970, not in the future.',
-  );
 }
