@@ -8,6 +8,7 @@ import { Slots } from '../lib/slots.js';
 import { announce, giveToCallback, requireTransaction, type ReadingClient } from './callback.js';
 import { TransferClientError } from './errors.js';
 import type { Transaction } from './get-transaction.js';
+import { describeOpen } from './open-status.js';
 import { translate } from './translate.js';
 
 /** Options of `confirmWith`. */
@@ -91,7 +92,7 @@ export function confirmWith<C extends CallbackShape = TransferCallback>(
     if (read === undefined) {
       throw new TransferClientError(
         'NOT_FINAL',
-        'Expected the transfer to be final, but the service has not finished it.',
+        `Expected the transfer to be final, but ${describeOpen(transaction.status)}.`,
       );
     }
     const parsed = translate('schema', () => parseWith(schema, read.callback));

@@ -11,6 +11,7 @@ import type { ReadingClient } from '../callback.js';
 import type { TransferClientError } from '../errors.js';
 import type { Transaction } from '../get-transaction.js';
 import { lookUpTransfer } from '../look-up.js';
+import { seemsFinal } from '../open-status.js';
 import { translate } from '../translate.js';
 import { advise } from './advice.js';
 import { toVerdict, type TransferVerdict, type RecordReading, type ServiceReading } from './verdict.js';
@@ -33,7 +34,12 @@ export interface InspectOptions<C extends CallbackShape = TransferCallback> {
    * Your receiver, in place of its store.
    * @default none
    */
-  receiver?: { inspect(id: string): Promise<StoreRecord>; readonly options?: { readonly schema?: object } } | undefined;
+  receiver?:
+    | {
+        inspect(id: string): Promise<StoreRecord>;
+        readonly options?: { readonly schema?: object; readonly retentionMs?: number };
+      }
+    | undefined;
   /**
    * How long the store may take, in milliseconds. A `receiver` decides it by itself.
    * @default 2_000
@@ -117,7 +123,14 @@ export async function inspectTransfer<C extends CallbackShape = TransferCallback
   }
   signal?.throwIfAborted();
   // The table of verdicts combines them with no other readings than the type does.
-  return { verdict, service, record, id, recordId, ...advise(verdict, service, record) } as TransferInspection;
+  return {
+    verdict,
+    service,
+    record,
+    id,
+    recordId,
+    ...advise(verdict, { service, record, retentionMs: receiver?.options?.retentionMs }),
+  } as TransferInspection;
 }
 
 /** Reads the transfer, and its facts as the receiver would see them. */
@@ -153,7 +166,7 @@ async function askService({ client, id, signal }: Sources): Promise<ServiceReadi
         finalAt: findTime(found.transaction),
       };
     case 'open':
-      return { state: 'open', transaction: found.transaction };
+      return { state: 'open', transaction: found.transaction, seemsFinal: seemsFinal(found.transaction.status) };
     case 'unknown':
       // The service knows its transfers only.
       return isOtherId(id) ? { state: 'unread', error: undefined } : { state: 'unknown', error: found.error };

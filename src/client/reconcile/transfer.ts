@@ -9,6 +9,7 @@ import type { ReadingClient } from '../callback.js';
 import { requireClient, requireId, requireReceiver, requireSignal } from '../checks.js';
 import { TransferClientError } from '../errors.js';
 import { lookUpTransfer, type Lookup } from '../look-up.js';
+import { toShownStatus } from '../open-status.js';
 import type { Pass } from './pass.js';
 import { describeUnhandled } from './errors.js';
 import { findCreationMs, findId, findItemFault } from './item.js';
@@ -85,18 +86,19 @@ async function readAndReceive<C extends CallbackShape, Tx>(
 ): Promise<Reconciled> {
   const found = await pass.lookUp(id);
   if (found.result === 'skipped') return { id, result: 'pending', reason: 'not_read' };
-  if (found.result === 'open') return { id, result: 'pending', reason: 'not_final' };
-  if (found.result !== 'final') return { id, result: found.result, error: found.error };
+  if (found.result === 'unknown' || found.result === 'failed') return { id, result: found.result, error: found.error };
+  const read = { id, status: toShownStatus(found.transaction.status) };
+  if (found.result === 'open') return { ...read, result: 'pending', reason: 'not_final' };
 
-  if (becomesAnother(found, receiver)) return { id, result: 'failed', error: anotherOutcome() };
+  if (becomesAnother(found, receiver)) return { ...read, result: 'failed', error: anotherOutcome() };
   const ended = await receiveFinal(found.callback, receiver);
-  if (ended instanceof TransferClientError) return { id, result: 'failed', error: ended };
+  if (ended instanceof TransferClientError) return { ...read, result: 'failed', error: ended };
   pass.noteStore(ended.outcome !== 'store_unavailable');
   if (ended.outcome === 'processed' || ended.outcome === 'duplicate') {
-    if (isRead(found, ended.event, ended.id)) return { id, result: ended.outcome };
-    return { id, result: 'failed', error: anotherOutcome() };
+    if (isRead(found, ended.event, ended.id)) return { ...read, result: ended.outcome };
+    return { ...read, result: 'failed', error: anotherOutcome() };
   }
-  if (ended.outcome !== 'closing') return { id, result: 'failed', ...describeUnhandled(ended, pass.client) };
+  if (ended.outcome !== 'closing') return { ...read, result: 'failed', ...describeUnhandled(ended, pass.client) };
   pass.stop('closing');
   return { id, result: 'pending', reason: 'not_read' };
 }
