@@ -1,5 +1,4 @@
 import type { TransferClient } from '../client.js';
-import { hasMethods } from '../lib/checks.js';
 import type { TransferCallbackReceiver } from '../node.js';
 import { text, UsageError } from './arguments.js';
 import { configFile, findConfigFile, loadExports } from './config-file.js';
@@ -32,19 +31,29 @@ export async function connectApp(config: string | undefined, instead: string): P
   const file = findConfigFile(config);
   if (file === undefined) throw new UsageError(`Expected ${configFile} in the working directory. ${example}`);
   const { client, receiver } = (await loadExports(file)) as Partial<ConnectedApp>;
-  requireMethod(`client of ${file}`, client, 'getTransaction', 'made by transferClient()');
-  requireMethod(`receiver of ${file}`, receiver, 'inspect', 'made by transferCallbackReceiver()');
+  requireParts(`client of ${file}`, client, 'transferClient()', ['getTransaction']);
+  requireParts(`receiver of ${file}`, receiver, 'transferCallbackReceiver()', [
+    'receive',
+    'inspect',
+    'close',
+    'options',
+  ]);
   if (client === undefined || receiver === undefined) {
     throw new UsageError(`Expected ${file} to export client and receiver. ${example}`);
   }
   // In this process it is empty, as if nothing had been handled.
-  if (receiver.options.store.processLocal === true) {
+  const { store } = receiver.options as Partial<typeof receiver.options>;
+  if (store?.processLocal === true) {
     throw new UsageError(`Expected a store that processes share, got memoryStore(). Call \`${instead}\` in the app.`);
   }
   return { client, receiver };
 }
 
-function requireMethod(name: string, value: unknown, method: string, expected: string): void {
-  if (value === undefined || hasMethods(value, method)) return;
-  throw new UsageError(`Expected the ${name} to be ${expected}.`);
+/** One made by hand may replace some of them. */
+function requireParts(name: string, value: unknown, maker: string, parts: readonly string[]): void {
+  if (value === undefined) return;
+  const known = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const missing = parts.find((part) => known[part] === undefined);
+  if (missing === undefined) return;
+  throw new UsageError(`Expected the ${name} to be made by ${maker}. It has no \`${missing}\`.`);
 }

@@ -74,8 +74,15 @@ export function toNumber(name: string, value: string | undefined): number | unde
   throw new UsageError(`Expected ${name} to be a number, got ${describeGiven(value)}.`);
 }
 
+/** A transfer that a line of standard input names. */
+export interface GivenTransfer {
+  readonly id: string;
+  /** What follows a tab after the id. */
+  readonly createdAt: string | undefined;
+}
+
 /** The ids of standard input, one per line, each once. Throws UsageError if nothing is piped in. */
-export async function readIds(): Promise<string[]> {
+export async function readIds(): Promise<GivenTransfer[]> {
   const input = fstatSync(0);
   // A line of cron without its query reads /dev/null, and would be green every night.
   if (input.isDirectory() || (input.isCharacterDevice() && !process.stdin.isTTY)) {
@@ -85,5 +92,6 @@ export async function readIds(): Promise<string[]> {
   let read = '';
   for await (const chunk of process.stdin.setEncoding('utf8') as AsyncIterable<string>) read += chunk;
   const lines = read.split('\n').map((line) => line.trim());
-  return [...new Set(lines.filter((line) => line !== ''))];
+  const given = lines.filter((line) => line !== '').map((line) => line.split(/\s*\t\s*/));
+  return [...new Map(given.map(([id = '', createdAt]) => [id, { id, createdAt }])).values()];
 }

@@ -15,10 +15,11 @@ standard input, one per line, it prints a line each.
 ${appHelp}
   --json                     Print one JSON object for each transfer
 
-Exit code 0 if there is nothing to do, 1 if you should look into it, 2 if the
-arguments or the configuration are wrong, 3 if nothing can be concluded, or if
-the app has ended the process. Of many transfers the first of 1, 3 and 0 counts
-that one of them has.
+Exit code 0 if there is nothing to do, 1 if you should look into it, also if the
+status of an open transfer reads as final, 2 if the arguments or the
+configuration are wrong, 3 if nothing can be concluded, or if the app has ended
+the process. Of many transfers the first of 1, 3 and 0 counts that one of them
+has.
 `;
 
 /** A verdict as an exit code: 0 nothing to do, 1 look into it, 3 nothing can be concluded. */
@@ -50,7 +51,12 @@ export async function run(args: readonly string[]): Promise<number> {
   if (id === undefined) return inspectAll(app, isJson);
   const inspection = await inspect(id, app);
   print(isJson ? jsonLine(toJson(inspection)) : inspectionReport(inspection, values.config));
-  return exitCodes[inspection.verdict];
+  return toExitCode(inspection);
+}
+
+/** A status that reads as final is open at each query, although its payout has ended. */
+function toExitCode({ verdict, service }: TransferInspection): number {
+  return verdict === 'open' && service.seemsFinal ? 1 : exitCodes[verdict];
 }
 
 async function inspectAll(app: ConnectedApp, isJson: boolean): Promise<number> {
@@ -58,10 +64,10 @@ async function inspectAll(app: ConnectedApp, isJson: boolean): Promise<number> {
   if (ids.length === 0) throw new UsageError('Expected ids on standard input, one per line, got none.');
   const codes = new Set<number>();
   let undecided = 0;
-  for (const id of ids) {
+  for (const { id } of ids) {
     const inspection = await inspect(id, app);
     print(isJson ? jsonLine(toJson(inspection)) : inspectionLine(inspection));
-    codes.add(exitCodes[inspection.verdict]);
+    codes.add(toExitCode(inspection));
     undecided = inspection.verdict === 'undecided' ? undecided + 1 : 0;
     if (undecided === mostUndecided) {
       process.stderr.write(`Stopped after ${id}: ${inspection.meaning} ${inspection.advice}\n`);

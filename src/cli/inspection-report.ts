@@ -1,6 +1,6 @@
 import type { TransferInspection } from '../client.js';
 import { fit, messageOf, paint, printable, width, wrap, type Style } from './terminal.js';
-import { toAge, toUtc } from './times.js';
+import { toAge, toServiceAge, toUtc } from './times.js';
 import { describePayout } from './transfer.js';
 
 const styles: Readonly<Record<TransferInspection['verdict'], Style>> = {
@@ -71,7 +71,7 @@ function describeService(service: TransferInspection['service']): string {
       const { finalAt, transaction } = service;
       return finalAt === undefined
         ? transaction.status
-        : `${transaction.status} since ${toUtc(finalAt)}, ${toAge(finalAt)}`;
+        : `${transaction.status} since ${toUtc(finalAt)}, ${toServiceAge(finalAt)}`;
     }
     case 'open':
       return `${service.transaction.status}, not final`;

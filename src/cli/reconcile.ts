@@ -1,12 +1,19 @@
-import { reconcileTransfers, type Reconciled, type ReconciliationReport } from '../client.js';
+import {
+  reconcileTransfers,
+  type PendingTransfer,
+  type Reconciled,
+  type ReconciliationReport,
+  type TransferClient,
+} from '../client.js';
 import { appHelp, appOptions, connectApp, type ConnectedApp } from './app.js';
-import { allowPositionals, flag, parseArguments, readIds, UsageError } from './arguments.js';
+import { describeGiven } from '../lib/checks.js';
+import { allowPositionals, flag, parseArguments, readIds, UsageError, type GivenTransfer } from './arguments.js';
 import { fit, jsonLine, paint, print, printable, stdout, width, type Style } from './terminal.js';
 
 export const help = `Usage: transfer-callbacks reconcile [options] < ids
 
 Reads the ids or externalIds of open transfers from standard input, one per
-line, asks the service for each, and gives those that are final to the receiver
+line, each alone or with a tab and the time when it was created, asks the service for each, and gives those that are final to the receiver
 of your app. Its handler runs in this process, for those that were not handled
 before. For cron, and for one transfer that was missed:
 
@@ -21,9 +28,10 @@ wants that for up to a minute, and ends after 10 failures in a row, or when the
 running handler has finished after SIGINT, SIGTERM or SIGHUP.
 
 Exit code 0 if every transfer is handled or open, or there is none. 1 if one is
-unknown or could not be read or handled, if a success could not be recorded or a
-function of \`afterCommit\` has not ended, or if the app has ended the process. 2
-if the arguments or the configuration are wrong.
+unknown or could not be read or handled, if an open one is older than a day or
+its status reads as final, if a success could not be recorded or a function of
+\`afterCommit\` has not ended, or if the app has ended the process. 2 if the
+arguments or the configuration are wrong.
 `;
 
 /** Reads every id of standard input back from the service, and has the app handle what is final. */
@@ -31,7 +39,8 @@ export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArguments(args, { ...appOptions, json: flag });
   allowPositionals(positionals, 0);
   const app = await connectApp(values.config, 'reconcileTransfers');
-  const ids = await readIds();
+  const given = await readIds();
+  const ids = given.map(({ id }) => id);
   const other = app.receiver.options.onOther && ids.find((id) => /^other:[^:]+:./.test(id));
   if (other !== undefined) {
     throw new UsageError(
@@ -40,7 +49,7 @@ export async function run(args: readonly string[]): Promise<number> {
   }
   const json = values.json === true || !stdout.isTTY;
   const counts = new Map<string, number>();
-  const { stopped, advice, unfinished } = await reconcile(ids, app, printer(ids.length, counts, json));
+  const { stopped, advice, unfinished } = await reconcile(given.map(toPending), app, printer(ids.length, counts, json));
   showProgress('');
   const notRead = ids.length - total(counts);
   if (json) print(jsonLine({ type: 'summary', ...Object.fromEntries(counts), notRead, stopped }));
@@ -49,23 +58,54 @@ export async function run(args: readonly string[]): Promise<number> {
   if (unfinished > 0) {
     process.stderr.write(`Not finished: ${unfinished} recordings of a success, or functions of \`afterCommit\`.\n`);
   }
-  return (counts.get('unknown') ?? 0) + (counts.get('failed') ?? 0) + notRead + unfinished === 0 ? 0 : 1;
+  const faults = (counts.get('unknown') ?? 0) + (counts.get('failed') ?? 0) + notRead + unfinished;
+  return faults === 0 && advice === undefined ? 0 : 1;
 }
 
+/** The age of a transfer that has no time is not known: no callback of it is waited for, and it is not old. */
+function toPending({ id, createdAt }: GivenTransfer): PendingTransfer {
+  const at = createdAt === undefined ? Date.now() - unknownAgeMs : Date.parse(createdAt);
+  if (!Number.isNaN(at)) return { id, createdAt: at };
+  throw new UsageError(`Expected a time after the tab, such as 2026-01-15T10:30:00Z, got ${describeGiven(createdAt)}.`);
+}
+
+/** More than a clock may be put back during the pass. */
+const unknownAgeMs = 3_600_000;
+
 async function reconcile(
-  ids: readonly string[],
+  pending: readonly PendingTransfer[],
   { client, receiver }: ConnectedApp,
   onProgress: (reconciled: Reconciled) => void,
 ): Promise<Pick<ReconciliationReport, 'stopped' | 'advice'> & { readonly unfinished: number }> {
-  // Their ages are not known, so that none is left to its callback.
-  const pending = ids.map((id) => ({ id, createdAt: 0 }));
   const signal = abortOnSignal();
-  const pass = reconcileTransfers({ client, receiver, pending, minAgeMs: 0, concurrency: 1, signal, onProgress });
+  const pass = reconcileTransfers({
+    client: clearingProgress(client),
+    receiver,
+    pending,
+    minAgeMs: 0,
+    concurrency: 1,
+    signal,
+    onProgress,
+  });
   await Promise.allSettled([pass]);
   // What is not finished ends with this process.
   const closed = (await receiver.close()) as { unfinished: number } | undefined; // One made by hand may resolve with nothing.
   const { stopped, advice } = await pass;
   return { stopped, advice, unfinished: closed?.unfinished ?? 0 };
+}
+
+/** The handler may log, also past the streams of Node: the progress line ends before it begins. */
+function clearingProgress(client: TransferClient): Pick<TransferClient, 'getTransaction' | 'toCallback'> {
+  return {
+    async getTransaction(id, options) {
+      try {
+        return await client.getTransaction(id, options);
+      } finally {
+        showProgress('');
+      }
+    },
+    toCallback: client.toCallback?.bind(client),
+  };
 }
 
 /** npx repeats the SIGINT of Ctrl+C, so that two within this time are one. In milliseconds. */
@@ -89,12 +129,12 @@ function abortOnSignal(): AbortSignal {
 /** Returns what prints and counts each transfer. */
 function printer(all: number, counts: Map<string, number>, json: boolean): (reconciled: Reconciled) => void {
   return (reconciled) => {
-    const { id, result } = reconciled;
+    const { id, result, status } = reconciled;
     // The pass ended first: counted as not read.
     if ('reason' in reconciled && reconciled.reason === 'not_read') return;
     counts.set(result, (counts.get(result) ?? 0) + 1);
     showProgress('');
-    print(json ? jsonLine({ type: 'transfer', id, result, ...toJson(reconciled) }) : row(reconciled));
+    print(json ? jsonLine({ type: 'transfer', id, result, status, ...toJson(reconciled) }) : row(reconciled));
     const done = total(counts);
     if (done < all) showProgress(`${done} of ${all}: ${inWords(counts, all - done)}`);
   };
@@ -116,8 +156,8 @@ const colours: Readonly<Record<Reconciled['result'], Style>> = {
 };
 
 function row(reconciled: Reconciled): string {
-  const { id, result } = reconciled;
-  const text = result === 'failed' ? `${id}  ${reconciled.error.message}` : id;
+  const { id, result, status } = reconciled;
+  const text = [id, status, ...(result === 'failed' ? [reconciled.error.message] : [])].filter(Boolean).join('  ');
   return `${paint(colours[result], result.padEnd(9))}  ${fit(printable(text), width() - 11)}\n`;
 }
 
@@ -129,7 +169,10 @@ function inWords(counts: ReadonlyMap<string, number>, notRead: number): string {
   return [...parts, ...(notRead === 0 ? [] : [`${notRead} not read`])].join(', ') || 'No ids on standard input';
 }
 
-/** Replaces the progress line, on standard error: standard output may be a file. */
+/**
+ * Replaces the progress line, on standard error: standard output may be a file. Returns to its start, where a log line
+ * of the app then begins.
+ */
 function showProgress(line: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${fit(line, width() - 1)}`);
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${fit(line, width() - 1)}\r`);
 }

@@ -12,7 +12,16 @@ const units = [
 
 /** How long ago, such as `17 min ago`. A time that has not come yet was 0 s ago: two clocks differ. */
 export function toAge(at: Date): string {
-  const ageMs = Math.max(0, Date.now() - at.getTime());
-  const [name, ms] = units.find(([, unitMs, most]) => ageMs < most * unitMs) ?? units[3];
-  return `${Math.floor(ageMs / ms)} ${name} ago`;
+  return `${toDuration(Math.max(0, Date.now() - at.getTime()))} ago`;
+}
+
+/** The same for a time of the service, whose clock may be far ahead, as that of a sandbox with `--speed` is. */
+export function toServiceAge(at: Date): string {
+  const aheadMs = at.getTime() - Date.now();
+  return aheadMs < 1_000 ? toAge(at) : `in ${toDuration(aheadMs)} by the service's clock`;
+}
+
+function toDuration(durationMs: number): string {
+  const [name, ms] = units.find(([, unitMs, most]) => durationMs < most * unitMs) ?? units[3];
+  return `${Math.floor(durationMs / ms)} ${name}`;
 }

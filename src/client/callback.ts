@@ -1,5 +1,8 @@
+import { describeGiven } from '../lib/checks.js';
 import type { TransferClient } from './client.js';
+import { TransferClientError } from './errors.js';
 import type { Transaction } from './get-transaction.js';
+import { translate } from './translate.js';
 
 /** What is called of a client: one of your own may have no more. */
 export type ReadingClient = Pick<TransferClient, 'getTransaction' | 'toCallback'>;
@@ -15,8 +18,20 @@ export interface Announcement {
 export function announce(client: ReadingClient, transaction: Transaction): Announcement | undefined {
   const event = events.get(transaction.status);
   if (event === undefined) return undefined;
-  const documented = { event, data: transaction };
-  return { event, callback: client.toCallback === undefined ? documented : client.toCallback(transaction) };
+  return { event, callback: translate('toCallback', () => toCallback(client, event, transaction)) };
+}
+
+function toCallback(client: ReadingClient, event: Announcement['event'], transaction: Transaction): unknown {
+  return client.toCallback === undefined ? { event, data: transaction } : client.toCallback(transaction);
+}
+
+/** Returns what a client has read if it is an object: one of your own may resolve with anything. */
+export function requireTransaction(read: Transaction | null | undefined): Transaction {
+  if (typeof read === 'object' && read !== null) return read;
+  throw new TransferClientError(
+    'UNREADABLE_RESPONSE',
+    `Expected the client to read a transaction, got ${describeGiven(read)}.`,
+  );
 }
 
 const events = new Map<string, Announcement['event']>([

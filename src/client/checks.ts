@@ -14,7 +14,9 @@ export function requireClient(client: unknown): void {
 
 export function requireId(id: unknown): void {
   if (typeof id === 'string' && id !== '') return;
-  throw invalidArgument('id', 'the id or externalId of a transfer', id, "id: 'payout-8841'");
+  const isNumeric = typeof id === 'number' || typeof id === 'bigint';
+  const example = isNumeric ? 'id: String(id)' : "id: 'payout-8841'";
+  throw invalidArgument('id', 'the id or externalId of a transfer', id, example);
 }
 
 /** `method` is the one that is called. */
@@ -32,5 +34,7 @@ export function requireSignal(signal: unknown): void {
 export function requireIterable(option: string, value: unknown): void {
   const isIterable =
     typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value);
-  if (!isIterable) throw invalidArgument(option, 'an iterable or an async iterable', value, `${option}: []`);
+  if (isIterable) return;
+  const example = `${option}: ${hasMethods(value, 'then') ? 'await ' : ''}openPayouts()`;
+  throw invalidArgument(option, 'an iterable or an async iterable', value, example);
 }

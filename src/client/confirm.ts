@@ -5,9 +5,11 @@ import { deadlineSignal, withDeadline } from '../lib/deadline.js';
 import { parseWith, requireSchema, type StandardSchema } from '../lib/standard-schema.js';
 import { toPrintable } from '../lib/text.js';
 import { Slots } from '../lib/slots.js';
-import { announce, giveToCallback, type ReadingClient } from './callback.js';
+import { announce, giveToCallback, requireTransaction, type ReadingClient } from './callback.js';
 import { TransferClientError } from './errors.js';
 import type { Transaction } from './get-transaction.js';
+import { describeOpen } from './open-status.js';
+import { translate } from './translate.js';
 
 /** Options of `confirmWith`. */
 export interface ConfirmOptions<C extends CallbackShape = TransferCallback> {
@@ -85,14 +87,15 @@ export function confirmWith<C extends CallbackShape = TransferCallback>(
     if (source === reconciliation) return callback;
     const { id } = callback.data;
     await takeSlot(id, signal);
-    const read = announce(client, await readInSlot(client, id, { slots, timeoutMs, signal }));
+    const transaction = requireTransaction(await readInSlot(client, id, { slots, timeoutMs, signal }));
+    const read = announce(client, transaction);
     if (read === undefined) {
       throw new TransferClientError(
         'NOT_FINAL',
-        'Expected the transfer to be final, but the service has not finished it.',
+        `Expected the transfer to be final, but ${describeOpen(transaction.status)}.`,
       );
     }
-    const parsed = parseWith(schema, read.callback);
+    const parsed = translate('schema', () => parseWith(schema, read.callback));
     if ('value' in parsed) {
       if (parsed.value.event === read.event) return parsed.value;
       const message = 'Expected `toCallback` and `schema` to keep the event that was read; it differs.';

@@ -2,6 +2,7 @@ import { onlyKnownOptions } from '../lib/checks.js';
 import { parseJson } from '../lib/text.js';
 import { TransferClientError } from './errors.js';
 import { requireSuccess, sendWithRetries, toPathSegment, type ServiceAccess } from './request.js';
+import { translate } from './translate.js';
 
 /**
  * A transaction as it was read. Final with `status` SUCCESS or FAILED; other statuses are not documented (service §3).
@@ -30,15 +31,10 @@ export async function getTransaction(
   signal?.throwIfAborted();
 
   const { status, text } = requireSuccess(result, access, 'UNAVAILABLE', 'The transfer could not be read.');
-  const unreadable = (message: string, cause?: unknown): TransferClientError =>
-    new TransferClientError('UNREADABLE_RESPONSE', message, { status, cause });
+  const unreadable = (message: string): TransferClientError =>
+    new TransferClientError('UNREADABLE_RESPONSE', message, { status });
   if (text === undefined) throw unreadable('The response is longer than 1 MiB.');
-  let transaction: Transaction | undefined;
-  try {
-    transaction = readTransaction(parseJson(text));
-  } catch (cause) {
-    throw unreadable('`readTransaction` threw.', cause);
-  }
+  const transaction = translate('readTransaction', () => readTransaction(parseJson(text)), status) ?? undefined;
   if (transaction !== undefined) return transaction;
   throw unreadable(
     'No transaction with id, externalId and status was found in the response, under `data` or at the top. ' +

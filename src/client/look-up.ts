@@ -1,5 +1,5 @@
 import { messageOf } from '../lib/text.js';
-import { announce, type Announcement, type ReadingClient } from './callback.js';
+import { announce, requireTransaction, type Announcement, type ReadingClient } from './callback.js';
 import { TransferClientError } from './errors.js';
 import type { Transaction } from './get-transaction.js';
 
@@ -17,7 +17,7 @@ export type Lookup =
 /** Reads a transfer. Never rejects. */
 export async function lookUpTransfer(client: ReadingClient, id: string, signal: AbortSignal): Promise<Lookup> {
   try {
-    const transaction = await client.getTransaction(id, { signal });
+    const transaction = requireTransaction(await client.getTransaction(id, { signal }));
     if (transaction.id !== id && transaction.externalId !== id) {
       throw new TransferClientError('UNREADABLE_RESPONSE', 'The service responded with another transfer.');
     }

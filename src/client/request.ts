@@ -1,3 +1,4 @@
+import { describeGiven } from '../lib/checks.js';
 import { deadlineSignal, pause, withDeadline } from '../lib/deadline.js';
 import { messageOf, parseJson, toPrintable } from '../lib/text.js';
 import { TransferClientError, type ServiceErrorBody, type TransferClientErrorCode } from './errors.js';
@@ -143,9 +144,11 @@ export function toPathSegment(id: unknown): string {
   if (typeof id === 'string' && id.length <= 255 && /^(?!\.{1,2}$)[^/\\?#%\p{Cc}\p{Cf}\p{Cs}]+$/u.test(id)) {
     return encodeURIComponent(id);
   }
+  const isNumeric = typeof id === 'number' || typeof id === 'bigint';
   throw new TransferClientError(
     'INVALID_ID',
-    'An id is 1 to 255 characters, not `.` or `..`, and has no slash, backslash, ?, #, % or control character.',
+    'An id is 1 to 255 characters, not `.` or `..`, and has no slash, backslash, ?, #, % or control character' +
+      (isNumeric ? `. It is a text, not ${describeGiven(id)}: write \`String(id)\`.` : '.'),
   );
 }
 

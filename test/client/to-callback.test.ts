@@ -104,14 +104,6 @@ test('a toCallback with another id than the transaction books nothing', async ()
   expect(handled).toEqual([]);
 });
 
-test('a toCallback that throws leaves the transfer unread', async () => {
-  const { client, receiver } = await startService(() => {
-    throw new Error('no payout');
-  });
-  const report = await reconcileTransfers({ client, receiver, pending: [{ id: 'payout-1', createdAt: 0 }] });
-  expect(report.problems).toMatchObject([{ result: 'failed', error: { message: containing('no payout') } }]);
-});
-
 test('a pass in which the service responds with 404 to every query asks for the address, once', async () => {
   const { url, close } = await serve((_request, response) => response.writeHead(404).end());
   onTestFinished(close);

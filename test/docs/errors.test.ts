@@ -91,6 +91,7 @@ const scope = {
     urlFor: (base: string, externalId: string) => transferToken(secret).urlFor(base, externalId),
     globalThis,
     AbortSignal,
+    openPayouts: () => [],
   },
   ...{ Counter, Gauge, Histogram, register },
   process: {

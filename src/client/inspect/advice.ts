@@ -1,5 +1,6 @@
 import type { StoreRecord } from '../../core/store.js';
 import type { TransferClientError } from '../errors.js';
+import { describeOpen, translateStatus } from '../open-status.js';
 import type { TransferVerdict, RecordReading, ServiceReading } from './verdict.js';
 
 /** What a verdict means and what to do, each in one or two sentences. */
@@ -9,45 +10,84 @@ interface Advice {
 }
 
 /** Returns what a verdict means and what to do next. */
-export function advise(verdict: TransferVerdict, service: ServiceReading, record: RecordReading): Advice {
-  if (verdict === 'undecided') return adviseUndecided(service, record);
-  if (verdict === 'in_progress') return adviseInProgress(record as Extract<StoreRecord, { state: 'claimed' }>);
-  return advices[verdict];
+export function advise(verdict: TransferVerdict, { service, record, retentionMs }: Findings): Advice {
+  switch (verdict) {
+    case 'undecided':
+      return adviseUndecided(service, record);
+    case 'in_progress':
+      return adviseInProgress(record as Extract<StoreRecord, { state: 'claimed' }>);
+    case 'open':
+    case 'unfounded':
+      return adviseOpen(verdict, service as Extract<ServiceReading, { state: 'open' }>);
+    case 'missed':
+      return adviseMissed(service as Extract<ServiceReading, { state: 'final' }>, retentionMs);
+    case 'handled':
+    case 'conflict':
+    case 'unknown':
+      return advices[verdict];
+  }
 }
 
-const advices: Readonly<Record<Exclude<TransferVerdict, 'in_progress' | 'undecided'>, Readonly<Advice>>> = {
-  open: {
-    meaning: 'The service has not finished this transfer.',
-    advice:
-      'Wait: the service sends the callback when the transfer is final. If your books say that it is older than six hours, ' +
-      'contact the provider.',
-  },
+interface Findings {
+  readonly service: ServiceReading;
+  readonly record: RecordReading;
+  /** For how long the receiver keeps a record, if that is known. */
+  readonly retentionMs: number | undefined;
+}
+
+const advices: Readonly<Record<'handled' | 'conflict' | 'unknown', Readonly<Advice>>> = {
   handled: {
     meaning: 'The handler has succeeded, for the facts that the service gives.',
     advice: 'Nothing is left to do here. If the payout still looks open, look into your own books.',
   },
-  missed: {
-    meaning: 'The transfer is final, and there is no record.',
-    advice:
-      'If it became final longer ago than `retentionMs` (7 days by default), or if the store may have lost records (flush, ' +
-      'eviction, failover, another prefix), stop reconciliation and compare with your books. Otherwise the next ' +
-      'reconciliation handles it, or reconcile this transfer now.',
-  },
   conflict: {
     meaning: 'The handler has succeeded, for other facts than the service gives now.',
     advice: 'Trust the service. Correct your own books by hand, and do not run the handler again.',
-  },
-  unfounded: {
-    meaning: 'The handler has succeeded, but for the service the transfer is not final.',
-    advice:
-      'Inspect it again in some minutes, because a query may lag. If nothing changes, the callback was forged: correct ' +
-      'your own books, and verify or confirm every callback from now on.',
   },
   unknown: {
     meaning: 'The service responded with 404, and there is no record.',
     advice: 'Check the id and the address of the service. Do not conclude that the transfer has failed.',
   },
 };
+
+const whatToDoWhileOpen = {
+  open:
+    'Wait: the service sends the callback when the transfer is final. If your books say that it is older than six hours, ' +
+    'contact the provider.',
+  unfounded:
+    'Inspect it again in some minutes, because a query may lag. If nothing changes, the callback was forged: correct ' +
+    'your own books, and verify or confirm every callback from now on.',
+};
+
+function adviseOpen(
+  verdict: 'open' | 'unfounded',
+  { transaction, seemsFinal }: Extract<ServiceReading, { state: 'open' }>,
+): Advice {
+  const described = describeOpen(transaction.status);
+  const advice = whatToDoWhileOpen[verdict];
+  return {
+    meaning: verdict === 'open' ? `T${described.slice(1)}.` : `The handler has succeeded, but ${described}.`,
+    advice: seemsFinal ? `${translateStatus} If it is not: ${advice}` : advice,
+  };
+}
+
+function adviseMissed(
+  { finalAt }: Extract<ServiceReading, { state: 'final' }>,
+  retentionMs: number | undefined,
+): Advice {
+  const reconcile = 'Reconcile it now, or leave it to the next reconciliation.';
+  const lost = 'the store may have lost records (flush, eviction, failover, another prefix)';
+  const look = 'Whether callbacks came, and why they failed, is in the log: search the id.';
+  const isYoung = finalAt !== undefined && retentionMs !== undefined && Date.now() - finalAt.getTime() < retentionMs;
+  return {
+    meaning: 'The transfer is final, and there is no record.',
+    // A handler that has succeeded would run again.
+    advice: isYoung
+      ? `${reconcile} But if ${lost}, stop reconciliation and compare with your books first. ${look}`
+      : `If it became final longer ago than \`retentionMs\` (7 days by default), or if ${lost}, stop reconciliation and ` +
+        `compare with your books first. Otherwise: ${reconcile} ${look}`,
+  };
+}
 
 function adviseInProgress({ by, leaseLeftMs }: Extract<StoreRecord, { state: 'claimed' }>): Advice {
   const seconds = leaseLeftMs === undefined ? undefined : Math.ceil(leaseLeftMs / 1_000);

@@ -8,8 +8,11 @@ import { parseWith, requireSchema, type StandardSchema } from '../../lib/standar
 import type { CallbackStore, StoreRecord } from '../../core/store.js';
 import { requireClient, requireId, requireReceiver, requireSignal } from '../checks.js';
 import type { ReadingClient } from '../callback.js';
+import type { TransferClientError } from '../errors.js';
 import type { Transaction } from '../get-transaction.js';
 import { lookUpTransfer } from '../look-up.js';
+import { seemsFinal } from '../open-status.js';
+import { translate } from '../translate.js';
 import { advise } from './advice.js';
 import { toVerdict, type TransferVerdict, type RecordReading, type ServiceReading } from './verdict.js';
 
@@ -31,7 +34,12 @@ export interface InspectOptions<C extends CallbackShape = TransferCallback> {
    * Your receiver, in place of its store.
    * @default none
    */
-  receiver?: { inspect(id: string): Promise<StoreRecord>; readonly options?: { readonly schema?: object } } | undefined;
+  receiver?:
+    | {
+        inspect(id: string): Promise<StoreRecord>;
+        readonly options?: { readonly schema?: object; readonly retentionMs?: number };
+      }
+    | undefined;
   /**
    * How long the store may take, in milliseconds. A `receiver` decides it by itself.
    * @default 2_000
@@ -82,6 +90,9 @@ export type TransferInspection =
 /** What the readings need of the options. */
 type Sources = Omit<InspectOptions, 'schema'>;
 
+type Schema = StandardSchema<CallbackShape>;
+type Facts = Partial<Record<string, unknown>>;
+
 const optionNames = ['id', 'client', 'store', 'receiver', 'storeTimeoutMs', 'schema', 'signal'];
 
 /**
@@ -98,25 +109,51 @@ export async function inspectTransfer<C extends CallbackShape = TransferCallback
   checkOptions(options);
   const { id, receiver, signal } = options;
   // A receiver made for a callback of another shape has a schema of that shape: both parse what the service gives.
-  const schema = (options.schema ?? receiver?.options?.schema) as StandardSchema<CallbackShape> | undefined;
-  let service = await readService(options);
+  const schema = (options.schema ?? receiver?.options?.schema) as Schema | undefined;
+  let { service, facts } = await readService(options, schema);
   const recordId = 'transaction' in service ? service.transaction.id : id;
   // What the service knows is a transfer, also if an event of `onOther` has the same id.
   const key = 'transaction' in service ? toTransferKey(recordId) : id;
   const record = await readRecord(options, key);
-  const judge = (): TransferVerdict => toVerdict(service, record, findFacts(service, schema));
-  let verdict = judge();
+  let verdict = toVerdict(service, record, facts);
   if (verdict === 'unfounded') {
     // The transfer may have become final between the two readings.
-    service = await readService(options);
-    verdict = judge();
+    ({ service, facts } = await readService(options, schema));
+    verdict = toVerdict(service, record, facts);
   }
   signal?.throwIfAborted();
   // The table of verdicts combines them with no other readings than the type does.
-  return { verdict, service, record, id, recordId, ...advise(verdict, service, record) } as TransferInspection;
+  return {
+    verdict,
+    service,
+    record,
+    id,
+    recordId,
+    ...advise(verdict, { service, record, retentionMs: receiver?.options?.retentionMs }),
+  } as TransferInspection;
 }
 
-async function readService({ client, id, signal }: Sources): Promise<ServiceReading> {
+/** Reads the transfer, and its facts as the receiver would see them. */
+async function readService(
+  sources: Sources,
+  schema: Schema | undefined,
+): Promise<{ service: ServiceReading; facts: Facts }> {
+  const service = await askService(sources);
+  if (service.state !== 'final') return { service, facts: {} };
+  const { transaction, callback } = service;
+  if (schema === undefined) return { service, facts: transaction };
+  try {
+    const facts = translate('schema', () => {
+      const parsed = parseWith(schema, callback);
+      return 'value' in parsed ? parsed.value.data : transaction;
+    });
+    return { service, facts };
+  } catch (error) {
+    return { service: { state: 'unread', error: error as TransferClientError }, facts: {} };
+  }
+}
+
+async function askService({ client, id, signal }: Sources): Promise<ServiceReading> {
   if (client === undefined) return { state: 'unread', error: undefined };
   const found = await lookUpTransfer(client, id, signal ?? new AbortController().signal);
   switch (found.result) {
@@ -129,7 +166,7 @@ async function readService({ client, id, signal }: Sources): Promise<ServiceRead
         finalAt: findTime(found.transaction),
       };
     case 'open':
-      return { state: 'open', transaction: found.transaction };
+      return { state: 'open', transaction: found.transaction, seemsFinal: seemsFinal(found.transaction.status) };
     case 'unknown':
       // The service knows its transfers only.
       return isOtherId(id) ? { state: 'unread', error: undefined } : { state: 'unknown', error: found.error };
@@ -155,17 +192,6 @@ async function readRecord({ store, receiver, signal, ...options }: Sources, key:
     signal?.throwIfAborted();
     return { state: 'unread', error: toReason(error) };
   }
-}
-
-/** The facts that the service gives, as the receiver would see them. */
-function findFacts(
-  service: ServiceReading,
-  schema: StandardSchema<CallbackShape> | undefined,
-): Partial<Record<string, unknown>> {
-  if (service.state !== 'final') return {};
-  const { transaction, callback } = service;
-  const parsed = schema === undefined ? undefined : parseWith(schema, callback);
-  return parsed !== undefined && 'value' in parsed ? parsed.value.data : transaction;
 }
 
 function findTime({ timestamp }: Transaction): Date | undefined {

@@ -18,7 +18,12 @@ export type ServiceReading =
       /** When it became final; `undefined` if `transaction.timestamp` is missing or no time. */
       finalAt: Date | undefined;
     }
-  | { state: 'open'; transaction: Transaction }
+  | {
+      state: 'open';
+      transaction: Transaction;
+      /** Whether its status reads as a final one, such as SUCCESSFUL. The documented words are SUCCESS and FAILED. */
+      seemsFinal: boolean;
+    }
   /** The service responded with 404. What it responds for an unknown transfer is not documented (service §7). */
   | { state: 'unknown'; error: TransferClientError }
   /** The transfer could not be read; `error` is `undefined` if there was no `client`. */

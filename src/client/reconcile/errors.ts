@@ -3,10 +3,12 @@ import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackOutcome } from '../../core/outcomes.js';
 import type { ReadingClient } from '../callback.js';
 import { TransferClientError } from '../errors.js';
+import { PendingRepeats } from './repetitions.js';
 import type { NotHandled, ReconciliationReport } from './report.js';
 
 /**
- * Rejects a pass that could not go on because your own code threw. The original error is the `cause`.
+ * Rejects a pass that could not go on because your own code threw, or because `pending` has no end. The original error
+ * is the `cause`.
  *
  * @example
  * try {
@@ -22,7 +24,8 @@ export class ReconciliationError extends Error {
 
   constructor(code: ReconciliationError['code'], report: ReconciliationReport, cause: unknown) {
     const option = code === 'PENDING_FAILED' ? 'pending' : 'onProgress';
-    super(withSection(code, `\`${option}\` threw: ${messageOf(cause)}`), { cause });
+    const why = cause instanceof PendingRepeats ? cause.message : `\`${option}\` threw: ${messageOf(cause)}`;
+    super(withSection(code, why), { cause });
     this.name = 'ReconciliationError';
     this.code = code;
     this.report = report;

@@ -1,9 +1,14 @@
+import { findCreationMs, findId } from './item.js';
+import { Repetitions } from './repetitions.js';
 import type { PendingTransfer } from './report.js';
 
 /** What `reconcileTransfers` takes as `pending`. */
 export type Pending = AsyncIterable<PendingTransfer> | Iterable<PendingTransfer>;
 
-/** The pending transfers of an app, taken one at a time until the signal aborts. */
+/**
+ * The pending transfers of an app, taken one at a time until the signal aborts. Passes over those that came before with
+ * the same creation time, unless they are an array, which has an end.
+ */
 export class PendingSource {
   readonly #source: Pending;
   readonly #signal: AbortSignal;
@@ -11,10 +16,12 @@ export class PendingSource {
   /** `undefined` before the first item, while a `next` of the iterator is pending, and after it threw. */
   #state: 'open' | 'done' | undefined;
   #stopWaiting = (): void => undefined;
+  readonly #repetitions: Repetitions | undefined;
 
   constructor(source: Pending, signal: AbortSignal) {
     this.#source = source;
     this.#signal = signal;
+    this.#repetitions = Array.isArray(source) ? undefined : new Repetitions();
     // One listener for all items: adding and removing one takes longer than everything else here.
     signal.addEventListener('abort', () => {
       this.#stopWaiting();
@@ -25,8 +32,19 @@ export class PendingSource {
     return this.#state === 'done';
   }
 
-  /** Resolves with `undefined` at the end, or when the signal aborts: a pending `next` is not waited for then. */
+  /**
+   * Resolves with `undefined` at the end, or when the signal aborts: a pending `next` is not waited for then. Rejects
+   * with what the iterator throws, and with PendingRepeats.
+   */
   async next(): Promise<{ value: PendingTransfer } | undefined> {
+    for (let next = await this.#read(); next !== undefined; next = await this.#read()) {
+      const { value } = next;
+      if (this.#repetitions?.note(findId(value), findCreationMs(value)) !== true) return next;
+    }
+    return undefined;
+  }
+
+  async #read(): Promise<{ value: PendingTransfer } | undefined> {
     if (this.#state === 'done' || this.#signal.aborted) return undefined;
     this.#state = undefined;
     const next = await new Promise<IteratorResult<PendingTransfer> | undefined>((resolve, reject) => {

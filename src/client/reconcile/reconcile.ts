@@ -5,7 +5,8 @@ import { requireIterable, requireReceiver } from '../checks.js';
 import { checkPassOptions, passOptionNames, type PassOptions } from './options.js';
 import { Pass } from './pass.js';
 import type { Pending } from './pending.js';
-import { findCreationMs, reconcilePending, type Receiving } from './transfer.js';
+import { findCreationMs } from './item.js';
+import { reconcilePending, type Receiving } from './transfer.js';
 import { ReportBuilder, type Reconciled, type ReconciliationReport } from './report.js';
 
 /** Options of `reconcileTransfers`. */

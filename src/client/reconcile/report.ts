@@ -1,6 +1,7 @@
 import type { Issue } from '../../lib/standard-schema.js';
 import type { OutcomeName, TransferCallbackOutcome } from '../../core/outcomes.js';
 import type { TransferClientError } from '../errors.js';
+import { OpenStatuses } from './open-statuses.js';
 import type { Trouble } from './throttle.js';
 
 /**
@@ -10,8 +11,8 @@ import type { Trouble } from './throttle.js';
  * const pending: PendingTransfer[] = [{ id: 'payout-1', createdAt: new Date('2026-01-15T10:30:00Z') }];
  */
 export interface PendingTransfer {
-  /** The service's id or your own externalId. */
-  id: string;
+  /** The service's id or your own externalId. That of a numeric key is used as text. */
+  id: string | number | bigint;
   /** When you created it: a Date, or milliseconds since 1970. */
   createdAt: Date | number;
 }
@@ -24,7 +25,11 @@ export interface PendingTransfer {
  *   if (transfer.result === 'failed') console.error(transfer.id, transfer.error);
  * }
  */
-export type Reconciled = { id: string } &
+export type Reconciled = {
+  id: string;
+  /** The status that the service gives; `undefined` if the transfer could not be read. */
+  status?: string | undefined;
+} &
   /** The handler has succeeded, now. */
   (
     | { result: 'processed' }
@@ -78,7 +83,15 @@ export interface ReconciliationReport extends Record<Reconciled['result'], numbe
   oldestOpenMs: number | undefined;
   /** Why the pass ended before its last transfer; `undefined` if it did not. */
   stopped: Stopped | undefined;
-  /** What to check after a pass in which the service responded with 404 to every query; otherwise `undefined`. */
+  /**
+   * How many transfers are open at the service, by the status that it gives, such as `{ PENDING: 3 }`. At most 20
+   * statuses.
+   */
+  openStatuses: Record<string, number>;
+  /**
+   * What to check if the service responded with 404 to every query, or if an open transfer is older than a day or has a
+   * status that reads as final, such as SUCCESSFUL; otherwise `undefined`.
+   */
   advice: string | undefined;
   /**
    * The last transfer up to which all were read. Let your query for the next pass begin after it, and at the start
@@ -103,11 +116,13 @@ export class ReportBuilder {
     problems: [],
     oldestOpenMs: undefined,
     stopped: undefined,
+    openStatuses: {},
     advice: undefined,
     cursor: undefined,
     queries: 0,
     durationMs: 0,
   };
+  readonly #statuses = new OpenStatuses();
   #oldestOpenMs = Infinity;
 
   /** The creation time of the oldest transfer that is neither `processed` nor `duplicate`. */
@@ -119,6 +134,11 @@ export class ReportBuilder {
   add(reconciled: Reconciled, createdMs: number): void {
     const { report } = this;
     report[reconciled.result] += 1;
+    if ('reason' in reconciled && reconciled.reason === 'not_final') {
+      this.#statuses.note(String(reconciled.status), createdMs);
+      report.openStatuses = this.#statuses.counts;
+      report.advice = this.#statuses.advice;
+    }
     if ('error' in reconciled && report.problems.length < problemsKept) report.problems.push(reconciled);
     const isDone = reconciled.result === 'processed' || reconciled.result === 'duplicate';
     // A time in the future is a mistake, such as microseconds, and NaN is none.

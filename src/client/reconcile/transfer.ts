@@ -9,11 +9,11 @@ import type { ReadingClient } from '../callback.js';
 import { requireClient, requireId, requireReceiver, requireSignal } from '../checks.js';
 import { TransferClientError } from '../errors.js';
 import { lookUpTransfer, type Lookup } from '../look-up.js';
+import { toShownStatus } from '../open-status.js';
 import type { Pass } from './pass.js';
 import { describeUnhandled } from './errors.js';
+import { findCreationMs, findId, findItemFault } from './item.js';
 import type { PendingTransfer, Reconciled } from './report.js';
-
-const dayMs = 86_400_000;
 
 /** What is used of a receiver: one made by hand may have no options. */
 export type Receiving<C extends CallbackShape, Tx> = Pick<TransferCallbackReceiver<C, Tx>, 'receive'> & {
@@ -72,10 +72,9 @@ export async function reconcilePending<C extends CallbackShape, Tx>(
   receiver: Receiving<C, Tx>,
 ): Promise<Reconciled> {
   const id = findId(transfer);
-  const ageMs = Date.now() - findCreationMs(transfer);
-  // A date in the future is a mistake of units or zones, and would keep the transfer pending until then.
-  if (!(ageMs > -dayMs)) return { id, result: 'failed', error: invalidItem() };
-  if (ageMs < minAgeMs) return { id, result: 'pending', reason: 'too_young' };
+  const error = findItemFault(transfer);
+  if (error !== undefined) return { id, result: 'failed', error };
+  if (Date.now() - findCreationMs(transfer) < minAgeMs) return { id, result: 'pending', reason: 'too_young' };
   return readAndReceive(id, pass, receiver);
 }
 
@@ -87,18 +86,19 @@ async function readAndReceive<C extends CallbackShape, Tx>(
 ): Promise<Reconciled> {
   const found = await pass.lookUp(id);
   if (found.result === 'skipped') return { id, result: 'pending', reason: 'not_read' };
-  if (found.result === 'open') return { id, result: 'pending', reason: 'not_final' };
-  if (found.result !== 'final') return { id, result: found.result, error: found.error };
+  if (found.result === 'unknown' || found.result === 'failed') return { id, result: found.result, error: found.error };
+  const read = { id, status: toShownStatus(found.transaction.status) };
+  if (found.result === 'open') return { ...read, result: 'pending', reason: 'not_final' };
 
-  if (becomesAnother(found, receiver)) return { id, result: 'failed', error: anotherOutcome() };
+  if (becomesAnother(found, receiver)) return { ...read, result: 'failed', error: anotherOutcome() };
   const ended = await receiveFinal(found.callback, receiver);
-  if (ended instanceof TransferClientError) return { id, result: 'failed', error: ended };
+  if (ended instanceof TransferClientError) return { ...read, result: 'failed', error: ended };
   pass.noteStore(ended.outcome !== 'store_unavailable');
   if (ended.outcome === 'processed' || ended.outcome === 'duplicate') {
-    if (isRead(found, ended.event, ended.id)) return { id, result: ended.outcome };
-    return { id, result: 'failed', error: anotherOutcome() };
+    if (isRead(found, ended.event, ended.id)) return { ...read, result: ended.outcome };
+    return { ...read, result: 'failed', error: anotherOutcome() };
   }
-  if (ended.outcome !== 'closing') return { id, result: 'failed', ...describeUnhandled(ended, pass.client) };
+  if (ended.outcome !== 'closing') return { ...read, result: 'failed', ...describeUnhandled(ended, pass.client) };
   pass.stop('closing');
   return { id, result: 'pending', reason: 'not_read' };
 }
@@ -134,23 +134,4 @@ async function receiveFinal<C extends CallbackShape, Tx>(
   } catch (cause) {
     return new TransferClientError('NOT_HANDLED', `The receiver rejected: ${messageOf(cause)}`, { cause });
   }
-}
-
-/**
- * In milliseconds since 1970; NaN for what is no transfer or no date. JavaScript may give anything, and a cursor of
- * PostgreSQL gives -Infinity for the timestamp `-infinity`.
- */
-export function findCreationMs(transfer: Partial<PendingTransfer> | null | undefined): number {
-  return new Date(Number(transfer?.createdAt ?? NaN)).getTime();
-}
-
-function findId(transfer: Partial<PendingTransfer> | null | undefined): string {
-  return typeof transfer?.id === 'string' ? transfer.id : '';
-}
-
-function invalidItem(): TransferClientError {
-  return new TransferClientError(
-    'INVALID_ARGUMENT',
-    'Expected a transfer of `pending` to be { id, createdAt }, with a Date or milliseconds since 1970, not in the future.',
-  );
 }

@@ -6,7 +6,7 @@ import { freePort } from '../../support/servers/port.js';
 import { serve } from '../../support/servers/serve.js';
 import { containing } from '../../support/helpers/containing.js';
 import { startService } from '../support.js';
-import { inspectWith } from './support.js';
+import { inspectWith, record } from './support.js';
 
 describe('what is read', () => {
   test('a claim is advised with its holder and its lease, as far as it tells them', async () => {
@@ -139,6 +139,46 @@ describe('what is read', () => {
     const inspection = inspectWith({}, { state: 'free' }, { ...halves, signal: controller.signal });
     await expect(inspection).rejects.toThrow('the pod is leaving');
   });
+});
+
+test('a status that reads as final is to be translated, and forged nothing yet', async () => {
+  const words = 'the service gives the status SUCCESSFUL, which is not one of its documented final words.';
+  const open = await inspectWith({ status: 'SUCCESSFUL' }, { state: 'free' });
+  expect(open).toMatchObject({
+    verdict: 'open',
+    service: { seemsFinal: true },
+    meaning: words.replace('the', 'The'),
+    advice: expect.stringMatching(/^If that is final, let `readTransaction` of the client translate it/) as string,
+  });
+  const handled = { state: 'settled', fingerprint: record } as const;
+  expect(await inspectWith({ status: 'SUCCESSFUL' }, handled)).toMatchObject({
+    verdict: 'unfounded',
+    meaning: `The handler has succeeded, but ${words}`,
+    advice: expect.stringMatching(
+      /^If that is final, let `readTransaction`.* If it is not: Inspect it again/,
+    ) as string,
+  });
+  const pending = await inspectWith({ status: 'PENDING' }, { state: 'free' });
+  expect(pending).toMatchObject({ service: { seemsFinal: false }, advice: expect.stringMatching(/^Wait/) as string });
+});
+
+test('a missed transfer whose record cannot have expired is reconciled first', async () => {
+  const free = { state: 'free' as const };
+  const inspect = async (retentionMs: number) =>
+    (
+      await inspectWith({}, free, {
+        store: undefined,
+        receiver: { inspect: () => Promise.resolve(free), options: { retentionMs } },
+      })
+    ).advice;
+  expect(await inspect(604_800_000)).toBe(
+    'Reconcile it now, or leave it to the next reconciliation. But if the store may have lost records (flush, eviction, ' +
+      'failover, another prefix), stop reconciliation and compare with your books first. Whether callbacks came, and why ' +
+      'they failed, is in the log: search the id.',
+  );
+  expect(await inspect(1)).toMatch(
+    /^If it became final longer ago than `retentionMs`.* compare with your books first\./,
+  );
 });
 
 test('a signal that has aborted is heard before a store that does not reply', async () => {

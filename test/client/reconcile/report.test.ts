@@ -123,6 +123,7 @@ describe('the report of a pass', () => {
       problems: expect.arrayContaining([
         {
           id: 'tr-0',
+          status: 'SUCCESS',
           result: 'failed',
           outcome: 'handler_failed',
           error: {

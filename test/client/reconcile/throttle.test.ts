@@ -190,7 +190,7 @@ describe('a pass, while the service is in trouble,', () => {
     });
     expect(report).toMatchObject({ stopped: 'closing', failed: 0, duplicate: 0, unknown: 0 });
     expect(received.length).toBeLessThan(60);
-    const done = Number(report.cursor?.id.slice(3)) + 1;
+    const done = Number(String(report.cursor?.id).slice(3)) + 1;
     expect(done).toBeGreaterThanOrEqual(45);
     expect(done).toBeLessThanOrEqual(report.processed);
   });

@@ -14,8 +14,8 @@ describe('reconcileTransfer', () => {
     const onSuccess = vi.fn();
     const receiver = receiverOf({ onSuccess });
     const id = success.data.externalId;
-    expect(await reconcileTransfer({ client, receiver, id })).toEqual({ id, result: 'processed' });
-    expect(await reconcileTransfer({ client, receiver, id })).toEqual({ id, result: 'duplicate' });
+    expect(await reconcileTransfer({ client, receiver, id })).toEqual({ id, status: 'SUCCESS', result: 'processed' });
+    expect(await reconcileTransfer({ client, receiver, id })).toEqual({ id, status: 'SUCCESS', result: 'duplicate' });
     expect(await receiver.receive(success)).toMatchObject({ outcome: 'duplicate' });
     expect(onSuccess.mock.calls).toEqual([[success, expect.objectContaining({ source: 'reconciliation' })]]);
   });
@@ -24,7 +24,7 @@ describe('reconcileTransfer', () => {
     const { client } = await startKnowing(open, { ...transferSucceeded({ id: 'tr-1' }).data });
     const receiver = receiverOf({ onSuccess: () => Promise.reject(new Error('no')) });
     const tell = (id: string, signal?: AbortSignal) => reconcileTransfer({ client, receiver, id, signal });
-    expect(await tell('open')).toEqual({ id: 'open', result: 'pending', reason: 'not_final' });
+    expect(await tell('open')).toEqual({ id: 'open', status: 'PENDING', result: 'pending', reason: 'not_final' });
     expect(await tell('other')).toMatchObject({ result: 'unknown', error: { status: 404 } });
     expect(await tell('tr-1')).toMatchObject({ result: 'failed', outcome: 'handler_failed' });
     expect(await tell('tr-1', AbortSignal.abort())).toEqual({ id: 'tr-1', result: 'pending', reason: 'not_read' });

@@ -1,0 +1,58 @@
+import { describeGiven } from '../../lib/checks.js';
+import { TransferClientError } from '../errors.js';
+import type { PendingTransfer } from './report.js';
+
+// What is read of an item of `pending`. JavaScript may give anything.
+
+type Item = Partial<PendingTransfer> | null | undefined;
+
+const dayMs = 86_400_000;
+
+/**
+ * Returns the id as text, also that of a numeric key, or '' for what is no id. A number above 2^53 - 1 is none, because
+ * its last digits may be lost.
+ */
+export function findId(item: Item): string {
+  const id: unknown = item?.id;
+  if (typeof id === 'string') return id;
+  return typeof id === 'bigint' || Number.isSafeInteger(id) ? String(id) : '';
+}
+
+/**
+ * In milliseconds since 1970; NaN for what is no transfer or no date. A cursor of PostgreSQL gives -Infinity for the
+ * timestamp `-infinity`.
+ */
+export function findCreationMs(item: Item): number {
+  return new Date(Number(item?.createdAt ?? NaN)).getTime();
+}
+
+/** Returns what is wrong with an item, if it cannot be reconciled. */
+export function findItemFault(item: Item): TransferClientError | undefined {
+  if (typeof item !== 'object' || item === null) {
+    return invalidItem('a transfer of `pending`', '`{ id, createdAt }`', item);
+  }
+  if (typeof item.id !== 'string' && findId(item) === '') {
+    return invalidItem(
+      '`id` of a transfer of `pending`',
+      `a text, or a whole number up to ${Number.MAX_SAFE_INTEGER}`,
+      item.id,
+    );
+  }
+  // A date in the future is a mistake of units or zones, and would keep the transfer pending until then.
+  if (findCreationMs(item) < Date.now() + dayMs) return undefined;
+  const { createdAt } = item;
+  const given =
+    createdAt instanceof Date && !Number.isNaN(createdAt.getTime()) ? createdAt.toISOString().slice(0, 10) : createdAt;
+  return invalidItem(
+    '`createdAt` of a transfer of `pending`',
+    'a Date or milliseconds since 1970, not in the future',
+    given,
+  );
+}
+
+function invalidItem(what: string, expected: string, given: unknown): TransferClientError {
+  return new TransferClientError(
+    'INVALID_ARGUMENT',
+    `Expected ${what} to be ${expected}, got ${describeGiven(given)}.`,
+  );
+}

@@ -1,0 +1,40 @@
+import { seemsFinal, translateStatus } from '../open-status.js';
+
+const dayMs = 86_400_000;
+
+/** A service may put more into its status than a word. */
+const mostStatuses = 20;
+
+/** The statuses of the transfers that the service gives as open. */
+export class OpenStatuses {
+  readonly #counts = new Map<string, number>();
+  readonly #seemFinal = new Set<string>();
+  readonly #old = new Set<string>();
+
+  /** `createdMs` is in milliseconds since 1970, or NaN. */
+  note(status: string, createdMs: number): void {
+    if (!this.#counts.has(status) && this.#counts.size === mostStatuses) return;
+    this.#counts.set(status, (this.#counts.get(status) ?? 0) + 1);
+    if (seemsFinal(status)) this.#seemFinal.add(status);
+    else if (Date.now() - createdMs > dayMs) this.#old.add(status);
+  }
+
+  /** The number of transfers by status. */
+  get counts(): Record<string, number> {
+    return Object.fromEntries(this.#counts);
+  }
+
+  /** What to do about a status that may be a final one of another word; `undefined` if all are young and read as open. */
+  get advice(): string | undefined {
+    if (this.#seemFinal.size + this.#old.size === 0) return undefined;
+    const list = (statuses: ReadonlySet<string>): string => [...statuses].join(', ');
+    const facts = [
+      ...(this.#seemFinal.size > 0 ? [`The service gives the status ${list(this.#seemFinal)}`] : []),
+      ...(this.#old.size > 0 ? [`Transfers older than a day have the status ${list(this.#old)}`] : []),
+    ];
+    return (
+      `${facts.join('. ')}. The documented final words are SUCCESS and FAILED. ` +
+      `${translateStatus} Otherwise contact the provider.`
+    );
+  }
+}

@@ -1,0 +1,59 @@
+import { toPrintable } from '../../lib/text.js';
+
+/** `pending` repeats what it has yielded, and would never end. The message tells what is wrong with its query. */
+export class PendingRepeats extends Error {}
+
+/** A list may have a transfer twice. One that repeats so many in a row without a new one has no end. */
+const repeatedInARow = 1_000;
+
+/** How many ids of one creation time are remembered, the first ones and as many of the latest. */
+const idsRemembered = 5_000;
+
+/**
+ * Recognises transfers that `pending` yields again: by their ids, among those with the same creation time. A query that
+ * reads page by page and does not begin after its last row returns to the first transfer with that time, or repeats the
+ * last one.
+ */
+export class Repetitions {
+  #createdMs = NaN;
+  readonly #first = new Set<string>();
+  readonly #latest = new Set<string>();
+  #inARow = 0;
+
+  /**
+   * Returns whether the transfer came before. `createdMs` is NaN if its creation is not known. Throws PendingRepeats
+   * after 1 000 in a row that did.
+   */
+  note(id: string, createdMs: number): boolean {
+    if (createdMs !== this.#createdMs) {
+      this.#createdMs = createdMs;
+      this.#first.clear();
+      this.#latest.clear();
+    }
+    if (!this.#first.has(id) && !this.#latest.has(id)) {
+      this.#remember(id);
+      this.#inARow = 0;
+      return false;
+    }
+    this.#inARow += 1;
+    if (this.#inARow === repeatedInARow) throw new PendingRepeats(describe(id));
+    return true;
+  }
+
+  #remember(id: string): void {
+    if (this.#first.size < idsRemembered) {
+      this.#first.add(id);
+      return;
+    }
+    if (this.#latest.size === idsRemembered) this.#latest.clear();
+    this.#latest.add(id);
+  }
+}
+
+function describe(id: string): string {
+  return (
+    `\`pending\` has yielded ${repeatedInARow} transfers in a row that it had yielded before, the last of them ` +
+    `${toPrintable(id)}. Its query does not begin after the last row of the page before: a Date has no microseconds. ` +
+    'Select `created_at::text AS at`, and write `(created_at, id) > ($1::text::timestamptz, $2)`.'
+  );
+}

@@ -1,0 +1,123 @@
+// What `pending` yields: numeric ids, what is no transfer, a transfer twice, and more without end.
+import { describe, expect, test } from 'vitest';
+import { reconcileTransfers, type PendingTransfer } from 'transfer-callbacks/client';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { receiverOf } from '../../core/support.js';
+import { containing } from '../../support/helpers/containing.js';
+import { emptyReport, final, startKnowing, startQueries, transfers } from '../support.js';
+
+const createdAt = Date.now() - 3_600_000;
+
+/** Transfers with one creation time, as rows have it that were inserted in one transaction. */
+const inserted = (count: number): PendingTransfer[] =>
+  Array.from({ length: count }, (_, index) => ({ id: `tr-${index}`, createdAt: new Date(createdAt) }));
+
+/** A client of your own. No request is sent, so that many transfers can be read. */
+const client = {
+  getTransaction: (id: string) => Promise.resolve({ ...transferSucceeded({ id }).data, status: 'PENDING' }),
+};
+const receiver = receiverOf();
+
+describe('a `pending` that never ends', () => {
+  test.each([
+    ['returns to the first row of a batch', inserted(25), 10],
+    ['returns to the first row of a large batch, with a large page', inserted(30_000), 20_000],
+    ['repeats the last row', inserted(25), 1],
+    ['repeats the last rows of one creation time', [...transfers(5), ...inserted(8_000)], 3],
+  ])('ends the pass where it %s, and each transfer is queried once', async (_, rows, page) => {
+    const isClosed = { yet: false };
+    function* repeat(): Generator<PendingTransfer> {
+      try {
+        yield* rows;
+        for (;;) yield* page === 10 || page === 20_000 ? rows.slice(0, page) : rows.slice(-page);
+      } finally {
+        isClosed.yet = true;
+      }
+    }
+    const pass = reconcileTransfers({ client, receiver, pending: repeat(), concurrency: 1 });
+    await expect(pass).rejects.toMatchObject({
+      code: 'PENDING_FAILED',
+      message: containing(
+        '`pending` has yielded 1000 transfers in a row that it had yielded before, the last of them tr-',
+      ),
+      report: { pending: rows.length, queries: rows.length, stopped: 'error' },
+    });
+    expect(isClosed.yet).toBe(true);
+  });
+});
+
+describe('a transfer that `pending` yields twice', () => {
+  const success = transferSucceeded();
+  const { id } = success.data;
+  function* generate(items: readonly PendingTransfer[]): Generator<PendingTransfer> {
+    yield* items;
+  }
+
+  test('in an array is reconciled twice, and is a duplicate then', async () => {
+    const { client } = await startKnowing({ ...success.data });
+    const pending = Array.from({ length: 2_000 }, () => ({ id, createdAt }));
+    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending: pending.slice(0, 3) });
+    expect(report).toMatchObject({ ...emptyReport, processed: 1, duplicate: 2, queries: 3 });
+    const young = await reconcileTransfers({ client, receiver, pending, minAgeMs: 86_400_000 });
+    expect(young).toMatchObject({ ...emptyReport, pending: 2_000 });
+  });
+
+  test('from a generator is passed over, if it has the same creation time', async () => {
+    const { client, received } = await startKnowing({ ...success.data });
+    const pending = generate([
+      { id, createdAt },
+      { id, createdAt: new Date(createdAt) },
+      { id, createdAt: 0 },
+    ]);
+    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending });
+    expect(report).toMatchObject({ ...emptyReport, processed: 1, duplicate: 1, queries: 2 });
+    expect(received).toHaveLength(2);
+  });
+
+  test('is no fault, if fewer than 1 000 in a row were there before', async () => {
+    const rows = inserted(1_500).flatMap((row) => [row, row]);
+    // The last of `rows` is the first in a row.
+    const pending = generate([...rows, ...rows.slice(0, 998)]);
+    const report = await reconcileTransfers({ client, receiver, pending });
+    expect(report).toMatchObject({ ...emptyReport, pending: 1_500, queries: 1_500 });
+  });
+
+  test('is known again by its number, too', async () => {
+    const { client } = await startQueries(final);
+    const pending = generate([8841, '8841', 8841n].map((each) => ({ id: each, createdAt })));
+    const report = await reconcileTransfers({ client, receiver: receiverOf(), pending });
+    expect(report).toMatchObject({ ...emptyReport, processed: 1 });
+  });
+});
+
+test('the id of a numeric key is its text', async () => {
+  const { client, received } = await startQueries(final);
+  const ids: string[] = [];
+  const pending = [8841, 2 ** 53 - 1, 2n ** 64n].map((id) => ({ id, createdAt }));
+  const onProgress = ({ id }: { id: string }): unknown => ids.push(id);
+  const options = { client, receiver: receiverOf(), concurrency: 1, onProgress };
+  expect(await reconcileTransfers({ ...options, pending })).toMatchObject({ processed: 3 });
+  expect(ids).toEqual(['8841', '9007199254740991', '18446744073709551616']);
+  expect(received.map(({ url }) => url)).toEqual(ids.map((id) => `/transactions/${id}`));
+});
+
+test('an item of `pending` that is no transfer is named with what is wrong', async () => {
+  const cases: [item: object, message: string][] = [
+    [
+      { id: 2 ** 53, createdAt },
+      'Expected `id` of a transfer of `pending` to be a text, or a whole number up to 9007199254740991, got 9007199254740992.',
+    ],
+    [{ id: 8841.5, createdAt }, 'whole number up to 9007199254740991, got 8841.5.'],
+    [{ createdAt }, 'whole number up to 9007199254740991, got undefined.'],
+    [{ id: 'a', created_at: createdAt }, 'to be a Date or milliseconds since 1970, not in the future, got undefined.'],
+    [
+      { id: 'a', createdAt: '2026-11-01' },
+      'Expected `createdAt` of a transfer of `pending` to be a Date or milliseconds since 1970, not in the future, got "2026-11-01".',
+    ],
+    [{ id: 'a', createdAt: new Date('2999-01-01') }, 'got "2999-01-01".'],
+  ];
+  for (const [item, message] of cases) {
+    const { problems } = await reconcileTransfers({ client, receiver, pending: [item as PendingTransfer] });
+    expect(problems).toMatchObject([{ error: { code: 'INVALID_ARGUMENT', message: containing(message) } }]);
+  }
+});

@@ -1,0 +1,111 @@
+// Your own code that translates what the service has responded: `readTransaction`, `toCallback` and `schema`.
+import { expect, test } from 'vitest';
+import { memoryStore, transferCallbackReceiver, type transferCallbackSchema } from 'transfer-callbacks';
+import { confirmWith, inspectTransfer, reconcileTransfers, type Transaction } from 'transfer-callbacks/client';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import type { TransferClientOptions } from '../../src/client/client.js';
+import { containing } from '../support/helpers/containing.js';
+import { startQueries, transfers } from './support.js';
+
+const handlers = { onSuccess: () => undefined, onFailed: () => undefined, logger: false } as const;
+
+const bug = (): never => {
+  throw new TypeError('no IBAN');
+};
+/** The body of a response, and the transaction in it. */
+const find = (body: unknown) => (body as { data: Transaction }).data;
+
+/** Runs `broken` for the first 12 transfers. Ten failures of the service would end a pass. */
+const breakFor = <Given, Made>(toId: (given: Given) => string, broken: () => unknown, make: (given: Given) => Made) => {
+  return (given: Given): Made => (Number(toId(given).slice(3)) < 12 ? (broken() as Made) : make(given));
+};
+
+const toId = ({ id }: Transaction): string => id;
+const documented = (data: Transaction): unknown => ({ event: 'transfer.success', data });
+
+const faults: [fault: string, options: Partial<TransferClientOptions>, message: string][] = [
+  [
+    'a readTransaction that throws',
+    { readTransaction: breakFor((body) => find(body).id, bug, find) },
+    '`readTransaction` threw: no IBAN',
+  ],
+  [
+    'a readTransaction that returns null',
+    {
+      readTransaction: breakFor(
+        (body) => find(body).id,
+        () => null,
+        find,
+      ),
+    },
+    'No transaction with id, externalId and status was found',
+  ],
+  [
+    'a readTransaction that rejects',
+    {
+      readTransaction: breakFor(
+        (body) => find(body).id,
+        () => Promise.reject(new Error('late')),
+        find,
+      ),
+    },
+    'Expected `readTransaction` to be synchronous, got a promise.',
+  ],
+  ['a toCallback that throws', { toCallback: breakFor(toId, bug, documented) }, '`toCallback` threw: no IBAN'],
+  [
+    'a toCallback that rejects',
+    { toCallback: breakFor(toId, () => Promise.reject(new Error('late')), documented) },
+    'Expected `toCallback` to be synchronous, got a promise.',
+  ],
+];
+
+test.each(faults)(
+  '%s is not taken for an outage, and the transfers behind it are handled',
+  async (_, options, message) => {
+    const { client } = await startQueries((id) => [200, { data: transferSucceeded({ id }).data }], options);
+    const receiver = transferCallbackReceiver({
+      ...{ store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined, logger: false },
+      confirm: confirmWith(client),
+    });
+    const report = await reconcileTransfers({ client, receiver, pending: transfers(15), concurrency: 1 });
+    expect(report).toMatchObject({ processed: 3, failed: 12, stopped: undefined });
+    const error = { code: 'UNREADABLE_RESPONSE', message: containing(message) };
+    expect(report.problems[0]).toMatchObject({ id: 'tr-0', error });
+    expect(await receiver.receive(transferSucceeded({ id: 'tr-0' }))).toMatchObject({ outcome: 'unconfirmed', error });
+    const inspection = await inspectTransfer({ client, receiver, id: 'tr-0' });
+    expect(inspection).toMatchObject({ verdict: 'undecided', service: { state: 'unread', error } });
+  },
+);
+
+test('a client of your own that resolves with nothing is not taken for an outage', async () => {
+  const client = {
+    getTransaction: (id: string) => Promise.resolve((id === 'tr-14' ? transferSucceeded({ id }).data : null) as never),
+  };
+  const receiver = transferCallbackReceiver({ ...handlers, store: memoryStore(), confirm: confirmWith(client) });
+  const report = await reconcileTransfers({ client, receiver, pending: transfers(15), concurrency: 1 });
+  expect(report).toMatchObject({ processed: 1, failed: 14, stopped: undefined });
+  const error = {
+    code: 'UNREADABLE_RESPONSE',
+    message: containing('Expected the client to read a transaction, got null.'),
+  };
+  expect(report.problems[0]).toMatchObject({ error });
+  expect(await receiver.receive(transferSucceeded({ id: 'tr-0' }))).toMatchObject({ outcome: 'unconfirmed', error });
+});
+
+test.each([
+  ['throws', bug, '`schema` threw: no IBAN'],
+  ['rejects', () => Promise.reject(new Error('late')), '`schema` threw: Expected `schema` to be synchronous.'],
+])('a schema that %s leaves the transfer unread, for confirmWith and inspectTransfer', async (_, validate, message) => {
+  const { client } = await startQueries((id) => [200, { data: transferSucceeded({ id }).data }]);
+  const schema = { '~standard': { validate } } as unknown as typeof transferCallbackSchema;
+  const store = memoryStore();
+  const options = { ...handlers, store };
+  const receiver = transferCallbackReceiver({ ...options, confirm: confirmWith(client, { schema }) });
+  const error = { code: 'UNREADABLE_RESPONSE', message: containing(message) };
+  expect(await receiver.receive(transferSucceeded({ id: 'tr-0' }))).toMatchObject({ outcome: 'unconfirmed', error });
+  const inspection = await inspectTransfer({ client, store, schema, id: 'tr-0' });
+  expect(inspection).toMatchObject({ verdict: 'undecided', service: { state: 'unread', error } });
+  const strict = transferCallbackReceiver({ ...options, schema });
+  const report = await reconcileTransfers({ client, receiver: strict, pending: transfers(12), concurrency: 1 });
+  expect(report).toMatchObject({ failed: 12, stopped: undefined, problems: { 0: { error: { code: 'NOT_HANDLED' } } } });
+});
