@@ -3,7 +3,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import SqliteFile from 'better-sqlite3';
 import { createConnection } from 'mysql2/promise';
 import { removeTemporary } from '../support/programs/child.js';
-import { findNewMariaDb } from '../support/servers/mysql-programs.js';
+import { findMariaDb, findNewMariaDb } from '../support/servers/mysql-programs.js';
 import { startMariaDb, startMySql, type MySqlServer } from '../support/servers/mysql.js';
 import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
 import { makeFolder, type Server } from '../support/servers/server.js';
@@ -13,8 +13,8 @@ export type Dialect = 'postgres' | 'mysql' | 'sqlite';
 export interface Database {
   readonly name: string;
   readonly dialect: Dialect;
-  /** Starts it, with the tables that handlers write to. */
-  readonly start: () => Promise<Started>;
+  /** Starts it, with the tables that handlers write to. MySQL and MariaDB take more options of the server. */
+  readonly start: (options?: readonly string[]) => Promise<Started>;
 }
 
 export interface Started extends Pick<Server, 'stop'>, Partial<Pick<Server, 'kill' | 'restart'>> {
@@ -38,9 +38,17 @@ FOR EACH ROW WHEN (NEW.name LIKE 'refused %') EXECUTE FUNCTION refuse()`;
 export const databases: readonly Database[] = [
   { name: 'PostgreSQL 18', dialect: 'postgres', start: async () => addTables(await startPostgres(18)) },
   { name: 'PostgreSQL 15', dialect: 'postgres', start: async () => addTables(await startPostgres(15)) },
-  { name: 'MariaDB', dialect: 'mysql', start: async () => addMySqlTables(await startMariaDb()) },
-  { name: 'MariaDB 11.8', dialect: 'mysql', start: async () => addMySqlTables(await startMariaDb(findNewMariaDb)) },
-  { name: 'MySQL', dialect: 'mysql', start: async () => addMySqlTables(await startMySql()) },
+  {
+    name: 'MariaDB',
+    dialect: 'mysql',
+    start: async (options) => addMySqlTables(await startMariaDb(findMariaDb, options)),
+  },
+  {
+    name: 'MariaDB 11.8',
+    dialect: 'mysql',
+    start: async (options) => addMySqlTables(await startMariaDb(findNewMariaDb, options)),
+  },
+  { name: 'MySQL', dialect: 'mysql', start: async (options) => addMySqlTables(await startMySql(options)) },
   { name: 'SQLite', dialect: 'sqlite', start: makeFile },
 ];
 

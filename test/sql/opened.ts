@@ -28,6 +28,8 @@ export type Table = 'written' | 'locked';
 interface HandlerTransaction<Tx> extends StoreTransaction<Tx> {
   /** Reads within the transaction. */
   read(tx: Tx): PromiseLike<unknown>;
+  /** Sends a statement as it is. */
+  send(tx: Tx, sql: string): PromiseLike<unknown>;
 }
 
 interface Steps<Tx> {
@@ -48,6 +50,7 @@ export function toTransaction<Tx>({ insert, read, send }: Steps<Tx>): HandlerTra
     // Behind a comment no `tx` refuses it.
     rollback: async (tx) => send(tx, '/* by an ORM */ ROLLBACK'),
     lock: async (tx, name) => insert(tx, 'locked', name),
+    send: async (tx, sql) => send(tx, sql),
   };
 }
 

@@ -23,12 +23,12 @@ const settings = [
   ...(process.getuid?.() === 0 ? ['--user=root'] : []),
 ];
 
-/** Starts a MariaDB, by default the oldest that is tested, on a free port of the loopback. */
-export async function startMariaDb(find = findMariaDb): Promise<MySqlServer> {
+/** Starts a MariaDB, by default the oldest that is tested, on a free port of the loopback, with more `options`. */
+export async function startMariaDb(find = findMariaDb, options: readonly string[] = []): Promise<MySqlServer> {
   const path = await find();
   const base = await findBase(path);
   const created = await readSystemTables(base);
-  return start(path, base, [], async (args) => {
+  return start(path, base, options, async (args) => {
     const bootstrap = run(path, [...args, '--bootstrap']);
     // Each statement begins on a line of its own.
     bootstrap.child.stdin?.end(`CREATE DATABASE test;\nCREATE DATABASE mysql;\nUSE mysql;\n${created}`);
@@ -36,10 +36,10 @@ export async function startMariaDb(find = findMariaDb): Promise<MySqlServer> {
   });
 }
 
-/** Starts a MySQL on a free port of the loopback. */
-export async function startMySql(): Promise<MySqlServer> {
+/** Starts a MySQL on a free port of the loopback, with more `options`. */
+export async function startMySql(options: readonly string[] = []): Promise<MySqlServer> {
   const path = await findMySql();
-  const own = ['--mysqlx=OFF', '--secure-file-priv=NULL'];
+  const own = ['--mysqlx=OFF', '--secure-file-priv=NULL', ...options];
   return start(path, await findBase(path), own, async (args, folder) => {
     const file = join(folder, 'initial.sql');
     await writeFile(
