@@ -46,6 +46,17 @@ test('a pool without autocommit is refused with a sentence, and a pool in which 
   expect(await claim.settle()).toEqual({ overlapped: false });
 });
 
+test.each([{ rowsAsArray: true }, { nestTables: true }, { typeCast: false }])(
+  'through a pool with %j a copy is settled, and the record is read',
+  async (options) => {
+    const store = mysqlStore(connect(options));
+    const id = crypto.randomUUID();
+    await (await claimFree(store, {}, id)).settle();
+    expect((await store.claim(id, requestOf('copy'))).state).toBe('settled');
+    expect((await store.read(id)).state).toBe('settled');
+  },
+);
+
 test('the option `schema` serves a pool without a database, and a handler that sends USE', async () => {
   await admin.query('CREATE DATABASE elsewhere');
   const pool = connect();

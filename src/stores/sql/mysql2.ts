@@ -9,7 +9,7 @@ import { openTransaction, patienceMs, rollbackMs, type SqlEngine } from './trans
 
 /** What the store uses of a connection of a pool of `mysql2/promise`. */
 interface MysqlConnection {
-  query(sql: string): PromiseLike<unknown>;
+  query(options: object): PromiseLike<unknown>;
   release(): void;
   destroy(): void;
 }
@@ -90,13 +90,16 @@ function toEngine(pool: MysqlPool): SqlEngine<MysqlConnection> {
   };
 }
 
+/** What the store reads does not depend on how the pool reads rows for its app. */
+const plainRows = { rowsAsArray: false, nestTables: false, typeCast: true };
+
 /** Sends a statement, and resolves with its rows. Ends the connection if that takes longer than `timeoutMs`. */
 async function send(connection: MysqlConnection, sql: string, timeoutMs: number): Promise<Rows> {
   const giveUp = (): Error => {
     connection.destroy();
     return new TransferCallbackError('STORE_TIMEOUT', `The database did not reply within ${timeoutMs} ms.`);
   };
-  const reply = await callWithin(timeoutMs, () => connection.query(sql), giveUp, graceMs);
+  const reply = await callWithin(timeoutMs, () => connection.query({ sql, ...plainRows }), giveUp, graceMs);
   const [rows] = reply as readonly [unknown];
   return Array.isArray(rows) ? (rows as Rows) : [];
 }
