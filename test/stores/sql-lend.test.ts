@@ -76,6 +76,9 @@ test.each([
   ['starting', false],
   ['endless', false],
   ['SELECT 1; COMMIT', false],
+  ['LOCK TABLE payouts IN SHARE MODE', false],
+  ['LOCK TABLES payouts WRITE', true],
+  ['\nlock table payouts read', true],
   [{ text: 1 }, false],
   [undefined, false],
 ])('the query %j ends a transaction: %s', async (query, ends) => {

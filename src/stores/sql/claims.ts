@@ -19,8 +19,6 @@ export interface Mechanism<Tx> extends Required<Pick<CallbackStore<Tx>, 'claim' 
 export interface MechanismSettings {
   /** How long the handler's transaction may wait between two statements, or null for the setting of the connection. */
   readonly idleTimeoutMs: number | null;
-  /** Whether the library begins and ends no transaction by itself, and prepares no statement. */
-  readonly isBare?: boolean;
 }
 
 /** The replies to a claim that is not granted. */

@@ -30,6 +30,9 @@ export interface LendRules {
 const controlText =
   /^\s*(?:begin|start\s|commit|end\b|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b)|abort|prepare\s+transaction)/i;
 
+/** MySQL commits what was written before it. The `LOCK TABLE` of PostgreSQL has neither of the two words. */
+const lockText = /^\s*lock\s+tables?\s[^;]*\b(?:read|write)\b/i;
+
 const nestingMethods = ['transaction', 'savepoint'];
 
 type Method = (...args: unknown[]) => unknown;
@@ -81,7 +84,7 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
     }
     if (queries.includes(name)) {
       return (...args) => {
-        if (isControl(args[0])) return reject(controlRefusal(), args);
+        if (controlText.test(readText(args[0]))) return reject(controlRefusal(), args);
         try {
           return keepQuiet(call(args));
         } catch (error) {
@@ -118,6 +121,7 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
 /** Calls a method unless the handler has ended. */
 function callOpen(method: Method, self: unknown, args: unknown[], lending: Lending): unknown {
   if (lending.hasEnded) throw lateRefusal();
+  if (lockText.test(readText(args[0]))) throw lockRefusal();
   return Reflect.apply(method, self, args);
 }
 
@@ -149,10 +153,11 @@ function doNothing(...args: readonly unknown[]): Promise<void> {
   return Promise.resolve();
 }
 
-function isControl(query: unknown): boolean {
+/** Reads the text of a query, which may be an object. */
+function readText(query: unknown): string {
   const { text, sql } = (query ?? {}) as { text?: unknown; sql?: unknown };
   const sent = text ?? sql ?? query;
-  return typeof sent === 'string' && controlText.test(sent);
+  return typeof sent === 'string' ? sent : '';
 }
 
 /** Rejects as `pg` does: calls the callback, if the last argument is one. */
@@ -175,6 +180,10 @@ export function lateRefusal(): TransferCallbackError {
 
 function controlRefusal(): TransferCallbackError {
   return refusal('the store ends the transaction. Return to commit, throw to roll back');
+}
+
+function lockRefusal(): TransferCallbackError {
+  return refusal('it would commit what was written so far. Lock rows in place of tables: `SELECT … FOR UPDATE`');
 }
 
 interface Emitter {

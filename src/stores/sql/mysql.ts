@@ -191,8 +191,9 @@ function toOpening(table: Table, id: string, request: ClaimRequest, settings: Me
       if (!isUsable) return;
       try {
         await send('ROLLBACK');
-        // Of a handler that has locked tables. Libraries that prepare their statements cannot send it.
-        if (settings.isBare) await send('UNLOCK TABLES');
+        // For a handler that has locked tables. MySQL prepares neither statement: a library that cannot send this one could
+        // not lock.
+        await send('UNLOCK TABLES').catch(() => undefined);
         // Not if ROLLBACK has failed: it would commit.
         await send(restore(table, id, settings));
       } catch (error) {
