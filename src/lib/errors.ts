@@ -28,6 +28,8 @@ export type TransferCallbackErrorCode =
   | 'LEASE_LOST'
   /** A query of the handler's `tx` was refused: it would have ended the transaction, or the handler had finished. */
   | 'TRANSACTION_CONTROL'
+  /** The table of a SQL store does not exist. */
+  | 'NO_TABLE'
   /** The MongoDB server is in no replica set, and has no transactions. */
   | 'NO_TRANSACTIONS'
   /** The receiver is closing. */

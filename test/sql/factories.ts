@@ -3,22 +3,32 @@ import type { SqlStore } from 'transfer-callbacks';
 import type { Dialect } from './databases.js';
 import type { Library } from './opened.js';
 
-type Make = (client: never, options: { dialect: Dialect; table?: string }) => unknown;
+interface Options {
+  readonly dialect: Dialect;
+  readonly table?: string;
+}
+type Make = (client: never, options: Options) => unknown;
 
 /** The factory of each library, and how SQLite's own drivers are passed to `sqlStore`. */
 const factories: Readonly<Record<string, Make>> = {
   pg: (client, { table }) => stores.pgStore(client, { table }),
   '@neondatabase/serverless': (client, { table }) => stores.pgStore(client, { table }),
-  'postgres.js': (client) => stores.postgresJsStore(client),
-  mysql2: (client) => stores.mysqlStore(client),
-  'better-sqlite3': (file: { prepare: (sql: string) => { reader: boolean; all: () => unknown; run: () => unknown } }) =>
-    stores.sqlStore({
-      dialect: 'sqlite',
-      query(sql) {
-        const statement = file.prepare(sql);
-        return statement.reader ? statement.all() : statement.run();
+  'postgres.js': (client, { table }) => stores.postgresJsStore(client, { table }),
+  mysql2: (client, { table }) => stores.mysqlStore(client, { table }),
+  'better-sqlite3': (
+    file: { prepare: (sql: string) => { reader: boolean; all: () => unknown; run: () => unknown } },
+    { table },
+  ) =>
+    stores.sqlStore(
+      {
+        dialect: 'sqlite',
+        query(sql) {
+          const statement = file.prepare(sql);
+          return statement.reader ? statement.all() : statement.run();
+        },
       },
-    }),
+      { table },
+    ),
   'Prisma 7': stores.prismaStore,
   'Prisma 6': stores.prismaStore,
   Drizzle: stores.drizzleStore,
@@ -33,7 +43,7 @@ export function makeStore(
   { name }: Pick<Library, 'name'>,
   client: unknown,
   dialect: Dialect,
-  options: { table?: string } = {},
+  options: Pick<Options, 'table'> = {},
 ): SqlStore<unknown> {
   return factories[name]?.(client as never, { ...options, dialect }) as SqlStore<unknown>;
 }

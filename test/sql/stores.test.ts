@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { storeContract } from 'transfer-callbacks/testing';
+import { transferCallbackReceiver } from 'transfer-callbacks';
+import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../docs/pages.js';
 import { containing } from '../support/helpers/containing.js';
@@ -59,6 +60,31 @@ for (const { name, dialect, start } of databases.filter((each) => chosen?.includ
           expect(failures).toEqual([]);
         },
         120_000,
+      );
+      test.concurrent(
+        `each call of the store of ${library.name} names a table that is missing, and what to call`,
+        async ({ expect, onTestFinished }) => {
+          const { client, close } = await open(server.url, 2);
+          onTestFinished(() => void close());
+          const table = `missing_${randomUUID().slice(0, 8)}`;
+          const store = makeStore(library, client, dialect, { table });
+          const receiver = transferCallbackReceiver({ store, onSuccess: ignore, onFailed: ignore, logger: false });
+          const error = {
+            code: 'NO_TABLE',
+            message: containing(`${table}\` does not exist. Call \`await store.migrate()\` when the app starts`),
+            cause: expect.any(Error) as Error,
+          };
+          const named = expect.objectContaining(error) as Error;
+          const callback = transferSucceeded();
+          expect(await receiver.receive(callback)).toMatchObject({ outcome: 'store_unavailable', error: named });
+          expect(await receiver.check()).toMatchObject({ ok: false, error: named });
+          const { id } = callback.data;
+          await expect(store.read(id)).rejects.toMatchObject(error);
+          await expect(store.forget(id, '')).rejects.toMatchObject(error);
+          await expect(store.prune({ olderThanMs: 90_001 })).rejects.toMatchObject(error);
+          await store.migrate();
+          expect((await receiver.receive(callback)).outcome).toBe('processed');
+        },
       );
       if (dialect === 'sqlite') continue;
       test.concurrent(

@@ -3,6 +3,7 @@ import Database from 'libsql';
 import { sqlStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { containing } from '../support/helpers/containing.js';
 import { removeTemporary } from '../support/programs/child.js';
 import { makeFolder } from '../support/servers/server.js';
 import { requestOf } from './support.js';
@@ -56,6 +57,14 @@ describe.each(drivers)('SQLite through %s', (name, Driver) => {
   test.concurrent.each(storeContract)('two connections keep the contract: $title', ({ check }) =>
     check(makeStore(), { other: makeStore() }),
   );
+
+  test('a table that is missing is named, and what to call', async () => {
+    await expect(makeStore({ table: 'not_there' }).claim('an id', requestOf('a'))).rejects.toMatchObject({
+      code: 'NO_TABLE',
+      message: containing('The table `not_there` does not exist. Call `await store.migrate()` when the app starts'),
+      cause: expect.any(Error) as Error,
+    });
+  });
 
   test('the texts of a callback cannot change the SQL, and are kept as they are', async () => {
     const nasty = String.raw`'; DROP TABLE transfer_callbacks; -- \' " $1 é 付款`;

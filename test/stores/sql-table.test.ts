@@ -3,7 +3,15 @@ import type { Pool } from 'pg';
 import { pgStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { poolOfRole, receiverOn, startLedger, type Ledger, type PostgresServer } from '../support/servers/postgres.js';
+import { containing } from '../support/helpers/containing.js';
+import {
+  poolBehindProxy,
+  poolOfRole,
+  receiverOn,
+  startLedger,
+  type Ledger,
+  type PostgresServer,
+} from '../support/servers/postgres.js';
 import { claimFree, requestOf } from './support.js';
 import type { SqlStoreOptions } from '../../src/stores/sql/options.js';
 
@@ -64,16 +72,45 @@ test.each([
   expect((await pgStore(pool).read(callback.data.id)).state).toBe('settled');
 });
 
-test('nothing is acknowledged while the table is missing', async () => {
+test('while the table is missing nothing is acknowledged, and each call names it and what to call', async () => {
   const store = pgStore(pool, { table: 'not_there' });
-  const missing = { code: '42P01' };
-  expect(await receiverOn(pool, {}, { table: 'not_there' }).receive(transferSucceeded())).toMatchObject({
-    outcome: 'store_unavailable',
-    error: expect.objectContaining(missing) as unknown,
-  });
+  const missing = {
+    code: 'NO_TABLE',
+    message: containing(
+      'The table `public.not_there` does not exist. Call `await store.migrate()` when the app starts',
+    ),
+    cause: expect.objectContaining({ code: '42P01' }) as unknown,
+  };
+  const receiver = receiverOn(pool, {}, { table: 'not_there' });
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'store_unavailable', error: missing });
+  expect(await receiver.check()).toMatchObject({ ok: false, error: missing });
   await expect(store.read(randomUUID())).rejects.toMatchObject(missing);
   await expect(store.forget(randomUUID(), '')).rejects.toMatchObject(missing);
   await expect(store.prune({ olderThanMs: 90_001 })).rejects.toMatchObject(missing);
+});
+
+test('no other failure is taken for a missing table', async () => {
+  const { own: down, proxy } = await poolBehindProxy(server);
+  await proxy.close();
+  const exhausted = server.pool({ max: 1 });
+  const client = await exhausted.connect();
+  const failing = [
+    ['ECONNREFUSED', receiverOn(down)],
+    ['42501', receiverOn(await poolOfRole(server, 'SELECT'))],
+    ['STORE_TIMEOUT', receiverOn(exhausted, { storeTimeoutMs: 200, inFlightWaitMs: 0 })],
+    // A table that the handler misses, and one that a trigger misses, whose name begins as that of the store.
+    ['42P01', receiverOn(pool, { onSuccess: (_callback, { tx }) => tx.query('SELECT * FROM ledgers') })],
+    ['42P01', receiverOn(pool, {}, { table: 'triggered' })],
+  ] as const;
+  await pgStore(pool, { table: 'triggered' }).migrate();
+  await pool.query(`CREATE FUNCTION archive() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN INSERT INTO public.triggered_archive VALUES (NEW.id); RETURN NEW; END';
+    CREATE TRIGGER archive BEFORE INSERT ON triggered FOR EACH ROW EXECUTE FUNCTION archive()`);
+  for (const [code, receiver] of failing) {
+    const outcome = await receiver.receive(transferSucceeded());
+    expect(outcome).toMatchObject({ error: { code, message: expect.not.stringContaining('migrate') as string } });
+  }
+  client.release();
 });
 
 test('a table that is dropped and created again is used without a restart of the process', async () => {

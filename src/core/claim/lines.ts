@@ -1,3 +1,4 @@
+import { maxTimerMs } from '../../lib/checks.js';
 import { PassingEntries } from '../../lib/passing-entries.js';
 import type { Delivery } from '../delivery.js';
 import { maxHandlerTimeouts } from '../options.js';
@@ -85,8 +86,8 @@ export class Lines<Tx> {
       timeoutMs: storeTimeoutMs,
       // A delivery with no time left to wait still needs a connection for its one request.
       queueMs: Math.max(storeTimeoutMs, Math.ceil(leftMs)),
-      // A lease that is renewed no longer is held until it ends.
-      maxHeldMs: maxHandlerTimeouts * handlerTimeoutMs + leaseMs,
+      // A lease that is renewed no longer is held until it ends. Prisma takes this time for a timer.
+      maxHeldMs: Math.min(maxHandlerTimeouts * handlerTimeoutMs + leaseMs, maxTimerMs),
       event: type ?? event,
       externalId: externalId ?? '',
     };

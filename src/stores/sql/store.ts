@@ -3,6 +3,7 @@ import { firstRetryMs } from '../../core/service.js';
 import type { CallbackStore, StoreRecord } from '../../core/store.js';
 import { onlyKnownOptions } from '../../lib/checks.js';
 import type { Mechanism, Query } from './claims.js';
+import { nameMissingTable } from './missing-table.js';
 import type { Table } from './table.js';
 
 /**
@@ -37,14 +38,23 @@ export function makeStore<Tx>(
   { tryAll, ...mechanism }: Mechanism<Tx>,
   { idleTimeoutMs, isTransactional = true }: { idleTimeoutMs: number | null; isTransactional?: boolean },
 ): SqlStore<Tx> {
+  /** Makes a call reject with NO_TABLE if the table is missing: the error that everybody meets first. */
+  const orNoTable =
+    <Args extends unknown[], Reply>(call: (...args: Args) => Promise<Reply>) =>
+    (...args: Args): Promise<Reply> =>
+      call(...args).catch((error: unknown) => {
+        throw nameMissingTable(error, table);
+      });
   return {
     transactional: isTransactional,
-    ...mechanism,
-    async check(id, request) {
+    claim: orNoTable(mechanism.claim),
+    read: orNoTable(mechanism.read),
+    forget: orNoTable(mechanism.forget),
+    check: orNoTable(async (id, request) => {
       await tryAll?.(id, request);
       if (!isTransactional || (idleTimeoutMs ?? Infinity) < firstRetryMs) return undefined;
       return 'A machine that vanishes may keep its callbacks claimed for longer than the first retry takes: set `idleTimeoutMs` under 30 000.';
-    },
+    }),
     migrationSql: table.create,
     async migrate() {
       if (await hasTable(query, table)) return;
@@ -55,7 +65,7 @@ export function makeStore<Tx>(
         if (!(await hasTable(query, table))) throw error;
       }
     },
-    async prune(options) {
+    prune: orNoTable(async (options) => {
       onlyKnownOptions(options, ['olderThanMs'], {
         example: `store.prune({ olderThanMs: ${receiverDefaults.retentionMs} })`,
       });
@@ -71,7 +81,7 @@ export function makeStore<Tx>(
         last = ids.at(-1);
       }
       return pruned;
-    },
+    }),
   };
 }
 

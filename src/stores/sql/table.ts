@@ -71,6 +71,8 @@ const claimColumns = 'id, token, event, external_id, claimed_at, expires_at';
 export class Table {
   /** With its schema, and quoted. */
   readonly name: string;
+  /** With its schema, as messages of databases have it. */
+  readonly plainName: string;
   readonly hasSchema: boolean;
   readonly syntax: Syntax;
   readonly #columns: string;
@@ -79,6 +81,7 @@ export class Table {
     const { quote, show, now } = (this.syntax = syntax);
     const quoted = (part: string): string => quote + part.replaceAll(quote, quote + quote) + quote;
     this.hasSchema = schema !== undefined;
+    this.plainName = schema === undefined ? name : `${schema}.${name}`;
     this.name = schema === undefined ? quoted(name) : `${quoted(schema)}.${quoted(name)}`;
     this.#columns = `${show('token')} AS token, ${show('fingerprint')} AS fingerprint, claimed_at AS claimed,
   settled_at AS settled, expires_at AS expires, ${now} AS now`;

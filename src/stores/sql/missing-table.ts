@@ -1,0 +1,33 @@
+import { TransferCallbackError } from '../../lib/errors.js';
+import type { Table } from './table.js';
+
+/** How PostgreSQL and MySQL report a missing table. */
+const codes: readonly unknown[] = ['42P01', 1146];
+/** Prisma has the code in its text alone, and SQLite has none. */
+const texts = /Code: `(?:42P01|1146)`|no such table/;
+
+/** Returns NO_TABLE if a call of the store has failed because its table is missing, and otherwise `error` itself. */
+export function nameMissingTable(error: unknown, table: Table): unknown {
+  if (!isReported(error, table)) return error;
+  const advice = 'Call `await store.migrate()` when the app starts, or run `store.migrationSql` with a migration tool';
+  return new TransferCallbackError('NO_TABLE', `The table \`${table.plainName}\` does not exist. ${advice}.`, {
+    cause: error,
+  });
+}
+
+/** Whether an error reports that this table is missing, however a library has wrapped it. */
+function isReported(error: unknown, { plainName }: Table): boolean {
+  for (let each = error; typeof each === 'object' && each !== null;) {
+    const { code, errno, message, cause, parent } = each as Readonly<Record<string, unknown>>;
+    const text = String(message);
+    if ((codes.includes(code) || codes.includes(errno) || texts.test(text)) && hasName(text, plainName)) return true;
+    each = cause ?? parent;
+  }
+  return false;
+}
+
+/** Whether a text has a name, and not only one that is longer: a trigger of the table may miss a table of the app. */
+function hasName(text: string, name: string): boolean {
+  const parts = text.split(name);
+  return parts.some((part, index) => index > 0 && !/^\w/.test(part) && !/\w$/.test(parts[index - 1] ?? ''));
+}
