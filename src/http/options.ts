@@ -62,12 +62,12 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   const madeBefore = (options as { receiver?: unknown } | null | undefined)?.receiver !== undefined;
   const known = ['verify', 'bodyLimitBytes', ...(madeBefore ? ['receiver'] : receiverOptionNames)];
   onlyKnownOptions(options, known, { findPlace: findReceiverOption });
-  const isOpen = !('verify' in options);
+  const isNamed = 'verify' in options;
   const { verify = [], bodyLimitBytes = defaultBodyLimitBytes, ...rest } = options;
 
   const verifiers: readonly Verifier<CallbackOf<C>, HostRequest>[] = [verify].flat();
   // The name without a value, such as that of an unknown tenant, must not mean that every sender is trusted.
-  if (!isOpen && (verifiers.length === 0 || verifiers.some((each) => typeof each !== 'function'))) {
+  if (isNamed && (verifiers.length === 0 || verifiers.some((each) => typeof each !== 'function'))) {
     throw invalidSecret('verify', expectedVerify, options.verify, verifyExample);
   }
   wholeNumber('bodyLimitBytes', bodyLimitBytes, {
