@@ -27,7 +27,9 @@ async function run(open: boolean): Promise<number> {
   if (open) {
     const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
     const consoleUrl = String(sandbox.consoleUrl);
-    print(`  Console     ${paint('cyan', consoleUrl)}\n\nIt lists the transfers. The forgery is none of them. Ctrl+C ends it.\n`);
+    print(
+      `  Console     ${paint('cyan', consoleUrl)}\n\nIt lists the transfers. The forgery is none of them. Ctrl+C ends it.\n`,
+    );
     openInBrowser(consoleUrl);
     await stopped;
   }
