@@ -15,8 +15,8 @@ export function setBackgroundTimer(onDue: () => void, ms: number): Timer {
 }
 
 /**
- * Calls `onTurn` when the event loop has read its sockets, or where it has no `setImmediate`, such as in jsdom, at its
- * next timer. Returns the function that cancels it.
+ * Calls `onTurn` when the event loop has read its sockets. Without `setImmediate`, as in jsdom, it waits for a timer
+ * instead. Returns the function that cancels it.
  */
 export function setTurn(onTurn: () => void): () => void {
   if (typeof setImmediate === 'undefined') {
