@@ -174,5 +174,5 @@ function inWords(counts: ReadonlyMap<string, number>, notRead: number): string {
  * of the app then begins.
  */
 function showProgress(line: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${fit(line, width() - 1)}\r`);
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line === '' ? '' : `${fit(line, width() - 1)}\r`}`);
 }
