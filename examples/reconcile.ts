@@ -25,7 +25,7 @@ async function* openPayouts(): AsyncGenerator<PendingTransfer> {
 
 /** Runs one pass. Call it from a timer, as here, or from a script that cron starts. */
 async function reconcile(signal?: AbortSignal): Promise<void> {
-  const { processed, duplicate, pending, unknown, failed, problems, stopped } = await reconcileTransfers({
+  const { processed, duplicate, pending, unknown, failed, problems, advice, stopped } = await reconcileTransfers({
     client,
     receiver,
     pending: openPayouts(),
@@ -33,6 +33,7 @@ async function reconcile(signal?: AbortSignal): Promise<void> {
   });
   console.log(`Reconciled: ${JSON.stringify({ processed, duplicate, pending, unknown, failed })}`);
   for (const { id, error } of problems) console.log(`Look into ${id}: ${String(error)}`);
+  if (advice !== undefined) console.log(advice);
   if (stopped !== undefined) console.log(`The pass ended early: ${stopped}. The next one reads the rest.`);
 }
 

@@ -13,9 +13,10 @@ import { fit, jsonLine, paint, print, printable, stdout, width, type Style } fro
 export const help = `Usage: transfer-callbacks reconcile [options] < ids
 
 Reads the ids or externalIds of open transfers from standard input, one per
-line, each alone or with a tab and the time when it was created, asks the service for each, and gives those that are final to the receiver
+line, asks the service for each, and gives those that are final to the receiver
 of your app. Its handler runs in this process, for those that were not handled
-before. For cron, and for one transfer that was missed:
+before. After an id may come a tab and the time at which the transfer was
+created. For cron, and for one transfer that was missed:
 
   echo payout-8841 | npx --no transfer-callbacks reconcile
 
@@ -174,5 +175,5 @@ function inWords(counts: ReadonlyMap<string, number>, notRead: number): string {
  * of the app then begins.
  */
 function showProgress(line: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${fit(line, width() - 1)}\r`);
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line === '' ? '' : `${fit(line, width() - 1)}\r`}`);
 }

@@ -35,6 +35,10 @@ describe('a file that has not what a command needs', () => {
     const cases: [config: string, message: string][] = [
       ['export const client = {};', 'Expected the client of ops.mjs to be made by transferClient().'],
       ['export const receiver = null;', 'Expected the receiver of ops.mjs to be made by transferCallbackReceiver().'],
+      [
+        'export const receiver = { receive() {}, inspect() {}, close() {} };',
+        'Expected the receiver of ops.mjs to be made by transferCallbackReceiver(). It has no `options`.',
+      ],
       ["throw new Error('no `pool` here');", 'ops.mjs cannot be loaded: no `pool` here (/'],
       ["import 'not-installed';", "ops.mjs cannot be loaded: Cannot find package 'not-installed'"],
     ];

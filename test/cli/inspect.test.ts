@@ -4,6 +4,7 @@ import { startMerchant } from '../../sandbox/test/service/support.js';
 import { claimFree } from '../stores/support.js';
 import { freePort } from '../support/servers/port.js';
 import { serve } from '../support/servers/serve.js';
+import { transferSucceeded } from 'transfer-callbacks/testing';
 import { findRedis, folderOf, inspect, startApp, toConfig } from './app-support.js';
 import { longestLine, objects, start } from './support.js';
 
@@ -26,16 +27,26 @@ describe('the output', () => {
       '  service   SUCCESS since TIME',
       '  record    none',
       '  verdict   missed: The transfer is final, and there is no record.',
-      '  next      If it became final longer ago than `retentionMs` (7 days by',
-      '            default), or if the store may have lost records (flush, eviction,',
-      '            failover, another prefix), stop reconciliation and compare with your',
-      '            books. Otherwise the next reconciliation handles it, or reconcile',
-      '            this transfer now.',
+      '  next      Reconcile it now, or leave it to the next reconciliation. But if the',
+      '            store may have lost records (flush, eviction, failover, another',
+      '            prefix), stop reconciliation and compare with your books first.',
+      '            Whether callbacks came, and why they failed, is in the log: search',
+      '            the id.',
       '',
       '  echo no-callback-1 | npx --no transfer-callbacks reconcile',
       '',
     ]);
     expect(longestLine(out)).toBeLessThanOrEqual(80);
+  });
+
+  test("of a final status in the future is by the service's clock", async () => {
+    const { url, close } = await serve((_request, response) => {
+      const timestamp = new Date(Date.now() + 90_000_000).toISOString();
+      response.end(JSON.stringify({ data: transferSucceeded({ id: 'a', timestamp }).data }));
+    });
+    onTestFinished(close);
+    const { out } = await inspect(['a'], { cwd: await folderOf(await toConfig(`${crypto.randomUUID()}:`, url)) });
+    expect(out).toMatch(/\n {2}service {3}SUCCESS since [\d-]+ [\d:]+ UTC, in 2[45] h by the service's\s+clock\n/);
   });
 
   test('has a command for any id: a shell prints the id as it is', async () => {

@@ -50,16 +50,16 @@ test('reconcile runs the handler of the app for what was not handled, once, and 
   const { code, out, err } = await app.reconcile(ids).ended;
   expect([code, err]).toEqual([0, 'Handled no-callback-2\n']);
   expect(objects(out)).toEqual([
-    { type: 'transfer', id: 'success-1', result: 'duplicate' },
-    { type: 'transfer', id: 'no-callback-2', result: 'processed' },
-    { type: 'transfer', id: 'query-lags-3', result: 'pending' },
+    { type: 'transfer', id: 'success-1', result: 'duplicate', status: 'SUCCESS' },
+    { type: 'transfer', id: 'no-callback-2', result: 'processed', status: 'SUCCESS' },
+    { type: 'transfer', id: 'query-lags-3', result: 'pending', status: 'PENDING' },
     { type: 'summary', duplicate: 1, processed: 1, pending: 1, notRead: 0 },
   ]);
   const again = await app.reconcile([missed]).ended;
   expect([again.code, again.err, objects(again.out)[0]]).toEqual([
     0,
     '',
-    { type: 'transfer', id: missed, result: 'duplicate' },
+    { type: 'transfer', id: missed, result: 'duplicate', status: 'SUCCESS' },
   ]);
 });
 
@@ -84,7 +84,7 @@ test('on a terminal reconcile prints a row for each in 80 columns, and a progres
   const { code, out, err } = await app.reconcile(ids, { terminal: true }).ended;
   expect(code).toBe(1);
   expect(out.split('\n')).toEqual([
-    'duplicate  success-1',
+    'duplicate  success-1  SUCCESS',
     expect.stringMatching(/^failed {5}nobody\\u\{1b\}\[2J {2}An id is 1 to 255 characters/),
     expect.stringMatching(/^unknown {4}x+…$/),
     '1 duplicate, 1 failed, 1 unknown',
@@ -259,7 +259,10 @@ test('a success that is not recorded, and a function of afterCommit that does no
       const app = await startApp(own);
       await app.transfer('no-callback-1');
       const { code, out, err } = await app.reconcile(['no-callback-1']).ended;
-      expect([code, objects(out)[0]]).toEqual([1, { type: 'transfer', id: 'no-callback-1', result: 'processed' }]);
+      expect([code, objects(out)[0]]).toEqual([
+        1,
+        { type: 'transfer', id: 'no-callback-1', result: 'processed', status: 'SUCCESS' },
+      ]);
       expect(err).toMatch(/^Not finished: 1 recordings of a success, or functions of `afterCommit`\.$/m);
     }),
   );

@@ -67,7 +67,7 @@ function adviseOpen(
   const advice = whatToDoWhileOpen[verdict];
   return {
     meaning: verdict === 'open' ? `T${described.slice(1)}.` : `The handler has succeeded, but ${described}.`,
-    advice: seemsFinal ? `${translateStatus} If it is not: ${advice}` : advice,
+    advice: seemsFinal ? `${translateStatus} Otherwise ${advice.charAt(0).toLowerCase()}${advice.slice(1)}` : advice,
   };
 }
 

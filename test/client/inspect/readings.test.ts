@@ -154,9 +154,7 @@ test('a status that reads as final is to be translated, and forged nothing yet',
   expect(await inspectWith({ status: 'SUCCESSFUL' }, handled)).toMatchObject({
     verdict: 'unfounded',
     meaning: `The handler has succeeded, but ${words}`,
-    advice: expect.stringMatching(
-      /^If that is final, let `readTransaction`.* If it is not: Inspect it again/,
-    ) as string,
+    advice: expect.stringMatching(/^If that is final, let `readTransaction`.* Otherwise inspect it again/) as string,
   });
   const pending = await inspectWith({ status: 'PENDING' }, { state: 'free' });
   expect(pending).toMatchObject({ service: { seemsFinal: false }, advice: expect.stringMatching(/^Wait/) as string });

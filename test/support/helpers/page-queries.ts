@@ -30,7 +30,7 @@ export function findOpenPayouts(
   modules: object,
   names: Readonly<Record<string, unknown>> = {},
 ): OpenPayouts {
-  const blocks = [...findBlocks(page, 'ts'), ...findBlocks(page, 'js')].map(({ code }) => code);
+  const blocks = [...findBlocks(page, 'ts'), ...findBlocks(page, 'text')].map(({ code }) => code);
   const find = (part: string): string =>
     blocks.find((code) => code.includes(part)) ?? expect.fail(`no block with ${part}`);
   const [own, loop = ''] = find('function* openPayouts').split('/** Yields');

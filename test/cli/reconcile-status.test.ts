@@ -1,0 +1,75 @@
+// What both commands make of the status that the service gives.
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { serve } from '../support/servers/serve.js';
+import { folderOf, inspect, reconcile, toConfig } from './app-support.js';
+import { objects } from './support.js';
+
+/** The folder of an app whose service gives every transfer this status. */
+async function startSaying(status: string, handlers?: string): Promise<string> {
+  const { url, close } = await serve(({ url = '' }, response) => {
+    const id = url.slice('/transactions/'.length);
+    response.end(JSON.stringify({ data: { ...transferSucceeded({ id }).data, status } }));
+  });
+  onTestFinished(close);
+  return folderOf(await toConfig(`${crypto.randomUUID()}:`, url, handlers));
+}
+
+describe('a transfer that is open', () => {
+  const ago = (ms: number): string => new Date(Date.now() - ms).toISOString();
+  const hourMs = 3_600_000;
+
+  test('and young, or of unknown age, is no fault: nothing is reported', async () => {
+    const cwd = await startSaying('PENDING');
+    const { code, out, err } = await reconcile(['a', `b\t${ago(23 * hourMs)}`], { cwd }).ended;
+    expect([code, err]).toEqual([0, '']);
+    expect(objects(out)).toMatchObject([
+      { id: 'a', result: 'pending', status: 'PENDING' },
+      { id: 'b', result: 'pending', status: 'PENDING' },
+      { type: 'summary', pending: 2 },
+    ]);
+    expect((await inspect(['a'], { cwd })).code).toBe(0);
+  });
+
+  test('is exit code 1 and one sentence, if its status reads as final', async () => {
+    const cwd = await startSaying('SUCCESSFUL');
+    const { code, out, err } = await reconcile(['a', 'b'], { cwd }).ended;
+    expect([code, err]).toEqual([1, expect.stringMatching(/^The service gives the status SUCCESSFUL\. [^\n]*\n$/)]);
+    expect(objects(out)).toMatchObject([{ status: 'SUCCESSFUL' }, { status: 'SUCCESSFUL' }, { pending: 2 }]);
+    const inspected = await inspect(['a'], { cwd });
+    expect(inspected.code).toBe(1);
+    expect(inspected.out.replaceAll(/\s+/g, ' ')).toContain(
+      'The service gives the status SUCCESSFUL, which is not one of its',
+    );
+  });
+
+  test('is exit code 1, if it is older than a day', async () => {
+    const cwd = await startSaying('PENDING');
+    const { code, err } = await reconcile(['a', `b\t${ago(25 * hourMs)}`], { cwd }).ended;
+    expect([code, err]).toEqual([1, expect.stringMatching(/^Transfers older than a day have the status PENDING\./)]);
+    const wrong = await reconcile(['a\tyesterday'], { cwd }).ended;
+    expect(wrong).toEqual({
+      code: 2,
+      out: '',
+      err: 'transfer-callbacks: Expected a time after the tab, such as 2026-01-15T10:30:00Z, got "yesterday".\n',
+    });
+  });
+});
+
+test('a log line of the app begins on a line of its own, beside the progress line', async () => {
+  const cwd = await startSaying(
+    'SUCCESS',
+    `
+    async onSuccess({ data }) {
+      const { createRequire } = process.getBuiltinModule('node:module');
+      createRequire(import.meta.url)('pino')().info(data.id);
+    },
+    onFailed() {},`,
+  );
+  const { code, err } = await reconcile(['a', 'b', 'c'], { cwd, terminal: true }).ended;
+  expect(code).toBe(0);
+  const before = [...err.matchAll(/(.{4})\{"level"/gs)].map(([, text]) => text);
+  expect(before).toHaveLength(3);
+  for (const text of before) expect(text).toMatch(/(?:\n|\r\u001b\[K)$/);
+  expect(err).toMatch(/1 of 3: 1 processed, 2 not read\r/);
+});
