@@ -110,18 +110,11 @@ const takesOptions: Record<string, [call: (options: never) => unknown, known: st
   transferSandbox: [(options) => sandboxed.transferSandbox(options), 'speed'],
 };
 
-/** What takes no options, but may be given some by mistake: a secret to rotate, a prefix, the verifiers of a router. */
+/** What takes one object, but may be given a second one by mistake: a `verify` there would be ignored. */
 const takesNone: Record<string, (...surplus: never[]) => unknown> = {
-  urlToken: (...surplus) => index.urlToken(secret, ...surplus),
-  transferToken: (...surplus) => index.transferToken(secret, ...surplus),
-  headerToken: (...surplus) => index.headerToken('x-token', secret, ...surplus),
-  basicAuth: (...surplus) => index.basicAuth({ username: 'service', password: secret }, ...surplus),
-  ipAllowList: (...surplus) => index.ipAllowList(['203.0.113.7'], ...surplus),
   transferCallbackRouter: (...surplus) => index.transferCallbackRouter({ receiver }, ...surplus),
   transferCallbackListener: (...surplus) => index.transferCallbackListener({ receiver }, ...surplus),
   transferCallbackHandler: (...surplus) => index.transferCallbackHandler({ receiver }, ...surplus),
-  openTelemetryMetrics: (...surplus) => recording.openTelemetryMetrics(meter, ...surplus),
-  prometheusMetrics: (...surplus) => recording.prometheusMetrics(prometheus, ...surplus),
 };
 
 /** What takes data of any field: only another shape is refused. */
@@ -146,6 +139,11 @@ const takesAnything: Record<string, string> = {
       `${name}()`,
       'The router calls it, with the request of any host.',
     ]),
+  ),
+  ...Object.fromEntries(
+    ['urlToken', 'transferToken', 'headerToken', 'ipAllowList', 'openTelemetryMetrics', 'prometheusMetrics'].map(
+      (name) => [name, noOptions],
+    ),
   ),
   'transferToken().urlFor': noOptions,
   ...Object.fromEntries(['inspect', 'check'].map((name) => [`transferCallbackReceiver().${name}`, noOptions])),

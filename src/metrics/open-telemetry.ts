@@ -1,4 +1,4 @@
-import { hasMethods, invalidArgument, requireNoMore } from '../lib/checks.js';
+import { hasMethods, invalidArgument } from '../lib/checks.js';
 import { recordMetrics } from './record.js';
 import type { Labels, Metric } from './table.js';
 
@@ -36,9 +36,8 @@ export interface OpenTelemetryMeter {
  * @example
  * const stop = openTelemetryMetrics(metrics.getMeter('transfer-callbacks'));
  */
-export function openTelemetryMetrics(meter: OpenTelemetryMeter, ...surplus: never[]): () => void {
+export function openTelemetryMetrics(meter: OpenTelemetryMeter): () => void {
   const example = "openTelemetryMetrics(metrics.getMeter('transfer-callbacks'))";
-  requireNoMore(surplus, example);
   if (!hasMethods(meter, 'createCounter', 'createHistogram', 'createObservableGauge')) {
     throw invalidArgument('meter', 'an OpenTelemetry meter', meter, example);
   }

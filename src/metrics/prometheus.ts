@@ -1,4 +1,4 @@
-import { invalidArgument, requireNoMore } from '../lib/checks.js';
+import { invalidArgument } from '../lib/checks.js';
 import { recordMetrics } from './record.js';
 import { metrics, type Labels, type Metric } from './table.js';
 
@@ -36,11 +36,7 @@ export interface PrometheusClient<Registry extends PrometheusRegistry> {
  * @example
  * const stop = prometheusMetrics({ Counter, Gauge, Histogram, registers: [register] });
  */
-export function prometheusMetrics<Registry extends PrometheusRegistry>(
-  client: PrometheusClient<Registry>,
-  ...surplus: never[]
-): () => void {
-  requireNoMore(surplus, example);
+export function prometheusMetrics<Registry extends PrometheusRegistry>(client: PrometheusClient<Registry>): () => void {
   checkClient(client);
   const { Counter, Gauge, Histogram, registers } = client;
   const toConfiguration = ({ prometheus: name, help, labels }: Metric): Configuration<Registry> => {

@@ -92,13 +92,6 @@ test('a waiting delivery asks the store with growing pauses, and tells it all ti
   expect(claim.mock.calls.map(([, each]) => each)).toEqual(queueMs.map((each) => ({ ...request, queueMs: each })));
 });
 
-test('a claim is held for no longer than a timer can last, which Prisma takes this time for', async () => {
-  const store = memoryStore();
-  const claim = vi.spyOn(store, 'claim');
-  await receiverOf({ store, handlerTimeoutMs: 357_913_941 }).receive(transferSucceeded());
-  expect(claim.mock.calls[0]?.[1].maxHeldMs).toBe(2_147_483_647);
-});
-
 test('a copy with other facts is a conflict, although it never asked the store', async () => {
   const receiver = receiverOf();
   const callback = transferSucceeded();

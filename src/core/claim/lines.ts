@@ -1,4 +1,3 @@
-import { maxTimerMs } from '../../lib/checks.js';
 import { PassingEntries } from '../../lib/passing-entries.js';
 import type { Delivery } from '../delivery.js';
 import { maxHandlerTimeouts } from '../options.js';
@@ -86,8 +85,8 @@ export class Lines<Tx> {
       timeoutMs: storeTimeoutMs,
       // A delivery with no time left to wait still needs a connection for its one request.
       queueMs: Math.max(storeTimeoutMs, Math.ceil(leftMs)),
-      // A lease that is renewed no longer is held until it ends. Prisma takes this time for a timer.
-      maxHeldMs: Math.min(maxHandlerTimeouts * handlerTimeoutMs + leaseMs, maxTimerMs),
+      // A lease that is renewed no longer is held until it ends.
+      maxHeldMs: maxHandlerTimeouts * handlerTimeoutMs + leaseMs,
       event: type ?? event,
       externalId: externalId ?? '',
     };

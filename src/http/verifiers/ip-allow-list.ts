@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
-import { invalidArgument, requireNoMore } from '../../lib/checks.js';
+import { invalidArgument } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { SenderRequest, SenderVerifier } from '../request.js';
 
@@ -19,8 +19,7 @@ interface AppRequest extends SenderRequest {
  * @example
  * const router = transferCallbackRouter({ ...options, verify: ipAllowList(['203.0.113.0/24']) });
  */
-export function ipAllowList(addresses: readonly string[], ...surplus: never[]): SenderVerifier {
-  requireNoMore(surplus, example);
+export function ipAllowList(addresses: readonly string[]): SenderVerifier {
   if (!Array.isArray(addresses) || addresses.length === 0) {
     throw invalidArgument('addresses', 'a list of at least one address or range', addresses, example);
   }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { CallbackShape } from '../../core/callback.js';
-import { invalidArgument, invalidSecret, invalidVariable, onlyKnownOptions, requireNoMore } from '../../lib/checks.js';
+import { invalidArgument, invalidSecret, invalidVariable, onlyKnownOptions } from '../../lib/checks.js';
 import { readHeader, readLastSegment, toHeaderName, type SenderRequest, type SenderVerifier } from '../request.js';
 import { isSecret, makeSecret, matcherOf, secretDescription, toSecretList, type Secret } from './secrets.js';
 
@@ -14,8 +14,7 @@ import { isSecret, makeSecret, matcherOf, secretDescription, toSecretList, type 
  * const verify = urlToken(process.env.CALLBACK_SECRET);
  * app.post('/callbacks/transfers/:token', transferCallbackRouter({ ...options, verify }));
  */
-export function urlToken(secret: Secret, ...surplus: never[]): SenderVerifier {
-  requireNoMore(surplus, 'urlToken([process.env.CALLBACK_SECRET, process.env.OLD_SECRET])');
+export function urlToken(secret: Secret): SenderVerifier {
   const secrets = toSecretList('secret', secret);
   // Other characters would be percent-encoded in the URL and no longer match.
   requireCharacters(secrets, /^[\w.~-]+$/, 'made of letters, digits, `-`, `.`, `_` and `~`');
@@ -51,8 +50,7 @@ export interface TransferTokenVerifier {
  * const callbackUrl = tokens.urlFor('https://merchant.example/callbacks/transfers', 'payout-1');
  * app.post('/callbacks/transfers/:token', transferCallbackRouter({ ...options, verify: tokens }));
  */
-export function transferToken(secret: Secret, ...surplus: never[]): TransferTokenVerifier {
-  requireNoMore(surplus, 'transferToken([process.env.CALLBACK_SECRET, process.env.OLD_SECRET])');
+export function transferToken(secret: Secret): TransferTokenVerifier {
   const secrets = toSecretList('secret', secret);
   const [newest] = secrets;
   const tokenOf = (key: string, externalId: string): string =>
@@ -98,8 +96,7 @@ const basicExample = "basicAuth({ username: 'service', password: process.env.CAL
  * const verify = headerToken('x-callback-token', process.env.CALLBACK_SECRET);
  * const router = transferCallbackRouter({ ...options, verify });
  */
-export function headerToken(name: string, secret: Secret, ...surplus: never[]): SenderVerifier {
-  requireNoMore(surplus, "headerToken('x-callback-token', [process.env.CALLBACK_SECRET, process.env.OLD_SECRET])");
+export function headerToken(name: string, secret: Secret): SenderVerifier {
   const header = toHeaderName('name', name, headerExample);
   const secrets = toSecretList('secret', secret);
   // Node decodes every header as Latin-1, so other secrets would never match.
@@ -130,11 +127,7 @@ export interface Credentials {
  * const verify = basicAuth({ username: 'service', password: process.env.CALLBACK_PASSWORD });
  * const router = transferCallbackRouter({ ...options, verify });
  */
-export function basicAuth(
-  credentials: Credentials | readonly [Credentials, ...Credentials[]],
-  ...surplus: never[]
-): SenderVerifier {
-  requireNoMore(surplus, basicExample);
+export function basicAuth(credentials: Credentials | readonly [Credentials, ...Credentials[]]): SenderVerifier {
   const list = (Array.isArray(credentials) ? credentials : [credentials]) as readonly Credentials[];
   if (list.length === 0) throw invalidArgument('credentials', 'at least one pair', credentials, basicExample);
   const matches = matcherOf(list.map(toBasicToken));
