@@ -58,6 +58,20 @@ export function toReason(thrown: unknown): unknown {
   return thrown === undefined ? new Error('`undefined` was thrown in place of an error.') : thrown;
 }
 
+/** An error of a cause of a cause … is looked for this deep. A chain may also lead back to its beginning. */
+const deepestCause = 10;
+
+/** Returns an error and its causes, the outermost first, however libraries have wrapped them. */
+export function listCauses(error: unknown): readonly Readonly<Record<string, unknown>>[] {
+  const found: Record<string, unknown>[] = [];
+  for (let each = error; typeof each === 'object' && each !== null && found.length < deepestCause;) {
+    const known = each as Record<string, unknown>;
+    found.push(known);
+    each = known.cause ?? known.parent;
+  }
+  return found;
+}
+
 /** The parts of a message about an option or an argument that does not fit. None contains a secret. */
 export interface InvalidOption {
   readonly option: string;

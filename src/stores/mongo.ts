@@ -1,5 +1,5 @@
 import { hasMethods, invalidSecret, onlyKnownOptions } from '../lib/checks.js';
-import { TransferCallbackError } from '../lib/errors.js';
+import { TransferCallbackError, listCauses } from '../lib/errors.js';
 import { describeHolder } from '../core/delivery.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from '../core/store.js';
 
@@ -295,6 +295,11 @@ function refuseControl(): never {
 
 /** Whether an error of the driver, which an app may have wrapped, has this label. */
 function hasLabel(error: unknown, label: string): boolean {
-  const errors = [error, (error as Error | null | undefined)?.cause] as { hasErrorLabel(name: string): boolean }[];
-  return errors.some((each) => hasMethods(each, 'hasErrorLabel') && each.hasErrorLabel(label));
+  return listCauses(error).some(
+    (each) => hasMethods(each, 'hasErrorLabel') && (each as unknown as LabelledError).hasErrorLabel(label),
+  );
+}
+
+interface LabelledError {
+  hasErrorLabel(label: string): boolean;
 }

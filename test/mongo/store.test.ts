@@ -195,7 +195,8 @@ test('a handler that meets a conflict begins anew under its claim, also if it ha
   await pay(account, one.tx);
   const cause: unknown = await pay(account, two.tx).catch((error: unknown) => error);
   const { tx } = two;
-  expect(await two.restart?.(new Error('no balance', { cause }))).toBe(true);
+  const wrapped = new Error('no balance', { cause: new Error('no account', { cause }) });
+  expect(await two.restart?.(wrapped)).toBe(true);
   await expect(pay(account, tx), 'the transaction before is over').rejects.toThrow('expired');
   await one.settle();
   await pay(account, two.tx);

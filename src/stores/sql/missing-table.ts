@@ -1,4 +1,4 @@
-import { TransferCallbackError } from '../../lib/errors.js';
+import { TransferCallbackError, listCauses } from '../../lib/errors.js';
 import type { Table } from './table.js';
 
 /** How PostgreSQL and MySQL report a missing table. */
@@ -17,13 +17,10 @@ export function nameMissingTable(error: unknown, table: Table): unknown {
 
 /** Whether an error reports that this table is missing, however a library has wrapped it. */
 function isReported(error: unknown, { plainName }: Table): boolean {
-  for (let each = error; typeof each === 'object' && each !== null;) {
-    const { code, errno, message, cause, parent } = each as Readonly<Record<string, unknown>>;
+  return listCauses(error).some(({ code, errno, message }) => {
     const text = String(message);
-    if ((codes.includes(code) || codes.includes(errno) || texts.test(text)) && hasName(text, plainName)) return true;
-    each = cause ?? parent;
-  }
-  return false;
+    return (codes.includes(code) || codes.includes(errno) || texts.test(text)) && hasName(text, plainName);
+  });
 }
 
 /** Whether a text has a name, and not only one that is longer: a trigger of the table may miss a table of the app. */

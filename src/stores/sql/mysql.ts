@@ -1,5 +1,5 @@
 import type { ClaimRequest } from '../../core/store.js';
-import { TransferCallbackError } from '../../lib/errors.js';
+import { TransferCallbackError, listCauses } from '../../lib/errors.js';
 import {
   claimTries,
   endRecord,
@@ -218,13 +218,11 @@ function withoutAutocommit(cause?: unknown): TransferCallbackError {
 
 /** Reads the number of the server's error, however a library wraps it. */
 function readNumber(error: unknown): number | undefined {
-  for (let each = error; typeof each === 'object' && each !== null;) {
-    const { errno, message, cause, parent } = each as Record<string, unknown>;
+  for (const { errno, message } of listCauses(error)) {
     if (typeof errno === 'number' && errno > 0) return errno;
     // Prisma has it in its text alone.
     const [, code] = /Code: `(\d+)`/.exec(String(message)) ?? [];
     if (code !== undefined) return Number(code);
-    each = cause ?? parent;
   }
   return undefined;
 }
