@@ -89,7 +89,7 @@ export interface ReconciliationReport extends Record<Reconciled['result'], numbe
    */
   openStatuses: Record<string, number>;
   /**
-   * What to check if the service responded with 404 to every query, or if an open transfer is older than a day or has a
+   * A message if the service responded with 404 to every query, or if an open transfer is older than a day or has a
    * status that reads as final, such as SUCCESSFUL; otherwise `undefined`.
    */
   advice: string | undefined;
