@@ -232,12 +232,15 @@ class TurnedTransaction<Tx> {
 }
 
 /**
- * How long the store waits before it sends a failed ROLLBACK again, in milliseconds. The pause doubles up to the
- * longest.
+ * How long the store waits before it sends a failed ROLLBACK again, in milliseconds. The pause doubles up to
+ * `longestUndoPauseMs`.
  */
 const undoPauseMs = 20;
 const longestUndoPauseMs = 1_000;
-/** If a statement fails sooner, its client has refused it, because the connection has ended. In milliseconds. */
+/**
+ * How long a client whose connection has ended takes at most to refuse a statement, in milliseconds. Every time limit
+ * of a client is longer.
+ */
 const refusalMs = 15;
 
 async function isIdleWithin<Tx>(ms: number, loan: Loan<Tx>): Promise<boolean> {
