@@ -246,7 +246,7 @@ const shapes = [
   new Map(),
 ];
 
-test.each(taking)('$name refuses what is no object with options', async ({ call }) => {
+test.each(taking)('$name refuses a value that is no object with options', async ({ call }) => {
   for (const shape of shapes) expect(await findError(() => call(shape as never))).toEqual(refusal('Expected `'));
 });
 
@@ -257,7 +257,7 @@ test.each(Object.entries(takesNone))('%s refuses options, because it has none', 
   }
 });
 
-test.each(Object.entries(takesFields))('%s takes any field, and refuses what has none', async (_name, call) => {
+test.each(Object.entries(takesFields))('%s takes any field, and refuses a value that has none', async (_name, call) => {
   expect(call({ fee: 5 } as never)).toMatchObject({ data: { fee: 5 } });
   for (const wrong of ['payout-1', 5, null, ['payout-1']]) {
     expect(await findError(() => call(wrong as never))).toEqual(refusal('Expected `data` to be'));

@@ -12,7 +12,7 @@ interface Context {
 
 export default {
   async fetch(request: Request, { HYPERDRIVE }: Environment, context: Context): Promise<Response> {
-    // A Worker cannot use the connections of another request: the pool, and what is made of it, are of this one.
+    // A Worker cannot use the connections of another request: each request makes the pool, the store and the handler.
     const pool = new Pool({ connectionString: HYPERDRIVE.connectionString });
     const handle = transferCallbackHandler({ ...options, store: pgStore(pool) });
     const ip = request.headers.get('CF-Connecting-IP') ?? undefined;

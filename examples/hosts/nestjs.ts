@@ -22,9 +22,9 @@ const makeReceiver = (payouts: Payouts) =>
 
 @Injectable()
 class TransferCallbacks implements OnModuleDestroy {
-  // Nest's starter makes what has no type `any`. This type has the callbacks of a `schema`, and the `tx` of a store. The
-  // store needs one, too, or the handlers have no `tx`: with TypeORM `SqlStore<EntityManager>`. `onModuleInit` awaits its
-  // `migrate()`.
+  // In Nest's starter a property without a type is `any`. This type has the callbacks of a `schema`, and the `tx` of a
+  // store. A store in a property needs a type, too, or the handlers have no `tx`: with TypeORM `SqlStore<EntityManager>`.
+  // `onModuleInit` awaits its `migrate()`.
   readonly receiver: ReturnType<typeof makeReceiver>;
 
   // Nest's own build needs no `@Inject`.

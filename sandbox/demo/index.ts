@@ -28,7 +28,7 @@ async function run(open: boolean): Promise<number> {
     const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
     const consoleUrl = String(sandbox.consoleUrl);
     print(
-      `  Console     ${paint('cyan', consoleUrl)}\n\nIt lists the transfers. The forgery is none of them. Ctrl+C ends it.\n`,
+      `  Console     ${paint('cyan', consoleUrl)}\n\nIt lists the transfers, but not the forgery. Ctrl+C ends it.\n`,
     );
     openInBrowser(consoleUrl);
     await stopped;

@@ -49,7 +49,7 @@ export async function connectApp(config: string | undefined, instead: string): P
   return { client, receiver };
 }
 
-/** One made by hand may replace some of them. */
+/** Throws UsageError if `value` lacks one of its parts. An app may make some of them by hand. */
 function requireParts(name: string, value: unknown, maker: string, parts: readonly string[]): void {
   if (value === undefined) return;
   const known = (value ?? {}) as Readonly<Record<string, unknown>>;

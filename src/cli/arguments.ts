@@ -77,7 +77,7 @@ export function toNumber(name: string, value: string | undefined): number | unde
 /** A transfer that a line of standard input names. */
 export interface GivenTransfer {
   readonly id: string;
-  /** What follows a tab after the id. */
+  /** The time after the tab, as it was written. */
   readonly createdAt: string | undefined;
 }
 

@@ -15,11 +15,13 @@ standard input, one per line, it prints a line each.
 ${appHelp}
   --json                     Print one JSON object for each transfer
 
-Exit code 0 if there is nothing to do, 1 if you should look into it, also if the
-status of an open transfer reads as final, 2 if the arguments or the
-configuration are wrong, 3 if nothing can be concluded, or if the app has ended
-the process. Of many transfers the first of 1, 3 and 0 counts that one of them
-has.
+Exit codes:
+  0  There is nothing to do.
+  1  You should look into it. An open transfer counts if its status reads as
+     final.
+  2  The arguments or the configuration are wrong.
+  3  Nothing can be concluded, or the app has ended the process.
+For many transfers the code is 1 if one of them has 1, otherwise 3 if one has 3.
 `;
 
 /** A verdict as an exit code: 0 nothing to do, 1 look into it, 3 nothing can be concluded. */
@@ -54,7 +56,9 @@ export async function run(args: readonly string[]): Promise<number> {
   return toExitCode(inspection);
 }
 
-/** A status that reads as final is open at each query, although its payout has ended. */
+/**
+ * Returns 1 for an open transfer whose status reads as final: it is open at each query, although its payout has ended.
+ */
 function toExitCode({ verdict, service }: TransferInspection): number {
   return verdict === 'open' && service.seemsFinal ? 1 : exitCodes[verdict];
 }

@@ -15,8 +15,8 @@ export const help = `Usage: transfer-callbacks reconcile [options] < ids
 Reads the ids or externalIds of open transfers from standard input, one per
 line, asks the service for each, and gives those that are final to the receiver
 of your app. Its handler runs in this process, for those that were not handled
-before. After an id may come a tab and the time at which the transfer was
-created. For cron, and for one transfer that was missed:
+before. A tab and the time at which the transfer was created may follow an id.
+For cron, and for one transfer that was missed:
 
   echo payout-8841 | npx --no transfer-callbacks reconcile
 
@@ -28,11 +28,13 @@ object per line. It asks for one transfer at a time, waits when the service
 wants that for up to a minute, and ends after 10 failures in a row, or when the
 running handler has finished after SIGINT, SIGTERM or SIGHUP.
 
-Exit code 0 if every transfer is handled or open, or there is none. 1 if one is
-unknown or could not be read or handled, if an open one is older than a day or
-its status reads as final, if a success could not be recorded or a function of
-\`afterCommit\` has not ended, or if the app has ended the process. 2 if the
-arguments or the configuration are wrong.
+Exit codes:
+  0  Every transfer is handled or open, or there is none.
+  1  A transfer is unknown, could not be read or handled, or was not reached.
+     An open transfer is older than a day, or its status reads as final.
+     A success could not be recorded, or a function of \`afterCommit\` still runs.
+     The app has ended the process.
+  2  The arguments or the configuration are wrong.
 `;
 
 /** Reads every id of standard input back from the service, and has the app handle what is final. */
@@ -63,14 +65,20 @@ export async function run(args: readonly string[]): Promise<number> {
   return faults === 0 && advice === undefined ? 0 : 1;
 }
 
-/** The age of a transfer that has no time is not known: no callback of it is waited for, and it is not old. */
+/**
+ * Returns an item of `pending`. A transfer without a time counts as an hour old: the pass does not wait for its
+ * callback, and does not report it as old.
+ */
 function toPending({ id, createdAt }: GivenTransfer): PendingTransfer {
   const at = createdAt === undefined ? Date.now() - unknownAgeMs : Date.parse(createdAt);
   if (!Number.isNaN(at)) return { id, createdAt: at };
   throw new UsageError(`Expected a time after the tab, such as 2026-01-15T10:30:00Z, got ${describeGiven(createdAt)}.`);
 }
 
-/** More than a clock may be put back during the pass. */
+/**
+ * The age of a transfer without a time, in milliseconds. If the clock is set back by less, no creation is in the
+ * future.
+ */
 const unknownAgeMs = 3_600_000;
 
 async function reconcile(
@@ -95,7 +103,10 @@ async function reconcile(
   return { stopped, advice, unfinished: closed?.unfinished ?? 0 };
 }
 
-/** The handler may log, also past the streams of Node: the progress line ends before it begins. */
+/**
+ * Returns a client that clears the progress line when it has read a transfer. The handler then runs, and may log past
+ * the streams of Node.
+ */
 function clearingProgress(client: TransferClient): Pick<TransferClient, 'getTransaction' | 'toCallback'> {
   return {
     async getTransaction(id, options) {
@@ -171,8 +182,8 @@ function inWords(counts: ReadonlyMap<string, number>, notRead: number): string {
 }
 
 /**
- * Replaces the progress line, on standard error: standard output may be a file. Returns to its start, where a log line
- * of the app then begins.
+ * Replaces the progress line on standard error, because standard output may be a file. The cursor returns to the
+ * start of the line, so that a log line of the app begins there.
  */
 function showProgress(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line === '' ? '' : `${fit(line, width() - 1)}\r`}`);

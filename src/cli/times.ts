@@ -15,7 +15,10 @@ export function toAge(at: Date): string {
   return `${toDuration(Math.max(0, Date.now() - at.getTime()))} ago`;
 }
 
-/** The same for a time of the service, whose clock may be far ahead, as that of a sandbox with `--speed` is. */
+/**
+ * Returns the age of a time of the service, whose clock may be far ahead, such as the clock of a sandbox with
+ * `--speed`.
+ */
 export function toServiceAge(at: Date): string {
   const aheadMs = at.getTime() - Date.now();
   return aheadMs < 1_000 ? toAge(at) : `in ${toDuration(aheadMs)} by the service's clock`;

@@ -25,7 +25,10 @@ function toCallback(client: ReadingClient, event: Announcement['event'], transac
   return client.toCallback === undefined ? { event, data: transaction } : client.toCallback(transaction);
 }
 
-/** Returns what a client has read if it is an object: one of your own may resolve with anything. */
+/**
+ * Returns the transaction that a client has read. Throws UNREADABLE_RESPONSE for any value but an object: a client of
+ * your own may resolve with anything.
+ */
 export function requireTransaction(read: Transaction | null | undefined): Transaction {
   if (typeof read === 'object' && read !== null) return read;
   throw new TransferClientError(

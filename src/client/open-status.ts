@@ -1,18 +1,18 @@
 import { toPrintable } from '../lib/text.js';
 
-/** SUCCESS and FAILED but for case and ending, such as `success`, `SUCCESSFUL` and `Failure`. */
+/** SUCCESS and FAILED in another case or with another ending, such as `success`, `SUCCESSFUL` and `Failure`. */
 const nearlyFinal = /^(?:succe(?:ss|ed)|fail)[a-z]*$/i;
 
-/** A guess: words with which other services end a transfer. The service documents its two words only (service §3). */
+/** A guess: the final words of other services. The service documents its own two words only (service §3). */
 const finalElsewhere =
   /^(?:completed?|done|paid|settled|reversed|refunded|returned|cancell?ed|rejected|declined|expired|error)$/i;
 
-/** Returns a status as people see it. A client of your own may give anything. */
+/** Returns a status for people to read. A client of your own may give anything. */
 export function toShownStatus(status: unknown): string {
   return toPrintable(String(status));
 }
 
-/** Whether a status that is not final by the document of the service reads as if it were. */
+/** Whether a status reads as final, although it is none of the documented final words. */
 export function seemsFinal(status: unknown): boolean {
   const word = String(status).trim();
   return nearlyFinal.test(word) || finalElsewhere.test(word);
@@ -23,6 +23,6 @@ export function describeOpen(status: unknown): string {
   return `the service gives the status ${toShownStatus(status)}, which is not one of its documented final words`;
 }
 
-/** What to do about a status that should be one of the two final words. */
+/** Advice about a status that should be one of the two final words. */
 export const translateStatus =
   'If that is final, let `readTransaction` of the client translate it to SUCCESS or FAILED.';

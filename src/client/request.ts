@@ -148,7 +148,7 @@ export function toPathSegment(id: unknown): string {
   throw new TransferClientError(
     'INVALID_ID',
     'An id is 1 to 255 characters, not `.` or `..`, and has no slash, backslash, ?, #, % or control character' +
-      (isNumeric ? `. It is a text, not ${describeGiven(id)}: write \`String(id)\`.` : '.'),
+      (isNumeric ? `. It is a string, not ${describeGiven(id)}: write \`String(id)\`.` : '.'),
   );
 }
 

@@ -3,8 +3,9 @@ import { messageOf } from '../lib/text.js';
 import { TransferClientError } from './errors.js';
 
 /**
- * Calls your own translation of what the service has responded. What it throws is UNREADABLE_RESPONSE: the service is
- * available, and the next transfer may be read. `status` is that of the response, if it is known.
+ * Calls your own translation of a response. Throws UNREADABLE_RESPONSE if the translation throws or returns a
+ * promise: the service is available, and the next transfer may be read. `status` is that of the response, if it is
+ * known.
  */
 export function translate<T>(option: 'readTransaction' | 'toCallback' | 'schema', call: () => T, status?: number): T {
   const unreadable = (message: string, cause?: unknown): TransferClientError =>

@@ -154,11 +154,11 @@ export const special = {
     level: 'error',
     line: 'A callback of a verified sender is not as documented; look into what it announces.',
   },
-  /** `unauthorized` because `receive` got options that it does not take */
+  /** `unauthorized` because `receive` was called with wrong options */
   miscalled: {
     ...outcomes.unauthorized,
     level: 'error',
-    line: 'A callback was refused: `receive` was called with options that it does not take.',
+    line: 'A callback was refused: `receive` was called with wrong options.',
   },
 } as const satisfies Record<string, OutcomeRow>;
 

@@ -45,8 +45,8 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
 }
 
 /**
- * Ends a delivery for which `receive` was called with options that it does not take. Nothing runs: `fault` may be about
- * a misspelt `verify`. Never rejects.
+ * Ends a delivery for which `receive` was called with wrong options. No handler runs, because `fault` may be about a
+ * misspelt `verify`. Never rejects.
  */
 export function refuseCall<C extends CallbackShape, Tx>(
   arrival: Arrival,

@@ -54,8 +54,8 @@ export interface ReceiveOptions<C extends CallbackShape = TransferCallback> {
 export interface TransferCallbackReceiver<C extends CallbackShape = TransferCallback, Tx = undefined> {
   /**
    * Validates the callback, claims it, runs the handler and settles. Never rejects, but resolves with the outcome.
-   * Only `processed` and `duplicate` mean that the handler has succeeded. With options that do not fit, such as a
-   * misspelt `verify`, nobody is trusted: the outcome is `unauthorized`, with INVALID_ARGUMENT.
+   * Only `processed` and `duplicate` mean that the handler has succeeded. With wrong options, such as a misspelt
+   * `verify`, no sender is trusted: the outcome is `unauthorized`, with INVALID_ARGUMENT.
    */
   receive(callback: unknown, options?: ReceiveOptions<C>): Promise<TransferCallbackOutcome>;
   /**
@@ -82,7 +82,7 @@ export interface TransferCallbackReceiver<C extends CallbackShape = TransferCall
    * Stops accepting deliveries. Waits up to `timeoutMs` (default 10 000) for running ones, then aborts their signals
    * and waits up to `storeTimeoutMs` more. Logs and resolves with how many handlers, recordings and functions of
    * `afterCommit` still run, and with the ids of their callbacks. Their leases expire within `leaseMs`. Rejects with
-   * INVALID_ARGUMENT.
+   * INVALID_ARGUMENT if the options are wrong.
    */
   close(options?: { timeoutMs?: number }): Promise<{ unfinished: number; ids: readonly string[] }>;
   /** Whether `close` has begun. */
@@ -140,7 +140,7 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
   };
 }
 
-/** How `receive` was called: with the options of a delivery, or with others. */
+/** How `receive` was called: with options that it takes, or with a fault in them. */
 type ReceiveCall<C extends CallbackShape> = { readonly origin: Pick<Arrival, 'source' | 'waitUntil'> } & (
   { readonly verify: VerifySender<C> | undefined } | { readonly fault: unknown }
 );

@@ -32,8 +32,8 @@ const logged: Record<Exclude<Field, 'error' | 'timestamp'>, true> = {
 export const logFields: readonly string[] = Object.keys(logged);
 
 /**
- * Freezes the outcome and reports it to the logger, `onOutcome` and the diagnostics channel. Never throws or waits. `row`
- * has the level and the line.
+ * Freezes the outcome and reports it to the logger, `onOutcome` and the diagnostics channel. Never throws or waits.
+ * `row` has the level and the line.
  */
 export function report(
   outcome: TransferCallbackOutcome,

@@ -5,8 +5,8 @@ import { firstRetryMs } from './service.js';
 /**
  * Throw this from a handler that cannot do its work now. The endpoint responds 503 with Retry-After, the claim is
  * released, and the service's next attempt runs the handler again. The service makes 4 attempts in all (service §6.3),
- * and does not document whether it reads Retry-After. Throws INVALID_ARGUMENT: then the handler has failed, and the
- * service retries as well.
+ * and does not document whether it reads Retry-After. Throws INVALID_ARGUMENT if its arguments are wrong: the handler
+ * fails, and the service retries as well.
  *
  * @example
  * async function onSuccess() {

@@ -11,20 +11,23 @@ export interface ClosableServer {
 
 const signals = ['SIGTERM', 'SIGINT'] as const;
 
-/** One stop may be two signals, a millisecond apart: from `npm start` under systemd, from nodemon, or with Ctrl+C. */
+/**
+ * How long further signals belong to the same stop, in milliseconds. `npm start` under systemd, nodemon and Ctrl+C send
+ * two, a millisecond apart.
+ */
 const sameStopMs = 1_000;
 
-/** The least time for the other requests of the app, after the last response of the receiver. */
+/** The least time for the other requests of the app after the last response of the receiver, in milliseconds. */
 const leastRestMs = 1_000;
 
-/** How often the connections are looked at that have become idle. */
+/** How often connections that have become idle are closed, in milliseconds. */
 const idlePollMs = 100;
 
 /**
- * Closes the server and the receiver at the first SIGTERM or SIGINT: running deliveries and the other requests of the app
- * finish and get their responses, new ones go to another process. Resolves after that, as `receiver.close` does: then close
- * your database, and exit. A signal that comes a second later or more ends the process. `timeoutMs` is that of
- * `receiver.close`, 10 000 by default. What is left of it, and at least a second, is for the other requests. Throws
+ * Closes the server and the receiver at the first SIGTERM or SIGINT. Running deliveries and the other requests of
+ * the app finish and get their responses, and new requests go to another process. Then it resolves as `receiver.close`
+ * does: close your database, and exit. A signal that comes a second later or more ends the process. `timeoutMs` is that
+ * of `receiver.close`, 10 000 by default. The other requests get the rest of it, and at least a second. Throws
  * INVALID_ARGUMENT.
  *
  * @example
@@ -72,7 +75,8 @@ async function closeBoth(
   });
   const result = await receiver.close({ timeoutMs });
   const restEndsAt = Math.max(endsAt, performance.now() + leastRestMs);
-  // Node closes those that are idle when `close` is called. Others become idle later, and would be kept alive.
+  // Node closes the connections that are idle when `close` is called. Others become idle later, and would be kept
+  // alive.
   while (!closed.signal.aborted && performance.now() < restEndsAt) {
     server.closeIdleConnections?.();
     await pause(Math.min(idlePollMs, restEndsAt - performance.now()), { signal: closed.signal });

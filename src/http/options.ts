@@ -66,7 +66,7 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   const { verify = [], bodyLimitBytes = defaultBodyLimitBytes, ...rest } = options;
 
   const verifiers: readonly Verifier<CallbackOf<C>, HostRequest>[] = [verify].flat();
-  // The name without a value, such as that of an unknown tenant, must not mean that every sender is trusted.
+  // A `verify` without a value, such as the verifier of an unknown tenant, must not mean that every sender is trusted.
   if (isNamed && (verifiers.length === 0 || verifiers.some((each) => typeof each !== 'function'))) {
     throw invalidSecret('verify', expectedVerify, options.verify, verifyExample);
   }

@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { invalidSecret } from '../lib/checks.js';
 
 /**
- * What the ready-made verifiers read of a request. Those of `node:http`, of Express and of the web all have it.
+ * The part of a request that the ready-made verifiers read. Requests of `node:http`, of Express and of the web all
+ * have it.
  *
  * @example
  * const hasTenant = ({ url }: SenderRequest): boolean => url?.includes('/tenants/') === true;

@@ -20,8 +20,8 @@ export function invalidSecret(option: string, expected: string, value: unknown, 
 }
 
 /**
- * Returns the error for a secret that is mostly read from an environment variable. If nothing or a string was given, the
- * code is as it should be and the variable is not: the error then names no code, but `remedy` for a wrong string.
+ * Returns the error for a secret, which mostly comes from an environment variable. If nothing or a string was given,
+ * the variable is wrong and not the code. The error then names no code to write, and for a wrong string the `remedy`.
  */
 export function invalidVariable(
   option: string,
@@ -31,7 +31,7 @@ export function invalidVariable(
   remedy = correctVariable,
 ): TransferCallbackError {
   if (value === undefined) return unexpected(option, expected, 'undefined', '', isVariableSet);
-  if (value === '') return unexpected(option, expected, 'an empty text', '', isVariableSet);
+  if (value === '') return unexpected(option, expected, 'an empty string', '', isVariableSet);
   if (typeof value !== 'string') return invalidSecret(option, expected, value, example);
   return unexpected(option, expected, describeLength(value), '', ` ${remedy}`);
 }
@@ -88,11 +88,11 @@ export function hasMethods(value: unknown, ...names: readonly string[]): boolean
   return names.every((name) => typeof known[name] === 'function');
 }
 
-/** What an error about options advises. */
+/** The advice of an error about options. */
 interface OptionAdvice {
   /** Returns a sentence about an option that belongs elsewhere. */
   readonly findPlace?: (name: string) => string | undefined;
-  /** The code to write in place of what is no object with options. */
+  /** The code to write in place of a value that is no object with options. */
   readonly example?: string;
 }
 
@@ -109,8 +109,8 @@ export function onlyKnownOptions(
 }
 
 /**
- * An array, a promise that was not awaited and an AbortSignal have no keys: they would pass for `{}`. An instance of a
- * class may have its options as methods.
+ * Whether a value may have options. An array, a promise that was not awaited and an AbortSignal have no keys, and
+ * would pass for `{}`. An instance of a class may have its options as methods.
  */
 function mayHaveOptions(value: unknown, known: readonly string[]): value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;

@@ -51,14 +51,14 @@ export function withSection(code: string, message: string): string {
 }
 
 /**
- * Returns what was thrown. Returns an error in place of `undefined`: an outcome that has no `error` is one in which
- * nothing was thrown.
+ * Returns the thrown value, or an error in place of `undefined`: an outcome without `error` means that nothing was
+ * thrown.
  */
 export function toReason(thrown: unknown): unknown {
   return thrown === undefined ? new Error('`undefined` was thrown in place of an error.') : thrown;
 }
 
-/** An error of a cause of a cause … is looked for this deep. A chain may also lead back to its beginning. */
+/** How many causes of causes are listed. A chain of causes may lead back to its beginning. */
 const deepestCause = 10;
 
 /** Returns an error and its causes, the outermost first, however libraries have wrapped them. */

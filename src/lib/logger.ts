@@ -61,11 +61,14 @@ function describeError(error: unknown): object {
   if (typeof error !== 'object' || error === null) return { message: `Not an error: ${typeof error}` };
   const [name, message, code, stack] = ['name', 'message', 'code', 'stack'].map((field) => readField(error, field));
   const err = { ...(isCode(code) ? { code } : {}), ...strings({ name, message, stack }) };
-  // pino would take `Object`, the name of the constructor, for the type of the error. Without one it takes `name`.
+  // pino would take `Object`, the name of the constructor, for the type of the error. Without a constructor it takes
+  // `name`.
   return Object.defineProperty(err, 'constructor', { value: undefined });
 }
 
-/** A getter of what a handler has thrown may throw, and a revoked Proxy does: the line must still be written. */
+/**
+ * Reads a field of a thrown value. A getter may throw, and a revoked Proxy does, but the line must still be written.
+ */
 function readField(error: object, field: string): unknown {
   try {
     return Reflect.get(error, field);

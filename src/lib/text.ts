@@ -28,15 +28,15 @@ function toEscape(character: string): string {
 }
 
 /**
- * Returns the message of what was thrown. An error of several addresses has a code and no message. A revoked Proxy has
- * nothing that can be read.
+ * Returns the message of a thrown value. An error of several addresses has a code and no message. A revoked Proxy
+ * cannot be read.
  */
 export function messageOf(thrown: unknown): string {
   try {
     if (!(thrown instanceof Error)) return String(thrown);
     return thrown.message || ((thrown as NodeJS.ErrnoException).code ?? thrown.name);
   } catch {
-    return 'What was thrown cannot be read.';
+    return 'The thrown value cannot be read.';
   }
 }
 

@@ -37,7 +37,10 @@ export function transferFailed(data: Partial<TransferFailed['data']> = {}): Tran
   };
 }
 
-/** A service may add fields: any name is one. The letters of an id are none. */
+/**
+ * Throws INVALID_ARGUMENT unless `data` is an object. Any name is a field, because a service may add some, but the
+ * letters of an id are none.
+ */
 function requireFields(data: unknown, name: string): void {
   if (typeof data === 'object' && data !== null && !Array.isArray(data)) return;
   throw invalidArgument('data', 'an object with fields of `data`', data, `${name}({ externalId: 'payout-1' })`);

@@ -96,7 +96,9 @@ async function assertFree(round: Round, when: string): Promise<void> {
   assert.equal(record?.state, 'free', `${when} is not free but ${record?.state}`);
 }
 
-/** Reads until the callback is free, which must be soon after `lengthMs`. A store may add the `maxHeldMs` of a record. */
+/**
+ * Reads until the callback is free, which must be soon after `lengthMs`. A store may add the `maxHeldMs` of a record.
+ */
 async function assertFreeAfter(round: Round, name: string, lengthMs: number): Promise<void> {
   const giveUpAt = performance.now() + lengthMs + Math.max(2_000, lengthMs / 2);
   for (;;) {

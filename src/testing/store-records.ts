@@ -45,7 +45,7 @@ export const recordChecks: readonly WrittenCheck[] = [
       const maxHeldMs = 2 * retentionMs;
       const held = await round.hold('a', { retentionMs, maxHeldMs });
       await round.pause(retentionMs);
-      // A store may keep a record for as much longer as the handler might have taken.
+      // A store may keep a record longer by the time that the handler might have taken.
       const record = round.begin('a settled record', retentionMs, maxHeldMs);
       await held.settle();
       assert.deepEqual(await (await round.holdAfterWhole(record)).settle(), { overlapped: false });

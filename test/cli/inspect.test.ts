@@ -29,9 +29,9 @@ describe('the output', () => {
       '  verdict   missed: The transfer is final, and there is no record.',
       '  next      Reconcile it now, or leave it to the next reconciliation. But if the',
       '            store may have lost records (flush, eviction, failover, another',
-      '            prefix), stop reconciliation and compare with your books first.',
-      '            Whether callbacks came, and why they failed, is in the log: search',
-      '            the id.',
+      '            prefix), stop reconciliation and compare with your books first. The',
+      '            log shows whether callbacks came, and why they failed: search the',
+      '            id.',
       '',
       '  echo no-callback-1 | npx --no transfer-callbacks reconcile',
       '',
@@ -39,7 +39,7 @@ describe('the output', () => {
     expect(longestLine(out)).toBeLessThanOrEqual(80);
   });
 
-  test("of a final status in the future is by the service's clock", async () => {
+  test("the age of a final status in the future is by the service's clock", async () => {
     const { url, close } = await serve((_request, response) => {
       const timestamp = new Date(Date.now() + 90_000_000).toISOString();
       response.end(JSON.stringify({ data: transferSucceeded({ id: 'a', timestamp }).data }));

@@ -15,11 +15,11 @@ async function startSaying(status: string, handlers?: string): Promise<string> {
   return folderOf(await toConfig(`${crypto.randomUUID()}:`, url, handlers));
 }
 
-describe('a transfer that is open', () => {
+describe('the exit code', () => {
   const ago = (ms: number): string => new Date(Date.now() - ms).toISOString();
   const hourMs = 3_600_000;
 
-  test('and young, or of unknown age, is no fault: nothing is reported', async () => {
+  test('an open transfer that is young or of unknown age is no fault, and nothing is reported', async () => {
     const cwd = await startSaying('PENDING');
     const { code, out, err } = await reconcile(['a', `b\t${ago(23 * hourMs)}`], { cwd }).ended;
     expect([code, err]).toEqual([0, '']);
@@ -31,7 +31,7 @@ describe('a transfer that is open', () => {
     expect((await inspect(['a'], { cwd })).code).toBe(0);
   });
 
-  test('is exit code 1 and one sentence, if its status reads as final', async () => {
+  test('an open transfer whose status reads as final is exit code 1 and one sentence', async () => {
     const cwd = await startSaying('SUCCESSFUL');
     const { code, out, err } = await reconcile(['a', 'b'], { cwd }).ended;
     expect([code, err]).toEqual([1, expect.stringMatching(/^The service gives the status SUCCESSFUL\. [^\n]*\n$/)]);
@@ -43,7 +43,7 @@ describe('a transfer that is open', () => {
     );
   });
 
-  test('is exit code 1, if it is older than a day', async () => {
+  test('an open transfer that is older than a day is exit code 1', async () => {
     const cwd = await startSaying('PENDING');
     const { code, err } = await reconcile(['a', `b\t${ago(25 * hourMs)}`], { cwd }).ended;
     expect([code, err]).toEqual([1, expect.stringMatching(/^Transfers older than a day have the status PENDING\./)]);

@@ -55,7 +55,7 @@ describe('transferClient', () => {
     [{ baseUrl: 'ftp://service.example' }, `${aUrl} 21 characters.`],
     [{ baseUrl: 'https://a:b@service.example' }, `${aUrl} 27 characters.`],
     [{ baseUrl: 'https://service.example/?a' }, `${aUrl} 26 characters.`],
-    [{ apiKey: '' }, `Expected \`apiKey\` ${visible} an empty text. Is its environment variable set?`],
+    [{ apiKey: '' }, `Expected \`apiKey\` ${visible} an empty string. Is its environment variable set?`],
     [{ apiSecret: 'with a\nline' }, `Expected \`apiSecret\` ${visible} a string of 11 characters.`],
     [{ apiSecret: undefined }, `Expected \`apiSecret\` ${visible} undefined. Is its`],
     [{ timeoutMs: 0 }, 'Expected `timeoutMs` to be a whole number from 1 to 2147483647, got 0.'],

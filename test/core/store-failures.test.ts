@@ -82,7 +82,7 @@ test('a success that a store rejects with undefined counts as not recorded', asy
   expect(await closed).toMatchObject({ unfinished: 1 });
 });
 
-test('whatever rejects with undefined fails with an error: a store, a verifier, a schema, a handler', async () => {
+test('a store, a verifier, a schema or a handler that rejects with undefined fails with an error', async () => {
   const store = { claim: rejectWithUndefined };
   const schema = z.unknown().transform((): never => {
     // eslint-disable-next-line @typescript-eslint/only-throw-error -- JavaScript may.

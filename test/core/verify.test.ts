@@ -109,7 +109,7 @@ test.each<[what: string, given: unknown, message: string]>([
   expect(logger.lines).toMatchObject([
     {
       level: 'error',
-      message: 'A callback was refused: `receive` was called with options that it does not take.',
+      message: 'A callback was refused: `receive` was called with wrong options.',
       details: { outcome: 'unauthorized', err: { code: 'INVALID_ARGUMENT', message: containing(message) } },
     },
   ]);

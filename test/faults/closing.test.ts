@@ -48,7 +48,7 @@ async function ask(url: string): Promise<IncomingMessage> {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-test('a request of the app has what is left of timeoutMs, and a process that is done is not held by it', async () => {
+test('a request of the app gets the rest of timeoutMs, and does not hold a process that is done', async () => {
   const app = await start({ timeoutMs: longMs });
   const checkout = ask(`${app.url}/checkout`);
   await app.says('waits');

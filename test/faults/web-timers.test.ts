@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('where a timer is a number, a late handler keeps its lease, what follows its commit is called, and no timer is left', async () => {
+test('where a timer is a number, a late handler keeps its lease, its functions of afterCommit are called, and no timer is left', async () => {
   const app = forkApp('web-timers-app.ts', { url: server.url } satisfies WebTimersOptions);
   onTestFinished(() => kill(app));
   let reports: unknown;

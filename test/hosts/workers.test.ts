@@ -39,15 +39,19 @@ const twenty = [
 const memoryWorker = fileURLToPath(new URL('memory-worker.ts', import.meta.url));
 
 describe.each(workerDates)('a Worker of %s', (date) => {
-  test('handles twenty callbacks of twenty on a pool that each request makes', { timeout: stepMs }, async () => {
-    expect(await withHost(workerHost('cloudflare-workers.ts', date), deliverTwenty)).toEqual(twenty);
-  });
+  test(
+    'a Worker that makes a pool in each request handles twenty callbacks of twenty',
+    { timeout: stepMs },
+    async () => {
+      expect(await withHost(workerHost('cloudflare-workers.ts', date), deliverTwenty)).toEqual(twenty);
+    },
+  );
 
-  test('is a Worker that docs/hosts.md names', async () => {
+  test('docs/hosts.md names the Worker', async () => {
     expect(await readFile(join(root, pagePath), 'utf8')).toContain(date);
   });
 
-  test('handles twenty callbacks of twenty in memory, and then one that outlives its lease', async () => {
+  test('a Worker in memory handles twenty callbacks of twenty, and then one that outlives its lease', async () => {
     await withHost(workerHost(memoryWorker, date), async (url) => {
       expect(await deliverTwenty(url)).toEqual(twenty);
       expect(await deliver(url, transferSucceeded({ reference: 'slow' }))).toBe('200 {"outcome":"processed"}');

@@ -3,7 +3,7 @@ import { invalidSecret, invalidVariable, requireBoolean } from '../../src/lib/ch
 
 test.each([
   [undefined, 'got undefined. Is its environment variable set?', undefined],
-  ['', 'got an empty text. Is its environment variable set?', undefined],
+  ['', 'got an empty string. Is its environment variable set?', undefined],
   ['short', 'got a string of 5 characters. Correct its environment variable.', undefined],
   [7, 'got a number. Write `secret: env`.', 'secret: env'],
 ])('the error for the secret %o says "%s"', (value, said, write) => {

@@ -9,7 +9,7 @@ test('the causes of an error are found behind each name that libraries give them
   expect([listCauses('a text'), listCauses(undefined), listCauses(null)]).toEqual([[], [], []]);
 });
 
-test('an error that is its own cause has an end', () => {
+test('the causes of an error that is its own cause are listed to an end', () => {
   const error = new Error('again');
   error.cause = error;
   expect(listCauses(error)).toHaveLength(10);

@@ -14,12 +14,12 @@ test('an error is known by its message, or else by its code or its name', () => 
   ]);
 });
 
-test('what cannot be read has a message, too', () => {
+test('a thrown value that cannot be read has a message, too', () => {
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
   expect([messageOf(proxy), messageOf(Object.create(null))]).toEqual([
-    'What was thrown cannot be read.',
-    'What was thrown cannot be read.',
+    'The thrown value cannot be read.',
+    'The thrown value cannot be read.',
   ]);
 });
 

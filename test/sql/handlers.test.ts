@@ -208,7 +208,7 @@ for (const { name, dialect, start } of transactional.filter((each) => chosen?.in
         );
 
         test.concurrent(
-          `what a handler of ${library.name} writes after a deadlock that it has swallowed is not kept`,
+          `the writes of a handler of ${library.name} after a deadlock that it has swallowed are not kept`,
           async ({ expect, onTestFinished }) => {
             const { store, transaction } = await prepare(onTestFinished);
             const lock = async (tx: unknown, name: string): Promise<unknown> => transaction.lock?.(tx, name);

@@ -97,7 +97,7 @@ for (const { name, start } of databases.filter((each) => each.dialect === 'mysql
 
       for (const ending of endings.filter(({ only = name }) => only === name)) {
         test.concurrent(
-          `what a handler of ${library.name} writes after ${ending.title} has ended its transaction is not kept`,
+          `the writes of a handler of ${library.name} after ${ending.title} has ended its transaction are not kept`,
           async ({ expect, onTestFinished }) => {
             const { claim, count, goOn, ...meeting } = await begin(strict, onTestFinished);
             await expect(ending.meet(meeting)).rejects.toThrow();

@@ -62,7 +62,7 @@ for (const { name, dialect, start } of databases.filter((each) => chosen?.includ
         120_000,
       );
       test.concurrent(
-        `each call of the store of ${library.name} names a table that is missing, and what to call`,
+        `each call of the store of ${library.name} rejects with an error that names the missing table and the code to write`,
         async ({ expect, onTestFinished }) => {
           const { client, close } = await open(server.url, 2);
           onTestFinished(() => void close());

@@ -82,10 +82,10 @@ describe.each<[string, Wrap]>([
   });
 });
 
-test('what a handler writes after a deadlock that it has swallowed is not kept, and the error says what to look for', async () => {
+test('the writes of a handler after a deadlock that it has swallowed are not kept, and the error names the likely cause', async () => {
   const { claim, write, id } = await claimVictim((error) => error);
   await write();
-  await expect(claim.settle()).rejects.toThrow('by an error that it has not rethrown, such as a deadlock');
+  await expect(claim.settle()).rejects.toThrow('by an error that the handler has not rethrown, such as a deadlock');
   expect(await database.transaction.count(id)).toBe(0);
 });
 

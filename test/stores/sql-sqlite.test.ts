@@ -58,7 +58,7 @@ describe.each(drivers)('SQLite through %s', (name, Driver) => {
     check(makeStore(), { other: makeStore() }),
   );
 
-  test('a table that is missing is named, and what to call', async () => {
+  test('the error of a missing table names the table and the code to write', async () => {
     await expect(makeStore({ table: 'not_there' }).claim('an id', requestOf('a'))).rejects.toMatchObject({
       code: 'NO_TABLE',
       message: containing('The table `not_there` does not exist. Call `await store.migrate()` when the app starts'),

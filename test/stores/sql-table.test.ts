@@ -72,7 +72,7 @@ test.each([
   expect((await pgStore(pool).read(callback.data.id)).state).toBe('settled');
 });
 
-test('while the table is missing nothing is acknowledged, and each call names it and what to call', async () => {
+test('while the table is missing no callback is acknowledged, and each call rejects with its name and the code to write', async () => {
   const store = pgStore(pool, { table: 'not_there' });
   const missing = {
     code: 'NO_TABLE',

@@ -101,7 +101,7 @@ test('a connection that has fallen silent goes back when it has ended', async ()
 test.each([
   ['claim', (store: SqlStore<unknown>, id: string) => store.claim(id, { ...request, token: 'the retry' })],
   ['read', (store: SqlStore<unknown>, id: string) => store.read(id)],
-])('a %s on a connection that still has a claim fails, and takes nothing of it for a record', async (_what, use) => {
+])('a %s on a connection that still has a claim fails, and reads none of its rows as a record', async (_what, use) => {
   let isBroken = true;
   const pool = server.pool({ max: 1 });
   const { store, transaction } = await makeLibrary(pool, async (client, sql) => {
@@ -124,7 +124,7 @@ test.each([
   expect(await transaction.count(id)).toBe(1);
 });
 
-test('a claim on a connection with a transaction that the app has not ended fails, and keeps nothing of it', async () => {
+test('a claim on a connection with an open transaction of the app fails, and keeps none of its writes', async () => {
   const pool = server.pool({ max: 1 });
   const { store, transaction } = await makeLibrary(pool);
   const own = randomUUID();

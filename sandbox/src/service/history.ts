@@ -7,8 +7,8 @@ import { callbackOf, type SandboxFacts } from './facts.js';
 export type SandboxEvent =
   | { readonly type: 'created'; readonly atMs: number }
   /**
-   * A second one announces the other final status: the scenario `flip`, or `contradict`. At a high speed `atMs` is later
-   * than `data.timestamp`, which is when it was due.
+   * A second event announces the other final status, in the scenario `flip` or by `contradict`. At a high speed
+   * `atMs` is later than `data.timestamp`, the time at which it was due.
    */
   | { readonly type: 'final'; readonly atMs: number; readonly status: 'SUCCESS' | 'FAILED' }
   /** Listed when the attempt has ended; `atMs` is the time at which it was sent. */
@@ -163,12 +163,13 @@ export class TransferHistory {
     this.add({ type: 'queried', atMs, times: isSame ? last.times + 1 : 1, status });
   }
 
-  /** Makes it final at `atMs`, as the callback shows it. `nowMs` may be later, because timers are. */
+  /** Makes the transfer final at `atMs`, the time in the callback. `nowMs` may be later, because timers may be late. */
   finish(status: 'SUCCESS' | 'FAILED', atMs: number, nowMs: number): FinalOutcome {
     const callback = callbackOf(this.facts, status, atMs);
     this.final = { callback, body: JSON.stringify(callback), atMs };
     this.delivered = false;
-    // Not `atMs`: what the sandbox has learnt since then would be dated after it, and listed before it.
+    // Not `atMs`: an event that the sandbox has recorded since then would have a later time, and be listed before this
+    // one.
     this.add({ type: 'final', atMs: nowMs, status });
     return this.final;
   }

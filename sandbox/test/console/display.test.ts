@@ -69,7 +69,7 @@ describe('a transfer', () => {
     expect(await page.getByText('x-count: 2').count()).toBe(0);
   });
 
-  test('shows an attempt above the query that the app makes while it handles it, and keeps what is shown already', async () => {
+  test('the timeline shows an attempt above the query that its handler makes, and keeps the elements that are shown already', async () => {
     const sandbox = await startSandbox({ speed: 1_000 });
     const page = await openConsole(sandbox);
     const { url } = await startMerchant(async (_received, _count, response) => {

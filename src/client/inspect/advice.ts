@@ -77,7 +77,7 @@ function adviseMissed(
 ): Advice {
   const reconcile = 'Reconcile it now, or leave it to the next reconciliation.';
   const lost = 'the store may have lost records (flush, eviction, failover, another prefix)';
-  const look = 'Whether callbacks came, and why they failed, is in the log: search the id.';
+  const look = 'The log shows whether callbacks came, and why they failed: search the id.';
   const isYoung = finalAt !== undefined && retentionMs !== undefined && Date.now() - finalAt.getTime() < retentionMs;
   return {
     meaning: 'The transfer is final, and there is no record.',

@@ -2,15 +2,15 @@ import { describeGiven } from '../../lib/checks.js';
 import { TransferClientError } from '../errors.js';
 import type { PendingTransfer } from './report.js';
 
-// What is read of an item of `pending`. JavaScript may give anything.
+// Reads and checks an item of `pending`. JavaScript may give anything.
 
 type Item = Partial<PendingTransfer> | null | undefined;
 
 const dayMs = 86_400_000;
 
 /**
- * Returns the id as text, also that of a numeric key, or '' for what is no id. A number above 2^53 - 1 is none, because
- * its last digits may be lost.
+ * Returns the id as a string, even if it is a numeric key, or '' if there is no id. A number above 2^53 - 1 is no id,
+ * because its last digits may be lost.
  */
 export function findId(item: Item): string {
   const id: unknown = item?.id;
@@ -19,8 +19,8 @@ export function findId(item: Item): string {
 }
 
 /**
- * In milliseconds since 1970; NaN for what is no transfer or no date. A cursor of PostgreSQL gives -Infinity for the
- * timestamp `-infinity`.
+ * Returns the creation time in milliseconds since 1970, or NaN if the item is no transfer or has no date. A cursor of
+ * PostgreSQL gives -Infinity for the timestamp `-infinity`.
  */
 export function findCreationMs(item: Item): number {
   return new Date(Number(item?.createdAt ?? NaN)).getTime();
@@ -34,7 +34,7 @@ export function findItemFault(item: Item): TransferClientError | undefined {
   if (typeof item.id !== 'string' && findId(item) === '') {
     return invalidItem(
       '`id` of a transfer of `pending`',
-      `a text, or a whole number up to ${Number.MAX_SAFE_INTEGER}`,
+      `a string, or a whole number up to ${Number.MAX_SAFE_INTEGER}`,
       item.id,
     );
   }

@@ -2,7 +2,7 @@ import { seemsFinal, translateStatus } from '../open-status.js';
 
 const dayMs = 86_400_000;
 
-/** A service may put more into its status than a word. */
+/** How many statuses are counted. A service may write more than a word into a status. */
 const mostStatuses = 20;
 
 /** The statuses of the transfers that the service gives as open. */
@@ -24,7 +24,7 @@ export class OpenStatuses {
     return Object.fromEntries(this.#counts);
   }
 
-  /** What to do about a status that may be a final one of another word; `undefined` if all are young and read as open. */
+  /** Advice about statuses that may be final by another word; `undefined` if none is, and no open transfer is old. */
   get advice(): string | undefined {
     if (this.#seemFinal.size + this.#old.size === 0) return undefined;
     const list = (statuses: ReadonlySet<string>): string => [...statuses].join(', ');

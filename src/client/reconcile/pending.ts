@@ -6,8 +6,8 @@ import type { PendingTransfer } from './report.js';
 export type Pending = AsyncIterable<PendingTransfer> | Iterable<PendingTransfer>;
 
 /**
- * The pending transfers of an app, taken one at a time until the signal aborts. Passes over those that came before with
- * the same creation time, unless they are an array, which has an end.
+ * Takes the pending transfers of an app one at a time until the signal aborts. Skips a transfer that came before with
+ * the same creation time. It skips none of an array, which has an end.
  */
 export class PendingSource {
   readonly #source: Pending;
@@ -33,8 +33,8 @@ export class PendingSource {
   }
 
   /**
-   * Resolves with `undefined` at the end, or when the signal aborts: a pending `next` is not waited for then. Rejects
-   * with what the iterator throws, and with PendingRepeats.
+   * Resolves with `undefined` at the end, or when the signal aborts: it does not wait for a pending `next` then.
+   * Rejects with the error of the iterator, or with PendingRepeats.
    */
   async next(): Promise<{ value: PendingTransfer } | undefined> {
     for (let next = await this.#read(); next !== undefined; next = await this.#read()) {

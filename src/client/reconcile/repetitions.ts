@@ -1,18 +1,21 @@
 import { toPrintable } from '../../lib/text.js';
 
-/** `pending` repeats what it has yielded, and would never end. The message tells what is wrong with its query. */
+/** `pending` repeats its transfers, and would never end. The message names the fault of its query. */
 export class PendingRepeats extends Error {}
 
-/** A list may have a transfer twice. One that repeats so many in a row without a new one has no end. */
+/**
+ * How many transfers `pending` may repeat in a row. A list may have a transfer twice, but one that repeats this many
+ * has no end.
+ */
 const repeatedInARow = 1_000;
 
-/** How many ids of one creation time are remembered, the first ones and as many of the latest. */
+/** How many ids of one creation time are kept: this many of the first ones, and this many of the latest. */
 const idsRemembered = 5_000;
 
 /**
- * Recognises transfers that `pending` yields again: by their ids, among those with the same creation time. A query that
- * reads page by page and does not begin after its last row returns to the first transfer with that time, or repeats the
- * last one.
+ * Recognises transfers that `pending` yields again, by their ids among the transfers with the same creation time. A
+ * query that reads page by page and does not begin after its last row returns to the first transfer with that time, or
+ * repeats the last one.
  */
 export class Repetitions {
   #createdMs = NaN;
@@ -22,7 +25,7 @@ export class Repetitions {
 
   /**
    * Returns whether the transfer came before. `createdMs` is NaN if its creation is not known. Throws PendingRepeats
-   * after 1 000 in a row that did.
+   * at the 1 000th transfer in a row that did.
    */
   note(id: string, createdMs: number): boolean {
     if (createdMs !== this.#createdMs) {
@@ -53,7 +56,7 @@ export class Repetitions {
 function describe(id: string): string {
   return (
     `\`pending\` has yielded ${repeatedInARow} transfers in a row that it had yielded before, the last of them ` +
-    `${toPrintable(id)}. Its query does not begin after the last row of the page before: a Date has no microseconds. ` +
+    `${toPrintable(id)}. Its query does not begin after the last row of the previous page: a Date has no microseconds. ` +
     'Select `created_at::text AS at`, and write `(created_at, id) > ($1::text::timestamptz, $2)`.'
   );
 }

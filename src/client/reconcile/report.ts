@@ -11,7 +11,7 @@ import type { Trouble } from './throttle.js';
  * const pending: PendingTransfer[] = [{ id: 'payout-1', createdAt: new Date('2026-01-15T10:30:00Z') }];
  */
 export interface PendingTransfer {
-  /** The service's id or your own externalId. That of a numeric key is used as text. */
+  /** The service's id or your own externalId. A numeric key is used as a string. */
   id: string | number | bigint;
   /** When you created it: a Date, or milliseconds since 1970. */
   createdAt: Date | number;
@@ -27,7 +27,7 @@ export interface PendingTransfer {
  */
 export type Reconciled = {
   id: string;
-  /** The status that the service gives; `undefined` if the transfer could not be read. */
+  /** The status that the service gives; `undefined` if the transfer was not read. */
   status?: string | undefined;
 } &
   /** The handler has succeeded, now. */
@@ -89,7 +89,7 @@ export interface ReconciliationReport extends Record<Reconciled['result'], numbe
    */
   openStatuses: Record<string, number>;
   /**
-   * What to check if the service responded with 404 to every query, or if an open transfer is older than a day or has a
+   * A message if the service responded with 404 to every query, or if an open transfer is older than a day or has a
    * status that reads as final, such as SUCCESSFUL; otherwise `undefined`.
    */
   advice: string | undefined;

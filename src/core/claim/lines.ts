@@ -85,7 +85,7 @@ export class Lines<Tx> {
       timeoutMs: storeTimeoutMs,
       // A delivery with no time left to wait still needs a connection for its one request.
       queueMs: Math.max(storeTimeoutMs, Math.ceil(leftMs)),
-      // A lease that is renewed no longer is held until it ends.
+      // After its last renewal the claim is held until the lease ends.
       maxHeldMs: maxHandlerTimeouts * handlerTimeoutMs + leaseMs,
       event: type ?? event,
       externalId: externalId ?? '',

@@ -263,7 +263,7 @@ function oneOf(option: string, value: unknown, known: readonly string[]): void {
 /** Returns the keys of the secrets, the newest first. */
 function toKeys(option: string, secrets: Secret, encoding: keyof typeof written): readonly [Buffer, ...Buffer[]] {
   const example = `${option}: process.env.CALLBACK_SECRET`;
-  // The service has chosen the secret: there is none to make.
+  // The service has chosen the secret, so the error must not advise to make one.
   const [newest, ...older] = toSecretList(option, secrets, example, correctVariable);
   const toKey = (secret: string): Buffer => {
     const text = encoding === 'base64' ? secret.replace(/^whsec_/, '') : secret;

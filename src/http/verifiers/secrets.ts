@@ -13,8 +13,8 @@ export const minSecretLength = 16;
 /** What an error expects in place of something else. */
 export const secretDescription = `a string of at least ${minSecretLength} characters without blanks at its ends`;
 
-/** What an error advises for a secret that the app chooses. */
-export const makeSecret = 'Write what `openssl rand -hex 32` prints into its environment variable.';
+/** The advice of an error about a secret that the app chooses. */
+export const makeSecret = 'Write the output of `openssl rand -hex 32` into its environment variable.';
 
 /**
  * Returns whether this is long enough not to be guessed. A newline of the file that it came from would refuse every

@@ -14,7 +14,10 @@ export interface Loan<Tx> {
 export interface LendRules {
   /** Methods that send a statement, and reject where others throw. Refused if that would begin or end a transaction. */
   readonly queries?: readonly string[];
-  /** Methods that end the connection or give it back. They do nothing, resolve, and call the callback: the store does it. */
+  /**
+   * Methods that end the connection or give it back, which the store does. They do nothing, resolve, and call the
+   * callback.
+   */
   readonly ignored?: readonly string[];
   /** Methods that begin or end a transaction, or give its connection back. They are refused. */
   readonly controls?: readonly string[];
@@ -30,7 +33,10 @@ export interface LendRules {
 const controlText =
   /^\s*(?:begin|start\s|commit|end\b|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b)|abort|prepare\s+transaction)/i;
 
-/** MySQL commits what was written before it. The `LOCK TABLE` of PostgreSQL has neither of the two words. */
+/**
+ * A query that locks tables: MySQL commits all earlier writes. The `LOCK TABLE` of PostgreSQL has neither READ nor
+ * WRITE.
+ */
 const lockText = /^\s*lock\s+tables?\s[^;]*\b(?:read|write)\b/i;
 
 const nestingMethods = ['transaction', 'savepoint'];
@@ -146,7 +152,7 @@ function nest(call: (args: unknown[]) => unknown, args: unknown[], lending: Lend
   return hasWork ? reply : ended.then(lendNested);
 }
 
-/** Ends as a method does that has ended the connection. */
+/** Resolves, and calls the callback, as if the connection had ended. */
 function doNothing(...args: readonly unknown[]): Promise<void> {
   const callback = args.at(-1);
   if (typeof callback === 'function') process.nextTick(callback);
@@ -173,7 +179,7 @@ function refusal(why: string): TransferCallbackError {
   return new TransferCallbackError('TRANSACTION_CONTROL', `The query was refused: ${why}.`);
 }
 
-/** Makes the error of a call after the handler. */
+/** Makes the error of a call after the handler has finished. */
 export function lateRefusal(): TransferCallbackError {
   return refusal('the handler has finished');
 }

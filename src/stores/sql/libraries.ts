@@ -19,7 +19,7 @@ type TxOf<Work> = Work extends (tx: infer Tx) => unknown ? Tx : never;
 /** The `tx` of handlers. On SQLite they have none. */
 type TxOn<D extends SqlDialect, Tx> = D extends 'sqlite' ? undefined : Tx;
 
-/** How often a transaction of TypeORM or Sequelize is looked at that must have ended, in milliseconds. */
+/** How often the store checks whether a transaction of TypeORM or Sequelize has ended, in milliseconds. */
 const pollMs = 5;
 
 /**
@@ -191,8 +191,8 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
 }
 
 /**
- * Resolves when no transaction of the app is open on the only connection that TypeORM has for a file of SQLite. It would
- * take the record with it when it rolls back.
+ * Resolves when no transaction of the app is open on the only connection that TypeORM has for a file of SQLite. Such
+ * a transaction would take the record with it when it rolls back.
  */
 async function waitForApp(source: unknown): Promise<void> {
   if (!hasMethods(source, 'createQueryRunner')) return;
@@ -298,8 +298,8 @@ export function postgresJsStore<S extends { unsafe: Method; begin: Method }>(
 }
 
 /**
- * Returns `value` if it has the methods of the library and takes a connection for each transaction. Throws INVALID_ARGUMENT
- * with this `example` otherwise.
+ * Returns `value` if it has the methods of the library and takes a connection for each transaction. Throws
+ * INVALID_ARGUMENT with this `example` otherwise.
  */
 function requireMethods<Name extends string>(
   example: string,

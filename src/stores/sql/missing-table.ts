@@ -3,7 +3,7 @@ import type { Table } from './table.js';
 
 /** How PostgreSQL and MySQL report a missing table. */
 const codes: readonly unknown[] = ['42P01', 1146];
-/** Prisma has the code in its text alone, and SQLite has none. */
+/** Prisma has the code in its message alone, and SQLite has none. */
 const texts = /Code: `(?:42P01|1146)`|no such table/;
 
 /** Returns NO_TABLE if a call of the store has failed because its table is missing, and otherwise `error` itself. */
@@ -23,7 +23,7 @@ function isReported(error: unknown, { plainName }: Table): boolean {
   });
 }
 
-/** Whether a text has a name, and not only one that is longer: a trigger of the table may miss a table of the app. */
+/** Whether a text has a name, and not only a longer one: a trigger of the table may miss another table of the app. */
 function hasName(text: string, name: string): boolean {
   const parts = text.split(name);
   return parts.some((part, index) => index > 0 && !/^\w/.test(part) && !/\w$/.test(parts[index - 1] ?? ''));

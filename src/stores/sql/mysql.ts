@@ -191,8 +191,8 @@ function toOpening(table: Table, id: string, request: ClaimRequest, settings: Me
       if (!isUsable) return;
       try {
         await send('ROLLBACK');
-        // For a handler that has locked tables. MySQL prepares neither statement: a library that cannot send this one could
-        // not lock.
+        // Otherwise tables that a handler has locked stay locked. MySQL prepares neither LOCK TABLES nor UNLOCK TABLES,
+        // so a library that cannot send this statement could not lock either.
         await send('UNLOCK TABLES').catch(() => undefined);
         // Not if ROLLBACK has failed: it would commit.
         await send(restore(table, id, settings));
@@ -206,7 +206,7 @@ function toOpening(table: Table, id: string, request: ClaimRequest, settings: Me
 }
 
 const rolledBack =
-  'The transaction of the handler was rolled back before the handler had ended: by itself, or by an error that it has not rethrown, such as a deadlock.';
+  'The transaction was rolled back before the handler had ended: by the handler, or by an error that the handler has not rethrown, such as a deadlock.';
 
 function withoutAutocommit(cause?: unknown): TransferCallbackError {
   return new TransferCallbackError(
@@ -241,8 +241,8 @@ function takeLock(table: Table, id: string, { idleTimeoutMs }: MechanismSettings
     `@tc_got = ${failUnless(`COALESCE(GET_LOCK(${name}, 0), 0)`)}`,
     `@tc_name = ${name}`,
     ...(idleTimeoutMs === null ? [] : [rememberIdle, `wait_timeout = ${toSeconds(idleTimeoutMs)}`]),
-    // After some errors, such as a deadlock, the server has rolled back the whole transaction. If the handler goes on, its next
-    // statement would otherwise be committed by itself.
+    // After some errors, such as a deadlock, the server has rolled back the whole transaction. If the handler goes on,
+    // its next statement would otherwise be committed by itself.
     'autocommit = 0',
   ].join(', ')}`;
 }
@@ -315,8 +315,8 @@ function readLock(table: Table, id: string): string {
 
 /** Reads the row as it is committed, outside of a transaction. */
 async function readCommitted(query: Query, table: Table, id: string): Promise<InTheWay | undefined> {
-  // It is 0 on a connection that still has the transaction of a claim, which would show a record that is not committed. There
-  // the lock of the row, or of the gap where it would be, would stay.
+  // It is 0 on a connection that still has the transaction of a claim. A read there would see a record that is not
+  // committed, and its lock would stay, on the row or on the gap in its place.
   const endsItself = '@@autocommit = 1';
   try {
     return table.toRow(await query(`${table.look(id)} AND ${endsItself} ${lockNowait}`));

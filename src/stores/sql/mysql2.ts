@@ -90,7 +90,7 @@ function toEngine(pool: MysqlPool): SqlEngine<MysqlConnection> {
   };
 }
 
-/** What the store reads does not depend on how the pool reads rows for its app. */
+/** Options of the store's own queries. The pool may read rows for its app in another way. */
 const plainRows = { rowsAsArray: false, nestTables: false, typeCast: true };
 
 /** Sends a statement, and resolves with its rows. Ends the connection if that takes longer than `timeoutMs`. */

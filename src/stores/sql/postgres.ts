@@ -88,7 +88,7 @@ export function postgresMechanism<Tx>(
   };
 }
 
-/** What the handler's transaction begins with. */
+/** Begins the handler's transaction: it inserts the record. */
 class Insertion implements Opening {
   /** The number of the transaction that has inserted the record. */
   transaction = 0n;
@@ -109,7 +109,7 @@ class Insertion implements Opening {
     return undefined;
   }
 
-  /** A library may not roll back, if the handler has left a nested transaction running. */
+  /** A library may not roll back if the handler has left a nested transaction running. */
   undo(send: Send): Promise<unknown> {
     return send('ROLLBACK', 'rollback');
   }
@@ -124,11 +124,11 @@ function toClaimedRecord({ backend, since }: Lock): StoreRecord {
 }
 
 /**
- * The first statement of the handler's transaction. Inserts the record, which counts once the transaction is committed, and
- * holds the lock of the callback until it ends. Returns a row, unless there is a record or another transaction holds the lock:
- * a claim tries the lock, and never waits for it. The record is kept for as much longer as the handler may take, because nothing
- * changes it later: the handler may give up the right to. The limit that ends the transaction of a machine that has vanished lasts as
- * long as the transaction.
+ * The first statement of the handler's transaction. Inserts the record, which counts once the transaction is
+ * committed, and holds the lock of the callback until it ends. Returns a row, unless there is a record or another
+ * transaction holds the lock: a claim tries the lock, and never waits for it. The record expires later by the time that
+ * the handler may take. Nothing corrects that later, because the handler may give up the right to. The limit that ends
+ * the transaction of a machine that has vanished lasts as long as the transaction.
  */
 function insert(
   table: Table,
@@ -149,9 +149,9 @@ function insert(
 }
 
 /**
- * The last statement of the handler's transaction. Fails in any other transaction: a handler may have sent ROLLBACK and begun
- * another one. Touches no table and no setting, because a handler may change its role, make its transaction read-only, and
- * reset all settings.
+ * The last statement of the handler's transaction. Fails in any other transaction: a handler may have sent ROLLBACK
+ * and begun another one. Touches no table and no setting, because a handler may change its role, make its transaction
+ * read-only, and reset all settings.
  */
 function commitIfIn(transaction: bigint): string {
   return `SELECT (CASE WHEN txid_current_if_assigned() = ${transaction} THEN '1' ELSE 'claim not held' END)::int AS settled`;
@@ -171,8 +171,8 @@ function lockNumber(table: Table, id: string): string {
 }
 
 /**
- * Renders a condition that fails with an error if the connection still has the transaction of another claim, or of the app,
- * that has written. A claim would commit that with its own, and a look would take its row for a record.
+ * Renders a condition that fails with an error if the connection still has a transaction of another claim, or of the
+ * app, that has written. A claim would commit these writes with its own, and a look would take their row for a record.
  */
 function ifNothingIsWritten(condition: string): string {
   return `(CASE WHEN txid_current_if_assigned() IS NULL THEN ${condition}::text ELSE 'another transaction is open' END)::boolean`;

@@ -38,7 +38,7 @@ export function makeStore<Tx>(
   { tryAll, ...mechanism }: Mechanism<Tx>,
   { idleTimeoutMs, isTransactional = true }: { idleTimeoutMs: number | null; isTransactional?: boolean },
 ): SqlStore<Tx> {
-  /** Makes a call reject with NO_TABLE if the table is missing: the error that everybody meets first. */
+  /** Makes a call reject with NO_TABLE if the table is missing. */
   const orNoTable =
     <Args extends unknown[], Reply>(call: (...args: Args) => Promise<Reply>) =>
     (...args: Args): Promise<Reply> =>

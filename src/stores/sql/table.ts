@@ -71,7 +71,7 @@ const claimColumns = 'id, token, event, external_id, claimed_at, expires_at';
 export class Table {
   /** With its schema, and quoted. */
   readonly name: string;
-  /** With its schema, as messages of databases have it. */
+  /** With its schema, as in the messages of databases. */
   readonly plainName: string;
   readonly hasSchema: boolean;
   readonly syntax: Syntax;

@@ -108,7 +108,7 @@ class TurnedTransaction<Tx> {
   readonly #resolve: (opened: OpenTransaction<Tx> | RefusedTransaction) => void;
   readonly #done: Promise<void>;
   readonly #ended: Promise<unknown>;
-  /** Rejects if the transaction has failed, and its connection is kept for what still runs on it. */
+  /** Rejects if the transaction has failed, and its connection is kept for a statement that still runs on it. */
   readonly #failed: Promise<never>;
   /** Tells the caller that the transaction has failed, before its connection goes back. */
   #fail!: (error: Error) => void;
@@ -198,8 +198,8 @@ class TurnedTransaction<Tx> {
   }
 
   /**
-   * Rolls back. Returns when the server has replied, or the connection has ended: until then its next user would commit what
-   * the handler has written. A client with a time limit drops a ROLLBACK that waits for a running statement.
+   * Rolls back. Resolves when the server has replied or the connection has ended: until then its next user would
+   * commit the writes of the handler. A client with a time limit drops a ROLLBACK that waits for a running statement.
    */
   async #undo(tx: Tx, cause: unknown): Promise<void> {
     let wasRefused = false;
@@ -231,10 +231,16 @@ class TurnedTransaction<Tx> {
   }
 }
 
-/** How long to wait before a ROLLBACK that failed is sent again, in milliseconds. It doubles up to the second time. */
+/**
+ * How long the store waits before it sends a failed ROLLBACK again, in milliseconds. The pause doubles up to
+ * `longestUndoPauseMs`.
+ */
 const undoPauseMs = 20;
 const longestUndoPauseMs = 1_000;
-/** A client whose connection has ended refuses a statement sooner than any time limit of a client is, in milliseconds. */
+/**
+ * How long a client whose connection has ended takes at most to refuse a statement, in milliseconds. Every time limit
+ * of a client is longer.
+ */
 const refusalMs = 15;
 
 async function isIdleWithin<Tx>(ms: number, loan: Loan<Tx>): Promise<boolean> {
@@ -253,9 +259,12 @@ const endedEarly = new Error('The handler has ended its transaction.');
 const rolledBack = new Error('The transaction of the handler was rolled back.');
 const stillRunning = new Error('What the handler had left running did not end: its transaction was rolled back.');
 
-/** With the code of a time-out: a look at the row would wait for the same connection, if the pool has no other one. */
+/**
+ * Makes an error with the code of a time-out: a look at the row would wait for this connection if the pool has no
+ * other.
+ */
 function notRolledBack(cause: unknown): TransferCallbackError {
   const message =
-    'The database did not reply to a ROLLBACK in time. The connection goes back to its pool when it has replied.';
+    'The database did not reply to a ROLLBACK in time. The connection goes back to its pool when the database has replied.';
   return new TransferCallbackError('STORE_TIMEOUT', message, { cause });
 }

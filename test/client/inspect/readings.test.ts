@@ -141,7 +141,7 @@ describe('what is read', () => {
   });
 });
 
-test('a status that reads as final is to be translated, and forged nothing yet', async () => {
+test('a status that reads as final calls for a translation, and is no proof of a forgery', async () => {
   const words = 'the service gives the status SUCCESSFUL, which is not one of its documented final words.';
   const open = await inspectWith({ status: 'SUCCESSFUL' }, { state: 'free' });
   expect(open).toMatchObject({
@@ -171,8 +171,8 @@ test('a missed transfer whose record cannot have expired is reconciled first', a
     ).advice;
   expect(await inspect(604_800_000)).toBe(
     'Reconcile it now, or leave it to the next reconciliation. But if the store may have lost records (flush, eviction, ' +
-      'failover, another prefix), stop reconciliation and compare with your books first. Whether callbacks came, and why ' +
-      'they failed, is in the log: search the id.',
+      'failover, another prefix), stop reconciliation and compare with your books first. The log shows whether ' +
+      'callbacks came, and why they failed: search the id.',
   );
   expect(await inspect(1)).toMatch(
     /^If it became final longer ago than `retentionMs`.* compare with your books first\./,

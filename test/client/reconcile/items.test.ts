@@ -46,14 +46,14 @@ describe('a `pending` that never ends', () => {
   });
 });
 
-describe('a transfer that `pending` yields twice', () => {
+describe('repetitions of a transfer', () => {
   const success = transferSucceeded();
   const { id } = success.data;
   function* generate(items: readonly PendingTransfer[]): Generator<PendingTransfer> {
     yield* items;
   }
 
-  test('in an array is reconciled twice, and is a duplicate then', async () => {
+  test('a transfer that is twice in an array is reconciled twice, and is a duplicate then', async () => {
     const { client } = await startKnowing({ ...success.data });
     const pending = Array.from({ length: 2_000 }, () => ({ id, createdAt }));
     const report = await reconcileTransfers({ client, receiver: receiverOf(), pending: pending.slice(0, 3) });
@@ -62,7 +62,7 @@ describe('a transfer that `pending` yields twice', () => {
     expect(young).toMatchObject({ ...emptyReport, pending: 2_000 });
   });
 
-  test('from a generator is passed over, if it has the same creation time', async () => {
+  test('a transfer that a generator repeats with the same creation time is skipped', async () => {
     const { client, received } = await startKnowing({ ...success.data });
     const pending = generate([
       { id, createdAt },
@@ -74,7 +74,7 @@ describe('a transfer that `pending` yields twice', () => {
     expect(received).toHaveLength(2);
   });
 
-  test('is no fault, if fewer than 1 000 in a row were there before', async () => {
+  test('fewer than 1 000 repetitions in a row are no fault', async () => {
     const rows = inserted(1_500).flatMap((row) => [row, row]);
     // The last of `rows` is the first in a row.
     const pending = generate([...rows, ...rows.slice(0, 998)]);
@@ -82,7 +82,7 @@ describe('a transfer that `pending` yields twice', () => {
     expect(report).toMatchObject({ ...emptyReport, pending: 1_500, queries: 1_500 });
   });
 
-  test('is known again by its number, too', async () => {
+  test('a repeated transfer is recognised by a numeric id, too', async () => {
     const { client } = await startQueries(final);
     const pending = generate([8841, '8841', 8841n].map((each) => ({ id: each, createdAt })));
     const report = await reconcileTransfers({ client, receiver: receiverOf(), pending });
@@ -90,7 +90,7 @@ describe('a transfer that `pending` yields twice', () => {
   });
 });
 
-test('the id of a numeric key is its text', async () => {
+test('a numeric key is read as a string', async () => {
   const { client, received } = await startQueries(final);
   const ids: string[] = [];
   const pending = [8841, 2 ** 53 - 1, 2n ** 64n].map((id) => ({ id, createdAt }));
@@ -101,11 +101,11 @@ test('the id of a numeric key is its text', async () => {
   expect(received.map(({ url }) => url)).toEqual(ids.map((id) => `/transactions/${id}`));
 });
 
-test('an item of `pending` that is no transfer is named with what is wrong', async () => {
+test('an item of `pending` that is no transfer fails with an error that names the fault', async () => {
   const cases: [item: object, message: string][] = [
     [
       { id: 2 ** 53, createdAt },
-      'Expected `id` of a transfer of `pending` to be a text, or a whole number up to 9007199254740991, got 9007199254740992.',
+      'Expected `id` of a transfer of `pending` to be a string, or a whole number up to 9007199254740991, got 9007199254740992.',
     ],
     [{ id: 8841.5, createdAt }, 'whole number up to 9007199254740991, got 8841.5.'],
     [{ createdAt }, 'whole number up to 9007199254740991, got undefined.'],

@@ -21,7 +21,7 @@ async function reconcile(statuses: readonly string[], ageMs = 3_600_000) {
   return { report, told };
 }
 
-test('a pass counts the open transfers by their statuses, and tells that of each', async () => {
+test('a pass counts the open transfers by status, and reports the status of each', async () => {
   const statuses = ['PENDING', 'SUCCESS', 'Processing', 'PENDING', '__proto__'];
   const { report, told } = await reconcile(statuses);
   expect(told).toEqual(statuses);

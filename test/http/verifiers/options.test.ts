@@ -30,7 +30,7 @@ const wrong: [what: string, make: () => unknown, option: string, expected: strin
   ['urlToken with a slash', () => urlToken(`${secret}/`), 'secret', inUrls, text(24)],
   ['urlToken with a newline', () => urlToken(`${secret}\n`), 'secret', long, text(24)],
   ['transferToken of two missing', () => transferToken([undefined, undefined]), 'secret', long, 'undefined'],
-  ['transferToken whose older one is empty', () => transferToken([secret, '']), 'secret', long, 'an empty text'],
+  ['transferToken whose older one is empty', () => transferToken([secret, '']), 'secret', long, 'an empty string'],
   ['headerToken too short', () => headerToken('X-Token', short), 'secret', long, text(15)],
   ['headerToken without ASCII', () => headerToken('X-Token', [older, `${secret}é`]), 'secret', inHeaders, text(24)],
   ['headerToken with DEL', () => headerToken('X-Token', `${secret}\u007f`), 'secret', inHeaders, text(24)],
@@ -60,7 +60,7 @@ const wrong: [what: string, make: () => unknown, option: string, expected: strin
       [{ header: undefined }, 'header', aName, "undefined. Write `header: 'x-signature'`"],
       [{ header: 'cookie' }, 'header', aKeptName, text(6)],
       [{ secrets: undefined }, 'secrets', long, 'undefined'],
-      [{ secrets: '' }, 'secrets', long, 'an empty text'],
+      [{ secrets: '' }, 'secrets', long, 'an empty string'],
       [{ secrets: `${secret}\n` }, 'secrets', long, text(24)],
       [{ secretEncoding: 'base64', secrets: `A${'='.repeat(15)}` }, 'secrets', 'at least 16 bytes in base64', text(16)],
       [{ secretEncoding: 'hex', secrets: '0'.repeat(30) }, 'secrets', 'at least 16 bytes in hex', text(30)],
@@ -148,10 +148,10 @@ test.each([
   ['basicAuth', () => basicAuth({ username: 'service', password: undefined })],
   ['hmacSignature', hmac({ secrets: undefined })],
 ])('the error of %s for a secret that is not set asks for its variable, and tells to write no code', (_name, make) => {
-  expect(make).toThrow(/, got (undefined|an empty text)\. Is its environment variable set\?$/);
+  expect(make).toThrow(/, got (undefined|an empty string)\. Is its environment variable set\?$/);
 });
 
-const makeSecret = 'Write what `openssl rand -hex 32` prints into its environment variable.';
+const makeSecret = 'Write the output of `openssl rand -hex 32` into its environment variable.';
 
 test.each<[string, () => unknown, string]>([
   ['urlToken', () => urlToken(short), makeSecret],

@@ -4,8 +4,8 @@ import * as words from './words.js';
 const list = $('timeline');
 
 /**
- * Shows the events of a transfer in the order of their times: an attempt is known when it has ended, and stands where it was sent.
- * What is shown already stays, so that a selection in it does. @type {ForTransfer<void>}
+ * Shows the events of a transfer in the order of their times. An attempt is known when it has ended, and is listed at the
+ * time when it was sent. Elements that are shown already stay, so that a selection in them does. @type {ForTransfer<void>}
  */
 export function showTimeline(transfer) {
   const events = transfer.events
@@ -24,7 +24,7 @@ export function showTimeline(transfer) {
   if (ahead) list.append(toElement(ahead, events.at(-1)?.atMs));
 }
 
-/** What tells an event from the others, and a query from itself once it was repeated. @param {Transfer['events'][number]} event */
+/** Returns the key of an event, which changes when a query is repeated. @param {Transfer['events'][number]} event */
 function toKey(event) {
   const number = event.type === 'attempt' ? event.attempt.number : event.type === 'queried' ? event.times : 0;
   return `${event.type} ${event.atMs} ${number}`;
