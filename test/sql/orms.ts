@@ -40,6 +40,9 @@ async function openSource(options: DataSourceOptions): Promise<Opened<DataSource
     leave: (tx: EntityManager) => tx.transaction((inner) => inner.query('SELECT * FROM not_there')),
     nest: (tx: EntityManager, work) => tx.transaction((inner) => work(inner as never)),
     ends: {
+      releaseManager: (tx: EntityManager) => tx.release(),
+      releaseNestedManager: (tx: EntityManager) => tx.transaction((inner) => inner.release()),
+      releaseNested: (tx: EntityManager) => tx.transaction(async (inner) => inner.queryRunner?.release()),
       release: (tx: EntityManager) => tx.queryRunner?.release(),
       commitTransaction: (tx: EntityManager) => tx.queryRunner?.commitTransaction(),
       rollbackTransaction: (tx: EntityManager) => tx.queryRunner?.rollbackTransaction(),

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { later } from '../core/support.js';
-import { lend } from '../../src/stores/sql/lend.js';
+import { lend, type LendRules } from '../../src/stores/sql/lend.js';
 import { containing } from '../support/helpers/containing.js';
 
 const isOver = { code: 'TRANSACTION_CONTROL', message: containing('the handler has finished') };
@@ -156,6 +156,15 @@ test('a nested transaction is lent with the others, and its end is waited for', 
   expect(await running).toBe(row);
   await idled;
   expect(loan.idle()).toBe(undefined);
+});
+
+test('a nested transaction has the rules of its library, and a control of it is refused', async () => {
+  const library = { release: () => 'released', transaction: (work: (nested: object) => unknown) => work(library) };
+  const rules: LendRules = { controls: ['release'] };
+  const { tx } = lend(library, { ...rules, nested: rules });
+  for (const each of [tx, tx.transaction((nested) => nested) as typeof library]) {
+    await expect(each.release()).rejects.toMatchObject(isControl);
+  }
 });
 
 test.each(['LOCK TABLES payouts WRITE', '\nlock table payouts read', { sql: 'LOCK TABLES payouts READ' }])(

@@ -185,7 +185,7 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
     },
     {
       ends: postgresEnds.only,
-      lend: (tx) => lend(tx, { parts: { queryRunner } }),
+      lend: (tx) => lend(tx, manager),
     },
   );
 }
@@ -204,6 +204,15 @@ async function waitForApp(source: unknown): Promise<void> {
 const queryRunner: LendRules = {
   controls: ['release', 'commitTransaction', 'rollbackTransaction'],
   isNested: (runner, name) => name !== 'release' && Number(Reflect.get(runner, 'transactionDepth')) > 1,
+};
+
+/** TypeORM's manager of a transaction, which its nested ones share. Its `release` is that of its connection. */
+const manager: LendRules = {
+  controls: ['release'],
+  parts: { queryRunner },
+  get nested() {
+    return manager;
+  },
 };
 
 /**
