@@ -86,6 +86,23 @@ for (const { name, dialect, start } of transactional.filter((each) => chosen?.in
       );
 
       test.concurrent(
+        `nothing is kept of a failed handler of ${library.name} that still writes row after row`,
+        async ({ expect, onTestFinished }) => {
+          const { repeats = {}, store, transaction, expectNext } = await prepare(onTestFinished);
+          for (const [way, repeat] of Object.entries(repeats)) {
+            const id = randomUUID();
+            const claim = await claimFree(store, {}, id);
+            const written = Promise.resolve(repeat(claim.tx as never, id)).catch(ignore);
+            await transaction.write(claim.tx, id);
+            await claim.release();
+            await written;
+            expect([way, await transaction.count(id)]).toEqual([way, 0]);
+            await expectNext(id);
+          }
+        },
+      );
+
+      test.concurrent(
         `a nested transaction that a handler of ${library.name} has left running, and that fails, is undone, and the handler is settled`,
         async ({ expect, onTestFinished }) => {
           const { nest, store, transaction } = await prepare(onTestFinished);

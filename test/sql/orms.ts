@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { DataTypes, Sequelize, type Transaction } from 'sequelize';
 import { DataSource, EntitySchema, type DataSourceOptions, type EntityManager } from 'typeorm';
-import { toTransaction, withoutTransaction, type Library, type Opened } from './opened.js';
+import { fortyRows, toTransaction, withoutTransaction, type Library, type Opened } from './opened.js';
 
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- as TypeORM documents it. */
 const entities = [
@@ -39,7 +39,17 @@ async function openSource(options: DataSourceOptions): Promise<Opened<DataSource
     }),
     leave: (tx: EntityManager) => tx.transaction((inner) => inner.query('SELECT * FROM not_there')),
     nest: (tx: EntityManager, work) => tx.transaction((inner) => work(inner as never)),
+    repeats: {
+      save: (tx: EntityManager, name) => tx.save('written', [...fortyRows(name)], { chunk: 1 }),
+      async repository(tx: EntityManager, name) {
+        const repository = tx.getRepository('written');
+        for (const row of fortyRows(name)) await repository.insert(row);
+      },
+    },
     ends: {
+      releaseManager: (tx: EntityManager) => tx.release(),
+      releaseNestedManager: (tx: EntityManager) => tx.transaction((inner) => inner.release()),
+      releaseNested: (tx: EntityManager) => tx.transaction(async (inner) => inner.queryRunner?.release()),
       release: (tx: EntityManager) => tx.queryRunner?.release(),
       commitTransaction: (tx: EntityManager) => tx.queryRunner?.commitTransaction(),
       rollbackTransaction: (tx: EntityManager) => tx.queryRunner?.rollbackTransaction(),

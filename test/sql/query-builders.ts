@@ -20,7 +20,7 @@ import { createPool } from 'mysql2';
 import { createPool as createPromisePool } from 'mysql2/promise';
 import { Pool } from 'pg';
 import { openFile } from './databases.js';
-import { toTransaction, withoutTransaction, type Library, type Opened } from './opened.js';
+import { fortyRows, toTransaction, withoutTransaction, type Library, type Opened } from './opened.js';
 
 const pgTables = {
   written: pgCore.pgTable('written', { id: pgCore.serial().primaryKey(), name: pgCore.varchar().notNull() }),
@@ -139,6 +139,7 @@ function openKnex(config: Knex.Config): Opened<Knex, Knex.Transaction> {
     }),
     leave: (tx: Knex.Transaction) => tx.transaction((inner) => inner.raw('SELECT * FROM not_there')),
     nest: (tx: Knex.Transaction, work) => tx.transaction((inner) => work(inner as never)),
+    repeats: { batchInsert: (tx: Knex.Transaction, name) => tx.batchInsert('written', fortyRows(name), 1) },
     ends: {
       commit: (tx: Knex.Transaction) => tx.commit(),
       rollback: (tx: Knex.Transaction) => tx.rollback(),

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { later } from '../core/support.js';
-import { lend } from '../../src/stores/sql/lend.js';
+import { lend, type LendRules } from '../../src/stores/sql/lend.js';
 import { containing } from '../support/helpers/containing.js';
 
 const isOver = { code: 'TRANSACTION_CONTROL', message: containing('the handler has finished') };
@@ -158,6 +158,15 @@ test('a nested transaction is lent with the others, and its end is waited for', 
   expect(loan.idle()).toBe(undefined);
 });
 
+test('a nested transaction has the rules of its library, and a control of it is refused', async () => {
+  const library = { release: () => 'released', transaction: (work: (nested: object) => unknown) => work(library) };
+  const rules: LendRules = { controls: ['release'] };
+  const { tx } = lend(library, { ...rules, nested: rules });
+  for (const each of [tx, tx.transaction((nested) => nested) as typeof library]) {
+    await expect(each.release()).rejects.toMatchObject(isControl);
+  }
+});
+
 test.each(['LOCK TABLES payouts WRITE', '\nlock table payouts read', { sql: 'LOCK TABLES payouts READ' }])(
   'the query %j is refused by every method, because MySQL would commit before it',
   (query) => {
@@ -167,6 +176,17 @@ test.each(['LOCK TABLES payouts WRITE', '\nlock table payouts read', { sql: 'LOC
     );
   },
 );
+
+test('the end of a call of several steps is waited for', async () => {
+  const goOn = later();
+  const loan = lend({ insertAll: () => goOn.promise }, { steps: ['insertAll'] });
+  const running = loan.tx.insertAll();
+  const idle = loan.idle();
+  expect(idle).toBeInstanceOf(Promise);
+  goOn.resolve();
+  await Promise.all([running, idle]);
+  expect(loan.idle()).toBe(undefined);
+});
 
 test('a nested transaction that is no promise, or gives no object, is returned as it is', () => {
   const builder = { then: 'no method' };

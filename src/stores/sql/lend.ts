@@ -25,6 +25,10 @@ export interface LendRules {
   readonly isNested?: (target: object, name: string) => boolean;
   /** Methods that run a nested transaction, or return a promise of an object that sends statements. */
   readonly nests?: readonly string[];
+  /** The rules of what those methods give to the handler. Default none. */
+  readonly nested?: LendRules;
+  /** Methods that send several statements. Their end is waited for. */
+  readonly steps?: readonly string[];
   /** Properties that are objects and are lent, too. */
   readonly parts?: Readonly<Record<string, LendRules>>;
 }
@@ -48,13 +52,14 @@ class Lending {
   hasEnded = false;
   readonly running = new Set<Promise<unknown>>();
 
-  /** Remembers a promise until it is settled. */
-  track(promise: Promise<unknown>): void {
+  /** Remembers a promise until it is settled, and returns it. */
+  track(promise: Promise<unknown>): Promise<unknown> {
     this.running.add(promise);
     const forget = (): void => {
       this.running.delete(promise);
     };
     promise.then(forget, forget);
+    return promise;
   }
 
   async settleAll(): Promise<void> {
@@ -76,7 +81,7 @@ export function lend<Tx extends object>(target: Tx, rules: LendRules = {}): Loan
 
 function lendObject<T extends object>(target: T, rules: LendRules, lending: Lending): T {
   const { queries = [], ignored = [], controls = [], parts = {} } = rules;
-  const { nests = nestingMethods } = rules;
+  const { nests = nestingMethods, nested = {}, steps = [] } = rules;
   /** What the handler has set on the object, and what is lent of it. */
   const own: Record<PropertyKey, unknown> = Object.fromEntries(ignored.map((name) => [name, doNothing]));
   const isQuiet = (name: PropertyKey): boolean => [...queries, ...controls].includes(name as string);
@@ -98,7 +103,8 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
         }
       };
     }
-    if (nests.includes(name)) return (...args) => nest(call, args, lending);
+    if (nests.includes(name)) return (...args) => nest(call, args, nested, lending);
+    if (steps.includes(name)) return (...args) => lending.track(Promise.resolve(call(args)));
     return (...args) => call(args);
   };
 
@@ -132,10 +138,10 @@ function callOpen(method: Method, self: unknown, args: unknown[], lending: Lendi
 }
 
 /** Begins a nested transaction. What it gives to the handler is lent, too, and its end is waited for. */
-function nest(call: (args: unknown[]) => unknown, args: unknown[], lending: Lending): unknown {
+function nest(call: (args: unknown[]) => unknown, args: unknown[], rules: LendRules, lending: Lending): unknown {
   const lendNested = (nested: unknown): unknown =>
     (typeof nested === 'object' && nested !== null) || typeof nested === 'function'
-      ? lendObject(nested, {}, lending)
+      ? lendObject(nested, rules, lending)
       : nested;
   const hasWork = args.some((arg) => typeof arg === 'function');
   const reply = call(
@@ -147,8 +153,7 @@ function nest(call: (args: unknown[]) => unknown, args: unknown[], lending: Lend
   );
   // The transaction of Knex is no promise, and has its methods.
   if (!hasMethods(reply, 'then')) return reply;
-  const ended = Promise.resolve(reply);
-  lending.track(ended);
+  const ended = lending.track(Promise.resolve(reply));
   return hasWork ? reply : ended.then(lendNested);
 }
 
@@ -160,7 +165,7 @@ function doNothing(...args: readonly unknown[]): Promise<void> {
 }
 
 /** Reads the text of a query, which may be an object. */
-function readText(query: unknown): string {
+export function readText(query: unknown): string {
   const { text, sql } = (query ?? {}) as { text?: unknown; sql?: unknown };
   const sent = text ?? sql ?? query;
   return typeof sent === 'string' ? sent : '';

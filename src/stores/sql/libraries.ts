@@ -6,6 +6,7 @@ import { optionNames, type DialectOptions, type SqlStoreOptions } from './option
 import { PrismaOperations } from './prisma-operations.js';
 import { makeSqlStore, postgresEnds, type LibraryTraits, type SqlDatabase } from './sql-store.js';
 import type { SqlStore } from './store.js';
+import { TypeormStatements } from './typeorm-statements.js';
 
 /*
  * A store for each library: how it sends a statement, and how it runs a transaction. A library is typed by the methods
@@ -152,7 +153,7 @@ export function knexStore<B extends { raw: Method; transaction: Method }, D exte
       transaction: (work) => library.transaction(work),
     },
     // Knex would give the connection back.
-    { lend: (tx) => lend(tx, { controls: ['commit', 'rollback'] }) },
+    { lend: (tx) => lend(tx, { controls: ['commit', 'rollback'], steps: ['batchInsert'] }) },
   );
 }
 
@@ -173,19 +174,20 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
     'query',
     'transaction',
   );
+  const statements = new TypeormStatements();
   return storeOn(
     options,
     {
       async query(sql, tx: typeof library = library) {
         if (options.dialect === 'sqlite') await waitForApp(source);
         // TypeORM resolves with `undefined` for several statements.
-        return (await tx.query(sql)) ?? [];
+        return (await statements.send(sql, tx)) ?? [];
       },
       transaction: (work) => library.transaction(work),
     },
     {
       ends: postgresEnds.only,
-      lend: (tx) => lend(tx, { parts: { queryRunner } }),
+      lend: (tx) => statements.endWith(lend(tx, manager), tx),
     },
   );
 }
@@ -204,6 +206,15 @@ async function waitForApp(source: unknown): Promise<void> {
 const queryRunner: LendRules = {
   controls: ['release', 'commitTransaction', 'rollbackTransaction'],
   isNested: (runner, name) => name !== 'release' && Number(Reflect.get(runner, 'transactionDepth')) > 1,
+};
+
+/** TypeORM's manager of a transaction, which its nested ones share. Its `release` is that of its connection. */
+const manager: LendRules = {
+  controls: ['release'],
+  parts: { queryRunner },
+  get nested() {
+    return manager;
+  },
 };
 
 /**
