@@ -90,14 +90,18 @@ for (const { name, dialect, start } of transactional.filter((each) => chosen?.in
         async ({ expect, onTestFinished }) => {
           const { repeats = {}, store, transaction, expectNext } = await prepare(onTestFinished);
           for (const [way, repeat] of Object.entries(repeats)) {
-            const id = randomUUID();
-            const claim = await claimFree(store, {}, id);
-            const written = Promise.resolve(repeat(claim.tx as never, id)).catch(ignore);
-            await transaction.write(claim.tx, id);
-            await claim.release();
-            await written;
-            expect([way, await transaction.count(id)]).toEqual([way, 0]);
-            await expectNext(id);
+            for (const end of ['release', 'settle'] as const) {
+              const id = randomUUID();
+              const claim = await claimFree(store, {}, id);
+              // Its success cannot be recorded in another transaction.
+              if (end === 'settle') await transaction.send(claim.tx, '/* by an ORM */ ROLLBACK AND CHAIN');
+              const written = Promise.resolve(repeat(claim.tx as never, id)).catch(ignore);
+              await transaction.write(claim.tx, id);
+              await claim[end]().catch(ignore);
+              await written;
+              expect([way, end, await transaction.count(id)]).toEqual([way, end, 0]);
+              await expectNext(id);
+            }
           }
         },
       );

@@ -177,17 +177,6 @@ test.each(['LOCK TABLES payouts WRITE', '\nlock table payouts read', { sql: 'LOC
   },
 );
 
-test('the end of a call of several steps is waited for', async () => {
-  const goOn = later();
-  const loan = lend({ insertAll: () => goOn.promise }, { steps: ['insertAll'] });
-  const running = loan.tx.insertAll();
-  const idle = loan.idle();
-  expect(idle).toBeInstanceOf(Promise);
-  goOn.resolve();
-  await Promise.all([running, idle]);
-  expect(loan.idle()).toBe(undefined);
-});
-
 test('a nested transaction that is no promise, or gives no object, is returned as it is', () => {
   const builder = { then: 'no method' };
   const { tx } = lend({

@@ -27,8 +27,6 @@ export interface LendRules {
   readonly nests?: readonly string[];
   /** The rules of what those methods give to the handler. Default none. */
   readonly nested?: LendRules;
-  /** Methods that send several statements. Their end is waited for. */
-  readonly steps?: readonly string[];
   /** Properties that are objects and are lent, too. */
   readonly parts?: Readonly<Record<string, LendRules>>;
 }
@@ -52,14 +50,13 @@ class Lending {
   hasEnded = false;
   readonly running = new Set<Promise<unknown>>();
 
-  /** Remembers a promise until it is settled, and returns it. */
-  track(promise: Promise<unknown>): Promise<unknown> {
+  /** Remembers a promise until it is settled. */
+  track(promise: Promise<unknown>): void {
     this.running.add(promise);
     const forget = (): void => {
       this.running.delete(promise);
     };
     promise.then(forget, forget);
-    return promise;
   }
 
   async settleAll(): Promise<void> {
@@ -81,7 +78,7 @@ export function lend<Tx extends object>(target: Tx, rules: LendRules = {}): Loan
 
 function lendObject<T extends object>(target: T, rules: LendRules, lending: Lending): T {
   const { queries = [], ignored = [], controls = [], parts = {} } = rules;
-  const { nests = nestingMethods, nested = {}, steps = [] } = rules;
+  const { nests = nestingMethods, nested = {} } = rules;
   /** What the handler has set on the object, and what is lent of it. */
   const own: Record<PropertyKey, unknown> = Object.fromEntries(ignored.map((name) => [name, doNothing]));
   const isQuiet = (name: PropertyKey): boolean => [...queries, ...controls].includes(name as string);
@@ -104,7 +101,6 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
       };
     }
     if (nests.includes(name)) return (...args) => nest(call, args, nested, lending);
-    if (steps.includes(name)) return (...args) => lending.track(Promise.resolve(call(args)));
     return (...args) => call(args);
   };
 
@@ -153,7 +149,8 @@ function nest(call: (args: unknown[]) => unknown, args: unknown[], rules: LendRu
   );
   // The transaction of Knex is no promise, and has its methods.
   if (!hasMethods(reply, 'then')) return reply;
-  const ended = lending.track(Promise.resolve(reply));
+  const ended = Promise.resolve(reply);
+  lending.track(ended);
   return hasWork ? reply : ended.then(lendNested);
 }
 

@@ -1,12 +1,12 @@
 import { hasMethods, invalidSecret, maxTimerMs, onlyKnownOptions } from '../../lib/checks.js';
 import { pause } from '../../lib/deadline.js';
 import { dialects, type SqlDialect } from './dialects.js';
+import { LateStatements, type KnexTransaction, type QueryRunner } from './late-statements.js';
 import { lend, type LendRules, type Loan } from './lend.js';
 import { optionNames, type DialectOptions, type SqlStoreOptions } from './options.js';
 import { PrismaOperations } from './prisma-operations.js';
 import { makeSqlStore, postgresEnds, type LibraryTraits, type SqlDatabase } from './sql-store.js';
 import type { SqlStore } from './store.js';
-import { TypeormStatements } from './typeorm-statements.js';
 
 /*
  * A store for each library: how it sends a statement, and how it runs a transaction. A library is typed by the methods
@@ -146,14 +146,18 @@ export function knexStore<B extends { raw: Method; transaction: Method }, D exte
     'raw',
     'transaction',
   );
+  const late = new LateStatements();
   return storeOn(
     options,
     {
-      query: (sql, tx: typeof library = library) => tx.raw(sql),
+      query(sql, tx: typeof library = library) {
+        late.allow(tx, sql);
+        return tx.raw(sql);
+      },
       transaction: (work) => library.transaction(work),
     },
     // Knex would give the connection back.
-    { lend: (tx) => lend(tx, { controls: ['commit', 'rollback'], steps: ['batchInsert'] }) },
+    { lend: (tx) => late.endKnex(lend(tx, { controls: ['commit', 'rollback'] }), tx as typeof tx & KnexTransaction) },
   );
 }
 
@@ -174,20 +178,21 @@ export function typeormStore<S extends { query: Method; transaction: Method; man
     'query',
     'transaction',
   );
-  const statements = new TypeormStatements();
+  const late = new LateStatements();
   return storeOn(
     options,
     {
       async query(sql, tx: typeof library = library) {
         if (options.dialect === 'sqlite') await waitForApp(source);
+        if (tx !== library) late.allow(toRunner(tx), sql);
         // TypeORM resolves with `undefined` for several statements.
-        return (await statements.send(sql, tx)) ?? [];
+        return (await tx.query(sql)) ?? [];
       },
       transaction: (work) => library.transaction(work),
     },
     {
       ends: postgresEnds.only,
-      lend: (tx) => statements.endWith(lend(tx, manager), tx),
+      lend: (tx) => late.endTypeorm(lend(tx, manager), toRunner(tx)),
     },
   );
 }
@@ -200,6 +205,11 @@ async function waitForApp(source: unknown): Promise<void> {
   if (!hasMethods(source, 'createQueryRunner')) return;
   const runner = (source as { createQueryRunner(): { readonly isTransactionActive: boolean } }).createQueryRunner();
   while (runner.isTransactionActive) await pause(pollMs, { keepAlive: false });
+}
+
+/** Returns TypeORM's own connection of a transaction. */
+function toRunner(manager: object): QueryRunner {
+  return (manager as { readonly queryRunner: QueryRunner }).queryRunner;
 }
 
 /** TypeORM's own connection of a transaction. It counts the nested ones. */

@@ -166,7 +166,10 @@ class TurnedTransaction<Tx> {
       throw new NothingToUndo(stillRunning.message);
     }
     if (record === undefined) throw rolledBack;
-    await record(send);
+    await record(send).catch((error: unknown) => {
+      loan.end(false);
+      throw error;
+    });
     this.#isRecorded = true;
   }
 
