@@ -1,7 +1,7 @@
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import type { CallbackShape } from './callback.js';
 import type { Delivery } from './delivery.js';
-import { toFingerprint } from './facts.js';
+import { haveSameFacts, toFingerprint } from './facts.js';
 import { isClosing, type InFlight } from './in-flight.js';
 import type { Confirm } from './options.js';
 import type { Ending } from './outcomes.js';
@@ -35,7 +35,9 @@ export async function confirmCallback<C extends CallbackShape>(
 function requireSameFacts<C extends CallbackShape>(confirmed: C | undefined, { id, event, fingerprint }: Delivery): C {
   // Callers from JavaScript may return anything.
   const { data } = (confirmed ?? {}) as { data?: CallbackShape['data'] };
-  if (confirmed?.event === event && data?.id === id && toFingerprint(data) === fingerprint) return confirmed;
+  if (confirmed?.event === event && data?.id === id && haveSameFacts(toFingerprint(data), fingerprint)) {
+    return confirmed;
+  }
   throw new TransferCallbackError(
     'UNCONFIRMED',
     'Expected `confirm` to return a callback with the same id, event and facts; they differ.',

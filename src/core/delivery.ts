@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { toPrintable } from '../lib/text.js';
 import { toTransferKey, type CallbackShape, type EventShape } from './callback.js';
-import { showFingerprint, toFingerprint } from './facts.js';
+import { haveSameFacts, showFingerprint, toFingerprint } from './facts.js';
 import type { CallbackFields } from './fields.js';
 import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 
@@ -86,7 +86,7 @@ export class Delivery<C extends EventShape = EventShape> {
 
   /** Returns how the delivery ends if its id was settled with these facts. */
   compareWith(settled: string): Ending {
-    if (settled === this.fingerprint) return { outcome: 'duplicate' };
+    if (haveSameFacts(settled, this.fingerprint)) return { outcome: 'duplicate' };
     return { outcome: 'conflict', settled: showFingerprint(settled), received: showFingerprint(this.fingerprint) };
   }
 

@@ -20,6 +20,49 @@ export function toFingerprint({ status, amount, currency, externalId }: Transfer
   return JSON.stringify([status, amount, currency, externalId]);
 }
 
+/** Returns whether two fingerprints have the same facts. An amount may be written in several ways. */
+export function haveSameFacts(one: string, other: string): boolean {
+  if (one === other) return true;
+  const [first, second] = [parseFingerprint(one), parseFingerprint(other)];
+  return (
+    first !== undefined &&
+    second !== undefined &&
+    isSameAmount(first.amount, second.amount) &&
+    (['status', 'currency', 'externalId'] as const).every((name) => first[name] === second[name])
+  );
+}
+
+/**
+ * Returns whether two amounts are one: `100`, `"100"` and `"100.00"` are. A service may write a number in the callback
+ * and a text in its response. Compares the digits, because two amounts beyond 2^53 may be one number.
+ */
+export function isSameAmount(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  const [first, second] = [toDecimal(one), toDecimal(other)];
+  if (first === undefined || first.sign !== second?.sign) return false;
+  const scale = Math.max(first.scale, second.scale);
+  const align = (amount: Decimal): string => amount.digits + '0'.repeat(scale - amount.scale);
+  const [digits, others] = [align(first), align(second)];
+  return digits.padStart(others.length, '0') === others.padStart(digits.length, '0');
+}
+
+interface Decimal {
+  readonly sign: string;
+  readonly digits: string;
+  /** How many of the digits are behind the point. */
+  readonly scale: number;
+}
+
+/** JavaScript writes a small number with an exponent, of at most three digits. */
+const decimal = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i;
+
+/** Returns `undefined` for a text that is no decimal number. */
+function toDecimal(amount: unknown): Decimal | undefined {
+  const [, sign = '', whole, fraction = '', exponent = 0] = decimal.exec(String(amount)) ?? [];
+  if (whole === undefined) return undefined;
+  return { sign, digits: whole + fraction, scale: fraction.length - Number(exponent) };
+}
+
 /** Parses a fingerprint. Returns `undefined` for a text that is no JSON list. */
 export function parseFingerprint(fingerprint: string): TransferCallbackFacts | undefined {
   return parseFacts(fingerprint, (fact) => fact ?? undefined);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { parseFingerprint, showFingerprint, toFingerprint } from '../../src/core/facts.js';
+import { haveSameFacts, isSameAmount, parseFingerprint, showFingerprint, toFingerprint } from '../../src/core/facts.js';
 import fc from '../support/helpers/fast-check.js';
 import { amount } from './callback-support.js';
 
@@ -35,4 +35,40 @@ test('amount and currency that another service leaves out are null in the finger
 
 test.each(['paid', '5', 'null'])('no facts are read from %j', (text) => {
   expect(parseFingerprint(text)).toBeUndefined();
+});
+
+test('amounts that are written in several ways are one fact, and others are two, also beyond 2^53', () => {
+  const ways = [
+    [100, '100', '100.00', '0100.0', '1e2'],
+    ['9007199254740993', '9007199254740993.0'],
+    ['9007199254740992', 9_007_199_254_740_992],
+    [0.1, '0.1', '0.10'],
+    ['0.1000000000000000055511151231257827'],
+    [1e-8, '0.00000001', '1e-8', '1E-8'],
+    [0, '0', '0.00', '000'],
+    [-100, '-100', '-100.00'],
+    ['100 XAF'],
+    ['100,00'],
+    [''],
+    ['1e9999'],
+    [undefined],
+  ];
+  const amounts = ways.flatMap((way, index) => way.map((amount) => ({ amount, index })));
+  for (const one of amounts) {
+    for (const other of amounts) {
+      const [written, rewritten] = [one, other].map(({ amount }) => toFingerprint({ status: 'SUCCESS', amount }));
+      expect([one, other, isSameAmount(one.amount, other.amount)]).toEqual([one, other, one.index === other.index]);
+      expect(haveSameFacts(String(written), String(rewritten))).toBe(one.index === other.index);
+    }
+  }
+});
+
+test('a number is the amount that its text is, and no other one', () => {
+  fc.assert(
+    fc.property(amount, amount, (one, other) => {
+      expect(isSameAmount(one, String(one))).toBe(true);
+      expect(isSameAmount(String(one), other)).toBe(one === other);
+    }),
+    { numRuns: 1_000 },
+  );
 });

@@ -53,6 +53,31 @@ test('a schema of zod/mini works, and may make the amount a text', async () => {
   expect(onSuccess.mock.calls).toMatchObject([[{ data: { id: 'tr-1', amount: '5' } }, {}]]);
 });
 
+test('a copy whose amount is written in another way is a duplicate, and confirm may read it so', async () => {
+  const money = z.looseObject({ id: z.string(), amount: z.union([z.number(), z.string()]) });
+  const made = money.transform((given) => ({
+    event: 'transfer.success' as const,
+    data: { ...given, externalId: 'p-1', status: 'SUCCESS' as const, currency: 'XAF' },
+  }));
+  const onSuccess = vi.fn();
+  const handlers = { store: memoryStore(), schema: made, onSuccess, onFailed: onSuccess, logger: false } as const;
+  const receiver = transferCallbackReceiver(handlers);
+  const confirming = transferCallbackReceiver({
+    ...handlers,
+    confirm: (callback) => ({ ...callback, data: { ...callback.data, amount: '100.00' } }),
+  });
+  expect(await receiver.receive({ id: 'a', amount: 100 })).toMatchObject({ outcome: 'processed' });
+  for (const amount of ['100', '100.00']) {
+    expect(await receiver.receive({ id: 'a', amount })).toMatchObject({ outcome: 'duplicate' });
+  }
+  expect(await receiver.receive({ id: 'a', amount: '100.01' })).toMatchObject({ outcome: 'conflict' });
+  expect(await confirming.receive({ id: 'b', amount: 100 })).toMatchObject({ outcome: 'processed' });
+  expect(onSuccess.mock.lastCall?.[0]).toMatchObject({ data: { id: 'b', amount: '100.00' } });
+  expect(await receiver.receive({ id: 'c', amount: '9007199254740993' })).toMatchObject({ outcome: 'processed' });
+  expect(await receiver.receive({ id: 'c', amount: '9007199254740992' })).toMatchObject({ outcome: 'conflict' });
+  expect(onSuccess).toHaveBeenCalledTimes(3);
+});
+
 test('a custom schema may leave out amount and currency, and a copy that has one is a conflict', async () => {
   const short = z.object({ id: z.string(), amount: z.number().optional() }).transform((given) => ({
     event: 'transfer.failed' as const,

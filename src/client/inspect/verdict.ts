@@ -1,4 +1,4 @@
-import { parseFingerprint, type TransferCallbackFacts } from '../../core/facts.js';
+import { isSameAmount, parseFingerprint, type TransferCallbackFacts } from '../../core/facts.js';
 import type { StoreRecord } from '../../core/store.js';
 import type { Announcement } from '../callback.js';
 import type { Transaction } from '../get-transaction.js';
@@ -90,10 +90,4 @@ function toColumn(record: RecordReading, facts: Partial<Record<keyof TransferCal
       (name === 'amount' && isSameAmount(facts.amount, settled.amount)),
   );
   return isSame ? 'same' : 'other';
-}
-
-/** The service may write an amount as text, such as `15000.00`: the shape of its response is not documented. */
-function isSameAmount(given: unknown, settled: unknown): boolean {
-  const types = [typeof given, typeof settled].sort().join();
-  return types === 'number,string' && given !== '' && settled !== '' && Number(given) === Number(settled);
 }

@@ -9,6 +9,7 @@ describe('what is compared', () => {
       ['the same facts', {}, record, 'handled'],
       ['another amount', { amount: 6 }, record, 'conflict'],
       ['the amount as text', { amount: '5.00' }, record, 'handled'],
+      ['the amount as another text', { amount: '5.00' }, '["SUCCESS","5.0","XAF","payout-1"]', 'handled'],
       ['another amount as text', { amount: '5.01' }, record, 'conflict'],
       ['another status, with the amount as text', { amount: '5.00', status: 'FAILED' }, record, 'conflict'],
       ['an amount that is no text of a number', { amount: '' }, record, 'conflict'],
