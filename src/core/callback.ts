@@ -66,6 +66,16 @@ export interface TransferFailed {
  */
 export type TransferCallback = TransferSucceeded | TransferFailed;
 
+/** The event of each final status. The documented service never takes a success back (service §3). */
+export const finalEvents = {
+  SUCCESS: 'transfer.success',
+  FAILED: 'transfer.failed',
+  REVERSED: 'transfer.reversed',
+} as const;
+
+/** How a transfer may end. */
+export type FinalStatus = keyof typeof finalEvents;
+
 /**
  * The fields that the receiver reads: the minimum a custom `schema` must produce.
  *
@@ -73,11 +83,12 @@ export type TransferCallback = TransferSucceeded | TransferFailed;
  * const toText = ({ data }: CallbackShape): string => `${data.externalId}: ${data.status}`;
  */
 export interface CallbackShape {
-  event: 'transfer.success' | 'transfer.failed';
+  /** `transfer.reversed` needs `onReversed`. */
+  event: (typeof finalEvents)[FinalStatus];
   data: {
     id: string;
     externalId: string;
-    status: 'SUCCESS' | 'FAILED';
+    status: FinalStatus;
     /** Another service may leave it out, of a failure for example. */
     amount?: number | string | undefined;
     currency?: string | undefined;
@@ -153,6 +164,21 @@ export function isOtherId(id: string): boolean {
 /** Returns the key of a transfer in the store: its id, unless that could be the id of an event of `onOther`. */
 export function toTransferKey(id: string): string {
   return id.startsWith(otherPrefix) ? transferPrefix + id.slice(otherPrefix.length) : id;
+}
+
+const longestKey = 255;
+/** Begins the key of what was given back of a transfer. No id has this control character, so none has such a key. */
+const reversalPrefix = 'reversed\u001f';
+
+/**
+ * Resolves with the key of what was given back of a transfer, beside the key of the transfer itself. A store has room
+ * for 255 characters: of a longer key it gets the SHA-256.
+ */
+export async function toReversalKey(id: string): Promise<string> {
+  const key = reversalPrefix + toTransferKey(id);
+  if (key.length <= longestKey) return key;
+  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key));
+  return reversalPrefix + Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** Returns the id of the callback with this key. */

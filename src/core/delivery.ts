@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { toPrintable } from '../lib/text.js';
-import { toTransferKey, type CallbackShape, type EventShape } from './callback.js';
-import { haveSameFacts, showFingerprint, toFingerprint } from './facts.js';
+import { finalEvents, toTransferKey, type EventShape, type FinalStatus } from './callback.js';
+import { haveSameFacts, haveSameMoney, parseFingerprint, showFingerprint, toFingerprint } from './facts.js';
 import type { CallbackFields } from './fields.js';
 import type { Ending, TransferCallbackOutcome } from './outcomes.js';
 
@@ -41,19 +41,19 @@ export class Delivery<C extends EventShape = EventShape> {
   readonly source: string;
   readonly startedAt: number;
   readonly waitUntil: WaitUntil | undefined;
-  /** `confirm` may replace it by one with the same facts. */
+  /** `confirm` may replace it by one with the same facts, or by the reversal of its transfer. */
   callback: C;
   /** By which log lines and outcomes know the callback. */
   readonly id: string;
   /** By which the store knows it. */
   readonly key: string;
   readonly externalId: string | undefined;
-  readonly event: EventShape['event'];
+  event: EventShape['event'];
   /** Of an event of `onOther`. */
   readonly type: string | undefined;
-  readonly status: CallbackShape['data']['status'] | undefined;
-  readonly timestamp: string | undefined;
-  readonly fingerprint: string;
+  status: FinalStatus | undefined;
+  timestamp: string | undefined;
+  fingerprint: string;
   #waitsSince: number | undefined;
   #waitedMs = 0;
 
@@ -70,7 +70,7 @@ export class Delivery<C extends EventShape = EventShape> {
     this.event = event;
     this.type = type;
     this.status = event === 'other' ? undefined : (status as Delivery['status']);
-    this.timestamp = timestamp === undefined ? undefined : toPrintable(timestamp);
+    this.timestamp = timestamp && toPrintable(timestamp);
     this.fingerprint = toFingerprint(fields);
   }
 
@@ -79,15 +79,44 @@ export class Delivery<C extends EventShape = EventShape> {
     this.#waitsSince ??= performance.now();
   }
 
+  get hasWaited(): boolean {
+    return this.#waitsSince !== undefined;
+  }
+
   /** Ends the wait, if there was one. */
   endWait(): void {
     if (this.#waitsSince !== undefined) this.#waitedMs = performance.now() - this.#waitsSince;
   }
 
+  /** Makes this the delivery of the reversal of its transfer, which `confirm` has read. */
+  becomeReversal(callback: C, fields: CallbackFields): void {
+    this.callback = callback;
+    this.event = finalEvents.REVERSED;
+    this.status = 'REVERSED';
+    this.timestamp = fields.timestamp && toPrintable(fields.timestamp);
+    this.fingerprint = toFingerprint(fields);
+  }
+
+  /** Returns whether this takes back the success with these facts. */
+  reverses(settled: string): boolean {
+    return this.status === 'REVERSED' && this.#findOtherStatus(settled) === 'SUCCESS';
+  }
+
   /** Returns how the delivery ends if its id was settled with these facts. */
   compareWith(settled: string): Ending {
     if (haveSameFacts(settled, this.fingerprint)) return { outcome: 'duplicate' };
+    const other = this.#findOtherStatus(settled);
+    if (other === 'REVERSED' || (other === 'FAILED' && this.status === 'REVERSED')) {
+      return { outcome: 'duplicate', settled: showFingerprint(settled) };
+    }
     return { outcome: 'conflict', settled: showFingerprint(settled), received: showFingerprint(this.fingerprint) };
+  }
+
+  /** Returns the status of these facts if they differ in it, and are about the same money. */
+  #findOtherStatus(settled: string): string | undefined {
+    const [before, now] = [parseFingerprint(settled), parseFingerprint(this.fingerprint)];
+    if (before === undefined || now === undefined || !haveSameMoney(before, now)) return undefined;
+    return before.status === this.status ? undefined : before.status;
   }
 
   /** Returns the outcome. Its duration ends with this call. */

@@ -5,7 +5,7 @@ import { toPrintable } from '../lib/text.js';
  * another service has not is missing.
  */
 export interface TransferCallbackFacts {
-  /** `SUCCESS` or `FAILED`, and any text of an event of `onOther`. */
+  /** `SUCCESS`, `FAILED` or `REVERSED`, and any text of an event of `onOther`. */
   readonly status?: string | undefined;
   readonly amount?: number | string | undefined;
   readonly currency?: string | undefined;
@@ -29,6 +29,18 @@ export function haveSameFacts(one: string, other: string): boolean {
     second !== undefined &&
     isSameAmount(first.amount, second.amount) &&
     (['status', 'currency', 'externalId'] as const).every((name) => first[name] === second[name])
+  );
+}
+
+/**
+ * Returns whether two callbacks of a transfer with different statuses are about the same money. A service may leave out
+ * amount or currency of one of them.
+ */
+export function haveSameMoney(one: TransferCallbackFacts, other: TransferCallbackFacts): boolean {
+  return (
+    one.externalId === other.externalId &&
+    (one.currency ?? other.currency) === (other.currency ?? one.currency) &&
+    isSameAmount(one.amount ?? other.amount, other.amount ?? one.amount)
   );
 }
 

@@ -1,5 +1,5 @@
 import { TransferCallbackError } from '../lib/errors.js';
-import { toOtherId, type EventShape } from './callback.js';
+import { finalEvents, toOtherId, type EventShape } from './callback.js';
 import type { TransferCallbackFacts } from './facts.js';
 
 /** What the receiver reads of a callback: of another event its facts, too, if it has any. */
@@ -50,10 +50,10 @@ const moneyRules: readonly Rule[] = [
 
 const transferRules: readonly Rule[] = [
   // `other` is for the message: such an event has rules of its own.
-  oneOf('event', 'transfer.success', 'transfer.failed', 'other'),
+  oneOf('event', ...Object.values(finalEvents), 'other'),
   text('id'),
   text('externalId'),
-  oneOf('status', 'SUCCESS', 'FAILED'),
+  oneOf('status', ...Object.keys(finalEvents)),
   ...moneyRules,
 ];
 

@@ -2,7 +2,8 @@ import { pause, setDeadline } from '../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
 import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
-import type { HeldClaim, SettleEnding } from './claim/held-claim.js';
+import { HeldClaim, type SettleEnding } from './claim/held-claim.js';
+import type { LineEnd } from './claim/line.js';
 import { toContext } from './context.js';
 import type { Delivery } from './delivery.js';
 import { WatchedTx } from './watched-tx.js';
@@ -24,15 +25,35 @@ type RunEnding = Failure | SettleEnding;
 const firstPauseMs = 20;
 const longestPauseMs = 1_000;
 
+/** Runs the handler of a delivery that was granted its claim. Returns how any other delivery ends. */
+export function handleClaimed<C extends CallbackShape, Tx>(
+  delivery: Delivery<C | OtherEvent>,
+  claimed: HeldClaim<Tx> | LineEnd,
+  options: ResolvedOptions<C, Tx>,
+): Ending | Promise<Ending> {
+  if (claimed instanceof HeldClaim) return runHandler(delivery, claimed, options);
+  switch (claimed.state) {
+    case 'settled':
+      return delivery.compareWith(claimed.fingerprint);
+    case 'unavailable':
+      return { outcome: 'store_unavailable', error: claimed.error };
+    case 'in_progress':
+    case 'closing':
+      return { outcome: claimed.state };
+  }
+}
+
 /**
  * Runs the handler while the claim is held, and settles or releases the claim afterwards. While its database gives up
  * its transaction for another one, it runs again within its time. On timeout it resolves with `timed_out`, and holds
- * the claim until the handler finishes; then it reports the second ending. Never rejects.
+ * the claim until the handler finishes; then it reports the second ending. `onEnd` is called before an ending is
+ * reported, with whether the success was recorded. Never rejects.
  */
 export function runHandler<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
   claim: HeldClaim<Tx>,
   options: ResolvedOptions<C, Tx>,
+  onEnd?: (hasSucceeded: boolean) => Promise<void>,
 ): Promise<Ending> {
   const endsAt = performance.now() + options.handlerTimeoutMs;
   return new Promise((resolve) => {
@@ -63,6 +84,7 @@ export function runHandler<C extends CallbackShape, Tx>(
     const runAndReport = async (): Promise<void> => {
       const ending = await runUntilEnded(run, claim, endsAt);
       if (ending.outcome !== 'processed') await claim.release();
+      if (onEnd !== undefined) await onEnd(ending.outcome === 'processed');
       if (isLate) report({ ...delivery.toOutcome(ending), late: true }, options);
       else resolve(ending);
     };
@@ -125,15 +147,21 @@ function keepProcess<C extends CallbackShape, Tx>(
 async function callHandler<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
   context: HandlerContext<Tx>,
-  { onSuccess, onFailed, onOther }: ResolvedOptions<C, Tx>,
+  { onSuccess, onFailed, onReversed, onOther }: ResolvedOptions<C, Tx>,
 ): Promise<Failure | undefined> {
   const { callback } = delivery;
   try {
     await traceHandler(delivery, () => {
-      if (delivery.event === 'other') return onOther?.(callback as OtherEvent, context);
-      return delivery.event === 'transfer.success'
-        ? onSuccess(callback as unknown as CallbackFor<C, 'transfer.success'>, context)
-        : onFailed(callback as unknown as CallbackFor<C, 'transfer.failed'>, context);
+      switch (delivery.event) {
+        case 'transfer.success':
+          return onSuccess(callback as unknown as CallbackFor<C, 'transfer.success'>, context);
+        case 'transfer.failed':
+          return onFailed(callback as unknown as CallbackFor<C, 'transfer.failed'>, context);
+        case 'transfer.reversed':
+          return onReversed?.(callback as CallbackShape, context);
+        case 'other':
+          return onOther?.(callback as OtherEvent, context);
+      }
     });
     return undefined;
   } catch (error) {

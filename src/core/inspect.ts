@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { callStore, claimCallback } from './claim/call-store.js';
-import { idMessage, isCallbackId, toId, toTransferKey } from './callback.js';
+import { idMessage, isCallbackId, toId, toReversalKey, toTransferKey } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
 import type { Shared } from './claim/held-claim.js';
@@ -12,7 +12,12 @@ import type { Claim, ClaimReply, StoreRecord } from './store.js';
 export type InspectedCallback = StoreRecord & {
   /** How long the handler has been running in this process, in milliseconds. */
   here?: { sinceMs: number };
+  /** The record of what was given back of the transfer, if there is one. Only beside `onReversed`. */
+  reversal?: StoreRecord;
 };
+
+/** What reads and forgets records needs of the receiver. */
+type Parts<Tx> = Shared<Tx> & { readonly options: { readonly onReversed?: unknown } };
 
 /** Whether the store grants a claim, and how long claiming it twice and releasing it took, in milliseconds. */
 export type StoreProbe =
@@ -35,20 +40,25 @@ export interface ForgottenCallback {
   readonly delivery?: string;
   readonly id: string;
   readonly settled: TransferCallbackFacts | undefined;
+  /** The facts of the other record of the transfer, which stays: of its success, or of its reversal. */
+  readonly stays?: TransferCallbackFacts | undefined;
   readonly by: string;
   readonly reason: string;
 }
 
 const forgottenChannel = channel('transfer-callbacks:forgotten');
 
-/** Reads the record of a callback, and whether this process runs its handler. */
-export async function inspectCallback<Tx>(id: string, shared: Shared<Tx>): Promise<InspectedCallback> {
+/** Reads the records of a callback, and whether this process runs its handler. */
+export async function inspectCallback<Tx>(id: string, parts: Parts<Tx>): Promise<InspectedCallback> {
   requireId(id);
-  const found = await readRecord(id, undefined, shared);
+  const [found, reversal] = await readRecords(id, undefined, parts);
   if (found === undefined) throw unsupported('read');
-  const { key, record } = found;
-  const sinceMs = shared.inFlight.handlerMs(key);
-  return sinceMs === undefined ? record : { ...record, here: { sinceMs } };
+  const sinceMs = parts.inFlight.handlerMs(found.key) ?? (reversal && parts.inFlight.handlerMs(reversal.key));
+  return {
+    ...found.record,
+    ...(sinceMs !== undefined && { here: { sinceMs } }),
+    ...(reversal !== undefined && { reversal: reversal.record }),
+  };
 }
 
 /**
@@ -69,7 +79,8 @@ async function claimAndRelease<Tx>(token: string, { options, rules }: Shared<Tx>
   const queue = { timeoutMs: storeTimeoutMs, queueMs: storeTimeoutMs };
   const request = { token, fingerprint: '[]', leaseMs, retentionMs, ...queue };
   const key = `check-${crypto.randomUUID()}`;
-  const claimKey = (): Promise<ClaimReply<Tx>> => claimCallback(store, key, request, storeTimeoutMs, rules);
+  const claimKey = (): Promise<ClaimReply<Tx>> =>
+    claimCallback(store, { key, id: key }, request, storeTimeoutMs, rules);
   const claim = requireGranted('a claim of a new key', await claimKey());
   try {
     // A store writes a new key and reads a taken one, as it does for every copy. A user without the right to read could
@@ -88,32 +99,41 @@ async function claimAndRelease<Tx>(token: string, { options, rules }: Shared<Tx>
  * Forgets a settled callback, so that its next delivery runs the handler again. Never forgets a claim, or a record
  * other than the one that was seen. Resolves with whether the callback was forgotten.
  */
-export async function forgetCallback<Tx>(id: string, options: ForgetOptions, shared: Shared<Tx>): Promise<boolean> {
+export async function forgetCallback<Tx>(id: string, options: ForgetOptions, parts: Parts<Tx>): Promise<boolean> {
   requireId(id);
   onlyKnownOptions(options, ['settled', 'by', 'reason']);
   const { settled, by, reason } = options;
   for (const [name, text] of Object.entries({ settled, by, reason })) requireText(name, text);
-  const { store, logger } = shared.options;
+  const { store, logger } = parts.options;
   const forget = store.forget?.bind(store);
   if (forget === undefined) throw unsupported('forget');
   const isSeen = (record: StoreRecord): boolean => record.state === 'settled' && record.fingerprint === settled;
-  const found = await readRecord(id, isSeen, shared);
-  if (found !== undefined && !isSeen(found.record)) return false;
-  const { delivery } = (found?.record ?? {}) as { delivery?: string };
-  const facts = { id, settled: showFingerprint(settled), by, reason };
-  const details: ForgottenCallback = Object.freeze(delivery === undefined ? facts : { delivery, ...facts });
+  const found = await readRecords(id, isSeen, parts);
+  const seen = found.filter(({ record }) => isSeen(record));
+  if (found.length > 0 && seen.length === 0) return false;
+  const { delivery } = (seen[0]?.record ?? {}) as { delivery?: string };
+  const stays = found.map(({ record }) => record).find((record) => record.state === 'settled' && !isSeen(record));
+  const details: ForgottenCallback = Object.freeze({
+    ...(delivery !== undefined && { delivery }),
+    id,
+    settled: showFingerprint(settled),
+    ...(stays?.state === 'settled' && { stays: showFingerprint(stays.fingerprint) }),
+    by,
+    reason,
+  });
   // Without this line, no log would explain why a handler ran twice. If it cannot be written, forget nothing.
   await logger.warnOrReject(details, 'A settled callback is about to be forgotten.');
-  const keys = found === undefined ? toKeys(id) : [found.key];
-  const isForgotten = await forgetAndLog(() => forgetFirst(keys, (key) => forget(key, settled)), details, shared);
+  const keys = found.length === 0 ? toKeys(id) : seen.map(({ key }) => key);
+  const isForgotten = await forgetAndLog(() => forgetAll(keys, (key) => forget(key, settled)), details, parts);
   if (isForgotten) forgottenChannel.publish(details);
   return isForgotten;
 }
 
-async function forgetFirst(keys: readonly string[], forget: (key: string) => Promise<unknown>): Promise<boolean> {
+/** Resolves with whether any was forgotten. */
+async function forgetAll(keys: readonly string[], forget: (key: string) => Promise<unknown>): Promise<boolean> {
+  const replies = await Promise.all(keys.map(forget));
   // A store in JavaScript may resolve with any value.
-  for (const key of keys) if ((await forget(key)) === true) return true;
-  return false;
+  return replies.includes(true);
 }
 
 async function forgetAndLog<Tx>(
@@ -137,15 +157,25 @@ async function forgetAndLog<Tx>(
   }
 }
 
-/** Resolves as `findRecord` does, or with `undefined` if the store has no `read`. */
-async function readRecord<Tx>(
+/**
+ * Resolves with the record that an id means, as `findRecord` does, and with that of what was given back, if there is one.
+ * With none if the store has no `read`.
+ */
+async function readRecords<Tx>(
   id: string,
   isMeant: ((record: StoreRecord) => boolean) | undefined,
-  { options }: Shared<Tx>,
-): Promise<FoundRecord | undefined> {
-  const { store, storeTimeoutMs } = options;
+  { options }: Parts<Tx>,
+): Promise<readonly FoundRecord[]> {
+  const { store, storeTimeoutMs, onReversed } = options;
   const read = store.read?.bind(store);
-  return read && callStore(storeTimeoutMs, () => findRecord(read, id, isMeant));
+  if (read === undefined) return [];
+  return callStore(storeTimeoutMs, async () => {
+    const found = await findRecord(read, id, isMeant);
+    if (onReversed === undefined) return [found];
+    const key = await toReversalKey(toId(id));
+    const reversal = await readKey(read, key);
+    return reversal.record.state === 'free' ? [found] : [found, reversal];
+  });
 }
 
 /** Returns the keys that an id may mean: that of the transfer, and that of the event of `onOther`. */
@@ -163,9 +193,13 @@ export async function findRecord(
   id: string,
   isMeant: (record: StoreRecord) => boolean = ({ state }) => state !== 'free',
 ): Promise<FoundRecord> {
-  const found = toKeys(id).map(async (key) => ({ key, record: withDeliveryName(requireRecord(await read(key))) }));
+  const found = toKeys(id).map((key) => readKey(read, key));
   const [ofTransfer, ofOther] = (await Promise.all(found)) as [FoundRecord, FoundRecord?];
   return ofOther === undefined || isMeant(ofTransfer.record) || !isMeant(ofOther.record) ? ofTransfer : ofOther;
+}
+
+async function readKey(read: (key: string) => Promise<StoreRecord | undefined>, key: string): Promise<FoundRecord> {
+  return { key, record: withDeliveryName(requireRecord(await read(key))) };
 }
 
 /** Returns the claim, and throws STORE_REPLY_UNEXPECTED if it was not granted. */

@@ -85,6 +85,13 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
   /** Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. */
   onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
   /**
+   * Called for a transfer whose money has come back, after `onSuccess` or in its place, and awaited. Of `onFailed` and
+   * `onReversed` only one is called for a transfer, once. The `schema` makes `transfer.reversed` with the status
+   * `REVERSED` of it. `retentionMs` has no default then.
+   * @default none
+   */
+  onReversed?: OnReversed<C, Tx> | undefined;
+  /**
    * Called for an event that your `schema` makes `{ event: 'other', type, data: { id } }`, once for each type and id,
    * as the other handlers are called once for each transfer. `confirm` does not run for it. Without this function it is
    * `invalid`.
@@ -136,7 +143,8 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
   storeTimeoutMs?: number | undefined;
   /**
    * How long a settled callback is remembered, in milliseconds: over 90 000, because the service's fourth attempt
-   * comes at least 90 s after the first (service §6.3). The default is 7 days.
+   * comes at least 90 s after the first (service §6.3). The default is 7 days. Beside `onReversed` there is none: give
+   * it longer than the service takes to reverse a transfer.
    * @default 604_800_000
    */
   retentionMs?: number | undefined;
@@ -154,11 +162,17 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
   logger?: Logger | false | undefined;
 }
 
+/** The documented service never takes a success back (service §3). */
+type OnReversed<C extends EventShape, Tx> = [Extract<C, { event: 'transfer.reversed' }>] extends [never]
+  ? undefined
+  : (callback: NoInfer<CallbackFor<CallbackOf<C>, 'transfer.reversed'>>, context: HandlerContext<Tx>) => unknown;
+
 /** The validated options with defaults applied. */
 export interface ResolvedOptions<C extends CallbackShape = TransferCallback, Tx = undefined> extends ResolvedTimes {
   store: CallbackStore<Tx>;
   onSuccess: ReceiverOptions<C, Tx>['onSuccess'];
   onFailed: ReceiverOptions<C, Tx>['onFailed'];
+  onReversed: ((callback: CallbackShape, context: HandlerContext<Tx>) => unknown) | undefined;
   onOther: ((event: OtherEvent, context: HandlerContext<Tx>) => unknown) | undefined;
   confirm: Confirm<C> | undefined;
   schema: StandardSchema<C | OtherEvent>;
@@ -199,6 +213,7 @@ export const receiverOptionNames = [
   'store',
   'onSuccess',
   'onFailed',
+  'onReversed',
   'onOther',
   'confirm',
   'schema',
@@ -226,7 +241,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
   options: ReceiverOptions<C, Tx>,
 ): ResolvedOptions<CallbackOf<C>, Tx> & { readonly logger: SafeLogger } {
   onlyKnownOptions(options, receiverOptionNames, { findPlace: findRouterOption });
-  const { store, onSuccess, onFailed, onOther, confirm, onOutcome, logger, schema } = options;
+  const { store, onSuccess, onFailed, onReversed, onOther, confirm, onOutcome, logger, schema } = options;
   if (!hasMethods(store, 'claim')) {
     const expected = 'a store, such as memoryStore(), redisStore(client) or pgStore(pool)';
     const [, example] = clients.find(([method]) => hasMethods(store, method)) ?? [];
@@ -234,6 +249,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
   }
   requireFunction('onSuccess', onSuccess, 'async ({ data }) => {}');
   requireFunction('onFailed', onFailed, 'async ({ data }) => {}');
+  if (onReversed !== undefined) requireReversals(options);
   if (onOther !== undefined) requireFunction('onOther', onOther, '(event) => {}');
   if (confirm !== undefined) requireFunction('confirm', confirm, 'confirmWith(client)');
   if (onOutcome !== undefined) requireFunction('onOutcome', onOutcome, '(outcome) => {}');
@@ -246,6 +262,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
     // Bind the handlers: if the options are an instance of a class, they need its `this`.
     onSuccess: onSuccess.bind(options),
     onFailed: onFailed.bind(options),
+    onReversed: (onReversed as ResolvedOptions<CallbackOf<C>, Tx>['onReversed'])?.bind(options),
     onOther: onOther?.bind(options) as ResolvedOptions<CallbackOf<C>, Tx>['onOther'],
     confirm: confirm?.bind(options),
     onOutcome: onOutcome?.bind(options) as ResolvedOptions['onOutcome'],
@@ -254,6 +271,25 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
     logger: toLogger(logger),
     ...resolveTimes(options),
   };
+}
+
+/** Checks what a receiver needs beside `onReversed`. */
+function requireReversals<C extends EventShape, Tx>({
+  onReversed,
+  schema,
+  store,
+  retentionMs,
+}: ReceiverOptions<C, Tx>): void {
+  if (schema === undefined || (schema as unknown) === transferCallbackSchema) {
+    const expected = 'left out, because the documented service reverses no transfer';
+    throw invalidArgument('onReversed', expected, onReversed, 'onReversed: undefined');
+  }
+  requireFunction('onReversed', onReversed, 'async ({ data }) => {}');
+  if (!hasMethods(store, 'read')) throw invalidArgument('store', 'a store with `read` beside `onReversed`', store);
+  if (retentionMs === undefined) {
+    const expected = 'given beside `onReversed`: longer than the service takes to reverse a transfer';
+    throw invalidArgument('retentionMs', expected, retentionMs, 'retentionMs: 60 * 86_400_000');
+  }
 }
 
 function resolveTimes(options: Partial<Record<keyof ResolvedTimes, number | undefined>>): ResolvedTimes {

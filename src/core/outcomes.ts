@@ -1,5 +1,5 @@
 import type { Issue } from '../lib/standard-schema.js';
-import type { CallbackShape, EventShape, OtherEvent } from './callback.js';
+import type { CallbackShape, EventShape } from './callback.js';
 import type { TransferCallbackFacts } from './facts.js';
 
 /** What the log and the sender learn of an outcome. */
@@ -121,7 +121,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
   },
 };
 
-/** The rows that replace that of `processed`, `invalid` or `unauthorized`. The comment says when. */
+/** The rows that replace that of `processed`, `duplicate`, `invalid` or `unauthorized`. The comment says when. */
 export const special = {
   /** `processed` after its claim had passed to another delivery */
   overlapped: {
@@ -140,6 +140,11 @@ export const special = {
     ...outcomes.processed,
     level: 'warn',
     line: 'A callback was handled late; the next attempt gets a 200.',
+  },
+  /** `duplicate` of another final status, which a reversal came before or after */
+  superseded: {
+    ...outcomes.duplicate,
+    line: 'A callback came after another final status of its transfer had been handled; no handler runs for it.',
   },
   /** `invalid` through your own app */
   unreadable: {
@@ -169,6 +174,7 @@ export function findRow(outcome: TransferCallbackOutcome): OutcomeRow {
     if (outcome.error !== undefined) return special.unrecorded;
     if (outcome.late) return special.late;
   }
+  if (outcome.outcome === 'duplicate' && outcome.settled !== undefined) return special.superseded;
   if (outcome.outcome === 'invalid') {
     if (outcome.error !== undefined) return special.unreadable;
     if (outcome.verified) return special.undocumented;
@@ -185,7 +191,11 @@ export type Ending =
       /** Why the success is not recorded yet. Recording it is retried until the receiver closes. */
       error?: unknown;
     }
-  | { outcome: 'duplicate' }
+  | {
+      outcome: 'duplicate';
+      /** The facts that were handled, if they are of another final status: the transfer was reversed. */
+      settled?: TransferCallbackFacts | undefined;
+    }
   | { outcome: 'in_progress' }
   | {
       outcome: 'conflict';
@@ -238,13 +248,15 @@ export interface Unauthorized {
   error?: unknown;
 }
 
-interface OfTransfer {
+interface OfTransfer<C extends CallbackShape> {
   id: string;
   externalId: string;
-  event: CallbackShape['event'];
+  event: C['event'];
   type?: undefined;
-  status: CallbackShape['data']['status'];
+  status: C['data']['status'];
 }
+
+type OfEvent<E extends EventShape> = E extends CallbackShape ? OfTransfer<E> : OfOther;
 
 /** The fields of an event of `onOther`. */
 interface OfOther {
@@ -291,7 +303,7 @@ type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
  * }
  */
 export type TransferCallbackOutcome<E extends EventShape = EventShape> = Flat<
-  Measured & (((E extends OtherEvent ? OfOther : OfTransfer) & Timed & Ending) | Invalid | Unauthorized)
+  Measured & ((OfEvent<E> & Timed & Ending) | Invalid | Unauthorized)
 >;
 
 /** The names of all outcomes. */

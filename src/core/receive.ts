@@ -1,22 +1,14 @@
-import type { SafeLogger } from '../lib/logger.js';
 import type { CallbackShape, OtherEvent } from './callback.js';
-import { HeldClaim, type Shared } from './claim/held-claim.js';
-import type { Lines } from './claim/lines.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, reconciliation, toCommonFields, type Arrival } from './delivery.js';
-import { runHandler } from './handle.js';
+import { giveBack } from './give-back.js';
+import { handleClaimed } from './handle.js';
 import { isRefused } from './input.js';
-import type { ResolvedOptions } from './options.js';
 import { special, type Ending, type OutcomeRow, type TransferCallbackOutcome } from './outcomes.js';
+import type { ReceiverParts } from './parts.js';
 import { report } from './report.js';
 import { validateCallback } from './validate.js';
 import { refuseEarly, verifySender, type VerifySender } from './verify.js';
-
-/** What all deliveries of a receiver share. */
-export interface ReceiverParts<C extends CallbackShape, Tx> extends Shared<Tx> {
-  readonly options: ResolvedOptions<C, Tx> & { readonly logger: SafeLogger };
-  readonly lines: Lines<Tx>;
-}
 
 /**
  * Runs the steps of a delivery: validate, verify, confirm, claim, handle, report. An event of `onOther` is not
@@ -30,10 +22,10 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
 ): Promise<TransferCallbackOutcome> {
   parts.inFlight.begin();
   if (isRefused(input)) return end({ ...toCommonFields(arrival), ...refuseEarly(input) }, parts);
-  const { schema, onOther, verifyTimeoutMs } = parts.options;
+  const { schema, onReversed, onOther, verifyTimeoutMs } = parts.options;
   // Reconciliation reads transfers only: one that became another event would be acknowledged, and never handled.
   const takesOther = onOther !== undefined && arrival.source !== reconciliation;
-  const validated = validateCallback(input, schema, takesOther);
+  const validated = validateCallback(input, schema, takesOther, onReversed !== undefined);
   if (verify !== undefined) {
     const refusal = await verifySender(verify, validated, verifyTimeoutMs);
     if (refusal !== undefined) return end({ ...toCommonFields(arrival), ...refusal }, parts);
@@ -60,30 +52,19 @@ export function refuseCall<C extends CallbackShape, Tx>(
 
 async function processDelivery<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
-  { lines, inFlight, options }: ReceiverParts<C, Tx>,
+  parts: ReceiverParts<C, Tx>,
 ): Promise<Ending> {
+  const { lines, inFlight, options } = parts;
   if (lines.isClosed) return { outcome: 'closing' };
   if (options.confirm !== undefined && delivery.event !== 'other') {
-    const confirmed = await confirmCallback(
-      delivery as Delivery<C>,
-      options.confirm,
-      options.confirmTimeoutMs,
-      inFlight,
-    );
-    if ('outcome' in confirmed) return confirmed;
-    delivery.callback = confirmed.callback;
+    const ending = await confirmCallback(delivery as Delivery<C>, options.confirm, options, inFlight);
+    if (ending !== undefined) return ending;
   }
-  const claimed = await lines.claim(delivery);
-  if (claimed instanceof HeldClaim) return runHandler(delivery, claimed, options);
-  switch (claimed.state) {
-    case 'settled':
-      return delivery.compareWith(claimed.fingerprint);
-    case 'unavailable':
-      return { outcome: 'store_unavailable', error: claimed.error };
-    case 'in_progress':
-    case 'closing':
-      return { outcome: claimed.state };
+  // Only a service that reverses pays for it.
+  if (options.onReversed !== undefined && (delivery.status === 'FAILED' || delivery.status === 'REVERSED')) {
+    return giveBack(delivery, parts);
   }
+  return handleClaimed(delivery, await lines.claim(delivery), options);
 }
 
 /** Reports the outcome, and ends the delivery. */

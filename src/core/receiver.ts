@@ -15,7 +15,8 @@ import {
 } from './inspect.js';
 import { resolveReceiverOptions, type ReceiverOptions, type ResolvedOptions } from './options.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
-import { receiveCallback, refuseCall, type ReceiverParts } from './receive.js';
+import type { ReceiverParts } from './parts.js';
+import { receiveCallback, refuseCall } from './receive.js';
 import { traceReceive } from './trace.js';
 import type { VerifySender } from './verify.js';
 

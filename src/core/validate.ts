@@ -3,11 +3,13 @@ import { parseWith, type StandardSchema, type Issue } from '../lib/standard-sche
 import { toPrintable } from '../lib/text.js';
 import {
   amountMessage,
+  finalEvents,
   idMessage,
   isCallbackId,
   isExact,
   transferCallbackSchema,
   type CallbackShape,
+  type FinalStatus,
   type OtherEvent,
 } from './callback.js';
 import { readFields, type CallbackFields } from './fields.js';
@@ -22,6 +24,7 @@ export function validateCallback<C extends CallbackShape>(
   input: unknown,
   schema: StandardSchema<C | OtherEvent>,
   takesOther: boolean,
+  takesReversed: boolean,
 ): { callback: C | OtherEvent; fields: CallbackFields } | InvalidCallback {
   try {
     if (isUnreadable(input)) return invalid(input, schema, input.issues, input.error);
@@ -29,7 +32,8 @@ export function validateCallback<C extends CallbackShape>(
     const parsed = parseWith(schema, input);
     if ('issues' in parsed) return invalid(input, schema, parsed.issues);
     const fields = readFields(parsed.value);
-    const issues = fields.event === 'other' ? findIssuesOfOther(fields, input, takesOther) : findIssues(fields);
+    const issues =
+      fields.event === 'other' ? findIssuesOfOther(fields, input, takesOther) : findIssues(fields, takesReversed);
     return issues.length === 0 ? { callback: parsed.value, fields } : invalid(input, schema, issues);
   } catch (error) {
     return invalid(input, schema, [{ path: [], message: 'The schema failed' }], toReason(error));
@@ -37,9 +41,12 @@ export function validateCallback<C extends CallbackShape>(
 }
 
 /** Returns the issues of a callback that contradicts itself, or has an id or an amount that no callback has. */
-function findIssues({ event, id, status, amount }: CallbackFields): readonly Issue[] {
+function findIssues({ event, id, status, amount }: CallbackFields, takesReversed: boolean): readonly Issue[] {
   const issues: Issue[] = [];
-  if (event !== 'other' && (event === 'transfer.success') !== (status === 'SUCCESS')) {
+  if (event === finalEvents.REVERSED && !takesReversed) {
+    issues.push({ path: ['event'], message: 'A reversal, and no `onReversed` takes it' });
+  }
+  if (event !== 'other' && event !== finalEvents[status as FinalStatus]) {
     issues.push({ path: ['data', 'status'], message: `Expected the status of ${event}` });
   }
   if (!isCallbackId(id)) issues.push({ path: ['data', 'id'], message: idMessage });
@@ -51,7 +58,7 @@ function findIssues({ event, id, status, amount }: CallbackFields): readonly Iss
 function findIssuesOfOther(fields: CallbackFields, input: unknown, isTaken: boolean): readonly Issue[] {
   if (isFinal(input)) return [{ path: ['event'], message: 'A final status, and `schema` makes another event of it' }];
   if (!isTaken) return [{ path: ['event'], message: 'Not a final status, and no `onOther` takes it' }];
-  return isCallbackId(fields.type) ? findIssues(fields) : [{ path: ['type'], message: idMessage }];
+  return isCallbackId(fields.type) ? findIssues(fields, false) : [{ path: ['type'], message: idMessage }];
 }
 
 /** Returns whether the service announces a final status. A schema may let it pass for what it does not know. */

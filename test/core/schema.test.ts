@@ -125,7 +125,7 @@ describe('a schema that makes a wrong field', () => {
 
   const one = (expected: string, path: string, got: string): string =>
     `Expected \`schema\` to produce ${expected} for \`${path}\`, got ${got}.`;
-  const statuses = "'SUCCESS' or 'FAILED'";
+  const statuses = "'SUCCESS' or 'FAILED' or 'REVERSED'";
 
   test.each<[object, string]>([
     [{ id: 5 }, `${one('a text', 'data.id', 'a number')} Write \`String(id)\`.`],
@@ -151,7 +151,7 @@ describe('a schema that makes a wrong field', () => {
   test('every wrong field is named, and no right one', async () => {
     expect(await tell({ id: 5, amount: null, status: 'OK' }, 'paid')).toBe(
       [
-        one("'transfer.success' or 'transfer.failed' or 'other'", 'event', 'another text'),
+        one("'transfer.success' or 'transfer.failed' or 'transfer.reversed' or 'other'", 'event', 'another text'),
         `${one('a text', 'data.id', 'a number')} Write \`String(id)\`.`,
         one(statuses, 'data.status', 'another text'),
         `${one('a number, a text or undefined', 'data.amount', 'null')} Write \`amount: amount ?? undefined\`.`,

@@ -256,6 +256,29 @@ transferCallbackReceiver({
   },
 });
 
+// Only a schema that makes a reversal has a handler of it, with its type.
+// @ts-expect-error -- the documented service reverses no transfer.
+transferCallbackReceiver({ store, onSuccess: nothing, onFailed: nothing, onReversed: nothing, retentionMs: 1 });
+const facts = z.object({ id: z.string(), externalId: z.string() });
+transferCallbackReceiver({
+  store,
+  schema: z.discriminatedUnion('event', [
+    z.object({ event: z.literal('transfer.success'), data: facts.extend({ status: z.literal('SUCCESS') }) }),
+    z.object({ event: z.literal('transfer.failed'), data: facts.extend({ status: z.literal('FAILED') }) }),
+    z.object({
+      event: z.literal('transfer.reversed'),
+      data: facts.extend({ status: z.literal('REVERSED'), bounced: z.string() }),
+    }),
+  ]),
+  onSuccess: nothing,
+  onFailed: nothing,
+  onReversed: ({ event, data }) => {
+    expectTypeOf(event).toEqualTypeOf<'transfer.reversed'>();
+    expectTypeOf(data.bounced).toEqualTypeOf<string>();
+  },
+  retentionMs: 60 * 86_400_000,
+});
+
 // The transaction of a store reaches the handlers, without a word of annotation, and through a receiver made before.
 interface Client {
   query(text: string, values: unknown[]): Promise<void>;

@@ -13,7 +13,7 @@ expectTypeOf(outcome.durationMs).toEqualTypeOf<number>();
 expectTypeOf(outcome.source).toEqualTypeOf<string>();
 expectTypeOf(outcome.delivery).toEqualTypeOf<string>();
 expectTypeOf(outcome.id).toEqualTypeOf<string | undefined>();
-expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED' | undefined>();
+expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED' | 'REVERSED' | undefined>();
 
 if (outcome.outcome === 'processed') {
   expectTypeOf(outcome.overlapped).toEqualTypeOf<boolean>();
@@ -22,8 +22,8 @@ if (outcome.outcome === 'processed') {
     expectTypeOf(outcome.type).toEqualTypeOf<string>();
     expectTypeOf(outcome.externalId).toEqualTypeOf<string | undefined>();
   } else {
-    expectTypeOf(outcome.event).toEqualTypeOf<'transfer.success' | 'transfer.failed'>();
-    expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED'>();
+    expectTypeOf(outcome.event).toEqualTypeOf<'transfer.success' | 'transfer.failed' | 'transfer.reversed'>();
+    expectTypeOf(outcome.status).toEqualTypeOf<'SUCCESS' | 'FAILED' | 'REVERSED'>();
     expectTypeOf(outcome.externalId).toEqualTypeOf<string>();
   }
   expectTypeOf(outcome.timestamp).toEqualTypeOf<string | undefined>();

@@ -1,7 +1,6 @@
 import { hasMethods } from '../../lib/checks.js';
 import { callWithin, graceMs } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import { toId } from '../callback.js';
 import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../store.js';
 import { traceStoreCall, type StoreCall } from '../trace.js';
 import type { StoreRules } from './rules.js';
@@ -26,13 +25,12 @@ export function callStore<T>(
  */
 export function claimCallback<Tx>(
   store: CallbackStore<Tx>,
-  key: string,
+  { key, id }: { readonly key: string; readonly id: string },
   request: ClaimRequest,
   timeoutMs: number,
   { undoesWrites }: StoreRules,
 ): Promise<ClaimReply<Tx>> {
   const { token, queueMs = 0 } = request;
-  const id = toId(key);
   const claimMs = timeoutMs + (undoesWrites ? queueMs : 0);
   const claim = async (): Promise<ClaimReply<Tx>> => {
     const reply = requireReply(await store.claim(key, request));

@@ -2,7 +2,6 @@ import { pause, setBackgroundTimer, type Timer } from '../../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../../lib/errors.js';
 import type { SafeLogger } from '../../lib/logger.js';
 import type { AfterCommit } from '../after-commit.js';
-import { toId } from '../callback.js';
 import { DeliveryAborter, type InFlight, type Work } from '../in-flight.js';
 import { maxHandlerTimeouts, renewalsPerLease, type ResolvedTimes } from '../options.js';
 import type { Ending } from '../outcomes.js';
@@ -65,7 +64,7 @@ export class HeldClaim<Tx> implements Work {
   }
 
   get id(): string {
-    return toId(this.key);
+    return this.#line.id;
   }
 
   get tx(): Tx {
@@ -241,7 +240,7 @@ export class HeldClaim<Tx> implements Work {
     const { store, storeTimeoutMs, logger } = options;
     if (rules.undoesWrites) return false;
     const request = { ...this.#request, token: this.#nextToken() };
-    const reply = await claimCallback(store, this.key, request, storeTimeoutMs, rules);
+    const reply = await claimCallback(store, this.#line, request, storeTimeoutMs, rules);
     if (reply.state !== 'claimed') return false;
     if (this.#state === 'running') {
       this.#claim = reply.claim;

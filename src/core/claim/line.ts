@@ -27,7 +27,8 @@ const longestPauseMs = 1_000;
 export class Line {
   /** The key of the callback in the store. */
   readonly key: string;
-  readonly #waitMs: number;
+  /** By which log lines and traces know the callback. */
+  readonly id: string;
   /** Called when no delivery is left. */
   readonly #onEmpty: () => void;
   readonly #waiters: Waiter[] = [];
@@ -39,22 +40,21 @@ export class Line {
   #pauseMs = firstPauseMs;
   #wake: (() => void) | undefined;
 
-  constructor(key: string, waitMs: number, onEmpty: () => void) {
+  constructor(key: string, id: string, onEmpty: () => void) {
     this.key = key;
-    this.#waitMs = waitMs;
+    this.id = id;
     this.#onEmpty = onEmpty;
   }
 
   /**
-   * Resolves with what is told, with `in_progress` when the time is up, or with `undefined` when it is this delivery's
-   * turn.
+   * Resolves with what is told, with `in_progress` after `waitMs`, or with `undefined` when it is this delivery's turn.
    */
-  wait(): Promise<LineEnd | undefined> {
+  wait(waitMs: number): Promise<LineEnd | undefined> {
     if (this.#known !== undefined) return Promise.resolve(this.#known);
     return new Promise((resolve) => {
-      const cancelDeadline = setDeadline(this.#waitMs, () => {
+      const cancelDeadline = setDeadline(waitMs, () => {
         waiter.expired = true;
-        if (!this.#isAsking) this.#dismissExpired();
+        if (!this.#isAsking) this.#dismiss(waiter);
       });
       const waiter = { resolve, cancelDeadline, expired: false };
       this.#waiters.push(waiter);
@@ -126,12 +126,14 @@ export class Line {
     this.#pauseMs = Math.min(2 * this.#pauseMs, longestPauseMs);
   }
 
-  /** Ends the waits whose time is up. All waits are equally long, so those are the first ones. */
   #dismissExpired(): void {
-    for (let first = this.#waiters[0]; first?.expired; first = this.#waiters[0]) {
-      this.#waiters.shift();
-      first.resolve({ state: 'in_progress' });
-    }
+    for (const waiter of this.#waiters.filter(({ expired }) => expired)) this.#dismiss(waiter);
+  }
+
+  /** Ends the wait of a delivery whose time is up. */
+  #dismiss(waiter: Waiter): void {
+    this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+    waiter.resolve({ state: 'in_progress' });
   }
 
   #sleep(ms: number): Promise<void> {

@@ -25,15 +25,18 @@ export class Lines<Tx> {
   }
 
   /**
-   * Claims the callback of a delivery, and notes how long it waited for another one that holds the claim. Never
-   * rejects.
+   * Claims the callback of a delivery, and notes how long it waited for another one that holds the claim. A reversal may
+   * also claim a key of its own. Never rejects.
    */
-  async claim(delivery: Delivery): Promise<HeldClaim<Tx> | LineEnd> {
-    const waitEndsAt = performance.now() + this.#parts.options.inFlightWaitMs;
-    const line = this.#lines.get(delivery.key);
+  async claim(
+    delivery: Delivery,
+    key = delivery.key,
+    waitMs = this.#parts.options.inFlightWaitMs,
+  ): Promise<HeldClaim<Tx> | LineEnd> {
+    const line = this.#lines.get(key);
     const result = await (line === undefined
-      ? this.#ask(delivery, this.#begin(delivery.key), waitEndsAt)
-      : this.#waitAndAsk(delivery, line, waitEndsAt));
+      ? this.#ask(delivery, this.#begin(key, delivery.id), performance.now() + waitMs)
+      : this.#waitAndAsk(delivery, line, waitMs));
     delivery.endWait();
     if (!(result instanceof HeldClaim) || !this.#isClosed) return result;
     await result.release();
@@ -46,15 +49,16 @@ export class Lines<Tx> {
     for (const line of this.#lines.values()) line.tell({ state: 'closing' });
   }
 
-  async #waitAndAsk(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
+  async #waitAndAsk(delivery: Delivery, line: Line, waitMs: number): Promise<HeldClaim<Tx> | LineEnd> {
+    const waitEndsAt = performance.now() + waitMs;
     delivery.beginWait();
-    const result = await line.wait();
+    const result = await line.wait(waitMs);
     if (result !== undefined) return result;
     return (await line.pause(waitEndsAt)) === 'ask' ? this.#ask(delivery, line, waitEndsAt) : leave(line);
   }
 
-  #begin(key: string): Line {
-    const line = new Line(key, this.#parts.options.inFlightWaitMs, () => {
+  #begin(key: string, id: string): Line {
+    const line = new Line(key, id, () => {
       this.#lines.delete(key);
     });
     this.#lines.set(key, line);
@@ -65,7 +69,7 @@ export class Lines<Tx> {
   async #ask(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
     while (!this.#isClosed) {
       const request = this.#toRequest(delivery, waitEndsAt - performance.now());
-      const reply = await line.ask(() => this.#claim(line.key, request));
+      const reply = await line.ask(() => this.#claim(line, request));
       if (reply.state === 'claimed') return new HeldClaim(reply.claim, request, line, this.#parts);
       if (reply.state !== 'in_progress') return reply;
       delivery.beginWait();
@@ -92,15 +96,15 @@ export class Lines<Tx> {
     };
   }
 
-  async #claim(key: string, request: ClaimRequest): Promise<ClaimReply<Tx>> {
+  async #claim(line: Line, request: ClaimRequest): Promise<ClaimReply<Tx>> {
     const askedAt = performance.now();
     const { options, rules } = this.#parts;
-    const reply = await claimCallback(options.store, key, request, options.storeTimeoutMs, rules);
+    const reply = await claimCallback(options.store, line, request, options.storeTimeoutMs, rules);
     if (reply.state !== 'claimed' || !this.#isLate(askedAt)) return reply;
     // A process that was stopped or starved may read `claimed` after its lease has lapsed and another delivery has
     // settled. The token stays: no handler runs yet under the claim that a late release could free.
     try {
-      return (await this.#renewInTime(reply.claim)) ? reply : await this.#claim(key, request);
+      return (await this.#renewInTime(reply.claim)) ? reply : await this.#claim(line, request);
     } catch (error) {
       reply.claim.release().catch(() => undefined); // If this fails, the lease expires.
       throw error;

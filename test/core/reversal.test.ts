@@ -1,0 +1,305 @@
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore, transferCallbackReceiver, transferCallbackSchema } from 'transfer-callbacks';
+import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
+import { toReversalKey } from '../../src/core/callback.js';
+import { recordingLogger } from '../support/helpers/logger.js';
+import { announced, reversingReceiver, reversingSchema, type Status } from '../support/helpers/reversing.js';
+import { fakeClock, later, receiverOf, storeWith, turn } from './support.js';
+
+const id = 'payout';
+
+describe('what onReversed needs', () => {
+  const handler = () => undefined;
+  const given = { store: memoryStore(), schema: reversingSchema, onSuccess: handler, onFailed: handler } as const;
+
+  test.each<[string, object, string]>([
+    ['the documented service', { schema: undefined }, 'Expected `onReversed` to be left out, because the documented'],
+    ['the documented schema', { schema: transferCallbackSchema }, 'Expected `onReversed` to be left out, because the'],
+    ['no retentionMs', {}, 'Expected `retentionMs` to be given beside `onReversed`'],
+    ['a store that cannot be read', { store: storeWith({}) }, 'Expected `store` to be a store with `read`'],
+    ['what is no function', { onReversed: true }, 'Expected `onReversed` to be a function, got true'],
+  ])('is refused for %s', (_what, options, message) => {
+    const make = () => transferCallbackReceiver({ ...given, onReversed: handler, ...options } as never);
+    expect(make).toThrow(message);
+  });
+
+  test('a reversal is invalid without onReversed, and the receiver needs no retentionMs', async () => {
+    const receiver = transferCallbackReceiver({ ...given, logger: false });
+    expect(await receiver.receive(announced('REVERSED', id))).toMatchObject({
+      outcome: 'invalid',
+      issues: [{ path: ['event'], message: 'A reversal, and no `onReversed` takes it' }],
+    });
+    expect(await receiver.inspect(id)).toEqual({ state: 'free' });
+  });
+
+  test('a reversal with the status of a success is invalid', async () => {
+    const { receiver, ran } = reversingReceiver(memoryStore(), {
+      schema: { '~standard': { validate: (value) => ({ value: value as never }) } },
+    });
+    const { event, data } = announced('REVERSED', id);
+    for (const status of ['SUCCESS', 'FAILED']) {
+      expect(await receiver.receive({ event, data: { ...data, status } })).toMatchObject({ outcome: 'invalid' });
+    }
+    expect(ran).toEqual([]);
+  });
+
+  test('the documented service asks the store for one key only, and never reads it', async () => {
+    const store = memoryStore();
+    const read = vi.spyOn(store, 'read');
+    const claim = vi.spyOn(store, 'claim');
+    const receiver = receiverOf({ store });
+    await receiver.receive(transferSucceeded({ id: 'a' }));
+    await receiver.receive(transferFailed({ id: 'b' }));
+    expect(read).not.toHaveBeenCalled();
+    expect(claim.mock.calls.map(([key]) => key)).toEqual(['a', 'b']);
+  });
+});
+
+test('what comes after another final status is a duplicate with the one that was handled, and has a line of its own', async () => {
+  const logger = { ...recordingLogger(), info: vi.fn() };
+  const { receiver } = reversingReceiver(memoryStore(), { logger });
+  await receiver.receive(announced('FAILED', id));
+  expect(await receiver.receive(announced('REVERSED', id))).toMatchObject({
+    outcome: 'duplicate',
+    event: 'transfer.reversed',
+    status: 'REVERSED',
+    settled: { status: 'FAILED', amount: 100, currency: 'XAF', externalId: `payout-${id}` },
+  });
+  expect(await receiver.receive(announced('FAILED', id))).not.toHaveProperty('settled');
+  expect(logger.info.mock.calls).toEqual([
+    [expect.anything(), 'A callback was handled.'],
+    [
+      expect.objectContaining({
+        id,
+        status: 'REVERSED',
+        settled: expect.objectContaining({ status: 'FAILED' }) as object,
+      }),
+      'A callback came after another final status of its transfer had been handled; no handler runs for it.',
+    ],
+    [expect.anything(), 'A callback had been handled before.'],
+  ]);
+  expect(logger.lines).toEqual([]);
+});
+
+describe('confirm', () => {
+  /** A receiver whose service tells this status of every transfer. */
+  function confirming(told: { status: Status; changes?: object }) {
+    const store = memoryStore();
+    const confirm = () => {
+      const { event, data } = announced(told.status, id, told.changes);
+      return { event, data: { ...data, status: told.status } } as never;
+    };
+    return reversingReceiver(store, { confirm });
+  }
+
+  test.each<[Status]>([['SUCCESS'], ['FAILED'], ['REVERSED']])(
+    'a callback of %s is handled as the reversal that confirm has read, once',
+    async (status) => {
+      const { receiver, ran } = confirming({ status: 'REVERSED' });
+      for (const outcome of ['processed', 'duplicate']) {
+        expect(await receiver.receive(announced(status, id))).toMatchObject({
+          outcome,
+          event: 'transfer.reversed',
+          status: 'REVERSED',
+        });
+      }
+      expect(ran).toEqual([`REVERSED ${id}`]);
+    },
+  );
+
+  test('a reversal whose callback was lost is handled with the next copy of the success', async () => {
+    const told: { status: Status } = { status: 'SUCCESS' };
+    const { receiver, ran } = confirming(told);
+    expect(await receiver.receive(announced('SUCCESS', id))).toMatchObject({ outcome: 'processed' });
+    told.status = 'REVERSED';
+    expect(await receiver.receive(announced('SUCCESS', id))).toMatchObject({
+      outcome: 'processed',
+      status: 'REVERSED',
+    });
+    expect(await receiver.receive(announced('FAILED', id))).toMatchObject({ outcome: 'duplicate', status: 'REVERSED' });
+    expect(ran).toEqual([`SUCCESS ${id}`, `REVERSED ${id}`]);
+  });
+
+  test.each<[string, Status, { status: Status; changes?: object }]>([
+    ['a reversal of a transfer that has succeeded', 'REVERSED', { status: 'SUCCESS' }],
+    ['a failure of a transfer that has succeeded', 'FAILED', { status: 'SUCCESS' }],
+    ['a success that was reversed with another amount', 'SUCCESS', { status: 'REVERSED', changes: { amount: 99 } }],
+    ['a success where another transfer was reversed', 'SUCCESS', { status: 'REVERSED', changes: { id: 'another' } }],
+    ['a reversal with a field that is none', 'SUCCESS', { status: 'REVERSED', changes: { amount: null } }],
+  ])('%s is unconfirmed, and no handler runs', async (_what, status, told) => {
+    const { receiver, ran } = confirming(told);
+    expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'unconfirmed' });
+    expect(ran).toEqual([]);
+  });
+
+  test('what confirm has read is no reversal for the documented service', async () => {
+    const confirm = () => ({
+      event: 'transfer.reversed',
+      data: { ...transferSucceeded({ id }).data, status: 'REVERSED' },
+    });
+    const receiver = receiverOf({ confirm: confirm as never });
+    expect(await receiver.receive(transferSucceeded({ id }))).toMatchObject({ outcome: 'unconfirmed' });
+  });
+});
+
+describe('waiting', () => {
+  beforeEach(fakeClock);
+
+  /** A success that runs until it is told to end, and reversals that wait for it. */
+  async function setUp() {
+    const pays = later();
+    const reverses = later();
+    const store = memoryStore();
+    const { receiver, ran } = reversingReceiver(store, {
+      leaseMs: 29_000,
+      handle: (status) => (status === 'SUCCESS' ? pays.promise : reverses.promise),
+    });
+    const receive = (status: Status) => receiver.receive(announced(status, id));
+    const paying = receive('SUCCESS');
+    await turn();
+    return { store, receiver, ran, receive, paying, pays, reverses };
+  }
+
+  test('both waits of a reversal together take at most inFlightWaitMs', async () => {
+    const { receive, paying, pays, reverses, ran } = await setUp();
+    const [first, second] = [receive('REVERSED'), receive('REVERSED')];
+    await vi.advanceTimersByTimeAsync(6_000);
+    pays.resolve();
+    await paying;
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(await second).toMatchObject({ outcome: 'in_progress', waitedMs: 10_000, durationMs: 10_000 });
+    reverses.resolve();
+    expect(await first).toMatchObject({ outcome: 'processed' });
+    expect(ran).toEqual([`SUCCESS ${id}`, `REVERSED ${id}`]);
+  });
+
+  test('a reversal that has waited before ends earlier than one that came to the line before it', async () => {
+    const { store, receive, paying, pays } = await setUp();
+    const early = receive('REVERSED');
+    await vi.advanceTimersByTimeAsync(1_000);
+    // Another process runs the reversal.
+    const request = { token: 'another', fingerprint: '[]', leaseMs: 60_000, retentionMs: 100_000 };
+    await store.claim(await toReversalKey(id), request);
+    const [asking, waiting] = [receive('REVERSED'), receive('REVERSED')];
+    await vi.advanceTimersByTimeAsync(5_000);
+    pays.resolve();
+    await paying;
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(await early).toMatchObject({ outcome: 'in_progress', durationMs: 10_000 });
+    await vi.advanceTimersByTimeAsync(1_000);
+    for (const each of [asking, waiting])
+      expect(await each).toMatchObject({ outcome: 'in_progress', durationMs: 10_000 });
+  });
+
+  test('a failure waits for a success that fails, and is handled then', async () => {
+    const { receive, paying, pays, reverses, ran } = await setUp();
+    const failing = receive('FAILED');
+    pays.reject(new Error('down'));
+    reverses.resolve();
+    expect(await paying).toMatchObject({ outcome: 'handler_failed' });
+    expect(await failing).toMatchObject({ outcome: 'processed' });
+    expect(ran).toEqual([`FAILED ${id}`]);
+  });
+});
+
+describe('a store that fails', () => {
+  test.each<[string, object]>([
+    ['rejects', { read: () => Promise.reject(new Error('down')) }],
+    ['replies with nothing', { read: () => Promise.resolve(undefined) }],
+  ])('nothing is given back if the look at the reversal %s', async (_how, changes) => {
+    const { receiver, ran } = reversingReceiver({ ...memoryStore(), ...changes });
+    for (const status of ['FAILED', 'REVERSED'] as const) {
+      expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'store_unavailable' });
+    }
+    expect(await receiver.receive(announced('SUCCESS', id))).toMatchObject({ outcome: 'processed' });
+    expect(ran).toEqual([`SUCCESS ${id}`]);
+  });
+
+  test('a failure or a reversal whose own record cannot be claimed runs no handler, and frees the transfer', async () => {
+    const store = memoryStore();
+    const key = await toReversalKey(id);
+    const { receiver, ran } = reversingReceiver({
+      ...store,
+      claim: (each, request) => (each === key ? Promise.reject(new Error('down')) : store.claim(each, request)),
+    });
+    for (const status of ['FAILED', 'REVERSED'] as const) {
+      expect(await receiver.receive(announced(status, id))).toMatchObject({ outcome: 'store_unavailable' });
+    }
+    expect(await receiver.receive(announced('SUCCESS', id))).toMatchObject({ outcome: 'processed' });
+    expect(ran).toEqual([`SUCCESS ${id}`]);
+  });
+
+  test('a reversal whose handler fails leaves no record, and the next delivery runs it again', async () => {
+    const handle = vi.fn().mockRejectedValueOnce(new Error('down'));
+    const { receiver, ran } = reversingReceiver(memoryStore(), { handle });
+    expect(await receiver.receive(announced('REVERSED', id))).toMatchObject({ outcome: 'handler_failed' });
+    expect(await receiver.inspect(id)).toEqual({ state: 'free' });
+    expect(await receiver.receive(announced('REVERSED', id))).toMatchObject({ outcome: 'processed' });
+    expect(ran).toEqual([`REVERSED ${id}`]);
+  });
+});
+
+test('a failure that has waited for a transactional store looks again at what was given back meanwhile', async () => {
+  const store = memoryStore();
+  const key = await toReversalKey(id);
+  let isFirst = true;
+  const { receiver, ran } = reversingReceiver({
+    ...store,
+    transactional: true,
+    async claim(each, request) {
+      if (!isFirst) return store.claim(each, request);
+      isFirst = false;
+      // Another process has handled success and reversal, and the record of the success is gone.
+      const fingerprint = JSON.stringify(['REVERSED', 100, 'XAF', `payout-${id}`]);
+      const reply = await store.claim(key, { ...request, token: 'another', fingerprint });
+      if (reply.state === 'claimed') await reply.claim.settle();
+      return { state: 'in_progress' };
+    },
+  });
+  expect(await receiver.receive(announced('FAILED', id))).toMatchObject({
+    outcome: 'duplicate',
+    settled: { status: 'REVERSED' },
+  });
+  expect(ran).toEqual([]);
+  expect(await store.read(id)).toEqual({ state: 'free' });
+});
+
+describe('a reversal that is late', () => {
+  beforeEach(fakeClock);
+
+  test('is recorded when its handler ends, and until then nothing else is given back', async () => {
+    const goes = later();
+    const { receiver, ran } = reversingReceiver(memoryStore(), {
+      handlerTimeoutMs: 1_000,
+      inFlightWaitMs: 0,
+      handle: () => goes.promise,
+    });
+    const reversing = receiver.receive(announced('REVERSED', id));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await reversing).toMatchObject({ outcome: 'timed_out' });
+    expect(await receiver.inspect(id)).toMatchObject({
+      state: 'claimed',
+      here: { sinceMs: 1_000 },
+      reversal: { state: 'claimed' },
+    });
+    const failing = receiver.receive(announced('FAILED', id));
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await failing).toMatchObject({ outcome: 'in_progress' });
+    goes.resolve();
+    await turn();
+    expect(await receiver.receive(announced('FAILED', id))).toMatchObject({ outcome: 'duplicate' });
+    expect(await receiver.inspect(id)).toMatchObject({ state: 'settled', reversal: { state: 'settled' } });
+    expect(ran).toEqual([`REVERSED ${id}`]);
+  });
+});
+
+test('inspect shows the reversal of a transfer whose record has expired', async () => {
+  const store = memoryStore();
+  const { receiver } = reversingReceiver(store);
+  for (const status of ['SUCCESS', 'REVERSED'] as const) await receiver.receive(announced(status, id));
+  await store.forget(id, JSON.stringify(['SUCCESS', 100, 'XAF', `payout-${id}`]));
+  expect(await receiver.inspect(id)).toEqual({
+    state: 'free',
+    reversal: expect.objectContaining({ state: 'settled' }) as object,
+  });
+});

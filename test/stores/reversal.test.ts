@@ -1,0 +1,280 @@
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Pool } from 'pg';
+import { memoryStore, pgStore, redisStore, type CallbackStore } from 'transfer-callbacks';
+import { toReversalKey } from '../../src/core/callback.js';
+import { later } from '../core/support.js';
+import { recordingLogger } from '../support/helpers/logger.js';
+import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
+import { startPostgres } from '../support/servers/postgres.js';
+import { startRedisForFile } from '../support/servers/redis-for-file.js';
+
+const redis = startRedisForFile();
+let pool: Pool;
+beforeAll(async () => {
+  const server = await startPostgres();
+  pool = server.pool({ max: 4 });
+  await pgStore(pool).migrate();
+  return () => server.stop();
+});
+
+type Store = CallbackStore<unknown>;
+const stores: [string, () => Store][] = [
+  ['memoryStore', memoryStore],
+  ['redisStore', () => redisStore(redis.redis)],
+  ['pgStore', () => pgStore(pool)],
+];
+
+const why = { by: 'ana@example.com', reason: 'a test' };
+
+/** Ends a record as its expiry does. */
+async function expire(store: Store, key: string): Promise<void> {
+  const record = await store.read?.(key);
+  if (record?.state !== 'settled') expect.fail(`The record is ${String(record?.state)}.`);
+  expect(await store.forget?.(key, record.fingerprint)).toBe(true);
+}
+
+describe.each(stores)('on %s', (_name, makeStore) => {
+  let id: string;
+  const setUp = (options: Parameters<typeof reversingReceiver>[1] = {}) => {
+    id = crypto.randomUUID();
+    const store = makeStore();
+    const { receiver, ran } = reversingReceiver(store, options);
+    onTestFinished(async () => {
+      await receiver.close({ timeoutMs: 0 });
+    });
+    const receive = async (status: Status, changes: object = {}): Promise<string> => {
+      const ended = await receiver.receive(announced(status, id, changes));
+      const settled = ended.outcome === 'duplicate' && ended.settled !== undefined ? ` of ${ended.settled.status}` : '';
+      return `${ended.outcome}${settled}`;
+    };
+    return { store, receiver, ran, receive };
+  };
+
+  test.each<[Status | 'nothing', Status, string]>([
+    ['nothing', 'SUCCESS', 'processed'],
+    ['SUCCESS', 'SUCCESS', 'duplicate'],
+    ['FAILED', 'SUCCESS', 'conflict'],
+    ['REVERSED', 'SUCCESS', 'duplicate of REVERSED'],
+    ['nothing', 'FAILED', 'processed'],
+    ['SUCCESS', 'FAILED', 'conflict'],
+    ['FAILED', 'FAILED', 'duplicate'],
+    ['REVERSED', 'FAILED', 'duplicate of REVERSED'],
+    ['nothing', 'REVERSED', 'processed'],
+    ['SUCCESS', 'REVERSED', 'processed'],
+    ['FAILED', 'REVERSED', 'duplicate of FAILED'],
+    ['REVERSED', 'REVERSED', 'duplicate'],
+  ])('after %s a callback of %s is %s', async (first, second, expected) => {
+    const { ran, receive } = setUp();
+    if (first !== 'nothing') expect(await receive(first)).toBe('processed');
+    expect(await receive(second)).toBe(expected);
+    const handled = [...(first === 'nothing' ? [] : [first]), ...(expected === 'processed' ? [second] : [])];
+    expect(ran).toEqual(handled.map((status) => `${status} ${id}`));
+    // Nothing of it changes when all of it comes again.
+    for (const status of handled) expect(await receive(status)).toBe('duplicate');
+    expect(ran).toHaveLength(handled.length);
+  });
+
+  test('a reversed success is final: neither the reversal nor a failure is handled once more', async () => {
+    const { ran, receive } = setUp();
+    for (const status of ['SUCCESS', 'REVERSED'] as const) expect(await receive(status)).toBe('processed');
+    expect(await receive('REVERSED')).toBe('duplicate');
+    expect(await receive('FAILED')).toBe('duplicate of REVERSED');
+    expect(await receive('SUCCESS')).toBe('duplicate');
+    expect(ran).toEqual([`SUCCESS ${id}`, `REVERSED ${id}`]);
+  });
+
+  test.each([
+    ['amount', { amount: 99 }],
+    ['currency', { currency: 'XOF' }],
+    ['externalId', { externalId: 'another' }],
+  ])('a reversal with another %s is a conflict, after a success, a failure and a reversal', async (_field, changes) => {
+    for (const first of ['SUCCESS', 'FAILED', 'REVERSED'] as const) {
+      const { ran, receive } = setUp();
+      await receive(first);
+      expect(await receive('REVERSED', changes)).toBe('conflict');
+      expect(ran).toEqual([`${first} ${id}`]);
+    }
+  });
+
+  test('a reversal may lack the amount, or write it in another way', async () => {
+    for (const changes of [{ amount: undefined, currency: undefined }, { amount: '100.00' }]) {
+      const { ran, receive } = setUp();
+      await receive('SUCCESS');
+      expect(await receive('REVERSED', changes)).toBe('processed');
+      expect(await receive('REVERSED', changes)).toBe('duplicate');
+      expect(ran).toHaveLength(2);
+    }
+  });
+
+  test.each<[string, Status[]]>([
+    ['after a success', ['SUCCESS', 'REVERSED']],
+    ['before one', ['REVERSED']],
+  ])('once the record of the transfer has expired, nothing is given back again: reversed %s', async (_when, order) => {
+    const { store, ran, receive } = setUp();
+    for (const status of order) expect(await receive(status)).toBe('processed');
+    await expire(store, id);
+    expect(await receive('REVERSED')).toBe('duplicate');
+    expect(await receive('FAILED')).toBe('duplicate of REVERSED');
+    expect(ran).toHaveLength(order.length);
+  });
+
+  test('nothing is given back while a reversal runs whose success has expired', async () => {
+    const goes = later();
+    const { store, ran, receive } = setUp({
+      inFlightWaitMs: 50,
+      handle: (status) => (status === 'REVERSED' ? goes.promise : undefined),
+    });
+    await receive('SUCCESS');
+    const reversing = receive('REVERSED');
+    const key = await toReversalKey(id);
+    await vi.waitUntil(async () => (await store.read?.(key))?.state === 'claimed');
+    await expire(store, id);
+    expect(await receive('REVERSED')).toBe('in_progress');
+    expect(await receive('FAILED')).toBe('in_progress');
+    goes.resolve();
+    expect(await reversing).toBe('processed');
+    expect(await receive('FAILED')).toBe('duplicate of REVERSED');
+    expect(ran).toEqual([`SUCCESS ${id}`, `REVERSED ${id}`]);
+  });
+
+  test('copies of a reversal wait for the one that runs, and one of them runs the handler if it fails', async () => {
+    for (const first of [['SUCCESS'], []] as Status[][]) {
+      const goes = later();
+      let calls = 0;
+      const { ran, receive } = setUp({
+        async handle(status) {
+          if (status !== 'REVERSED' || (calls += 1) > 1) return;
+          await goes.promise;
+          throw new Error('down');
+        },
+      });
+      for (const status of first) await receive(status);
+      const deliveries = [receive('REVERSED')];
+      await vi.waitUntil(() => calls === 1);
+      deliveries.push(receive('REVERSED'), receive('REVERSED'));
+      goes.resolve();
+      expect((await Promise.all(deliveries)).sort()).toEqual(['duplicate', 'handler_failed', 'processed']);
+      expect(ran.at(-1)).toBe(`REVERSED ${id}`);
+      expect(calls).toBe(2);
+    }
+  });
+
+  test('of failure and reversal only one is handled, whatever comes at the same moment', async () => {
+    const handlers = { handle: () => new Promise((resolve) => setTimeout(resolve, Math.random() * 5)) };
+    const { store, receiver, ran } = setUp(handlers);
+    const other = reversingReceiver(store, handlers);
+    const ids = Array.from({ length: 30 }, () => crypto.randomUUID());
+    const deliver = async (status: Status, each: string, to: typeof receiver): Promise<void> => {
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
+      const { outcome } = await to.receive(announced(status, each));
+      expect(['processed', 'duplicate', 'conflict']).toContain(outcome);
+    };
+    await Promise.all(
+      ids.flatMap((each) =>
+        (['SUCCESS', 'FAILED', 'REVERSED'] as const).flatMap((status) => [
+          deliver(status, each, receiver),
+          deliver(status, each, other.receiver),
+        ]),
+      ),
+    );
+    const all = [...ran, ...other.ran];
+    for (const each of ids) {
+      const handled = all.filter((one) => one.endsWith(each)).map((one) => one.split(' ')[0]);
+      expect(handled.filter((status) => status !== 'SUCCESS')).toHaveLength(1);
+      expect(new Set(handled).size).toBe(handled.length);
+    }
+  });
+
+  test('an id of 255 characters has a record of its reversal, also if it is a long one of an event', async () => {
+    for (const longId of ['😀'.repeat(255), `other:${'é'.repeat(249)}`, 'a'.repeat(255), 'a'.repeat(246)]) {
+      const { receiver, ran } = setUp();
+      const receive = async (status: Status) => (await receiver.receive(announced(status, longId))).outcome;
+      const fingerprintOf = (status: Status) => JSON.stringify([status, 100, 'XAF', `payout-${longId}`]);
+      for (const status of ['SUCCESS', 'REVERSED'] as const) {
+        expect([longId, await receive(status)]).toEqual([longId, 'processed']);
+        expect(await receive(status)).toBe('duplicate');
+      }
+      expect(ran).toHaveLength(2);
+      expect(await receiver.inspect(longId)).toMatchObject({
+        fingerprint: fingerprintOf('SUCCESS'),
+        reversal: { fingerprint: fingerprintOf('REVERSED') },
+      });
+    }
+  });
+
+  test('forget takes the record that was seen, and logs which one stays', async () => {
+    const logger = recordingLogger();
+    const { receiver, ran, receive } = setUp({ logger });
+    for (const status of ['SUCCESS', 'REVERSED'] as const) await receive(status);
+    const fingerprintOf = (status: Status) => JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
+    expect(await receiver.forget(id, { settled: fingerprintOf('FAILED'), ...why })).toBe(false);
+    expect(await receiver.forget(id, { settled: fingerprintOf('SUCCESS'), ...why })).toBe(true);
+    expect(logger.lines.at(-1)?.details).toMatchObject({
+      id,
+      settled: { status: 'SUCCESS' },
+      stays: { status: 'REVERSED' },
+    });
+    expect(await receive('REVERSED')).toBe('duplicate');
+    expect(await receive('SUCCESS')).toBe('processed');
+    expect(await receiver.forget(id, { settled: fingerprintOf('REVERSED'), ...why })).toBe(true);
+    expect(logger.lines.at(-1)?.details).toMatchObject({
+      settled: { status: 'REVERSED' },
+      stays: { status: 'SUCCESS' },
+    });
+    expect(await receive('REVERSED')).toBe('processed');
+    expect(ran).toHaveLength(4);
+  });
+
+  test('a reversal that came first is handled again once it is forgotten', async () => {
+    const logger = recordingLogger();
+    const { receiver, receive } = setUp({ logger });
+    await receive('REVERSED');
+    const record = await receiver.inspect(id);
+    if (record.state !== 'settled') expect.fail(record.state);
+    expect(record.reversal).toMatchObject({ state: 'settled', fingerprint: record.fingerprint });
+    expect(await receiver.forget(id, { settled: record.fingerprint, ...why })).toBe(true);
+    expect(logger.lines.at(-1)?.details).not.toHaveProperty('stays');
+    expect(await receiver.inspect(id)).toEqual({ state: 'free' });
+    expect(await receive('REVERSED')).toBe('processed');
+  });
+});
+
+test.each(stores.slice(0, 2))(
+  'on %s a success that is recorded late over a reversal is not reversed again, nor is one that runs meanwhile',
+  async (_name, makeStore) => {
+    const id = crypto.randomUUID();
+    const store = makeStore();
+    const pays = later();
+    const reverses = later();
+    const handle = (status: Status) => (status === 'SUCCESS' ? pays.promise : reverses.promise);
+    // The lease of the success is not renewed, as that of a process that is frozen.
+    const frozen: Store = {
+      ...store,
+      async claim(key, request) {
+        const reply = await store.claim(key, request);
+        return reply.state === 'claimed'
+          ? { ...reply, claim: { ...reply.claim, renew: () => Promise.resolve(true) } }
+          : reply;
+      },
+    };
+    const times = { storeTimeoutMs: 100, leaseMs: 301, inFlightWaitMs: 0 };
+    const first = reversingReceiver(frozen, { handle, ...times });
+    const { receiver, ran } = reversingReceiver(store, { handle, inFlightWaitMs: 0 });
+    const receive = async (status: Status) => (await receiver.receive(announced(status, id))).outcome;
+    const paying = first.receiver.receive(announced('SUCCESS', id));
+    await vi.waitUntil(async () => (await store.read?.(id))?.state === 'claimed');
+    await vi.waitUntil(async () => (await store.read?.(id))?.state === 'free');
+    const reversing = receive('REVERSED');
+    await vi.waitUntil(async () => (await store.read?.(await toReversalKey(id)))?.state === 'claimed');
+    pays.resolve();
+    expect(await paying).toMatchObject({ outcome: 'processed', overlapped: true });
+    expect(await receive('REVERSED')).toBe('in_progress');
+    expect(await receive('FAILED')).toBe('in_progress');
+    reverses.resolve();
+    expect(await reversing).toBe('processed');
+    expect(await receive('REVERSED')).toBe('duplicate');
+    expect(await receive('FAILED')).toBe('duplicate');
+    expect([...first.ran, ...ran]).toEqual([`SUCCESS ${id}`, `REVERSED ${id}`]);
+    await Promise.all([first.receiver.close(), receiver.close()]);
+  },
+);
