@@ -17,8 +17,18 @@ export interface Budget {
   crashes: number;
   /** Processes that stand still for a while. */
   holdUps: number;
+  /** Settled records that expire, or that a person forgets. */
+  recordEnds: number;
   /** How often time passes although something else could happen first. */
   delays: number;
 }
 
-export const noBudget: Budget = { failures: 0, networkFaults: 0, lateCommands: 0, crashes: 0, holdUps: 0, delays: 0 };
+export const noBudget: Budget = {
+  failures: 0,
+  networkFaults: 0,
+  lateCommands: 0,
+  crashes: 0,
+  holdUps: 0,
+  recordEnds: 0,
+  delays: 0,
+};

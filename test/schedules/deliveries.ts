@@ -1,5 +1,6 @@
 import type { Process } from './process.js';
 import { times, toDelivery, type Delivery } from './promises.js';
+import type { Status } from '../support/helpers/reversing.js';
 
 export interface PlannedDelivery extends Delivery {
   readonly process: Process;
@@ -11,9 +12,9 @@ export interface PlannedDelivery extends Delivery {
 export class Deliveries {
   readonly all: PlannedDelivery[] = [];
 
-  plan(process: Process, notBeforeMs = 0, isRetry = false): PlannedDelivery {
+  plan(process: Process, status: Status, notBeforeMs = 0, isRetry = false): PlannedDelivery {
     const retryOf = isRetry ? this.all.at(-1) : undefined;
-    const delivery = { name: `d${this.all.length + 1}`, process, notBeforeMs, retryOf };
+    const delivery = { name: `d${this.all.length + 1}`, status, process, notBeforeMs, retryOf };
     this.all.push(delivery);
     return delivery;
   }

@@ -15,7 +15,7 @@ interface RunningHandler {
 interface Around {
   readonly clock: VirtualClock;
   readonly watch: Watch;
-  readonly redis: ModelRedis;
+  readonly redis: Pick<ModelRedis, 'records'>;
   readonly deliveries: Deliveries;
   /** Tells people what has followed from the last choice. */
   readonly remark: (text: string) => void;
@@ -56,12 +56,12 @@ export class Handlers {
       const delivery = deliveries.find(source);
       if (delivery === undefined) throw new Error(`A handler runs for ${source}, which is no delivery.`);
       delivery.handlerBeganAt = clock.now;
-      watch.handlerBegins(delivery, redis.record);
+      watch.handlerBegins(delivery, [...redis.records.values()]);
       remark(`${source}'s handler begins`);
       this.#running.set(source, { delivery, resolve, reject });
       signal?.addEventListener('abort', () => {
         const { code } = signal.reason as { code?: string };
-        if (code === 'LEASE_LOST') watch.leaseIsGivenUp(delivery, redis.record);
+        if (code === 'LEASE_LOST') watch.leaseIsGivenUp(delivery, [...redis.records.values()]);
         remark(`the signal of ${source}'s handler aborts: ${String(code)}`);
       });
     });

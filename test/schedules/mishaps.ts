@@ -3,19 +3,23 @@ import { hasStarted, type Deliveries } from './deliveries.js';
 import type { Handlers } from './handlers.js';
 import type { Process } from './process.js';
 import type { Watch } from './promises.js';
+import type { Situation } from './situations.js';
+
+/** When processes are held up. */
+type HoldUps = Pick<Situation, 'holdsUpUnreadClaims' | 'holdsUpHandlersOf'>;
 
 /** What can happen to a process: it dies, or it is stopped for a while. */
 export class Mishaps {
   readonly #deliveries: Deliveries;
   readonly #handlers: Handlers;
   readonly #watch: Watch;
-  readonly #holdsUpUnreadClaims: boolean;
+  readonly #situation: HoldUps;
 
-  constructor(deliveries: Deliveries, handlers: Handlers, watch: Watch, holdsUpUnreadClaims: boolean) {
+  constructor(deliveries: Deliveries, handlers: Handlers, watch: Watch, situation: HoldUps) {
     this.#deliveries = deliveries;
     this.#handlers = handlers;
     this.#watch = watch;
-    this.#holdsUpUnreadClaims = holdsUpUnreadClaims;
+    this.#situation = situation;
   }
 
   /** What can happen to this process now. */
@@ -27,7 +31,9 @@ export class Mishaps {
     const choices: Choice[] = [];
     if (budget.crashes > 0) choices.push(this.#kill(process, budget));
     const isClaimUnread = connection.unread?.words.some((word) => word.toUpperCase() === 'NX') === true;
-    const canBeHeldUp = budget.holdUps > 0 && (isClaimUnread || !this.#holdsUpUnreadClaims);
+    const { holdsUpUnreadClaims = false, holdsUpHandlersOf } = this.#situation;
+    const isMeant = holdsUpHandlersOf === undefined || (holdsUpHandlersOf === process.name && connection.isIdle);
+    const canBeHeldUp = budget.holdUps > 0 && (isClaimUnread || !holdsUpUnreadClaims) && isMeant;
     if (canBeHeldUp) choices.push(this.#holdUp(process, budget));
     return choices;
   }

@@ -1,4 +1,5 @@
 import type { Budget, Choice } from './choice.js';
+import { isReversalKey } from './model-redis.js';
 import { Tokens } from './tokens.js';
 
 /** What is at the two ends of a connection. */
@@ -189,19 +190,30 @@ export class Connection {
   }
 }
 
-/** A command for people: without the key, the script and the facts of the callback. */
+/** A command for people: without the script and the facts of the callback. */
 function spell({ words: [name = '', ...args] }: Command): string {
   const upper = name.toUpperCase();
-  if (upper === 'EVAL') return `EVAL ${args.length > 4 ? 'renew' : 'release'} «${args[3] ?? ''}»`;
+  if (upper === 'EVAL') {
+    const [, , key, token] = args;
+    const script = args.length > 4 ? 'renew' : token === undefined ? 'read' : 'release';
+    return ['EVAL', script, ...nameKey(key), ...(token === undefined ? [] : [`«${token}»`])].join(' ');
+  }
   const [value, ...flags] = args.slice(1);
   return [
     upper,
+    ...nameKey(args[0]),
     ...(value === undefined ? [] : [`«${shorten(value)}»`]),
     ...flags.map((flag) => flag.toUpperCase()),
   ].join(' ');
 }
 
+/** Names the record of what was given back. That of the transfer has no name. */
+function nameKey(key = ''): string[] {
+  return isReversalKey(key) ? ['reversal'] : [];
+}
+
 function show(reply: unknown): string {
+  if (Array.isArray(reply)) return show(reply[0]);
   return typeof reply === 'string' && reply !== 'OK' ? `«${shorten(reply)}»` : String(reply);
 }
 

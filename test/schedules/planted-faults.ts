@@ -1,8 +1,17 @@
-import type { CallbackStore, Claim } from 'transfer-callbacks';
+import type { CallbackStore, Claim, StoreRecord } from 'transfer-callbacks';
+import { isReversalKey } from './model-redis.js';
 import type { Connection } from './network.js';
 import type { Fault } from './process.js';
 import { times, type PromiseName } from './promises.js';
-import { calm, crash, heldUpClaim, networkFault, type Situation } from './situations.js';
+import {
+  calm,
+  crash,
+  endedInATransaction,
+  heldUpClaim,
+  lateSuccess,
+  networkFault,
+  type Situation,
+} from './situations.js';
 
 /** A fault, where it shows, and the promise that it breaks. */
 export interface PlantedFault {
@@ -85,6 +94,33 @@ export const plantedFaults: readonly PlantedFault[] = [
     situation: crash,
     promise: 'lastAttempt',
   },
+  {
+    title: 'a failure that does not look at what was given back',
+    fault: { store: (store) => hideReversal(store, 'settled') },
+    situation: endedInATransaction,
+    promise: 'givenBackOnce',
+  },
+  {
+    title: 'a failure that does not look at the reversal that runs',
+    fault: { store: (store) => hideReversal(store, 'claimed') },
+    situation: endedInATransaction,
+    promise: 'givenBackOnce',
+  },
+  {
+    title: 'a reversal before the success that leaves no record of its own',
+    fault: {
+      store: (store) =>
+        withReversal(store, (claim) => ({ settle: () => claim.release().then(() => ({ overlapped: false })) })),
+    },
+    situation: lateSuccess,
+    promise: 'givenBackOnce',
+  },
+  {
+    title: 'a reversal before the success that claims its own record only when it is handled',
+    fault: { store: claimLate },
+    situation: lateSuccess,
+    promise: 'givenBackOnce',
+  },
 ];
 
 function withDelays(delays: number): Situation {
@@ -103,6 +139,40 @@ function withoutComparison(words: Words, call: 'DEL' | 'PEXPIRE'): Words {
 
 function isWord(word: string | number, expected: string): boolean {
   return String(word).toUpperCase() === expected;
+}
+
+/** `store` that reads `free` in place of this state. */
+function hideReversal(store: CallbackStore, state: StoreRecord['state']): CallbackStore {
+  return {
+    ...store,
+    async read(key) {
+      const record = await store.read?.(key);
+      return record === undefined || record.state === state ? { state: 'free' } : record;
+    },
+  };
+}
+
+/** `store` that claims what was given back only when that is settled, unless the transfer has succeeded. */
+function claimLate(store: CallbackStore): CallbackStore {
+  return {
+    ...store,
+    async claim(key, request) {
+      const isBefore = isReversalKey(key) && (await store.read?.('x'))?.state === 'claimed';
+      if (!isBefore) return store.claim(key, request);
+      const settle = async () => {
+        const reply = await store.claim(key, request);
+        return reply.state === 'claimed' ? reply.claim.settle() : { overlapped: false };
+      };
+      const claim = { tx: undefined, settle, renew: () => Promise.resolve(true), release: () => Promise.resolve() };
+      return { state: 'claimed', claim };
+    },
+  };
+}
+
+/** `store` with claims of what was given back whose methods are partly replaced. */
+function withReversal(store: CallbackStore, change: (claim: Claim) => Partial<Claim>): CallbackStore {
+  const changed = withLease(store, change);
+  return { ...store, claim: (key, request) => (isReversalKey(key) ? changed : store).claim(key, request) };
 }
 
 /** `store` with leases whose methods are partly replaced. */

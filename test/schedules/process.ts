@@ -5,6 +5,7 @@ import {
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
 import { Connection, type Ends } from './network.js';
+import { reversingSchema } from '../support/helpers/reversing.js';
 import { times } from './promises.js';
 import type { VirtualClock, TimerOwner } from './virtual-clock.js';
 
@@ -28,6 +29,8 @@ export interface Surroundings extends Ends {
   readonly inFlightWaitMs: number;
   readonly anyOrder: boolean;
   readonly fault: Fault;
+  /** Whether the receiver takes reversals. */
+  readonly takesReversals: boolean;
   handle: Handler;
   /** The receiver logs that a callback may have been handled twice. */
   overlapIsReported(): void;
@@ -45,7 +48,7 @@ export class Process implements TimerOwner {
   #history = 0;
 
   constructor(name: string, surroundings: Surroundings) {
-    const { clock, histories, inFlightWaitMs, anyOrder, fault, handle } = surroundings;
+    const { clock, histories, inFlightWaitMs, anyOrder, fault, takesReversals, handle } = surroundings;
     this.name = name;
     this.#clock = clock;
     this.#histories = histories;
@@ -58,6 +61,8 @@ export class Process implements TimerOwner {
       store: fault.store?.(store) ?? store,
       onSuccess: handle,
       onFailed: handle,
+      // Without a reversal the receiver is that of the documented service.
+      ...(takesReversals && ({ schema: reversingSchema, onReversed: handle } as object)),
       logger: {
         warn: () => undefined,
         error: (_details, message) => {

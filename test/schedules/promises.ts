@@ -1,6 +1,7 @@
 import type { TransferCallbackOutcome } from 'transfer-callbacks';
+import type { Status } from '../support/helpers/reversing.js';
 import type { Command } from './network.js';
-import type { StoredRecord } from './model-redis.js';
+import { isReversalKey, type StoredRecord } from './model-redis.js';
 
 /** The promises of the design, which hold in every schedule. */
 export const promises = {
@@ -14,6 +15,7 @@ export const promises = {
   inProgress: '`in_progress` only after the whole wait.',
   inTime: 'Every delivery ends, and in time.',
   once: 'The handler succeeds twice only after a crash or a lapsed lease.',
+  givenBackOnce: 'Money is given back twice only after a crash or a lapsed lease.',
   reported: 'A second success is reported as overlapped.',
   lastAttempt: 'No last attempt is wasted.',
   noRejection: 'No rejection is left unhandled.',
@@ -43,6 +45,7 @@ const timersMs = 55;
 /** One delivery of the callback, as the world sees it. Its name is its token. */
 export interface Delivery {
   readonly name: string;
+  readonly status: Status;
   startedAt?: number;
   handlerBeganAt?: number;
   outcome?: TransferCallbackOutcome['outcome'] | 'crashed';
@@ -53,6 +56,12 @@ export class Watch {
   broken: BrokenPromise | undefined;
   /** The deliveries whose handlers have succeeded. */
   readonly successes: string[] = [];
+  /** Those of them that were failures or reversals. */
+  readonly #givenBack = new Set<string>();
+  /** Those of them whose record has expired, or was forgotten. */
+  readonly #forgotten = new Set<string>();
+  /** Whether the success of a reversal or of a failure has a record of its own. */
+  #isReversalRecorded = false;
   /** Handlers that began although a late success was recorded between the claim and its reply. */
   readonly overtakenStarts: string[] = [];
   readonly #inFlightWaitMs: number;
@@ -74,9 +83,9 @@ export class Watch {
 
   /** What the judgement of the rest of the schedule depends on. */
   fingerprint(): string {
-    const sets = [this.#letGo, this.#recorded, this.#overtaken, this.#known, this.#faulted];
+    const sets = [this.#letGo, this.#forgotten, this.#recorded, this.#overtaken, this.#known, this.#faulted];
     const all = [this.successes, this.overtakenStarts, ...sets.map((set) => [...set].sort())];
-    return `${all.map((names) => names.join()).join('/')}/${this.#isReported}/${this.#hasCrashed}`;
+    return `${all.map((names) => names.join()).join('/')}/${this.#isReversalRecorded}/${this.#isReported}/${this.#hasCrashed}`;
   }
 
   get isBroken(): boolean {
@@ -87,23 +96,39 @@ export class Watch {
     this.broken ??= new BrokenPromise(promise, detail);
   }
 
-  handlerBegins({ name }: Delivery, record: StoredRecord | undefined): void {
-    if (record?.value === `claimed ${name}`) return;
+  handlerBegins({ name }: Delivery, records: readonly StoredRecord[]): void {
+    if (records.some(({ value }) => value === `claimed ${name}`)) return;
     if (this.#overtaken.has(name)) this.overtakenStarts.push(name);
-    else this.break('ownClaim', `${name}'s handler begins, and Redis holds ${show(record)}.`);
+    else this.break('ownClaim', `${name}'s handler begins, and Redis holds ${show(...records)}.`);
   }
 
-  handlerSucceeds({ name }: Delivery): void {
+  handlerSucceeds({ name, status }: Delivery): void {
     this.successes.push(name);
-    const held = this.successes.filter((success) => !this.#letGo.has(success));
-    if (held.length > 1) this.break('once', `The handlers of ${held.join(' and ')} have succeeded.`);
+    if (status !== 'SUCCESS') this.#givenBack.add(name);
+    for (const [promise, names] of [
+      ['once', this.#paid],
+      ['givenBackOnce', [...this.#givenBack]],
+    ] as const) {
+      const held = names.filter((success) => !this.#letGo.has(success) && !this.#forgotten.has(success));
+      if (held.length > 1) this.break(promise, `The handlers of ${held.join(' and ')} have succeeded.`);
+    }
+  }
+
+  get #paid(): string[] {
+    return this.successes.filter((name) => !this.#givenBack.has(name));
+  }
+
+  /** A settled record has expired, or was forgotten. That of the transfer may, if that of the reversal stays. */
+  recordEnds(isReversal: boolean): void {
+    const forgotten = !isReversal && this.#isReversalRecorded ? this.#paid : this.successes;
+    for (const name of forgotten) this.#forgotten.add(name);
   }
 
   /** The receiver aborts the handler's signal because of a lost lease. */
-  leaseIsGivenUp({ name }: Delivery, record: StoredRecord | undefined): void {
-    const token = claimToken(record);
-    if (token === undefined || toDelivery(token) !== name || !this.#known.has(token)) return;
-    this.break('keptLease', `${name} gives up its lease, and Redis holds ${show(record)}.`);
+  leaseIsGivenUp({ name }: Delivery, records: readonly StoredRecord[]): void {
+    const tokens = records.map(claimToken);
+    if (!tokens.some((token) => token !== undefined && toDelivery(token) === name && this.#known.has(token))) return;
+    this.break('keptLease', `${name} gives up its lease, and Redis holds ${show(...records)}.`);
   }
 
   commandRan(
@@ -113,13 +138,15 @@ export class Watch {
     running: string[],
   ): void {
     const claim = claimToken(before);
+    if (words.some(isReversalKey) && isSettled(after)) this.#isReversalRecorded = true;
     if (before !== undefined && isSettled(before) && !isSettled(after)) {
       this.break('absorbing', `Redis held ${show(before)}, and now holds ${show(after)}.`);
     }
     if (claim !== undefined && after === undefined && running.includes(claim)) {
       this.break('heldClaim', `${claim}'s handler is running, and its claim is released by ${words[0] ?? ''}.`);
     }
-    if (token === undefined || !isSettled(after)) return;
+    // A claim of a settled record records nothing.
+    if (token === undefined || after?.value.startsWith(`settled ${token} `) !== true) return;
     this.#recorded.add(toDelivery(token));
     if (claim !== undefined && toDelivery(claim) !== toDelivery(token)) this.#overtaken.add(claim);
   }
@@ -177,8 +204,11 @@ export class Watch {
     for (const { name, startedAt, outcome } of deliveries) {
       if (startedAt !== undefined && outcome === undefined) this.break('inTime', `${name} never ends.`);
     }
-    if (this.successes.length > 1 && !this.#isReported && !this.#hasCrashed) {
-      this.break('reported', `The handlers of ${this.successes.join(' and ')} have succeeded.`);
+    for (const names of [this.#paid, [...this.#givenBack]]) {
+      const remembered = names.filter((success) => !this.#forgotten.has(success));
+      if (remembered.length > 1 && !this.#isReported && !this.#hasCrashed) {
+        this.break('reported', `The handlers of ${names.join(' and ')} have succeeded.`);
+      }
     }
   }
 
@@ -205,6 +235,12 @@ function isSettled(record: StoredRecord | undefined): boolean {
   return record?.value.startsWith('settled ') === true;
 }
 
-function show(record: StoredRecord | undefined): string {
-  return record === undefined ? 'nothing' : `«${record.value.split(' ', 2).join(' ')}»`;
+function show(...records: readonly (StoredRecord | undefined)[]): string {
+  const values = records.map((record) => record?.value.split(' ', 2).join(' '));
+  return (
+    values
+      .filter((value) => value !== undefined)
+      .map((value) => `«${value}»`)
+      .join(' and ') || 'nothing'
+  );
 }

@@ -1,4 +1,5 @@
 import type { Budget } from './choice.js';
+import type { Status } from '../support/helpers/reversing.js';
 import { times } from './promises.js';
 
 /** Which deliveries there are, and what may go wrong. */
@@ -10,13 +11,19 @@ export interface Situation {
   readonly inFlightWaitMs?: number;
   /** Commands and replies may overtake one another. */
   readonly anyOrder?: boolean;
+  /** The store undoes the writes of a handler with its claim, as a transactional one. */
+  readonly isTransactional?: boolean;
   /** A process is held up only while the reply to its claim lies unread. */
   readonly holdsUpUnreadClaims?: boolean;
+  /** Only this process is held up, and only while a handler of it runs. */
+  readonly holdsUpHandlersOf?: 'A';
 }
 
 /** A delivery of the callback to a process. It may arrive at any time, unless something else is given. */
 export interface Arrival {
   readonly process: 'A' | 'B';
+  /** Default `SUCCESS`. */
+  readonly status?: Status;
   readonly notBeforeMs?: number;
   /** It is the retry of the delivery before it: it arrives a lease later, if that one was not acknowledged. */
   readonly isRetry?: boolean;
@@ -73,6 +80,50 @@ export const lateCommand: Situation = {
   budget: { lateCommands: 1, delays: 1 },
 };
 
+const success = { process: 'A', status: 'SUCCESS' } as const;
+const failure = { process: 'B', status: 'FAILED' } as const;
+const reversal = { process: 'B', status: 'REVERSED' } as const;
+
+const failureAndReversal: Situation = {
+  title: 'a failure and a reversal, a handler that fails',
+  deliveries: [{ ...failure, process: 'A' }, reversal],
+  budget: { failures: 1 },
+};
+
+const endedSuccessAndFailure: Situation = {
+  title: 'a success, a reversal and a failure, a record that ends',
+  deliveries: [success, { ...reversal, process: 'A' }, failure],
+  budget: { recordEnds: 1 },
+};
+
+const deadReversal: Situation = {
+  title: 'a reversal and a success, a process that dies',
+  deliveries: [
+    { ...reversal, process: 'A' },
+    { ...success, process: 'B' },
+  ],
+  budget: { crashes: 1 },
+};
+
+export const lateSuccess: Situation = {
+  title: 'a success whose handler is held up, two reversals after its lease, 1 delay',
+  deliveries: [
+    success,
+    { ...reversal, notBeforeMs: times.leaseMs },
+    { ...reversal, process: 'A', notBeforeMs: times.leaseMs },
+  ],
+  inFlightWaitMs: 0,
+  holdsUpHandlersOf: 'A',
+  budget: { holdUps: 1, delays: 1 },
+};
+
+export const endedInATransaction: Situation = {
+  title: 'a success, a reversal and a failure on a transactional store, a record that ends',
+  deliveries: [success, { ...reversal, process: 'A' }, failure],
+  isTransactional: true,
+  budget: { recordEnds: 1 },
+};
+
 /** Those that each run of the tests follows to their ends. */
 export const everyRun: readonly Situation[] = [
   calm,
@@ -83,10 +134,41 @@ export const everyRun: readonly Situation[] = [
   crash,
   heldUpClaim,
   heldUpHandler,
+  failureAndReversal,
+  endedSuccessAndFailure,
+  deadReversal,
+  lateSuccess,
+  endedInATransaction,
 ];
 
 /** Those that take minutes or hours: for `npm run schedules`. */
 export const longRuns: readonly Situation[] = [
+  {
+    title: 'a success, two reversals after its lease, a process held up, 1 delay',
+    deliveries: lateSuccess.deliveries,
+    inFlightWaitMs: 0,
+    budget: { holdUps: 1, delays: 1 },
+  },
+  {
+    title: 'a success that is held up, a failure and a reversal after its lease, 1 delay',
+    deliveries: [
+      success,
+      { ...failure, notBeforeMs: times.leaseMs },
+      { ...reversal, process: 'A', notBeforeMs: times.leaseMs },
+    ],
+    inFlightWaitMs: 0,
+    budget: { holdUps: 1, delays: 1 },
+  },
+  {
+    ...failureAndReversal,
+    title: 'a failure and a reversal, a handler that fails, 1 delay',
+    budget: { failures: 1, delays: 1 },
+  },
+  {
+    title: 'a success, two reversals, a record that ends',
+    deliveries: [success, { ...reversal, process: 'A' }, reversal],
+    budget: { recordEnds: 1 },
+  },
   {
     title: 'two copies, 2 commands that the client rejects and sends anyway, a handler that fails, 2 delays',
     deliveries: twoCopies,

@@ -1,18 +1,26 @@
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { announced, type Status } from '../support/helpers/reversing.js';
 import { noBudget, type Budget, type Choice } from './choice.js';
-import { Deliveries, type PlannedDelivery } from './deliveries.js';
+import { Deliveries, hasStarted, type PlannedDelivery } from './deliveries.js';
 import { Handlers } from './handlers.js';
 import { Mishaps } from './mishaps.js';
-import { ModelRedis } from './model-redis.js';
+import { isReversalKey, ModelRedis, type StoredRecord } from './model-redis.js';
 import type { Command } from './network.js';
 import { Process, type Fault, type Handler, type Histories, type Surroundings } from './process.js';
 import { claimToken, times, Watch } from './promises.js';
 import type { Situation } from './situations.js';
 import { VirtualClock } from './virtual-clock.js';
 
-const callback = transferSucceeded({ id: 'x', externalId: 'e' });
+/** As long as no success is late, Redis keeps what a transactional store keeps. */
+function asTransactional(fault: Fault): Fault {
+  return { ...fault, store: (store) => ({ ...(fault.store?.(store) ?? store), transactional: true }) };
+}
 
-/** Some processes, one Redis and one callback, where nothing happens but what is chosen. */
+/** Begins every key of the store. */
+const keyPrefix = 'transfer-callbacks:';
+const documented = transferSucceeded({ id: 'x', externalId: 'e' });
+
+/** Some processes, one Redis and one transfer, where nothing happens but what is chosen. */
 export class World implements Surroundings {
   readonly clock = new VirtualClock();
   readonly watch: Watch;
@@ -20,7 +28,9 @@ export class World implements Surroundings {
   readonly histories: Histories;
   readonly inFlightWaitMs: number;
   readonly anyOrder: boolean;
+  readonly takesReversals: boolean;
   readonly handle: Handler;
+  readonly #isTransactional: boolean;
   readonly #redis = new ModelRedis();
   readonly #processes = new Map<string, Process>();
   readonly #deliveries = new Deliveries();
@@ -31,11 +41,13 @@ export class World implements Surroundings {
   #remarks: string[] = [];
 
   constructor(situation: Situation, fault: Fault, histories: Histories) {
-    const { deliveries, inFlightWaitMs = 50, anyOrder = false, holdsUpUnreadClaims = false, budget } = situation;
-    this.fault = fault;
+    const { deliveries, inFlightWaitMs = 50, anyOrder = false, budget } = situation;
+    this.fault = situation.isTransactional ? asTransactional(fault) : fault;
     this.histories = histories;
+    this.#isTransactional = situation.isTransactional === true;
     this.inFlightWaitMs = inFlightWaitMs;
     this.anyOrder = anyOrder;
+    this.takesReversals = deliveries.some(({ status }) => status === 'REVERSED');
     this.#budget = { ...noBudget, ...budget };
     this.watch = new Watch(inFlightWaitMs);
     this.#handlers = new Handlers({
@@ -46,9 +58,9 @@ export class World implements Surroundings {
       remark: (text) => void this.#remarks.push(text),
     });
     this.handle = this.#handlers.handle;
-    this.#mishaps = new Mishaps(this.#deliveries, this.#handlers, this.watch, holdsUpUnreadClaims);
-    for (const { process, notBeforeMs, isRetry } of deliveries) {
-      this.#deliveries.plan(this.#process(process), notBeforeMs, isRetry);
+    this.#mishaps = new Mishaps(this.#deliveries, this.#handlers, this.watch, situation);
+    for (const { process, status = 'SUCCESS', notBeforeMs, isRetry } of deliveries) {
+      this.#deliveries.plan(this.#process(process), status, notBeforeMs, isRetry);
     }
   }
 
@@ -59,10 +71,10 @@ export class World implements Surroundings {
 
   /** All that decides what can still happen, and how it is judged. */
   fingerprint(): string {
-    const { record } = this.#redis;
+    const records = [...this.#redis.records].map(([key, { value, expiresAt }]) => `${key} ${value} ${expiresAt}`);
     const processes = [...this.#processes.values()].map((process) => process.fingerprint());
     const budget = Object.values(this.#budget).join();
-    return [this.clock.now, record?.value, record?.expiresAt, ...processes, budget, this.watch.fingerprint()].join('|');
+    return [this.clock.now, ...records.sort(), ...processes, budget, this.watch.fingerprint()].join('|');
   }
 
   /** What can happen next. The first choice leads on without any mishap. */
@@ -73,6 +85,7 @@ export class World implements Surroundings {
       ...processes.flatMap(({ connection, isAwake }) => connection.choices(this.#budget, isAwake)),
       ...this.#handlers.choices(this.#budget),
       ...processes.flatMap((process) => this.#mishaps.choices(process, this.#budget)),
+      ...this.#recordEnds(),
     ];
     const dueAt = this.#nextDueAt();
     if (dueAt === Infinity) return choices;
@@ -91,18 +104,21 @@ export class World implements Surroundings {
   }
 
   /**
-   * All is quiet. One more attempt in each process, a lease later and on a healthy network, must be acknowledged. Where
-   * none is left a new process receives it. Resolves with what has happened.
+   * All is quiet. One more attempt in each process, a lease later and on a healthy network, must be acknowledged, and
+   * give nothing back again. Where none is left a new process receives it. Resolves with what has happened.
    */
   async finish(): Promise<string[]> {
     const story: (() => string)[] = [];
     this.watch.allIsQuiet(this.#deliveries.all);
     this.#budget = noBudget;
     const alive = [...this.#processes.values()].filter(({ state }) => state !== 'dead');
-    for (const process of alive.length > 0 ? alive : [this.#process('C')]) {
+    const attempts = (alive.length > 0 ? alive : [this.#process('C')]).flatMap((process) =>
+      this.#lastAttempts.map((status) => ({ process, status })),
+    );
+    for (const { process, status } of attempts) {
       this.clock.now += times.leaseMs;
       this.#lapse();
-      const last = this.#deliveries.plan(process);
+      const last = this.#deliveries.plan(process, status);
       while (last.outcome === undefined && !this.watch.isBroken && story.length < 100) {
         const choice = this.choices()[0];
         if (choice === undefined) break;
@@ -115,9 +131,10 @@ export class World implements Surroundings {
   }
 
   runCommand(command: Command): unknown {
-    const before = this.#redis.record;
+    const key = command.words.find((word) => word.startsWith(keyPrefix)) ?? '';
+    const before = this.#redis.records.get(key);
     const reply = this.#redis.run(command.words, this.clock.now);
-    this.watch.commandRan(command, before, this.#redis.record, this.#handlers.names);
+    this.watch.commandRan(command, before, this.#redis.records.get(key), this.#handlers.names);
     return reply;
   }
 
@@ -134,6 +151,11 @@ export class World implements Surroundings {
 
   overlapIsReported(): void {
     this.watch.overlapIsReported();
+  }
+
+  /** A reversal may follow whatever was handled, and a failure whatever was given back. */
+  get #lastAttempts(): Status[] {
+    return this.takesReversals ? ['REVERSED', 'FAILED'] : ['SUCCESS'];
   }
 
   #process(name: string): Process {
@@ -156,8 +178,9 @@ export class World implements Surroundings {
   }
 
   async #receive(delivery: PlannedDelivery): Promise<void> {
-    const { name, process } = delivery;
+    const { name, status, process } = delivery;
     try {
+      const callback = this.takesReversals ? announced(status, 'x') : documented;
       const { outcome } = await process.receive(callback, { source: name });
       delivery.outcome = outcome;
       this.#remarks.push(`${name} ends as ${outcome}`);
@@ -169,9 +192,9 @@ export class World implements Surroundings {
 
   /** The next time at which something happens by itself: a timer, a lease that lapses, a delivery that arrives. */
   #nextDueAt(): number {
-    const { record } = this.#redis;
-    const lapsesAt = claimToken(record) === undefined ? Infinity : (record?.expiresAt ?? Infinity);
-    return Math.min(this.clock.nextDueAt(), lapsesAt, this.#deliveries.nextArrivalAt(this.clock.now));
+    const claims = [...this.#redis.records.values()].filter((record) => claimToken(record) !== undefined);
+    const lapseAt = claims.map(({ expiresAt }) => expiresAt);
+    return Math.min(this.clock.nextDueAt(), ...lapseAt, this.#deliveries.nextArrivalAt(this.clock.now));
   }
 
   #passTime(dueAt: number, isDelay: boolean): Choice {
@@ -188,9 +211,36 @@ export class World implements Surroundings {
     };
   }
 
+  /**
+   * A settled record expires, or a person forgets it. With a transactional store not between two calls of one delivery,
+   * where only a second connection could tell.
+   */
+  #recordEnds(): Choice[] {
+    if (this.#budget.recordEnds === 0 || (this.#isTransactional && !this.#isCalm)) return [];
+    const settled = [...this.#redis.records].filter(([, record]) => claimToken(record) === undefined);
+    return settled.map(([key]) => ({
+      take: () => {
+        this.#budget.recordEnds -= 1;
+        this.#redis.records.delete(key);
+        this.watch.recordEnds(isReversalKey(key));
+      },
+      describe: () => `the record of the ${isReversalKey(key) ? 'reversal' : 'transfer'} expires, or is forgotten`,
+    }));
+  }
+
+  /** Whether each delivery has ended, or waits for its handler. */
+  get #isCalm(): boolean {
+    const running = this.#handlers.names;
+    return this.#deliveries.all.every(
+      (each) => !hasStarted(each) || each.outcome !== undefined || running.includes(each.name),
+    );
+  }
+
   #lapse(): void {
-    const record = this.#redis.lapse(this.clock.now);
-    if (record === undefined) return;
+    for (const record of this.#redis.lapse(this.clock.now)) this.#noteLapse(record);
+  }
+
+  #noteLapse(record: StoredRecord): void {
     const token = claimToken(record);
     if (token === undefined) {
       this.watch.break('absorbing', 'The settled record has lapsed before its time.');
