@@ -1,13 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from '../core/callback.js';
-import {
-  hasMethods,
-  invalidArgument,
-  invalidSecret,
-  onlyKnownOptions,
-  requireNoMore,
-  wholeNumber,
-} from '../lib/checks.js';
+import { hasMethods, invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
 import type { Verifier } from './verify.js';
@@ -58,7 +51,10 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   options: TransferCallbackOptions<C, Tx, HostRequest>,
   surplus: readonly unknown[],
 ): ResolvedHttpOptions<CallbackOf<C>, Tx, HostRequest> {
-  requireNoMore(surplus, 'transferCallbackRouter({ receiver, verify })');
+  // A `verify` beside the options would be ignored, and every sender trusted.
+  if (surplus.length > 0) {
+    throw invalidSecret('options', 'left out', surplus[0], 'transferCallbackRouter({ receiver, verify })');
+  }
   const madeBefore = (options as { receiver?: unknown } | null | undefined)?.receiver !== undefined;
   const known = ['verify', 'bodyLimitBytes', ...(madeBefore ? ['receiver'] : receiverOptionNames)];
   onlyKnownOptions(options, known, { findPlace: findReceiverOption });

@@ -119,11 +119,6 @@ function mayHaveOptions(value: unknown, known: readonly string[]): value is obje
   return isLiteral || known.some((name) => name in value);
 }
 
-/** Throws INVALID_ARGUMENT if a function that takes no options was given some. `example` is the code to write. */
-export function requireNoMore(surplus: readonly unknown[], example: string): void {
-  if (surplus.length > 0) throw invalidSecret('options', 'left out', surplus[0], example);
-}
-
 function describeUnknown(
   name: string,
   known: readonly string[],

@@ -15,7 +15,7 @@ export interface Mechanism<Tx> extends Required<Pick<CallbackStore<Tx>, 'claim' 
   readonly tryAll?: (id: string, request: ClaimRequest) => Promise<void>;
 }
 
-/** What a mechanism needs to know of the options and of the library. */
+/** The options that a mechanism needs. */
 export interface MechanismSettings {
   /** How long the handler's transaction may wait between two statements, or null for the setting of the connection. */
   readonly idleTimeoutMs: number | null;

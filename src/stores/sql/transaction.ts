@@ -14,7 +14,8 @@ export interface SqlEngine<Tx> {
 
 /**
  * Where a statement of the store stands in a transaction, if that matters. PostgreSQL commits the last one in the same
- * message. After a look the claim is refused: nothing was written, and the transaction may end with it. What undoes must not wait for long, and in PostgreSQL it is the ROLLBACK alone.
+ * message. After a look the claim is refused: nothing was written, and the transaction may end with it. An undo must not
+ * wait for long, and in PostgreSQL it is the ROLLBACK alone.
  */
 export type StatementPlace = 'first' | 'look' | 'last' | 'rollback' | 'undo';
 
@@ -29,8 +30,8 @@ export interface Opening {
   /** Sends the first statements. Resolves with what is in the way, or with undefined if the claim is granted. */
   claim(send: Send): Promise<InTheWay | undefined>;
   /**
-   * Rolls back, and puts the connection back as it was. Called if `claim` or what came after it has failed. If it rejects,
-   * the connection has ended.
+   * Rolls back, and restores the connection. Called if `claim` or a later statement has failed. Called again if it rejects,
+   * unless the connection has ended.
    */
   undo(send: Send): Promise<unknown>;
 }
