@@ -115,7 +115,7 @@ module.exports = [
     'client knows core, and calls with fetch.',
   ),
   allowImports(
-    ['src/client/{inspect,reconcile}/**'],
+    ['src/client/{inspect,reconcile,service}/**'],
     ['node:diagnostics_channel', core, lib, holdingFolder, ownFolder],
     'These folders know core, and the files of client.',
   ),

@@ -8,3 +8,4 @@ export { ReconciliationError } from './client/reconcile/errors.js';
 export { reconcileTransfers } from './client/reconcile/reconcile.js';
 export { reconcileTransfer } from './client/reconcile/transfer.js';
 export type { PendingTransfer, Reconciled, ReconciliationReport } from './client/reconcile/report.js';
+export { defineService, type ServiceEvent, type ServiceOptions } from './client/service/define.js';

@@ -23,6 +23,7 @@ export {
   type TransferFailed,
   type TransferSucceeded,
 } from './core/callback.js';
+export type { PayoutService } from './core/payout-service.js';
 export type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from './core/store.js';
 export { TransferCallbackError } from './lib/errors.js';
 export { RetryLater } from './core/retry-later.js';

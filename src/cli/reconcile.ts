@@ -1,10 +1,4 @@
-import {
-  reconcileTransfers,
-  type PendingTransfer,
-  type Reconciled,
-  type ReconciliationReport,
-  type TransferClient,
-} from '../client.js';
+import { reconcileTransfers, type PendingTransfer, type Reconciled, type ReconciliationReport } from '../client.js';
 import { appHelp, appOptions, connectApp, type ConnectedApp } from './app.js';
 import { describeGiven } from '../lib/checks.js';
 import { allowPositionals, flag, parseArguments, readIds, UsageError, type GivenTransfer } from './arguments.js';
@@ -88,8 +82,8 @@ async function reconcile(
 ): Promise<Pick<ReconciliationReport, 'stopped' | 'advice'> & { readonly unfinished: number }> {
   const signal = abortOnSignal();
   const pass = reconcileTransfers({
-    client: clearingProgress(client),
-    receiver,
+    client,
+    receiver: clearingProgress(receiver),
     pending,
     minAgeMs: 0,
     concurrency: 1,
@@ -103,20 +97,14 @@ async function reconcile(
   return { stopped, advice, unfinished: closed?.unfinished ?? 0 };
 }
 
-/**
- * Returns a client that clears the progress line when it has read a transfer. The handler then runs, and may log past
- * the streams of Node.
- */
-function clearingProgress(client: TransferClient): Pick<TransferClient, 'getTransaction' | 'toCallback'> {
+/** Returns a receiver that clears the progress line before a handler runs, which may log past the streams of Node. */
+function clearingProgress(receiver: ConnectedApp['receiver']): Pick<ConnectedApp['receiver'], 'receive' | 'options'> {
   return {
-    async getTransaction(id, options) {
-      try {
-        return await client.getTransaction(id, options);
-      } finally {
-        showProgress('');
-      }
+    options: receiver.options,
+    receive(callback, options) {
+      showProgress('');
+      return receiver.receive(callback, options);
     },
-    toCallback: client.toCallback?.bind(client),
   };
 }
 

@@ -1,14 +1,9 @@
-import { hasMethods, invalidArgument, requireFunction } from '../lib/checks.js';
+import { hasMethods, invalidArgument, invalidSecret } from '../lib/checks.js';
 
 // What several functions of the client take. Each check throws INVALID_ARGUMENT.
 
 export function requireClient(client: unknown): void {
-  if (hasMethods(client, 'getTransaction')) {
-    const { toCallback } = client as { toCallback?: unknown };
-    if (toCallback !== undefined)
-      requireFunction('client.toCallback', toCallback, '(transaction) => ({ event, data })');
-    return;
-  }
+  if (hasMethods(client, 'getTransaction')) return;
   throw invalidArgument('client', 'a client', client, 'client: transferClient({ baseUrl, apiKey, apiSecret })');
 }
 
@@ -37,4 +32,21 @@ export function requireIterable(option: string, value: unknown): void {
   if (isIterable) return;
   const example = `${option}: ${hasMethods(value, 'then') ? 'await ' : ''}openPayouts()`;
   throw invalidArgument(option, 'an iterable or an async iterable', value, example);
+}
+
+/** Returns the URL without a slash at its end. Throws INVALID_ARGUMENT. */
+export function requireBaseUrl(given: unknown): string {
+  const text = String(given);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (
+    url === undefined ||
+    !['http:', 'https:'].includes(url.protocol) ||
+    url.username + url.password !== '' ||
+    /[?#]/.test(url.href)
+  ) {
+    // Not shown, because it may hold a password.
+    const expected = 'an http or https URL without credentials, query or fragment';
+    throw invalidSecret('baseUrl', expected, given, "baseUrl: 'https://service.example/api'");
+  }
+  return url.href.replace(/\/+$/, '');
 }

@@ -1,6 +1,8 @@
-import { invalidSecret, invalidVariable, onlyKnownOptions, requireFunction, wholeNumber } from '../lib/checks.js';
+import { invalidVariable, onlyKnownOptions, requireFunction, wholeNumber } from '../lib/checks.js';
+import { requireBaseUrl } from './checks.js';
 import { createTransfer, type CreateOptions, type TransferRequest } from './create-transfer.js';
 import { findTransaction, getTransaction, type Transaction } from './get-transaction.js';
+import { callGlobalFetch } from './request.js';
 
 /** Options of `transferClient`. */
 export interface TransferClientOptions {
@@ -25,12 +27,6 @@ export interface TransferClientOptions {
    * @default looks under `data` and at the top for an object with the documented `id`, `externalId` and `status`
    */
   readTransaction?: ((body: unknown) => Transaction | undefined) | undefined;
-  /**
-   * Makes the callback of a final transaction as the service sends it, for a receiver with a `schema` of its own. It is
-   * used wherever a transfer is read in place of a callback: `confirmWith`, `inspectTransfer` and reconciliation.
-   * @default makes the documented callback, `{ event, data: transaction }`
-   */
-  toCallback?: ((transaction: Transaction) => unknown) | undefined;
 }
 
 /**
@@ -54,11 +50,9 @@ export interface TransferClient {
    * cannot be reached or responds with 5xx or 429.
    */
   getTransaction(idOrExternalId: string, options?: { signal?: AbortSignal | undefined }): Promise<Transaction>;
-  /** Makes the callback of a final transaction as the service sends it, if that is not the documented one. */
-  readonly toCallback?: ((transaction: Transaction) => unknown) | undefined;
 }
 
-const optionNames = ['baseUrl', 'apiKey', 'apiSecret', 'timeoutMs', 'fetch', 'readTransaction', 'toCallback'];
+const optionNames = ['baseUrl', 'apiKey', 'apiSecret', 'timeoutMs', 'fetch', 'readTransaction'];
 
 /**
  * Makes a client of the transfer service. Throws INVALID_ARGUMENT.
@@ -69,29 +63,19 @@ const optionNames = ['baseUrl', 'apiKey', 'apiSecret', 'timeoutMs', 'fetch', 're
  */
 export function transferClient(options: TransferClientOptions): TransferClient {
   onlyKnownOptions(options, optionNames);
-  const {
-    apiKey,
-    apiSecret,
-    timeoutMs = 10_000,
-    // Looked up at each request, so that instrumentation and test servers may replace it later.
-    fetch = (...request: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...request),
-    readTransaction = findTransaction,
-    toCallback,
-  } = options;
-  const transactionsUrl = `${checkedBaseUrl(options.baseUrl)}/transactions`;
+  const { apiKey, apiSecret, timeoutMs = 10_000, fetch = callGlobalFetch, readTransaction = findTransaction } = options;
+  const baseUrl = `${requireBaseUrl(options.baseUrl)}/transactions`;
   requireHeaderText('apiKey', apiKey, 'apiKey: process.env.TRANSFER_API_KEY');
   requireHeaderText('apiSecret', apiSecret, 'apiSecret: process.env.TRANSFER_API_SECRET');
   wholeNumber('timeoutMs', timeoutMs, { min: 1, example: 10_000 });
   requireFunction('fetch', fetch, 'globalThis.fetch');
   requireFunction('readTransaction', readTransaction, '(body) => body.data');
-  if (toCallback !== undefined) requireFunction('toCallback', toCallback, '(transaction) => ({ event, data })');
   const headers = { 'x-api-key': apiKey, 'x-api-secret': apiSecret, 'Content-Type': 'application/json' };
-  const access = { transactionsUrl, headers, secrets: [apiSecret, apiKey], timeoutMs, fetch };
+  const access = { baseUrl, headers, secrets: [apiSecret, apiKey], timeoutMs, fetch };
 
   return {
     createTransfer: (request, createOptions) => createTransfer(access, request, createOptions),
     getTransaction: (id, queryOptions) => getTransaction(access, readTransaction, id, queryOptions),
-    toCallback,
   };
 }
 
@@ -99,20 +83,4 @@ export function transferClient(options: TransferClientOptions): TransferClient {
 function requireHeaderText(option: string, value: unknown, example: string): void {
   if (typeof value === 'string' && /^[!-~]+$/.test(value)) return;
   throw invalidVariable(option, 'a text of visible ASCII characters', value, example);
-}
-
-function checkedBaseUrl(given: unknown): string {
-  const text = String(given);
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (
-    url === undefined ||
-    !['http:', 'https:'].includes(url.protocol) ||
-    url.username + url.password !== '' ||
-    /[?#]/.test(url.href)
-  ) {
-    // Not shown, because it may hold a password.
-    const expected = 'an http or https URL without credentials, query or fragment';
-    throw invalidSecret('baseUrl', expected, given, "baseUrl: 'https://service.example/api'");
-  }
-  return url.href.replace(/\/+$/, '');
 }

@@ -1,18 +1,16 @@
-import { transferCallbackSchema, type CallbackShape, type TransferCallback } from '../core/callback.js';
 import { reconciliation } from '../core/delivery.js';
+import { Queried } from '../core/input.js';
+import type { ConfirmByQuery, PayoutService } from '../core/payout-service.js';
 import { maxTimerMs, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { deadlineSignal, withDeadline } from '../lib/deadline.js';
-import { parseWith, requireSchema, type StandardSchema } from '../lib/standard-schema.js';
-import { toPrintable } from '../lib/text.js';
 import { Slots } from '../lib/slots.js';
-import { announce, giveToCallback, requireTransaction, type ReadingClient } from './callback.js';
+import { askClient, askService, isAskedService, type Ask, type Found, type ReadingClient } from './ask.js';
+import { requireClient } from './checks.js';
 import { TransferClientError } from './errors.js';
-import type { Transaction } from './get-transaction.js';
 import { describeOpen } from './open-status.js';
-import { translate } from './translate.js';
 
 /** Options of `confirmWith`. */
-export interface ConfirmOptions<C extends CallbackShape = TransferCallback> {
+export interface ConfirmOptions {
   /**
    * How many transfers are read at the same time. Four times as many callbacks may wait.
    * @default 8
@@ -24,11 +22,6 @@ export interface ConfirmOptions<C extends CallbackShape = TransferCallback> {
    * @default 5_000
    */
   timeoutMs?: number | undefined;
-  /**
-   * The receiver's `schema`, if it has one.
-   * @default transferCallbackSchema
-   */
-  schema?: StandardSchema<C> | undefined;
 }
 
 /** Callbacks that may wait, for each transfer that is read at the same time. */
@@ -36,11 +29,12 @@ const waitingPerSlot = 4;
 const idsRemembered = 5_000;
 
 /**
- * Makes a `confirm` for the receiver. It reads the transfer from the service and returns that in place of the callback:
- * the handler sees nothing of an unsigned POST. The receiver compares both (id, externalId, event, status, amount,
- * currency). If the transfer is not final, not as documented, or cannot be read in time, `confirm` rejects, and the
- * delivery is `unconfirmed`. It skips callbacks of source `reconciliation`, which were read a moment ago; only your own
- * code can choose the source, never a sender. Throws INVALID_ARGUMENT.
+ * Makes a `confirm` for the receiver. It asks the service for the transfer, and the receiver reads that in place of the
+ * callback: the handler sees nothing of an unsigned POST. The receiver compares both (id, externalId, event, status,
+ * amount, currency). If the transfer is not final, or cannot be read in time, `confirm` rejects, and the delivery is
+ * `unconfirmed`. It skips callbacks of source `reconciliation`, which were read a moment ago; only your own code can
+ * choose the source, never a sender. For a service that was defined, `confirm: true` is this with the defaults. Throws
+ * INVALID_ARGUMENT.
  *
  * Under a flood of forged callbacks:
  * - `concurrency` transfers are read at the same time, `4 * concurrency` callbacks wait, and all others are rejected
@@ -53,19 +47,18 @@ const idsRemembered = 5_000;
  * @example
  * app.post('/callbacks/transfers', transferCallbackRouter({ ...options, confirm: confirmWith(client) }));
  */
-export function confirmWith<C extends CallbackShape = TransferCallback>(
-  client: ReadingClient,
-  options: ConfirmOptions<C> = {},
-): (callback: NoInfer<C>, context: { signal: AbortSignal; source?: string | undefined }) => Promise<NoInfer<C>> {
-  onlyKnownOptions(options, ['concurrency', 'timeoutMs', 'schema']);
-  const {
-    concurrency = 8,
-    timeoutMs = 5_000,
-    schema = transferCallbackSchema as unknown as StandardSchema<C>,
-  } = options;
+export function confirmWith(source: ReadingClient | PayoutService, options: ConfirmOptions = {}): ConfirmByQuery {
+  if (isAskedService(source)) return makeConfirm(askService(source), options);
+  requireClient(source);
+  return makeConfirm(askClient(source as ReadingClient), options);
+}
+
+/** Makes a `confirm` of what asks the service. Throws INVALID_ARGUMENT. */
+export function makeConfirm(ask: Ask, options: ConfirmOptions = {}): ConfirmByQuery {
+  onlyKnownOptions(options, ['concurrency', 'timeoutMs']);
+  const { concurrency = 8, timeoutMs = 5_000 } = options;
   wholeNumber('concurrency', concurrency, { min: 1, example: 8 });
   wholeNumber('timeoutMs', timeoutMs, { min: 1, max: Math.floor(maxTimerMs / 2), example: 5_000 });
-  requireSchema(schema);
   const slots = new Slots(concurrency);
   const unserved = new RecentIds();
 
@@ -87,38 +80,22 @@ export function confirmWith<C extends CallbackShape = TransferCallback>(
     if (source === reconciliation) return callback;
     const { id } = callback.data;
     await takeSlot(id, signal);
-    const transaction = requireTransaction(await readInSlot(client, id, { slots, timeoutMs, signal }));
-    const read = announce(client, transaction);
-    if (read === undefined) {
-      throw new TransferClientError(
-        'NOT_FINAL',
-        `Expected the transfer to be final, but ${describeOpen(transaction.status)}.`,
-      );
-    }
-    const parsed = translate('schema', () => parseWith(schema, read.callback));
-    if ('value' in parsed) {
-      if (parsed.value.event === read.event) return parsed.value;
-      const message = 'Expected `toCallback` and `schema` to keep the event that was read; it differs.';
-      throw new TransferClientError('UNREADABLE_RESPONSE', message);
-    }
-    const at = parsed.issues.map(({ path }) => path.map(String).join('.')).join(', ');
+    const { transaction, announcement } = await readInSlot(ask, id, { slots, timeoutMs, signal });
+    if (announcement !== undefined) return new Queried(announcement.callback);
     throw new TransferClientError(
-      'UNREADABLE_RESPONSE',
-      `The transaction that was read is not as ${options.schema === undefined ? 'documented' : '`schema` expects'}, at ${toPrintable(at)}.` +
-        (options.schema === undefined || client.toCallback !== undefined ? '' : giveToCallback),
+      'NOT_FINAL',
+      `Expected the transfer to be final, but ${describeOpen(transaction.status)}.`,
     );
   };
 }
 
 /** Waits for the response until `signal` aborts or `timeoutMs` have passed. Releases the slot when the query ends. */
 async function readInSlot(
-  client: ReadingClient,
+  ask: Ask,
   id: string,
   { slots, timeoutMs, signal }: { slots: Slots; timeoutMs: number; signal: AbortSignal },
-): Promise<Transaction> {
-  const query = withDeadline(deadlineSignal(2 * timeoutMs, undefined), (deadline) =>
-    client.getTransaction(id, { signal: deadline }),
-  );
+): Promise<Found> {
+  const query = withDeadline(deadlineSignal(2 * timeoutMs, undefined), (deadline) => ask(id, deadline));
   const release = (): void => {
     slots.release();
   };

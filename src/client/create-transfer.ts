@@ -41,7 +41,7 @@ export async function createTransfer<T>(
   onlyKnownOptions(options ?? {}, ['schema', 'signal']);
   const { schema, signal } = options ?? {};
   // After the request it would be too late to refuse them: the transfer would be created.
-  if (schema !== undefined) requireSchema(schema);
+  if (schema !== undefined) requireSchema('schema', schema);
   requireSignal(signal);
   const { text, externalId } = serialise(request);
   // A transfer that cannot be queried must not be created: its outcome could never be looked up.

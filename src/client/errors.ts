@@ -2,7 +2,7 @@ import { withSection } from '../lib/errors.js';
 
 /** Machine-readable reason. Compare `code`, not the class: the package may be loaded twice, as ESM and as CommonJS. */
 export type TransferClientErrorCode =
-  /** An argument does not fit, or fetch blocks the port of `baseUrl`. Nothing was sent. */
+  /** An argument does not fit, or fetch blocks the port of the address. Nothing was sent. */
   | 'INVALID_ARGUMENT'
   /** The service cannot be queried by this id. Nothing was sent. */
   | 'INVALID_ID'
@@ -86,6 +86,11 @@ export class TransferClientError extends Error {
     const { name, code, message, status, retryAfterMs } = this;
     return { name, code, message, status, retryAfterMs };
   }
+}
+
+/** By name: the class may be loaded twice. */
+export function isClientError(thrown: unknown): thrown is TransferClientError {
+  return thrown instanceof Error && thrown.name === 'TransferClientError';
 }
 
 const faults: Readonly<Record<number, readonly AuthenticationFault[]>> = {

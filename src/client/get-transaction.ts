@@ -1,8 +1,7 @@
-import { onlyKnownOptions } from '../lib/checks.js';
-import { parseJson } from '../lib/text.js';
+import { hasMethods, onlyKnownOptions } from '../lib/checks.js';
+import { messageOf, parseJson } from '../lib/text.js';
 import { TransferClientError } from './errors.js';
 import { requireSuccess, sendWithRetries, toPathSegment, type ServiceAccess } from './request.js';
-import { translate } from './translate.js';
 
 /**
  * A transaction as it was read. Final with `status` SUCCESS or FAILED; other statuses are not documented (service §3).
@@ -34,7 +33,7 @@ export async function getTransaction(
   const unreadable = (message: string): TransferClientError =>
     new TransferClientError('UNREADABLE_RESPONSE', message, { status });
   if (text === undefined) throw unreadable('The response is longer than 1 MiB.');
-  const transaction = translate('readTransaction', () => readTransaction(parseJson(text)), status) ?? undefined;
+  const transaction = translate(() => readTransaction(parseJson(text)), status) ?? undefined;
   if (transaction !== undefined) return transaction;
   throw unreadable(
     'No transaction with id, externalId and status was found in the response, under `data` or at the top. ' +
@@ -49,4 +48,23 @@ export function findTransaction(body: unknown): Transaction | undefined {
     const { id, externalId, status } = (candidate ?? {}) as Partial<Record<keyof Transaction, unknown>>;
     return [id, externalId, status].every((field) => typeof field === 'string');
   });
+}
+
+/**
+ * Calls your own translation of a response. Throws UNREADABLE_RESPONSE if the translation throws or returns a
+ * promise: the service is available, and the next transfer may be read. `status` is that of the response.
+ */
+function translate<T>(call: () => T, status: number): T {
+  const unreadable = (message: string, cause?: unknown): TransferClientError =>
+    new TransferClientError('UNREADABLE_RESPONSE', message, { status, cause });
+  let translated: T;
+  try {
+    translated = call();
+  } catch (cause) {
+    throw unreadable(`\`readTransaction\` threw: ${messageOf(cause)}`, cause);
+  }
+  if (!hasMethods(translated, 'then')) return translated;
+  // This promise is not awaited: an unhandled rejection would end the process.
+  Promise.resolve(translated).catch(() => undefined);
+  throw unreadable('Expected `readTransaction` to be synchronous, got a promise.');
 }

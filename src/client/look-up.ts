@@ -1,6 +1,6 @@
 import { messageOf } from '../lib/text.js';
-import { announce, requireTransaction, type Announcement, type ReadingClient } from './callback.js';
-import { TransferClientError } from './errors.js';
+import type { Announcement, Ask } from './ask.js';
+import { isClientError, TransferClientError } from './errors.js';
 import type { Transaction } from './get-transaction.js';
 
 /** What the service responds for one transfer. */
@@ -15,13 +15,12 @@ export type Lookup =
   | { result: 'skipped' };
 
 /** Reads a transfer. Never rejects. */
-export async function lookUpTransfer(client: ReadingClient, id: string, signal: AbortSignal): Promise<Lookup> {
+export async function lookUpTransfer(ask: Ask, id: string, signal: AbortSignal): Promise<Lookup> {
   try {
-    const transaction = requireTransaction(await client.getTransaction(id, { signal }));
+    const { transaction, announcement } = await ask(id, signal);
     if (transaction.id !== id && transaction.externalId !== id) {
       throw new TransferClientError('UNREADABLE_RESPONSE', 'The service responded with another transfer.');
     }
-    const announcement = announce(client, transaction);
     return announcement === undefined
       ? { result: 'open', transaction }
       : { result: 'final', transaction, ...announcement };
@@ -38,9 +37,4 @@ function toClientError(thrown: unknown): TransferClientError {
   return new TransferClientError('UNAVAILABLE', `The transfer could not be read: ${messageOf(thrown)}`, {
     cause: thrown,
   });
-}
-
-/** By name: the class may be loaded twice. */
-function isClientError(thrown: unknown): thrown is TransferClientError {
-  return thrown instanceof Error && thrown.name === 'TransferClientError';
 }

@@ -3,10 +3,13 @@ import { deadlineSignal, pause, withDeadline } from '../lib/deadline.js';
 import { messageOf, parseJson, toPrintable } from '../lib/text.js';
 import { TransferClientError, type ServiceErrorBody, type TransferClientErrorCode } from './errors.js';
 
+/** Looks up the global `fetch` at each request, so that instrumentation and test servers may replace it later. */
+export const callGlobalFetch: typeof fetch = (...request) => globalThis.fetch(...request);
+
 /** What every request to the service needs. */
 export interface ServiceAccess {
-  /** The URL of `/transactions`. */
-  readonly transactionsUrl: string;
+  /** What every path is added to. */
+  readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Removed from every text that an error may show. */
   readonly secrets: readonly string[];
@@ -33,18 +36,18 @@ type RequestResult =
 const longestResponseBytes = 1_048_576;
 
 /**
- * Sends one request and reads its response, within `timeoutMs`. `path` is what follows `/transactions`. Rejects only
+ * Sends one request and reads its response, within `timeoutMs`. Rejects only
  * with INVALID_ARGUMENT, when fetch blocks the port.
  */
 export async function sendOnce(
-  { transactionsUrl, headers, secrets, timeoutMs, fetch }: ServiceAccess,
+  { baseUrl, headers, secrets, timeoutMs, fetch }: ServiceAccess,
   path: string,
   init: RequestContent,
   signal: AbortSignal | undefined,
 ): Promise<RequestResult> {
   async function send(deadline: AbortSignal): Promise<RequestResult> {
     try {
-      const response = await fetch(transactionsUrl + path, {
+      const response = await fetch(baseUrl + path, {
         ...init,
         headers: { ...headers, ...init.headers },
         // A redirect would send the secret to another address.
@@ -111,7 +114,7 @@ export function requireSuccess(
   meaning: string,
 ): Extract<RequestResult, { responded: true }> {
   // Without path and query: only the host tells where a wrong address leads.
-  const { origin } = new URL(access.transactionsUrl);
+  const { origin } = new URL(access.baseUrl);
   if (!result.responded) {
     const why = describeSilence(result.error, access.timeoutMs);
     throw new TransferClientError(otherwise, `No response came from ${origin}${why}. ${meaning}`, {
@@ -187,7 +190,7 @@ function explain(error: unknown, secrets: readonly string[]): Error {
   const cause = (error as { cause?: unknown } | undefined)?.cause ?? error;
   const { name, message, code } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;
   if (message === 'bad port') {
-    return new TransferClientError('INVALID_ARGUMENT', 'fetch blocks the port of `baseUrl`. Nothing was sent.');
+    return new TransferClientError('INVALID_ARGUMENT', 'fetch blocks the port of this address. Nothing was sent.');
   }
   // An error of several addresses has a code and no message. Node's fetch has neither for a 407, which it never
   // returns.

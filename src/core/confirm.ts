@@ -1,11 +1,14 @@
 import { TransferCallbackError, toReason } from '../lib/errors.js';
-import { finalEvents, type CallbackShape } from './callback.js';
+import { describeIssues } from '../lib/standard-schema.js';
+import type { CallbackShape, OtherEvent } from './callback.js';
 import type { Delivery } from './delivery.js';
 import { haveSameFacts, haveSameMoney, parseFingerprint, toFingerprint } from './facts.js';
-import { readFields } from './fields.js';
+import { readFields, type CallbackFields } from './fields.js';
 import { isClosing, type InFlight } from './in-flight.js';
+import { isQueried } from './input.js';
 import type { Confirm, ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
+import type { PayoutService } from './payout-service.js';
 import { traceConfirm } from './trace.js';
 
 /**
@@ -16,7 +19,7 @@ import { traceConfirm } from './trace.js';
 export async function confirmCallback<C extends CallbackShape, Tx>(
   delivery: Delivery<C>,
   confirm: Confirm<C>,
-  { confirmTimeoutMs, onReversed }: Pick<ResolvedOptions<C, Tx>, 'confirmTimeoutMs' | 'onReversed'>,
+  { confirmTimeoutMs, service }: Pick<ResolvedOptions<C, Tx>, 'confirmTimeoutMs' | 'service'>,
   inFlight: InFlight,
 ): Promise<Ending | undefined> {
   const { callback, id, name, source } = delivery;
@@ -26,36 +29,51 @@ export async function confirmCallback<C extends CallbackShape, Tx>(
     const confirmed = await inFlight.call(id, confirmTimeoutMs, lateError, (signal) =>
       traceConfirm(delivery, () => confirm(callback, { delivery: name, source, signal })),
     );
-    takeConfirmed(confirmed, delivery, onReversed !== undefined);
+    takeConfirmed(delivery, readConfirmed(confirmed, service));
     return undefined;
   } catch (error) {
     return isClosing(error) ? { outcome: 'closing' } : { outcome: 'unconfirmed', error: toReason(error) };
   }
 }
 
+interface Confirmed<C extends CallbackShape> {
+  readonly callback: C;
+  readonly fields: CallbackFields;
+}
+
+/** Reads what `confirm` has returned. Throws UNCONFIRMED. */
+function readConfirmed<C extends CallbackShape>(
+  confirmed: unknown,
+  service: PayoutService<C | OtherEvent>,
+): Confirmed<C> {
+  // Callers from JavaScript may return anything.
+  if (!isQueried(confirmed)) return { callback: confirmed as C, fields: readFields(confirmed, 'confirm') };
+  const reading = service.readCallback(confirmed.callback);
+  if (reading.kind === 'callback' && reading.fields.event !== 'other') {
+    return { callback: reading.callback as C, fields: reading.fields };
+  }
+  const issues = reading.kind === 'invalid' ? reading.issues : [{ path: [], message: 'It is not final' }];
+  throw new TransferCallbackError(
+    'UNCONFIRMED',
+    `The transfer that was read is no callback: ${describeIssues(issues)}.`,
+  );
+}
+
 /**
  * Gives the delivery a callback with the same id, event and facts, or makes it that of the reversal of its transfer: a
  * success or a failure that the service has taken back since must not run its handler. Throws UNCONFIRMED otherwise.
  */
-function takeConfirmed<C extends CallbackShape>(
-  confirmed: C | undefined,
-  delivery: Delivery<C>,
-  takesReversed: boolean,
-): void {
+function takeConfirmed<C extends CallbackShape>(delivery: Delivery<C>, { callback, fields }: Confirmed<C>): void {
   const { id, event, fingerprint } = delivery;
-  // Callers from JavaScript may return anything.
-  const { data } = (confirmed ?? {}) as { data?: CallbackShape['data'] };
-  if (confirmed !== undefined && data?.id === id) {
-    if (confirmed.event === event && haveSameFacts(toFingerprint(data), fingerprint)) {
-      delivery.callback = confirmed;
+  if (fields.id === id) {
+    if (fields.event === event && haveSameFacts(toFingerprint(fields), fingerprint)) {
+      delivery.callback = callback;
       return;
     }
-    if (takesReversed && confirmed.event === finalEvents.REVERSED && data.status === 'REVERSED') {
-      const fields = readFields(confirmed);
-      if (haveSameMoney(fields, parseFingerprint(fingerprint) ?? {})) {
-        delivery.becomeReversal(confirmed, fields);
-        return;
-      }
+    const isReversal = fields.event === 'transfer.reversed' && fields.status === 'REVERSED';
+    if (isReversal && haveSameMoney(fields, parseFingerprint(fingerprint) ?? {})) {
+      delivery.becomeReversal(callback, fields);
+      return;
     }
   }
   throw new TransferCallbackError(

@@ -6,18 +6,13 @@ import {
   requireFunction,
   wholeNumber,
 } from '../lib/checks.js';
-import { requireSchema, type StandardSchema } from '../lib/standard-schema.js';
+import type { StandardSchema } from '../lib/standard-schema.js';
 import { toLogger, type Logger, type SafeLogger } from '../lib/logger.js';
-import {
-  transferCallbackSchema,
-  type CallbackFor,
-  type CallbackOf,
-  type CallbackShape,
-  type EventShape,
-  type OtherEvent,
-  type TransferCallback,
-} from './callback.js';
+import type { CallbackFor, CallbackOf, CallbackShape, EventShape, OtherEvent, TransferCallback } from './callback.js';
+import type { Queried } from './input.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
+import type { PayoutService } from './payout-service.js';
+import { requireOtherHandlers, resolveConfirm, resolveService } from './service-options.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
 import type { CallbackStore } from './store.js';
 
@@ -62,11 +57,11 @@ export interface CallContext {
   source: string;
 }
 
-/** Verifies a callback, and returns it. */
+/** Verifies a callback, and returns it, or what was queried in its place. */
 export type Confirm<C extends CallbackShape> = (
   callback: C,
   context: CallContext,
-) => C | undefined | Promise<C | undefined>;
+) => C | Queried | undefined | Promise<C | Queried | undefined>;
 
 /**
  * Options of the receiver. The router, the listener and the handler take them too.
@@ -74,7 +69,38 @@ export type Confirm<C extends CallbackShape> = (
  * @example
  * const options: ReceiverOptions = { store, onSuccess, onFailed, handlerTimeoutMs: 5_000 };
  */
-export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = undefined> {
+export type ReceiverOptions<C extends EventShape = TransferCallback, Tx = undefined> = CommonOptions<C, Tx> &
+  Takes<Extract<C, { event: 'transfer.reversed' }>, OnReversed<C, Tx>> &
+  Takes<Extract<C, OtherEvent>, OnOther<C, Tx>>;
+
+/** A handler of callbacks that the service never sends is left out, and any other one is required. */
+type Takes<Sent, Handler> = [Sent] extends [never] ? { [K in keyof Handler]?: undefined } : Handler;
+
+interface OnReversed<C extends EventShape, Tx> {
+  /**
+   * Called for a transfer whose money has come back, after `onSuccess` or in its place, and awaited. Of `onFailed` and
+   * `onReversed` only one is called for a transfer, once. Required if a state of the `service` is `REVERSED`, and left
+   * out otherwise. `retentionMs` has no default then.
+   * @default none
+   */
+  onReversed: (
+    callback: NoInfer<CallbackFor<CallbackOf<C>, 'transfer.reversed'>>,
+    context: HandlerContext<Tx>,
+  ) => unknown;
+}
+
+interface OnOther<C extends EventShape, Tx> {
+  /**
+   * Called for an event that announces no final status, once for each type and id, as the other handlers are called
+   * once for each transfer: for a state of the `service` that is `OTHER`, or for what a `schema` makes
+   * `{ event: 'other', type, data: { id } }`. `confirm` does not run for it. Without this function it is `invalid`.
+   * @default none
+   */
+  onOther: (event: NoInfer<Extract<C, OtherEvent>>, context: HandlerContext<Tx>) => unknown;
+}
+
+/** The options of every receiver. */
+interface CommonOptions<C extends EventShape, Tx> {
   /** Where claims are kept: `redisStore(client)`, `pgStore(pool)`, `memoryStore()` or your own. */
   store: CallbackStore<Tx>;
   /**
@@ -85,27 +111,20 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
   /** Called for a transfer that has failed, and awaited. If it throws, the service sends the callback again. */
   onFailed: (callback: NoInfer<CallbackFor<C, 'transfer.failed'>>, context: HandlerContext<Tx>) => unknown;
   /**
-   * Called for a transfer whose money has come back, after `onSuccess` or in its place, and awaited. Of `onFailed` and
-   * `onReversed` only one is called for a transfer, once. The `schema` makes `transfer.reversed` with the status
-   * `REVERSED` of it. `retentionMs` has no default then.
-   * @default none
+   * The payout service, made by `defineService`.
+   * @default the documented service
    */
-  onReversed?: OnReversed<C, Tx> | undefined;
-  /**
-   * Called for an event that your `schema` makes `{ event: 'other', type, data: { id } }`, once for each type and id,
-   * as the other handlers are called once for each transfer. `confirm` does not run for it. Without this function it is
-   * `invalid`.
-   * @default none
-   */
-  onOther?: ((event: NoInfer<Extract<C, OtherEvent>>, context: HandlerContext<Tx>) => unknown) | undefined;
+  service?: PayoutService<C> | undefined;
   /**
    * Verifies the callback before it is claimed, for example by reading the transfer back. Returns the callback for the
    * handler, with the same id, event and facts; another value, or a throw, is `unconfirmed`. Called for duplicates too.
+   * `true` asks the `service` by its `query`.
    * @default none
    */
-  confirm?: Confirm<NoInfer<CallbackOf<C>>> | undefined;
+  confirm?: Confirm<NoInfer<CallbackOf<C>>> | true | undefined;
   /**
-   * Replaces the documented schema, for when the service changes a field. Must be synchronous.
+   * Replaces the schema of the documented service, for when it changes a field. It keeps `event`, `data.id` and
+   * `data.status` of each callback. Must be synchronous. For another service use `service`.
    * @default transferCallbackSchema
    */
   schema?: StandardSchema<C> | undefined;
@@ -162,20 +181,20 @@ export interface ReceiverOptions<C extends EventShape = TransferCallback, Tx = u
   logger?: Logger | false | undefined;
 }
 
-/** The documented service never takes a success back (service §3). */
-type OnReversed<C extends EventShape, Tx> = [Extract<C, { event: 'transfer.reversed' }>] extends [never]
-  ? undefined
-  : (callback: NoInfer<CallbackFor<CallbackOf<C>, 'transfer.reversed'>>, context: HandlerContext<Tx>) => unknown;
-
-/** The validated options with defaults applied. */
-export interface ResolvedOptions<C extends CallbackShape = TransferCallback, Tx = undefined> extends ResolvedTimes {
-  store: CallbackStore<Tx>;
-  onSuccess: ReceiverOptions<C, Tx>['onSuccess'];
-  onFailed: ReceiverOptions<C, Tx>['onFailed'];
+/** The handlers that not every service needs. */
+interface OtherHandlers<Tx> {
   onReversed: ((callback: CallbackShape, context: HandlerContext<Tx>) => unknown) | undefined;
   onOther: ((event: OtherEvent, context: HandlerContext<Tx>) => unknown) | undefined;
+}
+
+/** The validated options with defaults applied. */
+export interface ResolvedOptions<C extends CallbackShape = TransferCallback, Tx = undefined>
+  extends ResolvedTimes, OtherHandlers<Tx> {
+  store: CallbackStore<Tx>;
+  onSuccess: CommonOptions<C, Tx>['onSuccess'];
+  onFailed: CommonOptions<C, Tx>['onFailed'];
   confirm: Confirm<C> | undefined;
-  schema: StandardSchema<C | OtherEvent>;
+  service: PayoutService<C | OtherEvent>;
   onOutcome: ((outcome: TransferCallbackOutcome) => unknown) | undefined;
   logger: Logger;
 }
@@ -215,6 +234,7 @@ export const receiverOptionNames = [
   'onFailed',
   'onReversed',
   'onOther',
+  'service',
   'confirm',
   'schema',
   'onOutcome',
@@ -241,7 +261,8 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
   options: ReceiverOptions<C, Tx>,
 ): ResolvedOptions<CallbackOf<C>, Tx> & { readonly logger: SafeLogger } {
   onlyKnownOptions(options, receiverOptionNames, { findPlace: findRouterOption });
-  const { store, onSuccess, onFailed, onReversed, onOther, confirm, onOutcome, logger, schema } = options;
+  const { store, onSuccess, onFailed, confirm, onOutcome, logger } = options;
+  const { onReversed, onOther } = options as Partial<OtherHandlers<Tx>>;
   if (!hasMethods(store, 'claim')) {
     const expected = 'a store, such as memoryStore(), redisStore(client) or pgStore(pool)';
     const [, example] = clients.find(([method]) => hasMethods(store, method)) ?? [];
@@ -249,11 +270,9 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
   }
   requireFunction('onSuccess', onSuccess, 'async ({ data }) => {}');
   requireFunction('onFailed', onFailed, 'async ({ data }) => {}');
-  if (onReversed !== undefined) requireReversals(options);
-  if (onOther !== undefined) requireFunction('onOther', onOther, '(event) => {}');
-  if (confirm !== undefined) requireFunction('confirm', confirm, 'confirmWith(client)');
+  const service = resolveService(options);
+  requireOtherHandlers(service, { onReversed, onOther, store, retentionMs: options.retentionMs });
   if (onOutcome !== undefined) requireFunction('onOutcome', onOutcome, '(outcome) => {}');
-  if (schema !== undefined) requireSchema(schema);
   if (logger !== undefined && logger !== false && !hasMethods(logger, 'warn', 'error')) {
     throw invalidArgument('logger', 'false or an object with warn and error', logger, 'logger: console');
   }
@@ -262,34 +281,14 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
     // Bind the handlers: if the options are an instance of a class, they need its `this`.
     onSuccess: onSuccess.bind(options),
     onFailed: onFailed.bind(options),
-    onReversed: (onReversed as ResolvedOptions<CallbackOf<C>, Tx>['onReversed'])?.bind(options),
-    onOther: onOther?.bind(options) as ResolvedOptions<CallbackOf<C>, Tx>['onOther'],
-    confirm: confirm?.bind(options),
+    onReversed: onReversed?.bind(options),
+    onOther: onOther?.bind(options),
+    service,
+    confirm: resolveConfirm<CallbackOf<C>>(service, confirm)?.bind(options),
     onOutcome: onOutcome?.bind(options) as ResolvedOptions['onOutcome'],
-    // Without a custom schema, C is its default, TransferCallback.
-    schema: (schema ?? transferCallbackSchema) as unknown as StandardSchema<CallbackOf<C>>,
     logger: toLogger(logger),
     ...resolveTimes(options),
   };
-}
-
-/** Checks what a receiver needs beside `onReversed`. */
-function requireReversals<C extends EventShape, Tx>({
-  onReversed,
-  schema,
-  store,
-  retentionMs,
-}: ReceiverOptions<C, Tx>): void {
-  if (schema === undefined || (schema as unknown) === transferCallbackSchema) {
-    const expected = 'left out, because the documented service reverses no transfer';
-    throw invalidArgument('onReversed', expected, onReversed, 'onReversed: undefined');
-  }
-  requireFunction('onReversed', onReversed, 'async ({ data }) => {}');
-  if (!hasMethods(store, 'read')) throw invalidArgument('store', 'a store with `read` beside `onReversed`', store);
-  if (retentionMs === undefined) {
-    const expected = 'given beside `onReversed`: longer than the service takes to reverse a transfer';
-    throw invalidArgument('retentionMs', expected, retentionMs, 'retentionMs: 60 * 86_400_000');
-  }
 }
 
 function resolveTimes(options: Partial<Record<keyof ResolvedTimes, number | undefined>>): ResolvedTimes {

@@ -40,6 +40,15 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     level: 'info',
     line: 'A callback had been handled before.',
   },
+  /**
+   * By the definition of your service it is none of your transfers, or is not final: no handler runs, and nothing is
+   * recorded. The service is done.
+   */
+  ignored: {
+    status: 200,
+    level: 'info',
+    line: 'A callback needs no handler, by the definition of the service.',
+  },
   /** Another delivery still holds the claim after `inFlightWaitMs`. The service retries. */
   in_progress: {
     status: 409,
@@ -57,7 +66,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
   },
   /**
    * Not the documented callback. The status is 405, 413 or 415 for a wrong method, length or type, and 500 if your app
-   * had read the body or its `schema` threw. Retries change nothing: investigate.
+   * had read the body, or if its `schema` or `read` threw. Retries change nothing: investigate.
    */
   invalid: {
     status: 400,
@@ -121,7 +130,7 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
   },
 };
 
-/** The rows that replace that of `processed`, `duplicate`, `invalid` or `unauthorized`. The comment says when. */
+/** The rows that replace that of `processed`, `duplicate`, `ignored`, `invalid` or `unauthorized`. The comment says when. */
 export const special = {
   /** `processed` after its claim had passed to another delivery */
   overlapped: {
@@ -145,6 +154,12 @@ export const special = {
   superseded: {
     ...outcomes.duplicate,
     line: 'A callback came after another final status of its transfer had been handled; no handler runs for it.',
+  },
+  /** `ignored`, for the first event of its name */
+  firstIgnored: {
+    ...outcomes.ignored,
+    level: 'warn',
+    line: 'A callback was ignored, by the definition of the service; further ones of this name are logged as info.',
   },
   /** `invalid` through your own app */
   unreadable: {
@@ -175,6 +190,7 @@ export function findRow(outcome: TransferCallbackOutcome): OutcomeRow {
     if (outcome.late) return special.late;
   }
   if (outcome.outcome === 'duplicate' && outcome.settled !== undefined) return special.superseded;
+  if (outcome.outcome === 'ignored' && outcome.count === 1) return special.firstIgnored;
   if (outcome.outcome === 'invalid') {
     if (outcome.error !== undefined) return special.unreadable;
     if (outcome.verified) return special.undocumented;
@@ -230,8 +246,22 @@ export interface Invalid {
   event?: undefined;
   type?: undefined;
   status?: undefined;
-  /** Set if your own app is at fault, because its schema threw or its middleware consumed the body. */
+  /** Set if your own app is at fault: its `schema` or `read` threw, or its middleware consumed the body. */
   error?: unknown;
+}
+
+/** The case of a callback that the definition of a service ignores, or that tells of a transfer that is not final. */
+export interface Ignored {
+  outcome: 'ignored';
+  /** The name that `read` ignores, or the state that is `PENDING`. */
+  type: string;
+  /** How many of this name this receiver has ignored. `undefined` for a state, and after 1 000 names. */
+  count?: number | undefined;
+  /** The ids of a transfer that is not final, if `read` finds them. */
+  id?: string;
+  externalId?: string;
+  event?: undefined;
+  status?: undefined;
 }
 
 /** The case of a sender that a verifier refused. */
@@ -303,7 +333,7 @@ type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
  * }
  */
 export type TransferCallbackOutcome<E extends EventShape = EventShape> = Flat<
-  Measured & ((OfEvent<E> & Timed & Ending) | Invalid | Unauthorized)
+  Measured & ((OfEvent<E> & Timed & Ending) | Ignored | Invalid | Unauthorized)
 >;
 
 /** The names of all outcomes. */

@@ -4,9 +4,18 @@ import { Delivery, reconciliation, toCommonFields, type Arrival } from './delive
 import { giveBack } from './give-back.js';
 import { handleClaimed } from './handle.js';
 import { isRefused } from './input.js';
-import { special, type Ending, type OutcomeRow, type TransferCallbackOutcome } from './outcomes.js';
+import {
+  special,
+  type Ending,
+  type Ignored,
+  type Invalid,
+  type OutcomeRow,
+  type TransferCallbackOutcome,
+} from './outcomes.js';
 import type { ReceiverParts } from './parts.js';
+import type { Reading } from './payout-service.js';
 import { report } from './report.js';
+import { toPrintable } from '../lib/text.js';
 import { validateCallback } from './validate.js';
 import { refuseEarly, verifySender, type VerifySender } from './verify.js';
 
@@ -22,19 +31,44 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
 ): Promise<TransferCallbackOutcome> {
   parts.inFlight.begin();
   if (isRefused(input)) return end({ ...toCommonFields(arrival), ...refuseEarly(input) }, parts);
-  const { schema, onReversed, onOther, verifyTimeoutMs } = parts.options;
+  const { service, onOther, verifyTimeoutMs } = parts.options;
   // Reconciliation reads transfers only: one that became another event would be acknowledged, and never handled.
   const takesOther = onOther !== undefined && arrival.source !== reconciliation;
-  const validated = validateCallback(input, schema, takesOther, onReversed !== undefined);
+  const reading = validateCallback(input, service, takesOther);
   if (verify !== undefined) {
-    const refusal = await verifySender(verify, validated, verifyTimeoutMs);
+    const refusal = await verifySender(verify, reading, verifyTimeoutMs);
     if (refusal !== undefined) return end({ ...toCommonFields(arrival), ...refusal }, parts);
   }
-  if ('issues' in validated)
-    return end({ ...toCommonFields(arrival), ...validated, verified: verify !== undefined }, parts);
-  const delivery = new Delivery(arrival, validated.callback, validated.fields);
+  if (reading.kind !== 'callback') {
+    const ended = reading.kind === 'invalid' ? toInvalid(reading, verify !== undefined) : acknowledge(reading, parts);
+    return end({ ...toCommonFields(arrival), ...ended }, parts);
+  }
+  const delivery = new Delivery(arrival, reading.callback, reading.fields);
   return end(delivery.toOutcome(await processDelivery(delivery, parts)), parts);
 }
+
+function toInvalid({ issues, ids, error }: ReadingOf<'invalid'>, verified: boolean): Invalid {
+  return { outcome: 'invalid', issues, verified, ...ids, ...(error !== undefined && { error }) };
+}
+
+/** Ends a delivery that the definition of the service declares to need no handler. */
+function acknowledge<C extends CallbackShape, Tx>(
+  reading: ReadingOf<'ignored' | 'pending'>,
+  { ignored }: ReceiverParts<C, Tx>,
+): Ignored {
+  if (reading.kind === 'ignored') {
+    return { outcome: 'ignored', type: toPrintable(reading.name), count: ignored.count(reading.name) };
+  }
+  const { id, externalId } = reading.ids;
+  return {
+    outcome: 'ignored',
+    ...(id !== undefined && { id: toPrintable(id) }),
+    ...(externalId !== undefined && { externalId: toPrintable(externalId) }),
+    type: toPrintable(reading.state),
+  };
+}
+
+type ReadingOf<K extends Reading['kind']> = Extract<Reading, { kind: K }>;
 
 /**
  * Ends a delivery for which `receive` was called with wrong options. No handler runs, because `fault` may be about a

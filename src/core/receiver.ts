@@ -4,6 +4,7 @@ import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from './
 import { Lines } from './claim/lines.js';
 import { rulesOf } from './claim/rules.js';
 import { createDeliveryNamer, type Arrival, type WaitUntil } from './delivery.js';
+import { IgnoredNames } from './ignored-names.js';
 import { InFlight } from './in-flight.js';
 import {
   checkStore,
@@ -110,7 +111,11 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
   const inFlight = new InFlight();
   const nameDelivery = createDeliveryNamer();
   const shared = { options, rules: rulesOf(store, options.leaseMs), inFlight };
-  const parts: ReceiverParts<CallbackOf<C>, Tx> = { ...shared, lines: new Lines(shared) };
+  const parts: ReceiverParts<CallbackOf<C>, Tx> = {
+    ...shared,
+    lines: new Lines(shared),
+    ignored: new IgnoredNames(),
+  };
   if (store.processLocal === true && process.env.NODE_ENV === 'production') {
     logger.warn({}, 'Callbacks are deduplicated within this process only: use a shared store.');
   }

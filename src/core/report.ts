@@ -17,6 +17,7 @@ const logged: Record<Exclude<Field, 'error' | 'timestamp'>, true> = {
   externalId: true,
   event: true,
   type: true,
+  count: true,
   status: true,
   source: true,
   durationMs: true,

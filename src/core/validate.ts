@@ -1,113 +1,57 @@
 import { toReason } from '../lib/errors.js';
-import { parseWith, type StandardSchema, type Issue } from '../lib/standard-schema.js';
+import type { Issue } from '../lib/standard-schema.js';
 import { toPrintable } from '../lib/text.js';
-import {
-  amountMessage,
-  finalEvents,
-  idMessage,
-  isCallbackId,
-  isExact,
-  transferCallbackSchema,
-  type CallbackShape,
-  type FinalStatus,
-  type OtherEvent,
-} from './callback.js';
-import { readFields, type CallbackFields } from './fields.js';
+import { isCallbackId, type EventShape } from './callback.js';
 import { isUnreadable } from './input.js';
-import type { Invalid } from './outcomes.js';
+import type { Ids, PayoutService, Reading } from './payout-service.js';
 
-/** The outcome of an invalid callback, without whether its sender was verified. */
-type InvalidCallback = Omit<Invalid, 'verified'>;
+type Invalid = Extract<Reading, { kind: 'invalid' }>;
 
-/** Returns the callback that the schema makes from `input` and what was read of it, or the issues. Never throws. */
-export function validateCallback<C extends CallbackShape>(
+/** Returns what the service reads of `input`. Texts of what is invalid are printable. Never throws. */
+export function validateCallback<E extends EventShape>(
   input: unknown,
-  schema: StandardSchema<C | OtherEvent>,
+  service: PayoutService<E>,
   takesOther: boolean,
-  takesReversed: boolean,
-): { callback: C | OtherEvent; fields: CallbackFields } | InvalidCallback {
+): Reading<E> {
   try {
-    if (isUnreadable(input)) return invalid(input, schema, input.issues, input.error);
+    if (isUnreadable(input)) return toShown({ kind: 'invalid', issues: input.issues, ids: {}, error: input.error });
     deleteProtoKeys(input);
-    const parsed = parseWith(schema, input);
-    if ('issues' in parsed) return invalid(input, schema, parsed.issues);
-    const fields = readFields(parsed.value);
-    const issues =
-      fields.event === 'other' ? findIssuesOfOther(fields, input, takesOther) : findIssues(fields, takesReversed);
-    return issues.length === 0 ? { callback: parsed.value, fields } : invalid(input, schema, issues);
+    const reading = service.readCallback(input);
+    if (reading.kind === 'invalid') return toShown(reading);
+    if (reading.kind !== 'callback' || reading.fields.event !== 'other' || takesOther) return reading;
+    return toShown(invalid([{ path: ['event'], message: 'Not a final status, and no `onOther` takes it' }], reading));
   } catch (error) {
-    return invalid(input, schema, [{ path: [], message: 'The schema failed' }], toReason(error));
+    return toShown({ ...invalid([{ path: [], message: 'The callback cannot be read' }]), error: toReason(error) });
   }
 }
 
-/** Returns the issues of a callback that contradicts itself, or has an id or an amount that no callback has. */
-function findIssues({ event, id, status, amount }: CallbackFields, takesReversed: boolean): readonly Issue[] {
-  const issues: Issue[] = [];
-  if (event === finalEvents.REVERSED && !takesReversed) {
-    issues.push({ path: ['event'], message: 'A reversal, and no `onReversed` takes it' });
-  }
-  if (event !== 'other' && event !== finalEvents[status as FinalStatus]) {
-    issues.push({ path: ['data', 'status'], message: `Expected the status of ${event}` });
-  }
-  if (!isCallbackId(id)) issues.push({ path: ['data', 'id'], message: idMessage });
-  if (typeof amount === 'number' && !isExact(amount)) issues.push({ path: ['data', 'amount'], message: amountMessage });
-  return issues;
-}
-
-/** Returns the issues of an event for `onOther`. */
-function findIssuesOfOther(fields: CallbackFields, input: unknown, isTaken: boolean): readonly Issue[] {
-  if (isFinal(input)) return [{ path: ['event'], message: 'A final status, and `schema` makes another event of it' }];
-  if (!isTaken) return [{ path: ['event'], message: 'Not a final status, and no `onOther` takes it' }];
-  return isCallbackId(fields.type) ? findIssues(fields, false) : [{ path: ['type'], message: idMessage }];
-}
-
-/** Returns whether the service announces a final status. A schema may let it pass for what it does not know. */
-function isFinal(input: unknown): boolean {
-  const { event } = (input ?? {}) as { event?: unknown };
-  return event === 'transfer.success' || event === 'transfer.failed';
-}
-
-interface Ids {
-  id?: string;
-  externalId?: string;
+function invalid(issues: readonly Issue[], reading?: Extract<Reading, { kind: 'callback' }>): Invalid {
+  const { id, externalId }: Ids = reading?.callback.data ?? {};
+  return {
+    kind: 'invalid',
+    issues,
+    ids: { ...(id !== undefined && { id }), ...(externalId !== undefined && { externalId }) },
+  };
 }
 
 /**
- * Returns `id` and `externalId` of what is no valid callback, if they can be read, so that people can find the payout.
- * Another service may have them beside `data`, as numbers, or name the second one `reference`.
+ * A zod issue may contain the offending value, such as a phone number. Its path and message may name keys of the
+ * sender.
  */
-function readIds(input: unknown, schema: unknown): Ids {
-  const ids: Ids = {};
-  try {
-    const { data } = input as { data?: unknown };
-    const read = (name: string) =>
-      [data, input]
-        .map((each) => (each as Record<string, unknown> | null | undefined)?.[name])
-        .map((value) => (Number.isSafeInteger(value) ? String(value) : value))
-        .find((value) => typeof value === 'string');
-    const id = read('id');
-    const externalId = read('externalId') ?? (schema === transferCallbackSchema ? undefined : read('reference'));
-    if (isCallbackId(id)) ids.id = id;
-    if (externalId !== undefined) ids.externalId = toPrintable(externalId);
-  } catch {
-    // Nothing can be read of it, or reading it throws.
-  }
-  return ids;
-}
-
-function invalid(input: unknown, schema: unknown, issues: readonly Issue[], error?: unknown): InvalidCallback {
+function toShown({ issues, ids: { id, externalId }, error }: Invalid): Invalid {
   return {
-    outcome: 'invalid',
-    // A zod issue may contain the offending value, such as a phone number. Its path and message may name keys of the
-    // sender.
+    kind: 'invalid',
     issues: Object.freeze(
       issues.map(({ path, message }) => {
         const keys = path.map((key) => (typeof key === 'string' ? toPrintable(key) : key));
         return Object.freeze({ path: Object.freeze(keys), message: toPrintable(message) });
       }),
     ),
-    ...readIds(input, schema),
-    ...(error === undefined ? {} : { error }),
+    ids: {
+      ...(isCallbackId(id) && { id }),
+      ...(externalId !== undefined && { externalId: toPrintable(externalId) }),
+    },
+    error,
   };
 }
 

@@ -1,11 +1,23 @@
+import { invalidSecret } from '../lib/checks.js';
 import { callWithin } from '../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
-import type { CallbackFields } from './fields.js';
+import type { CallbackShape, OtherEvent } from './callback.js';
 import type { Refused } from './input.js';
-import type { Invalid, Unauthorized } from './outcomes.js';
+import type { Unauthorized } from './outcomes.js';
+import type { Reading } from './payout-service.js';
 
 /** Decides whether the sender of a callback is trusted. Gets `undefined` for all but a valid callback. */
 export type VerifySender<C> = (callback: C | undefined) => boolean | Promise<boolean>;
+
+export const verifyExample = 'verify: urlToken(process.env.CALLBACK_SECRET)';
+
+/** Throws INVALID_ARGUMENT unless `verify` is a function or a list of at least one. */
+export function requireVerifiers(verify: unknown): void {
+  const verifiers = Array.isArray(verify) ? (verify as readonly unknown[]) : [verify];
+  if (verifiers.length > 0 && verifiers.every((each) => typeof each === 'function')) return;
+  const expected = 'a function or a list of at least one, or left out if every sender is trusted';
+  throw invalidSecret('verify', expected, verify, verifyExample);
+}
 
 const refusedEarly = Object.freeze([
   Object.freeze({ path: Object.freeze([]), message: 'The sender was refused before the body was read.' }),
@@ -21,20 +33,20 @@ export function refuseEarly({ error }: Refused): Unauthorized {
  * verifier that throws or is late refuses. The issues of the callback, if it has any, are for the log: after the
  * service renames a field that a verifier reads, they tell why every delivery is refused.
  */
-export async function verifySender<C>(
+export async function verifySender<C extends CallbackShape>(
   verify: VerifySender<C>,
-  validated: { readonly callback: unknown; readonly fields: CallbackFields } | Pick<Invalid, 'issues' | 'error'>,
+  reading: Reading<C | OtherEvent>,
   timeoutMs: number,
 ): Promise<Unauthorized | undefined> {
-  const isCallback = 'callback' in validated && validated.fields.event !== 'other';
-  const { issues, error } = 'issues' in validated ? validated : {};
+  const isCallback = reading.kind === 'callback' && reading.fields.event !== 'other';
+  const { issues, error } = reading.kind === 'invalid' ? reading : {};
   const unauthorized: Unauthorized = {
     outcome: 'unauthorized',
     ...(issues && { issues }),
     ...(error !== undefined && { error }),
   };
   try {
-    const isTrusted = await callVerify(verify, isCallback ? (validated.callback as C) : undefined, timeoutMs);
+    const isTrusted = await callVerify(verify, isCallback ? (reading.callback as C) : undefined, timeoutMs);
     return isTrusted ? undefined : unauthorized;
   } catch (cause) {
     return { ...unauthorized, error: toReason(cause) };

@@ -3,6 +3,7 @@ import type { CallbackOf, CallbackShape, EventShape, TransferCallback } from '..
 import { hasMethods, invalidArgument, invalidSecret, onlyKnownOptions, wholeNumber } from '../lib/checks.js';
 import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
+import { requireVerifiers, verifyExample } from '../core/verify.js';
 import type { Verifier } from './verify.js';
 
 /** Options of the router, the listener and the handler beside those of the receiver. */
@@ -10,8 +11,9 @@ export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage
   /**
    * Decides whether the sender is trusted: `urlToken`, `transferToken`, `headerToken`, `basicAuth`, `ipAllowList`,
    * `hmacSignature` or your own function. In a list, all must accept. Callbacks carry no documented signature (service
-   * §6.7). Unlike the other options it may not be `undefined`: every sender would be trusted.
-   * @default none
+   * §6.7). Unlike the other options it may not be `undefined`: every sender would be trusted. It replaces the `verify` of
+   * a `service`, unless that reads a part of the body.
+   * @default that of the receiver's `service`
    */
   verify?: NoInfer<Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[]>;
   /**
@@ -43,9 +45,6 @@ export interface ResolvedHttpOptions<C extends CallbackShape, Tx, HostRequest> {
 
 export const defaultBodyLimitBytes = 102_400;
 
-const expectedVerify = 'a function or a list of at least one, or left out if every sender is trusted';
-const verifyExample = 'verify: urlToken(process.env.CALLBACK_SECRET)';
-
 /** Checks the options and makes the receiver. Throws INVALID_ARGUMENT. */
 export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   options: TransferCallbackOptions<C, Tx, HostRequest>,
@@ -59,21 +58,22 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   const known = ['verify', 'bodyLimitBytes', ...(madeBefore ? ['receiver'] : receiverOptionNames)];
   onlyKnownOptions(options, known, { findPlace: findReceiverOption });
   const isNamed = 'verify' in options;
-  const { verify = [], bodyLimitBytes = defaultBodyLimitBytes, ...rest } = options;
-
-  const verifiers: readonly Verifier<CallbackOf<C>, HostRequest>[] = [verify].flat();
+  const { verify, bodyLimitBytes = defaultBodyLimitBytes, ...rest } = options;
   // A `verify` without a value, such as the verifier of an unknown tenant, must not mean that every sender is trusted.
-  if (isNamed && (verifiers.length === 0 || verifiers.some((each) => typeof each !== 'function'))) {
-    throw invalidSecret('verify', expectedVerify, options.verify, verifyExample);
-  }
+  if (isNamed) requireVerifiers(verify);
   wholeNumber('bodyLimitBytes', bodyLimitBytes, {
     min: 1,
     max: Number.MAX_SAFE_INTEGER,
     example: defaultBodyLimitBytes,
   });
   if (madeBefore) requireReceiver(rest.receiver);
-  const receiver = rest.receiver ?? transferCallbackReceiver(rest);
-  const { confirm, onOther, logger } = receiver.options;
+  const receiver = rest.receiver ?? transferCallbackReceiver(rest as ReceiverOptions<C, Tx>);
+  const { service, confirm, onOther, logger } = receiver.options;
+  const verifiers = [(isNamed ? verify : service.verify) ?? []].flat() as Verifier<CallbackOf<C>, HostRequest>[];
+  if (isNamed && service.part !== undefined) {
+    const expected = `left out, because the service signs \`${service.part}\` alone, and its definition verifies that`;
+    throw invalidSecret('verify', expected, verify);
+  }
   if (verifiers.length === 0 && confirm !== undefined && onOther !== undefined) {
     // `confirm` queries transfers. What a stranger sends to `onOther` would make the real event a duplicate.
     const expected = 'given beside `onOther`, whose events `confirm` cannot vouch for';

@@ -1,4 +1,5 @@
 import { hasMethods, invalidArgument, notSynchronous } from './checks.js';
+import { toPrintable } from './text.js';
 
 /**
  * A schema that produces `T`, of zod, valibot, ArkType or another library that implements Standard Schema. It must be
@@ -23,6 +24,13 @@ export interface Issue {
   readonly message: string;
 }
 
+/** Describes what does not fit, for an error. */
+export function describeIssues(issues: readonly Issue[]): string {
+  return issues
+    .map(({ path, message }) => toPrintable(path.length === 0 ? message : `${path.map(String).join('.')}: ${message}`))
+    .join('; ');
+}
+
 /** The method of every zod schema, also those of zod/mini. */
 interface SafeParser<T> {
   safeParse(
@@ -35,11 +43,11 @@ interface ZodIssue extends Issue {
   readonly errors?: readonly (readonly ZodIssue[])[];
 }
 
-/** Throws INVALID_ARGUMENT if `schema` does not have what `parseWith` calls. */
-export function requireSchema(schema: unknown): void {
+/** Throws INVALID_ARGUMENT if `schema`, the value of `option`, does not have what `parseWith` calls. */
+export function requireSchema(option: string, schema: unknown): void {
   if (hasMethods((schema as Partial<StandardSchema<unknown>> | null)?.['~standard'], 'validate')) return;
   const expected = 'a schema of zod 3.24 or later, or of another library with Standard Schema';
-  throw invalidArgument('schema', expected, schema, 'schema: transferCallbackSchema');
+  throw invalidArgument(option, expected, schema);
 }
 
 const message = 'Does not fit the schema';

@@ -1,28 +1,25 @@
-import { isOtherId, toTransferKey, type CallbackShape, type TransferCallback } from '../../core/callback.js';
+import { isOtherId, toTransferKey } from '../../core/callback.js';
 import { findRecord, requireRecord } from '../../core/inspect.js';
 import { hasMethods, invalidArgument, maxTimerMs, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
 import { TransferCallbackError, toReason } from '../../lib/errors.js';
 import { deadlineSignal, withDeadline } from '../../lib/deadline.js';
 import { receiverDefaults } from '../../core/options.js';
-import { parseWith, requireSchema, type StandardSchema } from '../../lib/standard-schema.js';
 import type { CallbackStore, StoreRecord } from '../../core/store.js';
+import { isAskedService, requireAsk, type Ask, type ReadingClient, type Serving } from '../ask.js';
 import { requireClient, requireId, requireReceiver, requireSignal } from '../checks.js';
-import type { ReadingClient } from '../callback.js';
-import type { TransferClientError } from '../errors.js';
 import type { Transaction } from '../get-transaction.js';
 import { lookUpTransfer } from '../look-up.js';
 import { seemsFinal } from '../open-status.js';
-import { translate } from '../translate.js';
 import { advise } from './advice.js';
 import { toVerdict, type TransferVerdict, type RecordReading, type ServiceReading } from './verdict.js';
 
 /** Options of `inspectTransfer`. */
-export interface InspectOptions<C extends CallbackShape = TransferCallback> {
+export interface InspectOptions {
   /** The service's id or your own externalId. */
   id: string;
   /**
-   * Reads the transfer.
-   * @default none: the service is not asked
+   * Reads the transfer of the documented service.
+   * @default none: the service is not asked, unless the `receiver` has one that can be
    */
   client?: ReadingClient | undefined;
   /**
@@ -35,21 +32,13 @@ export interface InspectOptions<C extends CallbackShape = TransferCallback> {
    * @default none
    */
   receiver?:
-    | {
-        inspect(id: string): Promise<StoreRecord>;
-        readonly options?: { readonly schema?: object; readonly retentionMs?: number };
-      }
+    | (Serving & { inspect(id: string): Promise<StoreRecord>; readonly options?: { readonly retentionMs?: number } })
     | undefined;
   /**
    * How long the store may take, in milliseconds. A `receiver` decides it by itself.
    * @default 2_000
    */
   storeTimeoutMs?: number | undefined;
-  /**
-   * The receiver's `schema`, if it has one.
-   * @default that of the `receiver`, or transferCallbackSchema
-   */
-  schema?: StandardSchema<C> | undefined;
   /**
    * Rejects with its reason when it aborts.
    * @default none
@@ -87,13 +76,9 @@ export type TransferInspection =
   | Inspection<'unknown', 'unknown', 'free'>
   | Inspection<'undecided', ServiceReading['state'], RecordReading['state']>;
 
-/** What the readings need of the options. */
-type Sources = Omit<InspectOptions, 'schema'>;
-
-type Schema = StandardSchema<CallbackShape>;
 type Facts = Partial<Record<string, unknown>>;
 
-const optionNames = ['id', 'client', 'store', 'receiver', 'storeTimeoutMs', 'schema', 'signal'];
+const optionNames = ['id', 'client', 'store', 'receiver', 'storeTimeoutMs', 'signal'];
 
 /**
  * Tells what became of one transfer. Compares what the service responds with what the store has recorded. Only reads.
@@ -103,14 +88,11 @@ const optionNames = ['id', 'client', 'store', 'receiver', 'storeTimeoutMs', 'sch
  * @example
  * const { verdict } = await inspectTransfer({ client, receiver, id: 'payout-1' });
  */
-export async function inspectTransfer<C extends CallbackShape = TransferCallback>(
-  options: InspectOptions<C>,
-): Promise<TransferInspection> {
+export async function inspectTransfer(options: InspectOptions): Promise<TransferInspection> {
   checkOptions(options);
   const { id, receiver, signal } = options;
-  // A receiver made for a callback of another shape has a schema of that shape: both parse what the service gives.
-  const schema = (options.schema ?? receiver?.options?.schema) as Schema | undefined;
-  let { service, facts } = await readService(options, schema);
+  const ask = findAsk(options);
+  let { service, facts } = await readService(options, ask);
   const recordId = 'transaction' in service ? service.transaction.id : id;
   // What the service knows is a transfer, also if an event of `onOther` has the same id.
   const key = 'transaction' in service ? toTransferKey(recordId) : id;
@@ -118,7 +100,7 @@ export async function inspectTransfer<C extends CallbackShape = TransferCallback
   let verdict = toVerdict(service, record, facts);
   if (verdict === 'unfounded') {
     // The transfer may have become final between the two readings.
-    ({ service, facts } = await readService(options, schema));
+    ({ service, facts } = await readService(options, ask));
     verdict = toVerdict(service, record, facts);
   }
   signal?.throwIfAborted();
@@ -133,29 +115,28 @@ export async function inspectTransfer<C extends CallbackShape = TransferCallback
   } as TransferInspection;
 }
 
-/** Reads the transfer, and its facts as the receiver would see them. */
-async function readService(
-  sources: Sources,
-  schema: Schema | undefined,
-): Promise<{ service: ServiceReading; facts: Facts }> {
-  const service = await askService(sources);
-  if (service.state !== 'final') return { service, facts: {} };
-  const { transaction, callback } = service;
-  if (schema === undefined) return { service, facts: transaction };
-  try {
-    const facts = translate('schema', () => {
-      const parsed = parseWith(schema, callback);
-      return 'value' in parsed ? parsed.value.data : transaction;
-    });
-    return { service, facts };
-  } catch (error) {
-    return { service: { state: 'unread', error: error as TransferClientError }, facts: {} };
-  }
+/** Returns how the service is asked, if it can be. */
+function findAsk({ client, receiver }: InspectOptions): Ask | undefined {
+  const service = receiver?.options?.service;
+  const isAsked = client !== undefined || isAskedService(service);
+  return isAsked ? requireAsk(client, receiver) : undefined;
 }
 
-async function askService({ client, id, signal }: Sources): Promise<ServiceReading> {
-  if (client === undefined) return { state: 'unread', error: undefined };
-  const found = await lookUpTransfer(client, id, signal ?? new AbortController().signal);
+/** Reads the transfer, and its facts as the receiver would see them. */
+async function readService(
+  options: InspectOptions,
+  ask: Ask | undefined,
+): Promise<{ service: ServiceReading; facts: Facts }> {
+  const service = await askFor(ask, options);
+  if (service.state !== 'final') return { service, facts: {} };
+  const { transaction, callback } = service;
+  const reading = options.receiver?.options?.service?.readCallback(callback);
+  return { service, facts: reading?.kind === 'callback' ? { ...reading.fields } : transaction };
+}
+
+async function askFor(ask: Ask | undefined, { id, signal }: InspectOptions): Promise<ServiceReading> {
+  if (ask === undefined) return { state: 'unread', error: undefined };
+  const found = await lookUpTransfer(ask, id, signal ?? new AbortController().signal);
   switch (found.result) {
     case 'final':
       return {
@@ -177,7 +158,10 @@ async function askService({ client, id, signal }: Sources): Promise<ServiceReadi
   }
 }
 
-async function readRecord({ store, receiver, signal, ...options }: Sources, key: string): Promise<RecordReading> {
+async function readRecord(
+  { store, receiver, signal, ...options }: InspectOptions,
+  key: string,
+): Promise<RecordReading> {
   // A receiver has a deadline of its own for its store.
   const { storeTimeoutMs = receiver?.options === undefined ? receiverDefaults.storeTimeoutMs : maxTimerMs } = options;
   if (store === undefined && receiver === undefined) return { state: 'unread', error: undefined };
@@ -199,9 +183,9 @@ function findTime({ timestamp }: Transaction): Date | undefined {
   return Number.isNaN(at.getTime()) ? undefined : at;
 }
 
-function checkOptions(options: Sources & { schema?: unknown }): void {
+function checkOptions(options: InspectOptions): void {
   onlyKnownOptions(options, optionNames);
-  const { id, client, store, receiver, storeTimeoutMs, schema, signal } = options;
+  const { id, client, store, receiver, storeTimeoutMs, signal } = options;
   requireId(id);
   if (client === undefined && store === undefined && receiver === undefined) {
     throw invalidArgument(
@@ -225,6 +209,5 @@ function checkOptions(options: Sources & { schema?: unknown }): void {
   }
   if (receiver !== undefined) requireReceiver(receiver, 'inspect');
   if (storeTimeoutMs !== undefined) wholeNumber('storeTimeoutMs', storeTimeoutMs, { min: 1, example: 2_000 });
-  if (schema !== undefined) requireSchema(schema);
   requireSignal(signal);
 }

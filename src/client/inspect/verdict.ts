@@ -1,6 +1,6 @@
 import { isSameAmount, parseFingerprint, type TransferCallbackFacts } from '../../core/facts.js';
 import type { StoreRecord } from '../../core/store.js';
-import type { Announcement } from '../callback.js';
+import type { Announcement } from '../ask.js';
 import type { Transaction } from '../get-transaction.js';
 import type { TransferClientError } from '../errors.js';
 

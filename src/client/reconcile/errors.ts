@@ -1,7 +1,7 @@
 import { withSection } from '../../lib/errors.js';
+import { describeIssues } from '../../lib/standard-schema.js';
 import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackOutcome } from '../../core/outcomes.js';
-import type { ReadingClient } from '../callback.js';
 import { TransferClientError } from '../errors.js';
 import { PendingRepeats } from './repetitions.js';
 import type { NotHandled, ReconciliationReport } from './report.js';
@@ -41,20 +41,14 @@ export class ReconciliationError extends Error {
 type Unhandled = Exclude<TransferCallbackOutcome, { outcome: 'processed' | 'duplicate' | 'closing' }>;
 
 /** Describes why the receiver did not handle a final transfer. */
-export function describeUnhandled(
-  ended: Unhandled,
-  client: ReadingClient,
-): { error: TransferClientError } & Partial<NotHandled> {
+export function describeUnhandled(ended: Unhandled): { error: TransferClientError } & Partial<NotHandled> {
   const { outcome } = ended;
   const cause = 'error' in ended ? ended.error : undefined;
   const notHandled = (why: string): TransferClientError =>
     new TransferClientError('NOT_HANDLED', `The receiver ended with ${outcome}${why}.`, { cause });
   if (outcome === 'invalid') {
     const { issues } = ended;
-    const why = issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`).join('; ');
-    // A schema of your own mostly refuses the documented callback that was made of the transaction.
-    const advice = client.toCallback === undefined ? '. With a `schema` of your own, give the client `toCallback`' : '';
-    return { outcome, issues, error: notHandled(`: ${why}${advice}`) };
+    return { outcome, issues, error: notHandled(`: ${describeIssues(issues)}`) };
   }
   if (outcome === 'conflict') {
     const { settled, received } = ended;

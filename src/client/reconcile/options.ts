@@ -1,11 +1,14 @@
 import { wholeNumber } from '../../lib/checks.js';
-import { requireClient, requireSignal } from '../checks.js';
-import type { ReadingClient } from '../callback.js';
+import { requireSignal } from '../checks.js';
+import type { ReadingClient } from '../ask.js';
 
 /** Options of a pass over many transfers. */
 export interface PassOptions {
-  /** Reads the transfers. */
-  client: ReadingClient;
+  /**
+   * Reads the transfers of the documented service.
+   * @default none: for a receiver with a `service`, which is asked
+   */
+  client?: ReadingClient | undefined;
   /**
    * How many transfers are processed at the same time, at most 10 000.
    * @default 4
@@ -33,8 +36,7 @@ export const passOptionNames = ['client', 'concurrency', 'queriesPerSecond', 'li
 
 /** Throws INVALID_ARGUMENT. */
 export function checkPassOptions(options: PassOptions): void {
-  const { client, concurrency, queriesPerSecond, limit, signal } = options;
-  requireClient(client);
+  const { concurrency, queriesPerSecond, limit, signal } = options;
   // Each of them is a worker, which takes memory whether it has a transfer or not.
   if (concurrency !== undefined) wholeNumber('concurrency', concurrency, { min: 1, max: 10_000, example: 4 });
   if (queriesPerSecond !== undefined) wholeNumber('queriesPerSecond', queriesPerSecond, { min: 1, example: 10 });

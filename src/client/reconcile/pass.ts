@@ -1,5 +1,5 @@
 import { pause } from '../../lib/deadline.js';
-import type { ReadingClient } from '../callback.js';
+import type { Ask } from '../ask.js';
 import { lookUpTransfer, type Lookup } from '../look-up.js';
 import { PendingSource, type Pending } from './pending.js';
 import { Throttle } from './throttle.js';
@@ -10,7 +10,7 @@ import { ReconciliationError } from './errors.js';
 const itemsPerMacrotask = 1_000;
 
 const allUnknown =
-  'The service responded with 404 to every query: is `baseUrl` right, and is the key of the same environment?';
+  'The service responded with 404 to every query: is its address right, and is the key of the same environment?';
 
 interface Taken {
   readonly value: PendingTransfer;
@@ -20,6 +20,7 @@ interface Taken {
 
 /** Goes through the pending transfers with `concurrency` workers, as fast as the service allows. */
 export class Pass {
+  readonly #ask: Ask;
   readonly #options: PassOptions;
   readonly #report: ReconciliationReport;
   readonly #throttle: Throttle;
@@ -40,7 +41,8 @@ export class Pass {
   /** What `run` rejects with. */
   #fault: ReconciliationError | undefined;
 
-  constructor(source: Pending, options: PassOptions, report: ReconciliationReport) {
+  constructor(ask: Ask, source: Pending, options: PassOptions, report: ReconciliationReport) {
+    this.#ask = ask;
     this.#options = options;
     this.#report = report;
     this.#throttle = new Throttle(options.queriesPerSecond ?? Infinity);
@@ -74,10 +76,6 @@ export class Pass {
     if (this.#fault !== undefined) throw this.#fault;
   }
 
-  get client(): ReadingClient {
-    return this.#options.client;
-  }
-
   /** Ends the pass, and gives up what is being read. */
   stop(reason: Stopped): void {
     this.#takeNoMore(reason);
@@ -91,7 +89,7 @@ export class Pass {
     this.#throttle.noteQueryStart();
     const controller = new AbortController();
     this.#reading.add(controller);
-    const found = await lookUpTransfer(this.#options.client, id, controller.signal);
+    const found = await lookUpTransfer(this.#ask, id, controller.signal);
     this.#reading.delete(controller);
 
     const trouble = this.#throttle.noteQueryEnd('error' in found ? found.error : undefined);

@@ -1,6 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { CallbackShape } from '../../core/callback.js';
 import { onlyKnownOptions, requireFunction, wholeNumber } from '../../lib/checks.js';
+import { requireAsk } from '../ask.js';
 import { requireIterable, requireReceiver } from '../checks.js';
 import { checkPassOptions, passOptionNames, type PassOptions } from './options.js';
 import { Pass } from './pass.js';
@@ -61,12 +62,13 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
   checkPassOptions(options);
   wholeNumber('minAgeMs', minAgeMs, { min: 0, max: Number.MAX_SAFE_INTEGER, example: 600_000 });
   requireReceiver(receiver, 'receive');
+  const ask = requireAsk(options.client, receiver);
   requireIterable('pending', pending);
   if (onProgress !== undefined) requireFunction('onProgress', onProgress, '(transfer) => {}');
 
   const builder = new ReportBuilder();
   const { report } = builder;
-  const pass = new Pass(pending, options, report);
+  const pass = new Pass(ask, pending, options, report);
   try {
     await pass.run(async (transfer) => {
       const reconciled = await reconcilePending(transfer, minAgeMs, pass, receiver);

@@ -1,12 +1,11 @@
 import type { CallbackShape } from '../../core/callback.js';
 import type { TransferCallbackOutcome } from '../../core/outcomes.js';
 import { onlyKnownOptions } from '../../lib/checks.js';
-import { parseWith, type StandardSchema } from '../../lib/standard-schema.js';
 import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackReceiver } from '../../core/receiver.js';
 import { reconciliation } from '../../core/delivery.js';
-import type { ReadingClient } from '../callback.js';
-import { requireClient, requireId, requireReceiver, requireSignal } from '../checks.js';
+import { requireAsk, type ReadingClient, type Serving } from '../ask.js';
+import { requireId, requireReceiver, requireSignal } from '../checks.js';
 import { TransferClientError } from '../errors.js';
 import { lookUpTransfer, type Lookup } from '../look-up.js';
 import { toShownStatus } from '../open-status.js';
@@ -16,21 +15,20 @@ import { findCreationMs, findId, findItemFault } from './item.js';
 import type { PendingTransfer, Reconciled } from './report.js';
 
 /** What is used of a receiver: one made by hand may have no options. */
-export type Receiving<C extends CallbackShape, Tx> = Pick<TransferCallbackReceiver<C, Tx>, 'receive'> & {
-  readonly options?: { readonly schema?: object };
-};
-
-type Final = Extract<Lookup, { result: 'final' }>;
+export type Receiving<C extends CallbackShape, Tx> = Pick<TransferCallbackReceiver<C, Tx>, 'receive'> & Serving;
 
 /** What is used of a pass. */
-type Reading = Pick<Pass, 'client' | 'lookUp' | 'noteStore' | 'stop'>;
+type Reading = Pick<Pass, 'lookUp' | 'noteStore' | 'stop'>;
 
 /** Options of `reconcileTransfer`. */
 export interface ReconcileOneOptions<C extends CallbackShape, Tx> {
   /** The service's id or your own externalId. */
   id: string;
-  /** Reads the transfer. */
-  client: ReadingClient;
+  /**
+   * Reads the transfer of the documented service.
+   * @default none: for a receiver with a `service`, which is asked
+   */
+  client?: ReadingClient | undefined;
   /** The receiver of the callbacks, or one on the same store, which knows what was handled before. */
   receiver: Receiving<C, Tx>;
   /**
@@ -57,11 +55,11 @@ export async function reconcileTransfer<C extends CallbackShape, Tx>(
   onlyKnownOptions(options, optionNames);
   const { id, client, receiver, signal = new AbortController().signal } = options;
   requireId(id);
-  requireClient(client);
   requireReceiver(receiver, 'receive');
+  const ask = requireAsk(client, receiver);
   requireSignal(signal);
-  const lookUp = (): Promise<Lookup> => lookUpTransfer(client, id, signal);
-  return readAndReceive(id, { client, lookUp, noteStore: ignore, stop: ignore }, receiver);
+  const lookUp = (): Promise<Lookup> => lookUpTransfer(ask, id, signal);
+  return readAndReceive(id, { lookUp, noteStore: ignore, stop: ignore }, receiver);
 }
 
 /** Decides about one transfer of a pass: reads it if it is old enough, and hands it to the receiver if it is final. */
@@ -90,38 +88,13 @@ async function readAndReceive<C extends CallbackShape, Tx>(
   const read = { id, status: toShownStatus(found.transaction.status) };
   if (found.result === 'open') return { ...read, result: 'pending', reason: 'not_final' };
 
-  if (becomesAnother(found, receiver)) return { ...read, result: 'failed', error: anotherOutcome() };
   const ended = await receiveFinal(found.callback, receiver);
   if (ended instanceof TransferClientError) return { ...read, result: 'failed', error: ended };
   pass.noteStore(ended.outcome !== 'store_unavailable');
-  if (ended.outcome === 'processed' || ended.outcome === 'duplicate') {
-    if (isRead(found, ended.event, ended.id)) return { ...read, result: ended.outcome };
-    return { ...read, result: 'failed', error: anotherOutcome() };
-  }
-  if (ended.outcome !== 'closing') return { ...read, result: 'failed', ...describeUnhandled(ended, pass.client) };
+  if (ended.outcome === 'processed' || ended.outcome === 'duplicate') return { ...read, result: ended.outcome };
+  if (ended.outcome !== 'closing') return { ...read, result: 'failed', ...describeUnhandled(ended) };
   pass.stop('closing');
   return { id, result: 'pending', reason: 'not_read' };
-}
-
-/** Whether the receiver's schema makes another event or id than those that were read. */
-function becomesAnother<C extends CallbackShape, Tx>(found: Final, { options }: Receiving<C, Tx>): boolean {
-  if (options?.schema === undefined) return false;
-  try {
-    const parsed = parseWith(options.schema as StandardSchema<CallbackShape>, found.callback);
-    return 'value' in parsed && !isRead(found, parsed.value.event, parsed.value.data.id);
-  } catch {
-    // The receiver runs the schema as well, and its outcome has the error.
-    return false;
-  }
-}
-
-function isRead({ event, transaction }: Final, otherEvent: string, otherId: string): boolean {
-  return otherEvent === event && otherId === transaction.id;
-}
-
-function anotherOutcome(): TransferClientError {
-  const message = 'Expected `toCallback` and `schema` to keep the event and id that were read; they differ.';
-  return new TransferClientError('NOT_HANDLED', message);
 }
 
 /** Hands a final transfer to the receiver. This package's receiver never rejects; one of your own may. */

@@ -1,5 +1,4 @@
 // A payout service that takes successes back, in words of its own, for tests of reversals.
-import { z } from 'zod/v4';
 import {
   transferCallbackReceiver,
   type CallbackStore,
@@ -7,25 +6,30 @@ import {
   type ReceiverOptions,
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
+import { defineService, type ServiceEvent } from 'transfer-callbacks/client';
 
 export type Status = 'SUCCESS' | 'FAILED' | 'REVERSED';
 
-const events = { SUCCESS: 'transfer.success', FAILED: 'transfer.failed', REVERSED: 'transfer.reversed' } as const;
-const data = z.looseObject({
-  id: z.string(),
-  externalId: z.string(),
-  amount: z.union([z.number(), z.string()]).optional(),
-  currency: z.string().optional(),
+const events = { SUCCESS: 'payout.paid', FAILED: 'payout.bounced', REVERSED: 'payout.returned' } as const;
+
+interface Payload {
+  event: string;
+  data: { id: string; externalId: string; amount?: number | string; currency?: string };
+}
+
+function read({ event, data }: Payload) {
+  return { state: event, ...data };
+}
+
+export const reversingService = defineService({
+  read,
+  states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED', 'payout.returned': 'REVERSED' },
 });
-const announce = <S extends Status>(status: S) =>
-  z
-    .looseObject({ event: z.literal(events[status]), data })
-    .transform((given) => ({ ...given, event: events[status], data: { ...given.data, status } }));
 
-/** Makes a callback of each status. */
-export const reversingSchema = z.union([announce('SUCCESS'), announce('FAILED'), announce('REVERSED')]);
-
-type Reversing = z.infer<typeof reversingSchema>;
+type Reversing = Extract<
+  ServiceEvent<ReturnType<typeof read>, Status>,
+  { event: 'transfer.success' | 'transfer.failed' | 'transfer.reversed' }
+>;
 
 /** What the service sends. */
 export function announced(status: Status, id: string, changes: object = {}) {
@@ -50,7 +54,7 @@ export function reversingReceiver<Tx = undefined>(
   };
   const receiver = transferCallbackReceiver<Reversing, Tx>({
     store,
-    schema: reversingSchema,
+    service: reversingService,
     onSuccess: on,
     onFailed: on,
     onReversed: on,

@@ -1,0 +1,194 @@
+import type { PayoutService, QueryCallback, StateMeaning } from '../../core/payout-service.js';
+import { requireVerifiers } from '../../core/verify.js';
+import { invalidArgument, invalidSecret, onlyKnownOptions, requireFunction, wholeNumber } from '../../lib/checks.js';
+import { requireSchema, type StandardSchema } from '../../lib/standard-schema.js';
+import { messageOf } from '../../lib/text.js';
+import { askService } from '../ask.js';
+import { requireBaseUrl } from '../checks.js';
+import { makeConfirm } from '../confirm.js';
+import { isClientError, TransferClientError } from '../errors.js';
+import { callGlobalFetch, toPathSegment } from '../request.js';
+import { QueryRequests, type Get } from './get.js';
+import { readPayload, type IgnoredEvent, type ReadTransfer } from './read.js';
+
+/** A verifier of any host, such as `hmacSignature`, `urlToken` or a function of your own. */
+type AnyVerifier = ((request: never, callback: never, body: Uint8Array | undefined) => boolean | Promise<boolean>) & {
+  readonly part?: string | undefined;
+};
+
+type States = Readonly<Record<string, StateMeaning>>;
+type Options = ServiceOptions<unknown, ReadTransfer, States>;
+
+/** Options of `defineService`. */
+export interface ServiceOptions<P, R extends ReadTransfer | IgnoredEvent, S extends States> {
+  /**
+   * The schema of what the service sends, of any library. It types the argument of `read`, and a callback that does not
+   * fit is `invalid`.
+   * @default none: the argument of `read` is `any`
+   */
+  payload?: StandardSchema<P> | undefined;
+  /**
+   * Reads a callback, and what `query` resolves with. Returns the transfer, and what else the handlers need; or
+   * `{ ignored: name }` for an event that is none of your transfers: it is acknowledged, and no handler runs.
+   */
+  read: (payload: P) => R;
+  /** What each state means. A callback with another state is `invalid`. */
+  states: S;
+  /**
+   * Decides whether a sender is trusted: the `verify` of the router, the listener and the handler.
+   * @default none: every sender is trusted
+   */
+  verify?: AnyVerifier | readonly AnyVerifier[];
+  /**
+   * Asks the service for a transfer, and resolves with it in the shape of a callback, or with `undefined` if the service
+   * does not know it.
+   * @default none: the service cannot be asked, neither by reconciliation nor by `confirm: true`
+   */
+  query?: ((id: string, get: Get) => unknown) | undefined;
+  /**
+   * What a path that `query` gives to `get` is added to. Read it from the environment, so that a test can stand in.
+   * @default none: `get` takes whole URLs
+   */
+  baseUrl?: string | undefined;
+  /**
+   * How long one request of `get` may take, its response included, in milliseconds.
+   * @default 10_000
+   */
+  timeoutMs?: number | undefined;
+  /**
+   * Replaces the global `fetch`, for a proxy or for instrumentation.
+   * @default globalThis.fetch
+   */
+  fetch?: typeof fetch | undefined;
+}
+
+type IsAny<T> = 0 extends 1 & T ? true : false;
+type Value<T, Else> = IsAny<T> extends true ? Else | undefined : Exclude<T, null>;
+type Fact<R, K extends string> = R extends Readonly<Record<K, infer T>> ? T : undefined;
+
+/** What the handlers get of a transfer: its ids as strings, its amount and currency, and what else `read` returns. */
+type ServiceData<R> = R extends ReadTransfer
+  ? Omit<R, keyof ReadTransfer | keyof IgnoredEvent | 'status'> & {
+      id: string;
+      externalId: string;
+      amount: Value<Fact<R, 'amount'>, number | string>;
+      currency: Value<Fact<R, 'currency'>, string>;
+    }
+  : never;
+
+/** What the callbacks of a service become. `M` are the meanings of its states. */
+export type ServiceEvent<R, M extends StateMeaning> =
+  | { event: 'transfer.success'; data: ServiceData<R> & { status: 'SUCCESS' } }
+  | { event: 'transfer.failed'; data: ServiceData<R> & { status: 'FAILED' } }
+  | ('REVERSED' extends M ? { event: 'transfer.reversed'; data: ServiceData<R> & { status: 'REVERSED' } } : never)
+  | ('OTHER' extends M
+      ? { event: 'other'; type: string; data: Omit<ServiceData<R>, 'externalId'> & { externalId?: string } }
+      : never);
+
+const optionNames = ['payload', 'read', 'states', 'verify', 'query', 'baseUrl', 'timeoutMs', 'fetch'];
+const meanings: readonly StateMeaning[] = ['SUCCESS', 'FAILED', 'REVERSED', 'PENDING', 'OTHER'];
+
+/**
+ * Defines a payout service other than the documented one. Give it to the receiver as `service`: callbacks and queries
+ * are read by `read`, the router takes `verify`, and reconciliation, `inspectTransfer` and `confirm: true` ask by
+ * `query`. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const service = defineService({
+ *   read: ({ event, data }) => ({ state: event, id: data.id, externalId: data.reference, amount: data.amount }),
+ *   states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED' },
+ *   verify: hmacSignature({ header: 'x-signature', secrets }),
+ *   query: (id, get) => get(`https://service.example/payouts/${id}`, { authorization: `Bearer ${key}` }),
+ * });
+ */
+export function defineService<
+  const S extends States,
+  R extends ReadTransfer | IgnoredEvent,
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- As `JSON.parse`: without a schema it has no described shape.
+  P = any,
+>(options: ServiceOptions<P, R, S>): PayoutService<ServiceEvent<R, S[keyof S]>> {
+  checkOptions(options);
+  const { payload, read, verify, query } = options;
+  const states: States = { ...options.states };
+  const part = findSignedPart(verify);
+  const definition = { payload, read: read as (given: unknown) => unknown, states, part };
+  const service: PayoutService = {
+    readCallback: (given) => readPayload(given, definition),
+    meanings: new Set(Object.values(states)),
+    verify,
+    part,
+  };
+  const queryCallback = query && makeQuery(options, query, part);
+  const asked = queryCallback && { ...service, queryCallback };
+  const whole = asked === undefined ? service : { ...asked, confirm: makeConfirm(askService(asked)) };
+  return whole as PayoutService<ServiceEvent<R, S[keyof S]>>;
+}
+
+function checkOptions<P, R extends ReadTransfer | IgnoredEvent, S extends States>(
+  options: ServiceOptions<P, R, S>,
+): void {
+  onlyKnownOptions(options, optionNames);
+  const { payload, read, states, query, baseUrl, timeoutMs, fetch } = options;
+  if (payload !== undefined) requireSchema('payload', payload);
+  requireFunction('read', read, '({ event, data }) => ({ state: event, id: data.id, externalId: data.reference })');
+  requireStates(states);
+  // A `verify` without a value must not mean that every sender is trusted.
+  if ('verify' in options) requireVerifiers(options.verify);
+  if (query !== undefined) requireFunction('query', query, '(id, get) => get(`https://service.example/payouts/${id}`)');
+  if (baseUrl !== undefined) requireBaseUrl(baseUrl);
+  if (timeoutMs !== undefined) wholeNumber('timeoutMs', timeoutMs, { min: 1, example: 10_000 });
+  if (fetch !== undefined) requireFunction('fetch', fetch, 'globalThis.fetch');
+}
+
+function requireStates(states: unknown): void {
+  const example = "states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED' }";
+  if (typeof states !== 'object' || states === null || Array.isArray(states)) {
+    throw invalidArgument('states', 'an object', states, example);
+  }
+  const wrong = Object.entries(states).find(([, meaning]) => !meanings.includes(meaning as StateMeaning));
+  if (wrong !== undefined) throw invalidArgument(`states['${wrong[0]}']`, `one of ${meanings.join(', ')}`, wrong[1]);
+  for (const status of ['SUCCESS', 'FAILED']) {
+    if (Object.values(states).includes(status)) continue;
+    throw invalidArgument('states', `an object with a state that is ${status}`, states, example);
+  }
+}
+
+/** Returns the member of the body that is signed. What is signed is what is read, so there is one at most. */
+function findSignedPart(verify: ServiceOptions<unknown, ReadTransfer, States>['verify']): string | undefined {
+  const verifiers = Array.isArray(verify) ? (verify as readonly AnyVerifier[]) : [verify as AnyVerifier | undefined];
+  const parts = new Set(verifiers.map((each) => each?.part).filter((part) => part !== undefined));
+  if (parts.size > 1)
+    throw invalidSecret('verify', 'verifiers of one part of the body, because one part is read', verify);
+  return [...parts][0];
+}
+
+/** Returns the function that asks the service, and resolves with what the service would send as a callback. */
+function makeQuery(
+  { baseUrl, timeoutMs = 10_000, fetch = callGlobalFetch }: Pick<Options, 'baseUrl' | 'timeoutMs' | 'fetch'>,
+  query: NonNullable<Options['query']>,
+  part: string | undefined,
+): QueryCallback {
+  const origin = baseUrl === undefined ? '' : requireBaseUrl(baseUrl);
+  return async function queryCallback(id, { signal }) {
+    toPathSegment(id); // Throws for an id that would lead to another path.
+    signal.throwIfAborted();
+    const requests = new QueryRequests({ timeoutMs, fetch }, origin, signal);
+    const payload = await callQuery(() => query(id, requests.get), requests);
+    signal.throwIfAborted();
+    if (payload === undefined) {
+      throw new TransferClientError('REFUSED', 'The service does not know the transfer.', { status: 404 });
+    }
+    return part === undefined ? payload : { [part]: payload };
+  };
+}
+
+/** Rejects with a `TransferClientError`. What `query` throws after a response does not mean that the service is down. */
+async function callQuery(call: () => unknown, requests: QueryRequests): Promise<unknown> {
+  try {
+    return await call();
+  } catch (cause) {
+    if (isClientError(cause)) throw cause;
+    const code = requests.hasResponse ? 'UNREADABLE_RESPONSE' : 'UNAVAILABLE';
+    throw new TransferClientError(code, `\`query\` threw: ${messageOf(cause)}`, { cause });
+  }
+}

@@ -1,0 +1,53 @@
+import { parseJson } from '../../lib/text.js';
+import { TransferClientError } from '../errors.js';
+import { requireSuccess, sendWithRetries, type ServiceAccess } from '../request.js';
+
+/**
+ * Sends a GET and resolves with the JSON of the response. `url` is http or https, or what follows the `baseUrl` of the
+ * definition. Sends up to 3 requests while the service cannot be reached or responds with 5xx or 429. Rejects with a
+ * `TransferClientError`; one with status 404 means that the service does not know the transfer.
+ */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- As `JSON.parse`: the response has no described shape.
+export type Get = (url: string, headers?: Readonly<Record<string, string>>) => Promise<any>;
+
+/** The requests of one query. */
+export class QueryRequests {
+  readonly #common: Pick<ServiceAccess, 'timeoutMs' | 'fetch'>;
+  readonly #baseUrl: string;
+  readonly #signal: AbortSignal;
+  /** Whether a response could be used: what the query throws afterwards is no fault of the service. */
+  hasResponse = false;
+
+  constructor(common: Pick<ServiceAccess, 'timeoutMs' | 'fetch'>, baseUrl: string, signal: AbortSignal) {
+    this.#common = common;
+    this.#baseUrl = baseUrl;
+    this.#signal = signal;
+  }
+
+  readonly get: Get = async (url, headers = {}) => {
+    const access = { ...this.#common, baseUrl: this.#toUrl(url), headers, secrets: findSecrets(headers) };
+    const result = await sendWithRetries(access, '', this.#signal);
+    this.#signal.throwIfAborted();
+    const { status, text } = requireSuccess(result, access, 'UNAVAILABLE', 'The transfer could not be read.');
+    const json = text === undefined ? undefined : parseJson(text);
+    if (json === undefined) {
+      const message = 'The response is no JSON, or is longer than 1 MiB.';
+      throw new TransferClientError('UNREADABLE_RESPONSE', message, { status });
+    }
+    this.hasResponse = true;
+    return json;
+  };
+
+  #toUrl(path: string): string {
+    const url = /^https?:\/\//i.test(path) ? path : this.#baseUrl + path;
+    if (/^https?:\/\//i.test(url) && URL.canParse(url)) return url;
+    const message =
+      'Expected `query` to give `get` an http or https URL, or a path beside `baseUrl`. Nothing was sent.';
+    throw new TransferClientError('INVALID_ARGUMENT', message);
+  }
+}
+
+/** Each word of a header, such as that after `Bearer`, may be a secret. A short one is mostly none. */
+function findSecrets(headers: Readonly<Record<string, string>>): readonly string[] {
+  return Object.values(headers).flatMap((value) => value.split(' ').filter((word) => word.length >= 8));
+}

@@ -1,0 +1,160 @@
+import {
+  amountMessage,
+  finalEvents,
+  idMessage,
+  isCallbackId,
+  isExact,
+  toOtherId,
+  type EventShape,
+} from '../../core/callback.js';
+import type { Ids, Reading, StateMeaning } from '../../core/payout-service.js';
+import { describeGiven, notSynchronous } from '../../lib/checks.js';
+import { parseWith, type Issue, type StandardSchema } from '../../lib/standard-schema.js';
+
+type Id = string | number | bigint | null | undefined;
+
+/** A transfer as `read` returns it. What else it has is for the handlers. */
+export interface ReadTransfer {
+  /** The name of the event, or the status: a key of `states`. */
+  state: string | number;
+  /** The id by which `query` can ask. A service may have one only: give it twice. */
+  id?: Id;
+  /** Your own id of the transfer. */
+  externalId?: Id;
+  /** `100`, `"100"` and `"100.00"` are one fact. Of a callback and of a query in the same unit. */
+  amount?: number | string | null | undefined;
+  currency?: string | null | undefined;
+}
+
+/** What `read` returns of an event that is none of your transfers. */
+export interface IgnoredEvent {
+  /** Names it in the log: the first event of each name is a warning. */
+  ignored: string;
+}
+
+/** What is needed to read a payload. */
+export interface Definition {
+  readonly payload?: StandardSchema<unknown> | undefined;
+  readonly read: (payload: unknown) => unknown;
+  readonly states: Readonly<Record<string, StateMeaning>>;
+  readonly part: string | undefined;
+}
+
+/** Reads a callback of a service by its definition. Never throws. */
+export function readPayload(given: unknown, { payload: schema, read, states, part }: Definition): Reading {
+  try {
+    const own = part === undefined ? given : findPart(given, part);
+    if (own === undefined) return invalid([{ path: [String(part)], message: 'Expected the part that is signed' }]);
+    const parsed = schema === undefined ? { value: own } : parseWith(schema, own);
+    if ('issues' in parsed) return invalid(parsed.issues);
+    return interpret(read(parsed.value), states);
+  } catch (error) {
+    return invalid([{ path: [], message: describeThrown(error) }]);
+  }
+}
+
+function findPart(payload: unknown, part: string): unknown {
+  return Object.hasOwn(Object(payload) as object, part) ? (payload as Record<string, unknown>)[part] : undefined;
+}
+
+/** Names what `read` or `payload` has thrown. The rest of a message may have a value of the payload in it. */
+function describeThrown(error: unknown): string {
+  const { name, message } = error instanceof Error ? error : new Error();
+  return `Reading it threw ${name} ${/\(reading '[\w$]{1,40}'\)/.exec(message)?.[0] ?? ''}`.trim();
+}
+
+function interpret(read: unknown, states: Definition['states']): Reading {
+  if (read instanceof Promise) {
+    const error = notSynchronous(read, 'Expected `read` to be synchronous, got a promise.');
+    return { ...invalid([{ path: [], message: '`read` is not synchronous' }]), error };
+  }
+  if (typeof read !== 'object' || read === null) {
+    const message = `Expected \`read\` to return a transfer or \`{ ignored: name }\`, got ${describeGiven(read)}`;
+    return invalid([{ path: [], message }]);
+  }
+  const { ignored } = read as Partial<IgnoredEvent>;
+  return ignored === undefined ? interpretTransfer(read as ReadTransfer, states) : ignore(ignored, states);
+}
+
+function ignore(name: unknown, states: Definition['states']): Reading {
+  if (typeof name !== 'string' || name === '') {
+    return invalid([{ path: ['ignored'], message: `Expected a name, got ${describeGiven(name)}` }]);
+  }
+  if (!Object.hasOwn(states, name)) return { kind: 'ignored', name };
+  return invalid([{ path: ['ignored'], message: 'Expected a name that is no key of `states`' }]);
+}
+
+function interpretTransfer(read: ReadTransfer, states: Definition['states']): Reading {
+  const { id: givenId, externalId: givenExternalId, amount, currency, state: givenState, ...rest } = read;
+  const [id, externalId] = [toText(givenId), toText(givenExternalId)];
+  const ids: Ids = { ...(id !== undefined && { id }), ...(externalId !== undefined && { externalId }) };
+  const state = String(givenState);
+  const meaning = Object.hasOwn(states, state) ? states[state] : undefined;
+  if (meaning === undefined) {
+    const message = `Expected one of the \`states\` ${Object.keys(states).join(', ')}, got ${describeGiven(givenState)}`;
+    return invalid([{ path: ['state'], message }], ids);
+  }
+  if (meaning === 'PENDING') return { kind: 'pending', state, ids };
+  const issues = [
+    ...findIdIssues(read, ids, meaning),
+    ...findMoneyIssues(read, meaning),
+    ...(isCallbackId(state) ? [] : [{ path: ['state'], message: idMessage }]),
+  ];
+  if (issues.length > 0 || id === undefined) return invalid(issues, ids);
+  const { timestamp } = rest as { timestamp?: unknown };
+  const facts = { externalId, amount: amount ?? undefined, currency: currency ?? undefined };
+  const data = { ...rest, ...facts, id };
+  const common = { timestamp: typeof timestamp === 'string' ? timestamp : undefined, ...facts };
+  if (meaning === 'OTHER') {
+    const callback = { event: 'other', type: state, data } as const;
+    const fields = { ...common, event: 'other', type: state, id: toOtherId(state, id), timestamp: undefined } as const;
+    return { kind: 'callback', state, callback, fields };
+  }
+  const event = finalEvents[meaning];
+  const callback = { event, data: { ...data, status: meaning } } as EventShape;
+  return { kind: 'callback', state, callback, fields: { ...common, event, type: undefined, id, status: meaning } };
+}
+
+/** Returns `undefined` for what is no id. A larger number may have been parsed to another one. */
+function toText(id: unknown): string | undefined {
+  if (typeof id === 'bigint' || Number.isSafeInteger(id)) return String(id);
+  return typeof id === 'string' ? id : undefined;
+}
+
+function findIdIssues(read: ReadTransfer, { id, externalId }: Ids, meaning: StateMeaning): readonly Issue[] {
+  const issues: Issue[] = [];
+  if (id === undefined) issues.push({ path: ['id'], message: describeNoId(read.id) });
+  else if (!isCallbackId(id)) issues.push({ path: ['id'], message: idMessage });
+  if (externalId !== undefined || meaning === 'OTHER') return issues;
+  const advice = '. For a transfer that your app has not made, let `read` return `{ ignored: name }`';
+  return [...issues, { path: ['externalId'], message: `${describeNoId(read.externalId)}${advice}` }];
+}
+
+function describeNoId(given: unknown): string {
+  if (typeof given === 'number')
+    return 'Expected a string, or a whole number of at most 2^53 - 1: larger ones are not parsed exactly';
+  return `Expected a string or a whole number, got ${given === null ? 'null' : typeof given}`;
+}
+
+/** A failure may have no amount. Without these checks a field that the service renames would be booked as undefined. */
+function findMoneyIssues(read: ReadTransfer, meaning: StateMeaning): readonly Issue[] {
+  const issues: Issue[] = [];
+  for (const name of ['amount', 'currency'] as const) {
+    const value: unknown = read[name] ?? undefined;
+    if (value === undefined) {
+      const isLacking = meaning === 'SUCCESS' && name in read;
+      if (isLacking)
+        issues.push({ path: [name], message: 'Expected a value of a transfer that has succeeded, got none' });
+    } else if (typeof value === 'number' && name === 'amount') {
+      if (!isExact(value)) issues.push({ path: [name], message: amountMessage });
+    } else if (typeof value !== 'string') {
+      const expected = name === 'amount' ? 'a number or a string' : 'a string';
+      issues.push({ path: [name], message: `Expected ${expected}, got a value of type ${typeof value}` });
+    }
+  }
+  return issues;
+}
+
+function invalid(issues: readonly Issue[], ids: Ids = {}): Extract<Reading, { kind: 'invalid' }> {
+  return { kind: 'invalid', issues, ids };
+}

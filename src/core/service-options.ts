@@ -1,0 +1,90 @@
+import { hasMethods, invalidArgument, requireFunction } from '../lib/checks.js';
+import { requireSchema, type StandardSchema } from '../lib/standard-schema.js';
+import {
+  transferCallbackSchema,
+  type CallbackOf,
+  type CallbackShape,
+  type EventShape,
+  type OtherEvent,
+} from './callback.js';
+import { documentedService } from './documented.js';
+import type { Confirm } from './options.js';
+import type { PayoutService, StateMeaning } from './payout-service.js';
+
+// What the receiver's options tell of its service. Each function throws INVALID_ARGUMENT.
+
+/** Returns the service whose callbacks the receiver reads. */
+export function resolveService<E extends EventShape>({
+  service,
+  schema,
+}: {
+  readonly service?: PayoutService<E> | undefined;
+  readonly schema?: StandardSchema<E> | undefined;
+}): PayoutService<CallbackOf<E> | OtherEvent> {
+  if (service === undefined) {
+    if (schema !== undefined) requireSchema('schema', schema);
+    // Without a schema, E is its default, TransferCallback.
+    return documentedService((schema ?? transferCallbackSchema) as unknown as StandardSchema<CallbackOf<E>>);
+  }
+  if (!hasMethods(service, 'readCallback')) {
+    throw invalidArgument('service', 'made by `defineService`', service, 'service: defineService({ read, states })');
+  }
+  if (schema !== undefined) throw invalidArgument('schema', 'left out beside `service`', schema);
+  return service as unknown as PayoutService<CallbackOf<E>>;
+}
+
+interface Handlers {
+  readonly onReversed?: unknown;
+  readonly onOther?: unknown;
+  readonly store: unknown;
+  readonly retentionMs?: number | undefined;
+}
+
+/** A handler that is missing would lose money, and one that is never called is a mistake about the service. */
+export function requireOtherHandlers(
+  { meanings }: PayoutService,
+  { onReversed, onOther, store, retentionMs }: Handlers,
+): void {
+  requireFor('REVERSED', 'onReversed', onReversed, meanings ?? none);
+  // The schema of the documented service may make an event of `onOther`.
+  if (meanings === undefined) {
+    if (onOther !== undefined) requireFunction('onOther', onOther, '(event) => {}');
+  } else {
+    requireFor('OTHER', 'onOther', onOther, meanings);
+  }
+  if (onReversed === undefined) return;
+  if (!hasMethods(store, 'read')) throw invalidArgument('store', 'a store with `read` beside `onReversed`', store);
+  if (retentionMs === undefined) {
+    const expected = 'given beside `onReversed`: longer than the service takes to reverse a transfer';
+    throw invalidArgument('retentionMs', expected, retentionMs, 'retentionMs: 60 * 86_400_000');
+  }
+}
+
+const none: ReadonlySet<StateMeaning> = new Set();
+
+function requireFor(meaning: StateMeaning, name: string, handler: unknown, meanings: ReadonlySet<StateMeaning>): void {
+  if (meanings.has(meaning)) {
+    requireFunction(name, handler, `async ({ data }) => {}`);
+  } else if (handler !== undefined) {
+    throw invalidArgument(
+      name,
+      `left out, because no state of the service is ${meaning}`,
+      handler,
+      `${name}: undefined`,
+    );
+  }
+}
+
+/** Returns the function that confirms a callback. */
+export function resolveConfirm<C extends CallbackShape>(
+  service: PayoutService,
+  confirm: Confirm<C> | true | undefined,
+): Confirm<C> | undefined {
+  if (confirm === true) {
+    if (service.confirm !== undefined) return service.confirm;
+    const expected = 'a function: this service has no `query` to ask';
+    throw invalidArgument('confirm', expected, confirm, 'confirm: confirmWith(client)');
+  }
+  if (confirm !== undefined) requireFunction('confirm', confirm, 'confirmWith(client)');
+  return confirm;
+}
