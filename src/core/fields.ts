@@ -30,15 +30,15 @@ const optional = ({ expected, isRight }: Rule): Rule => ({
   isRight: (value) => value === undefined || isRight(value),
 });
 
-const money = { amount: optional(amount), currency: optional(text) };
-const transferRules: Readonly<Record<string, Rule>> = { id: text, externalId: text, status: text, ...money };
+type Rules = readonly (readonly [name: string, rule: Rule])[];
+
+const money: Rules = [
+  ['amount', optional(amount)],
+  ['currency', optional(text)],
+];
+const transferRules: Rules = [['id', text], ['externalId', text], ['status', text], ...money];
 /** Another event may leave out every fact. */
-const otherRules: Readonly<Record<string, Rule>> = {
-  id: text,
-  externalId: optional(text),
-  status: optional(text),
-  ...money,
-};
+const otherRules: Rules = [['id', text], ['externalId', optional(text)], ['status', optional(text)], ...money];
 
 /**
  * Reads each field once: a value that is no literal may change, or throw, when it is read again. Throws if a field is
@@ -51,8 +51,8 @@ export function readFields(made: unknown, option: 'schema' | 'confirm'): Callbac
   const values: Readonly<Record<string, unknown>> = { id, externalId, status, amount, currency };
   requireRight(option, 'event', text, event);
   if (isOther) requireRight(option, 'type', text, type);
-  for (const [name, rule] of Object.entries(isOther ? otherRules : transferRules)) {
-    requireRight(option, `data.${name}`, rule, values[name]);
+  for (const [name, rule] of isOther ? otherRules : transferRules) {
+    requireRight(option, name, rule, values[name]);
   }
   return {
     event,
@@ -66,12 +66,13 @@ export function readFields(made: unknown, option: 'schema' | 'confirm'): Callbac
   } as CallbackFields;
 }
 
-/** Describes a wrong field by the kind of its value, which could be a phone number, never by the value. */
-function requireRight(option: 'schema' | 'confirm', path: string, { expected, isRight }: Rule, value: unknown): void {
+/** Throws about a wrong field by the kind of its value, which could be a phone number, never by the value. */
+function requireRight(option: 'schema' | 'confirm', name: string, { expected, isRight }: Rule, value: unknown): void {
   if (isRight(value)) return;
-  const kind = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a value of type ${typeof value}`;
+  const path = name === 'event' || name === 'type' ? name : `data.${name}`;
+  const kind = value === undefined || value === null ? String(value) : `a value of type ${typeof value}`;
   throw new TransferCallbackError(
     option === 'confirm' ? 'UNCONFIRMED' : 'INVALID_ARGUMENT',
-    `Expected \`${option}\` to make \`${path}\` ${expected}, got ${value === undefined ? 'undefined' : kind}.`,
+    `Expected \`${option}\` to make \`${path}\` ${expected}, got ${kind}.`,
   );
 }

@@ -68,9 +68,11 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   });
   if (madeBefore) requireReceiver(rest.receiver);
   const receiver = rest.receiver ?? transferCallbackReceiver(rest as ReceiverOptions<C, Tx>);
-  const { service, confirm, onOther, logger } = receiver.options;
-  const verifiers = [(isNamed ? verify : service.verify) ?? []].flat() as Verifier<CallbackOf<C>, HostRequest>[];
-  if (isNamed && service.part !== undefined) {
+  const { confirm, onOther, logger } = receiver.options;
+  // A receiver made by hand may have none.
+  const { service } = receiver.options as Partial<typeof receiver.options>;
+  const verifiers = [(isNamed ? verify : service?.verify) ?? []].flat() as Verifier<CallbackOf<C>, HostRequest>[];
+  if (isNamed && service?.part !== undefined) {
     const expected = `left out, because the service signs \`${service.part}\` alone, and its definition verifies that`;
     throw invalidSecret('verify', expected, verify);
   }

@@ -1,3 +1,4 @@
+import { isCallbackId } from '../../core/callback.js';
 import type { PayoutService, QueryCallback, StateMeaning } from '../../core/payout-service.js';
 import { requireVerifiers } from '../../core/verify.js';
 import { invalidArgument, invalidSecret, onlyKnownOptions, requireFunction, wholeNumber } from '../../lib/checks.js';
@@ -108,10 +109,13 @@ export function defineService<
   P = any,
 >(options: ServiceOptions<P, R, S>): PayoutService<ServiceEvent<R, S[keyof S]>> {
   checkOptions(options);
-  const { payload, read, verify, query } = options;
+  const { payload, verify } = options;
+  // Bound: if the options are an instance of a class, they need its `this`.
+  const read = options.read.bind(options) as (given: unknown) => unknown;
+  const query = options.query?.bind(options);
   const states: States = { ...options.states };
   const part = findSignedPart(verify);
-  const definition = { payload, read: read as (given: unknown) => unknown, states, part };
+  const definition = { payload, read, states, part };
   const service: PayoutService = {
     readCallback: (given) => readPayload(given, definition),
     meanings: new Set(Object.values(states)),
@@ -145,8 +149,12 @@ function requireStates(states: unknown): void {
   if (typeof states !== 'object' || states === null || Array.isArray(states)) {
     throw invalidArgument('states', 'an object', states, example);
   }
-  const wrong = Object.entries(states).find(([, meaning]) => !meanings.includes(meaning as StateMeaning));
-  if (wrong !== undefined) throw invalidArgument(`states['${wrong[0]}']`, `one of ${meanings.join(', ')}`, wrong[1]);
+  for (const [state, meaning] of Object.entries(states)) {
+    // A state becomes a field of log lines, and of the keys of events for `onOther`.
+    if (!isCallbackId(state)) throw invalidArgument('states', 'an object whose keys are printable', states, example);
+    if (meanings.includes(meaning as StateMeaning)) continue;
+    throw invalidArgument(`states['${state}']`, `one of ${meanings.join(', ')}`, meaning);
+  }
   for (const status of ['SUCCESS', 'FAILED']) {
     if (Object.values(states).includes(status)) continue;
     throw invalidArgument('states', `an object with a state that is ${status}`, states, example);

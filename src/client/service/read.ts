@@ -91,15 +91,11 @@ function interpretTransfer(read: ReadTransfer, states: Definition['states']): Re
   const state = String(givenState);
   const meaning = Object.hasOwn(states, state) ? states[state] : undefined;
   if (meaning === undefined) {
-    const message = `Expected one of the \`states\` ${Object.keys(states).join(', ')}, got ${describeGiven(givenState)}`;
-    return invalid([{ path: ['state'], message }], ids);
+    const shown = /^[\w .:/#-]{1,60}$/.test(state) ? state : describeGiven(givenState);
+    return invalid([{ path: ['state'], message: `Expected a key of \`states\`, got ${shown}` }], ids);
   }
   if (meaning === 'PENDING') return { kind: 'pending', state, ids };
-  const issues = [
-    ...findIdIssues(read, ids, meaning),
-    ...findMoneyIssues(read, meaning),
-    ...(isCallbackId(state) ? [] : [{ path: ['state'], message: idMessage }]),
-  ];
+  const issues = [...findIdIssues(read, ids, meaning), ...findMoneyIssues(read, meaning)];
   if (issues.length > 0 || id === undefined) return invalid(issues, ids);
   const { timestamp } = rest as { timestamp?: unknown };
   const facts = { externalId, amount: amount ?? undefined, currency: currency ?? undefined };
