@@ -1,0 +1,36 @@
+// What becomes of the records of before when an app moves to `defineService`.
+import { expect, test, vi } from 'vitest';
+import { z } from 'zod/v4';
+import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { defineService } from 'transfer-callbacks/client';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+
+const schema = z.looseObject({
+  event: z.literal('transfer.success'),
+  data: z.looseObject({
+    ...{ id: z.string(), externalId: z.string(), status: z.literal('SUCCESS'), currency: z.string() },
+    amount: z.number().transform((cents) => cents / 100),
+  }),
+});
+
+const readIn = (unit: number) =>
+  defineService({
+    read: ({ event, data: { id, externalId, amount, currency } }: ReturnType<typeof transferSucceeded>) => ({
+      ...{ state: event, id, externalId, currency },
+      amount: amount / unit,
+    }),
+    states: { 'transfer.success': 'SUCCESS', 'transfer.failed': 'FAILED' },
+  });
+
+test('a copy of what was handled under a schema that converts amounts is a duplicate in the same unit only', async () => {
+  const handler = vi.fn();
+  const handlers = { store: memoryStore(), onSuccess: handler, onFailed: handler, logger: false } as const;
+  const callback = transferSucceeded({ amount: 1_999 });
+  const before = transferCallbackReceiver({ ...handlers, schema });
+  expect(await before.receive(callback)).toMatchObject({ outcome: 'processed' });
+  for (const [unit, outcome] of [[100, 'duplicate'] as const, [1, 'conflict'] as const]) {
+    const after = transferCallbackReceiver({ ...handlers, service: readIn(unit) });
+    expect(await after.receive(callback)).toMatchObject({ outcome });
+  }
+  expect(handler).toHaveBeenCalledTimes(1);
+});
