@@ -20,7 +20,13 @@ type AnyVerifier = ((request: never, callback: never, body: Uint8Array | undefin
 type States = Readonly<Record<string, StateMeaning>>;
 type Options = ServiceOptions<unknown, ReadTransfer, States>;
 
-/** Options of `defineService`. */
+/**
+ * Options of `defineService`. `P` is what is sent, `R` what `read` returns of it, and `S` the states.
+ *
+ * @example
+ * type Read = ServiceOptions<{ id: number; word: string }, { state: string; id: number }, { paid: 'SUCCESS' }>['read'];
+ * const read: Read = ({ id, word }) => ({ state: word, id });
+ */
 export interface ServiceOptions<P, R extends ReadTransfer | IgnoredEvent, S extends States> {
   /**
    * The schema of what the service sends, of any library. It types the argument of `read`, and a callback that does not
@@ -77,7 +83,13 @@ type ServiceData<R> = R extends ReadTransfer
     }
   : never;
 
-/** What the callbacks of a service become. `M` are the meanings of its states. */
+/**
+ * What the callbacks of a service become. `R` is what `read` returns, and `M` are the meanings of its states.
+ *
+ * @example
+ * type Callback = ServiceEvent<{ state: string; id: number; fee: number }, 'SUCCESS' | 'FAILED'>;
+ * const toFee = ({ data }: Callback): number => data.fee;
+ */
 export type ServiceEvent<R, M extends StateMeaning> =
   | { event: 'transfer.success'; data: ServiceData<R> & { status: 'SUCCESS' } }
   | { event: 'transfer.failed'; data: ServiceData<R> & { status: 'FAILED' } }
