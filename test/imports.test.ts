@@ -57,7 +57,11 @@ test.each([
   ],
   ['src/http/verifiers/planted.ts', ['express', '../body.js', '../../stores/memory.js'], '../request.js'],
   ['src/client/reconcile/planted.ts', ['node:http', '../../sandbox.js', '../inspect/verdict.js'], '../look-up.js'],
-  ['src/client/service/planted.ts', ['node:http', 'zod', '../inspect/verdict.js', '../reconcile/report.js'], '../ask.js'],
+  [
+    'src/client/service/planted.ts',
+    ['node:http', 'zod', '../inspect/verdict.js', '../reconcile/report.js'],
+    '../ask.js',
+  ],
   ['src/client.ts', ['./core/errors.js', './http/router.js'], './client/reconcile/reconcile.js'],
   ['src/shared.ts', ['express', './http/router.js', './client.js'], './stores/memory.js'],
   ['src/node.ts', ['./http/router.js', './http/handler.js', './index.js'], './http/listener.js'],

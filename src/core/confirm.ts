@@ -6,9 +6,10 @@ import { haveSameFacts, haveSameMoney, parseFingerprint, toFingerprint } from '.
 import { readFields, type CallbackFields } from './fields.js';
 import { isClosing, type InFlight } from './in-flight.js';
 import { isQueried } from './input.js';
-import type { Confirm, ResolvedOptions } from './options.js';
+import type { ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
 import type { PayoutService } from './payout-service.js';
+import type { Confirm } from './service-options.js';
 import { traceConfirm } from './trace.js';
 
 /**

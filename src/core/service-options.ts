@@ -8,8 +8,24 @@ import {
   type OtherEvent,
 } from './callback.js';
 import { documentedService } from './documented.js';
-import type { Confirm } from './options.js';
+import type { Queried } from './input.js';
 import type { PayoutService, StateMeaning } from './payout-service.js';
+
+/** The second argument of `confirm`. */
+export interface CallContext {
+  /** Names this delivery in log lines, outcomes and the store, for logs of your own. */
+  delivery: string;
+  /** Aborts at the deadline of the call, or when the receiver closes. */
+  signal: AbortSignal;
+  /** Where the callback came from, as given to `receive`. The app sets it, never the sender. */
+  source: string;
+}
+
+/** Verifies a callback, and returns it, or what was queried in its place. */
+export type Confirm<C extends CallbackShape> = (
+  callback: C,
+  context: CallContext,
+) => C | Queried | undefined | Promise<C | Queried | undefined>;
 
 // What the receiver's options tell of its service. Each function throws INVALID_ARGUMENT.
 

@@ -110,8 +110,8 @@ const meanings: readonly StateMeaning[] = ['SUCCESS', 'FAILED', 'REVERSED', 'PEN
  * const service = defineService({
  *   read: ({ event, data }) => ({ state: event, id: data.id, externalId: data.reference, amount: data.amount }),
  *   states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED' },
- *   verify: hmacSignature({ header: 'x-signature', secrets }),
- *   query: (id, get) => get(`https://service.example/payouts/${id}`, { authorization: `Bearer ${key}` }),
+ *   verify: hmacSignature({ header: 'x-signature', secrets: process.env.CALLBACK_SECRET }),
+ *   query: (id, get) => get(`https://service.example/payouts/${id}`, { authorization: `Bearer ${apiKey}` }),
  * });
  */
 export function defineService<
