@@ -290,6 +290,7 @@ export interface Imitation {
   readonly service: PayoutService<ServiceCallback>;
   readonly row: Row;
   readonly sends: (kind: Kind) => boolean;
+  /** Whether it takes successes back. */
   readonly reverses: boolean;
   /** By which ids it can be asked. */
   readonly asked: readonly (keyof Ids)[];
@@ -307,7 +308,7 @@ export const imitations: readonly Imitation[] = await Promise.all(
       return {
         ...{ name, service, row },
         sends: (kind: Kind) => payloads[kind] !== undefined,
-        reverses: service.meanings?.has('REVERSED') ?? false,
+        reverses: payloads.reversed !== undefined,
         asked: Object.keys(row.paths?.({ id: '', externalId: '' }) ?? {}) as (keyof Ids)[],
         transfer: () => new Transfer(name, row, payloads),
       };
