@@ -9,8 +9,8 @@ import type { Verifier } from './verify.js';
 export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage> {
   /**
    * Decides whether the sender is trusted: `urlToken`, `transferToken`, `headerToken`, `basicAuth`, `ipAllowList`,
-   * `hmacSignature` or your own function. In a list, all must accept. Callbacks carry no documented signature (service
-   * §6.7). Unlike the other options it may not be `undefined`: every sender would be trusted.
+   * `hmacSignature`, `publicKeySignature`, `messageSignature` or your own function. In a list, all must accept. Callbacks
+   * carry no documented signature (service §6.7). Unlike the other options it may not be `undefined`: every sender would be trusted.
    * @default none
    */
   verify?: NoInfer<Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[]>;
