@@ -73,6 +73,11 @@ export class Pass {
     return this.#count;
   }
 
+  /** Why no more transfers may be taken, even if the last one of the list was. */
+  get trouble(): Stopped | undefined {
+    return this.#stopped;
+  }
+
   /**
    * Resolves when everything that was begun has ended, with the fault that has ended the pass, if there is one. `handle`
    * resolves with whether the transfer was read, and what it throws is such a fault. Never rejects.

@@ -90,8 +90,9 @@ export async function reconcileTransfers<C extends CallbackShape, Tx>(
     const fault = await first.run(async (transfer) =>
       note(ofPending, transfer, await reconcilePending(transfer, minAgeMs, first, receiver)),
     );
-    ofPaid.report.stopped = report.stopped;
-    if (paid === undefined || report.stopped !== undefined) return fault;
+    // The last transfer of `pending` may have met trouble: that list is complete, and the service needs a pause.
+    ofPaid.report.stopped = report.stopped ?? first.trouble;
+    if (paid === undefined || ofPaid.report.stopped !== undefined) return fault;
     const rest = { ...options, concurrency: 1, limit: limit - first.count };
     const second = new Pass(service, { name: 'paid', source: paid }, rest, ofPaid.report);
     return second.run(async (transfer) => note(ofPaid, transfer, await reconcilePaid(transfer, second, receiver)));
