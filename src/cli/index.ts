@@ -27,7 +27,8 @@ runProgram({
   version: () => (createRequire(import.meta.url)('transfer-callbacks/package.json') as { version: string }).version,
   help,
   commands: new Map(Object.entries({ inspect, reconcile })),
-  flags: {},
+  // The lists are exports of the configuration.
+  flags: { reconcile: { pending: '`pending`', paid: '`paid`' } },
   // A reconciliation handles all transfers.
   needNoReader: ['reconcile'],
   // The exit code 1 of `inspect` means that a person should look into the transfer.

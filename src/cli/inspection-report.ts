@@ -22,15 +22,17 @@ const labelWidth = 12;
 export function inspectionReport(inspection: TransferInspection, configFile: string | undefined): string {
   const { service, record, verdict, meaning, advice } = inspection;
   const known = 'transaction' in service ? service.transaction : undefined;
+  const reversal = record.state === 'unread' ? undefined : record.reversal;
   const rows = [
     ...(known === undefined ? [] : [row('id', known.id)]),
     row('service', describeService(service)),
-    ...describeRecord(record).map((line, index) => row(index === 0 ? 'record' : '', line)),
+    ...rowsOf('record', record),
+    ...(reversal === undefined ? [] : rowsOf('reversal', reversal)),
     row('verdict', `${verdict}: ${meaning}`, styles[verdict]),
     row('next', advice),
   ];
-  const command =
-    verdict === 'missed' ? `\n  ${reconcileCommand(known?.externalId ?? inspection.id, configFile)}\n` : '';
+  // A service may be asked by one of its ids only: the given one was.
+  const command = verdict === 'missed' ? `\n  ${reconcileCommand(inspection.id, configFile)}\n` : '';
   return `${paint('bold', fit(titleOf(inspection), width()))}\n\n${rows.join('')}${command}`;
 }
 
@@ -45,7 +47,9 @@ const verdictWidth = 'in_progress'.length;
 /** The id that people know, and the payout as far as it is known. */
 function titleOf({ id, service }: TransferInspection): string {
   const known = 'transaction' in service ? service.transaction : undefined;
-  return printable(known === undefined ? id : `${known.externalId}  ${describePayout(known)}`.trimEnd());
+  if (known === undefined) return printable(id);
+  const shownId = known.externalId === '' ? id : known.externalId;
+  return printable(`${shownId}  ${describePayout(known)}`.trimEnd());
 }
 
 /** The command that has the transfer handled, with the configuration that was given. */
@@ -68,10 +72,11 @@ function row(label: string, text: string, style?: Style): string {
 function describeService(service: TransferInspection['service']): string {
   switch (service.state) {
     case 'final': {
-      const { finalAt, transaction } = service;
-      return finalAt === undefined
-        ? transaction.status
-        : `${transaction.status} since ${toUtc(finalAt)}, ${toServiceAge(finalAt)}`;
+      const { finalAt, event, transaction } = service;
+      // The word of a service that was defined may be any.
+      const meaning = statuses[event] === transaction.status ? '' : ` (${statuses[event]})`;
+      const since = finalAt === undefined ? '' : ` since ${toUtc(finalAt)}, ${toServiceAge(finalAt)}`;
+      return `${transaction.status}${meaning}${since}`;
     }
     case 'open':
       return `${service.transaction.status}, not final`;
@@ -81,6 +86,15 @@ function describeService(service: TransferInspection['service']): string {
       return toOneLine(service.error);
   }
 }
+
+const statuses = {
+  'transfer.success': 'SUCCESS',
+  'transfer.failed': 'FAILED',
+  'transfer.reversed': 'REVERSED',
+} as const;
+
+const rowsOf = (label: string, record: TransferInspection['record']): string[] =>
+  describeRecord(record).map((line, index) => row(index === 0 ? label : '', line));
 
 /** One line or more. */
 function describeRecord(record: TransferInspection['record']): string[] {

@@ -5,6 +5,7 @@ import { allowPositionals, flag, parseArguments, readIds, UsageError, type Given
 import { fit, jsonLine, paint, print, printable, stdout, width, type Style } from './terminal.js';
 
 export const help = `Usage: transfer-callbacks reconcile [options] < ids
+       transfer-callbacks reconcile --lists [options]
 
 Reads the ids or externalIds of open transfers from standard input, one per
 line, asks the service for each, and gives those that are final to the receiver
@@ -14,49 +15,83 @@ For cron, and for one transfer that was missed:
 
   echo payout-8841 | npx --no transfer-callbacks reconcile
 
+With --lists it reads no ids, and takes what the configuration exports as
+\`pending\`, \`paid\` or both: iterables, or functions that return one. Of \`paid\`,
+which are the transfers that your books have as paid, it gives only those to the
+receiver that the service has reversed since.
+
 ${appHelp}
+  --lists                    Take the lists of the configuration, not ids
   --json                     Print JSON on a terminal, too
 
 On a terminal it prints a line for each and a progress line; elsewhere one JSON
-object per line. It asks for one transfer at a time, waits when the service
+object per line. It prints none for a paid transfer that is unchanged. It asks for one transfer at a time, waits when the service
 wants that for up to a minute, and ends after 10 failures in a row, or when the
 running handler has finished after SIGINT, SIGTERM or SIGHUP.
 
 Exit codes:
   0  Every transfer is handled or open, or there is none.
   1  A transfer is unknown, could not be read or handled, or was not reached.
+     The service gives a transfer as failed that your books have as paid.
      An open transfer is older than a day, or its status reads as final.
      A success could not be recorded, or a function of \`afterCommit\` still runs.
      The app has ended the process.
   2  The arguments or the configuration are wrong.
 `;
 
-/** Reads every id of standard input back from the service, and has the app handle what is final. */
+/** What the command reconciles. */
+interface Work extends Pick<Parameters<typeof reconcileTransfers>[0], 'pending' | 'paid' | 'minAgeMs'> {
+  /** How many ids were given. `undefined` for lists, whose end is known when it is reached. */
+  readonly count?: number | undefined;
+}
+
+/** Counts the results by list. A transfer that was not read has none. */
+type Counts = Readonly<Record<'pending' | 'paid', Map<string, number>>>;
+
+/** Reads every transfer back from the service, and has the app handle what is final. */
 export async function run(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseArguments(args, { ...appOptions, json: flag });
+  const { values, positionals } = parseArguments(args, { ...appOptions, lists: flag, json: flag });
   allowPositionals(positionals, 0);
   const app = await connectApp(values.config, 'reconcileTransfers');
-  const given = await readIds();
-  const ids = given.map(({ id }) => id);
-  const other = app.receiver.options.onOther && ids.find((id) => /^other:[^:]+:./.test(id));
-  if (other !== undefined) {
-    throw new UsageError(
-      `Expected ids of transfers, got ${other}, an event of \`onOther\`. If it is a transfer, give its externalId.`,
-    );
-  }
+  const work = values.lists === true ? await openLists(app) : await readPending(app);
   const json = values.json === true || !stdout.isTTY;
-  const counts = new Map<string, number>();
-  const { stopped, advice, unfinished } = await reconcile(given.map(toPending), app, printer(ids.length, counts, json));
+  const counts: Counts = { pending: new Map(), paid: new Map() };
+  const { report, unfinished } = await reconcile(work, app, printer(work.count, counts, json));
   showProgress('');
-  const notRead = ids.length - total(counts);
-  if (json) print(jsonLine({ type: 'summary', ...Object.fromEntries(counts), notRead, stopped }));
-  else print(`${stopped === undefined ? '' : `${paint('red', 'Stopped:')} ${stopped}\n`}${inWords(counts, notRead)}\n`);
-  if (advice !== undefined) process.stderr.write(`${advice}\n`);
+  const notRead = work.count === undefined ? undefined : work.count - total(counts.pending);
+  print(json ? toSummary(report, counts, notRead) : describe(report, counts, notRead));
+  const advice = new Set([report.advice, report.paid?.advice].filter((each) => each !== undefined));
+  for (const each of advice) process.stderr.write(`${each}\n`);
   if (unfinished > 0) {
     process.stderr.write(`Not finished: ${unfinished} recordings of a success, or functions of \`afterCommit\`.\n`);
   }
-  const faults = (counts.get('unknown') ?? 0) + (counts.get('failed') ?? 0) + notRead + unfinished;
-  return faults === 0 && advice === undefined ? 0 : 1;
+  const hasFaults = [counts.pending, counts.paid].some((each) => each.has('unknown') || each.has('failed'));
+  const isWhole = notRead === undefined ? findStop(report) === undefined : notRead === 0;
+  return !hasFaults && isWhole && unfinished === 0 && advice.size === 0 ? 0 : 1;
+}
+
+/** Returns the transfers of standard input. */
+async function readPending({ receiver }: ConnectedApp): Promise<Work> {
+  const given = await readIds();
+  const other = receiver.options.onOther && given.find(({ id }) => /^other:[^:]+:./.test(id));
+  if (other !== undefined) {
+    throw new UsageError(
+      `Expected ids of transfers, got ${other.id}, an event of \`onOther\`. If it is a transfer, give its externalId.`,
+    );
+  }
+  // People, and queries for open payouts, choose what is old enough.
+  return { pending: given.map(toPending), minAgeMs: 0, count: given.length };
+}
+
+/** Returns the lists that the app exports. */
+async function openLists({ pending, paid }: ConnectedApp): Promise<Work> {
+  if (pending === undefined && paid === undefined) {
+    throw new UsageError('Expected the configuration to export `pending` or `paid` for --lists.');
+  }
+  // A function that returns nothing must not look like a list that was left out.
+  const open = async (list: unknown): Promise<unknown> =>
+    typeof list === 'function' ? ((await list()) ?? null) : list;
+  return { pending: await open(pending), paid: await open(paid) } as Work;
 }
 
 /**
@@ -76,25 +111,41 @@ function toPending({ id, createdAt }: GivenTransfer): PendingTransfer {
 const unknownAgeMs = 3_600_000;
 
 async function reconcile(
-  pending: readonly PendingTransfer[],
+  { pending, paid, minAgeMs }: Work,
   { client, receiver }: ConnectedApp,
   onProgress: (reconciled: Reconciled) => void,
-): Promise<Pick<ReconciliationReport, 'stopped' | 'advice'> & { readonly unfinished: number }> {
+): Promise<{ readonly report: ReconciliationReport; readonly unfinished: number }> {
   const signal = abortOnSignal();
   const pass = reconcileTransfers({
-    client,
-    receiver: clearingProgress(receiver),
-    pending,
-    minAgeMs: 0,
+    ...{ client, receiver: clearingProgress(receiver), pending, paid, minAgeMs, signal, onProgress },
     concurrency: 1,
-    signal,
-    onProgress,
   });
   await Promise.allSettled([pass]);
   // What is not finished ends with this process.
   const closed = (await receiver.close()) as { unfinished: number } | undefined; // One made by hand may resolve with nothing.
-  const { stopped, advice } = await pass;
-  return { stopped, advice, unfinished: closed?.unfinished ?? 0 };
+  return { report: await pass, unfinished: closed?.unfinished ?? 0 };
+}
+
+/** Returns why a list was not read to its end, if one was not. */
+const findStop = ({ stopped, paid }: ReconciliationReport): string | undefined => stopped ?? paid?.stopped;
+
+function toSummary(report: ReconciliationReport, counts: Counts, notRead: number | undefined): string {
+  const paid = report.paid && { ...Object.fromEntries(counts.paid), stopped: report.paid.stopped };
+  return jsonLine({ type: 'summary', ...Object.fromEntries(counts.pending), notRead, stopped: report.stopped, paid });
+}
+
+/** Describes a pass in lines for people. */
+function describe(report: ReconciliationReport, counts: Counts, notRead: number | undefined): string {
+  const stopped = findStop(report);
+  const none = notRead === undefined ? 'No transfers' : 'No ids on standard input';
+  const isOnlyPaid = report.paid !== undefined && counts.pending.size === 0;
+  return [
+    ...(stopped === undefined ? [] : [`${paint('red', 'Stopped:')} ${stopped}`]),
+    ...(isOnlyPaid ? [] : [inWords(counts.pending, notRead ?? 0) || none]),
+    ...(report.paid === undefined ? [] : [`Paid: ${inWords(counts.paid, 0) || 'none read'}`]),
+  ]
+    .map((line) => `${line}\n`)
+    .join('');
 }
 
 /** Returns a receiver that clears the progress line before a handler runs, which may log past the streams of Node. */
@@ -126,17 +177,22 @@ function abortOnSignal(): AbortSignal {
   return controller.signal;
 }
 
-/** Returns what prints and counts each transfer. */
-function printer(all: number, counts: Map<string, number>, json: boolean): (reconciled: Reconciled) => void {
+/** Returns what prints and counts each transfer. `all` is the number of ids, if they were given. */
+function printer(all: number | undefined, counts: Counts, json: boolean): (reconciled: Reconciled) => void {
   return (reconciled) => {
-    const { id, result, status } = reconciled;
+    const { id, result, status, paid } = reconciled;
     // The pass ended first: counted as not read.
     if ('reason' in reconciled && reconciled.reason === 'not_read') return;
-    counts.set(result, (counts.get(result) ?? 0) + 1);
+    const list = counts[paid === true ? 'paid' : 'pending'];
+    list.set(result, (list.get(result) ?? 0) + 1);
     showProgress('');
-    print(json ? jsonLine({ type: 'transfer', id, result, status, ...toJson(reconciled) }) : row(reconciled));
-    const done = total(counts);
-    if (done < all) showProgress(`${done} of ${all}: ${inWords(counts, all - done)}`);
+    // A list of what was paid is long, and hardly any of it changes.
+    if (result !== 'unchanged') {
+      print(json ? jsonLine({ type: 'transfer', id, paid, result, status, ...toJson(reconciled) }) : row(reconciled));
+    }
+    const done = total(counts.pending);
+    if (all === undefined) showProgress(`${done + total(counts.paid)}: ${inWords(list, 0)}`);
+    else if (done < all) showProgress(`${done} of ${all}: ${inWords(counts.pending, all - done)}`);
   };
 }
 
@@ -150,6 +206,7 @@ function toJson(reconciled: Reconciled): object {
 const colours: Readonly<Record<Reconciled['result'], Style>> = {
   processed: 'green',
   duplicate: 'green',
+  unchanged: 'green',
   pending: 'cyan',
   unknown: 'yellow',
   failed: 'red',
@@ -166,7 +223,7 @@ const total = (counts: ReadonlyMap<string, number>): number =>
 
 function inWords(counts: ReadonlyMap<string, number>, notRead: number): string {
   const parts = [...counts].map(([result, count]) => `${count} ${result}`);
-  return [...parts, ...(notRead === 0 ? [] : [`${notRead} not read`])].join(', ') || 'No ids on standard input';
+  return [...parts, ...(notRead === 0 ? [] : [`${notRead} not read`])].join(', ');
 }
 
 /**

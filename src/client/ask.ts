@@ -57,6 +57,11 @@ export interface Serving {
   readonly options?: { readonly service?: PayoutService } | undefined;
 }
 
+/** Returns whether the service of a receiver was made by `defineService`. */
+export function hasDefinedService(receiver: Serving | undefined): boolean {
+  return receiver?.options?.service?.meanings !== undefined;
+}
+
 /** Asks the documented service: only two statuses are documented as final (service §3). */
 export function askClient(client: ReadingClient): Ask {
   return async function askDocumentedService(id, signal) {

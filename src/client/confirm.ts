@@ -48,13 +48,13 @@ const idsRemembered = 5_000;
  * app.post('/callbacks/transfers', transferCallbackRouter({ ...options, confirm: confirmWith(client) }));
  */
 export function confirmWith(source: ReadingClient | PayoutService, options: ConfirmOptions = {}): ConfirmByQuery {
-  if (isAskedService(source)) return makeConfirm(askService(source), options);
+  if (isAskedService(source)) return makeConfirm(askService(source), true, options);
   requireClient(source);
-  return makeConfirm(askClient(source as ReadingClient), options);
+  return makeConfirm(askClient(source as ReadingClient), false, options);
 }
 
-/** Makes a `confirm` of what asks the service. Throws INVALID_ARGUMENT. */
-export function makeConfirm(ask: Ask, options: ConfirmOptions = {}): ConfirmByQuery {
+/** Makes a `confirm` of what asks a service, which was defined or is the documented one. Throws INVALID_ARGUMENT. */
+export function makeConfirm(ask: Ask, isDefined: boolean, options: ConfirmOptions = {}): ConfirmByQuery {
   onlyKnownOptions(options, ['concurrency', 'timeoutMs']);
   const { concurrency = 8, timeoutMs = 5_000 } = options;
   wholeNumber('concurrency', concurrency, { min: 1, example: 8 });
@@ -84,7 +84,7 @@ export function makeConfirm(ask: Ask, options: ConfirmOptions = {}): ConfirmByQu
     if (announcement !== undefined) return new Queried(announcement.callback);
     throw new TransferClientError(
       'NOT_FINAL',
-      `Expected the transfer to be final, but ${describeOpen(transaction.status)}.`,
+      `Expected the transfer to be final, but ${describeOpen(transaction.status, isDefined)}.`,
     );
   };
 }

@@ -46,6 +46,8 @@ interface Details extends ErrorOptions {
   status?: number | undefined;
   body?: ServiceErrorBody | undefined;
   retryAfterMs?: number | undefined;
+  /** Default: those of the documented service with this status. */
+  authenticationFaults?: readonly AuthenticationFault[] | undefined;
 }
 
 /**
@@ -66,18 +68,22 @@ export class TransferClientError extends Error {
   readonly status: number | undefined;
   /** The body of the response, where it has the documented shape. */
   readonly body: ServiceErrorBody | undefined;
-  /** The authentication faults that the service reports with this status (service §5.4). It may mean something else. */
+  /**
+   * The authentication faults that the documented service reports with this status (service §5.4). It may mean something
+   * else. A service that was defined has none.
+   */
   readonly authenticationFaults: readonly AuthenticationFault[];
   /** The Retry-After of the response, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(code: TransferClientErrorCode, message: string, { status, body, retryAfterMs, ...rest }: Details = {}) {
+  constructor(code: TransferClientErrorCode, message: string, details: Details = {}) {
+    const { status, body, retryAfterMs, authenticationFaults = faults[Number(status)] ?? [], ...rest } = details;
     super(withSection(code, message), rest);
     this.name = 'TransferClientError';
     this.code = code;
     this.status = status;
     this.body = body;
-    this.authenticationFaults = faults[Number(status)] ?? [];
+    this.authenticationFaults = authenticationFaults;
     this.retryAfterMs = retryAfterMs;
   }
 

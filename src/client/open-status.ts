@@ -18,9 +18,13 @@ export function seemsFinal(status: unknown): boolean {
   return nearlyFinal.test(word) || finalElsewhere.test(word);
 }
 
-/** Describes the status of a transfer that is not final. */
-export function describeOpen(status: unknown): string {
-  return `the service gives the status ${toShownStatus(status)}, which is not one of its documented final words`;
+/**
+ * Describes the status of a transfer that is not final. The definition of a service tells which statuses are final. The
+ * documented service has two words for that, and none for an open transfer.
+ */
+export function describeOpen(status: unknown, isDefined: boolean): string {
+  const why = isDefined ? 'not final' : 'not one of its documented final words';
+  return `the service gives the status ${toShownStatus(status)}, which is ${why}`;
 }
 
 /** Advice about a status that should be one of the two final words. */

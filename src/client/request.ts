@@ -15,6 +15,8 @@ export interface ServiceAccess {
   readonly secrets: readonly string[];
   readonly timeoutMs: number;
   readonly fetch: typeof fetch;
+  /** The statuses of a service that was defined mean none of the documented authentication faults. */
+  readonly isDefined?: boolean;
 }
 
 interface RequestContent extends Omit<RequestInit, 'headers'> {
@@ -124,7 +126,7 @@ export function requireSuccess(
   const { status, text, retryAfterMs } = result;
   if (status >= 200 && status < 300) return result;
   const body = parseErrorBody(text, access.secrets);
-  const details = { status, body, retryAfterMs };
+  const details = { status, body, retryAfterMs, ...(access.isDefined === true && { authenticationFaults: [] }) };
   const shown = body === undefined ? `${status}` : `${status}, "${toPrintable(body.message)}"`;
   if (refusals.has(status)) {
     throw new TransferClientError('REFUSED', `The service at ${origin} refused: ${shown}.`, details);

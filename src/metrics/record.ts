@@ -36,9 +36,12 @@ interface OutcomeMessage {
 
 /** The fields of a reconciliation pass that the metrics read. */
 interface PassMessage {
-  readonly report: Readonly<Record<(typeof results)[number], number>> & { readonly stopped?: string | undefined };
+  readonly report: Counts & { readonly stopped?: string | undefined; readonly paid?: Counts | undefined };
   readonly oldestOpenAt?: Date | undefined;
+  readonly onlyPaid?: boolean;
 }
+
+type Counts = Readonly<Record<(typeof results)[number], number>>;
 
 const outcomeChannel = 'transfer-callbacks:outcome';
 const passChannel = 'transfer-callbacks:reconciled';
@@ -90,9 +93,11 @@ class Recorder {
     if (message.error !== undefined) this.#write('unrecorded', 1);
   }
 
-  recordPass({ report, oldestOpenAt }: PassMessage): void {
-    for (const result of results) this.#write('reconciled', report[result], { result });
-    const { stopped } = report;
+  recordPass({ report, oldestOpenAt, onlyPaid }: PassMessage): void {
+    const { stopped, paid } = report;
+    for (const result of results) this.#write('reconciled', report[result] + (paid?.[result] ?? 0), { result });
+    // It has looked at no open transfer, and must not hide that no other pass does.
+    if (onlyPaid === true) return;
     // A pass that a failure ended, such as a revoked key, must not look like a complete one. An abort is no failure:
     // the signal may be the pass's own timeout.
     if (stopped !== undefined && stopped !== 'limit' && stopped !== 'aborted') return;

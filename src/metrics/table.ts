@@ -43,7 +43,7 @@ const outcomeLabels = Object.keys(outcomes).flatMap((outcome) =>
 const sourceLabels = [{ source: 'http' }, { source: reconciliation }];
 
 /** The results that a reconciliation pass reports per transfer. */
-export const results = ['processed', 'duplicate', 'pending', 'unknown', 'failed'] as const;
+export const results = ['processed', 'duplicate', 'unchanged', 'pending', 'unknown', 'failed'] as const;
 
 /** Every metric of this package. */
 export const metrics = {

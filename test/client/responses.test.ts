@@ -108,7 +108,7 @@ describe('a request that fetch rejects', () => {
     for (const call of [client.getTransaction('tr-1'), client.createTransfer(request)]) {
       expect(await catchError(call)).toMatchObject({
         code: 'INVALID_ARGUMENT',
-        message: 'fetch blocks the port of `baseUrl`. Nothing was sent.',
+        message: 'fetch blocks the port of this address. Nothing was sent.',
       });
     }
     expect(fetch).toHaveBeenCalledTimes(2);

@@ -10,27 +10,38 @@ interface Advice {
 }
 
 /** Returns what a verdict means and what to do next. */
-export function advise(verdict: TransferVerdict, { service, record, retentionMs }: Findings): Advice {
+export function advise(verdict: TransferVerdict, findings: Findings): Advice {
+  const { service, record, isDefined } = findings;
   switch (verdict) {
     case 'undecided':
       return adviseUndecided(service, record);
     case 'in_progress':
-      return adviseInProgress(record as Extract<StoreRecord, { state: 'claimed' }>);
+      return adviseInProgress(findClaim(record));
     case 'open':
     case 'unfounded':
-      return adviseOpen(verdict, service as Extract<ServiceReading, { state: 'open' }>);
+      return adviseOpen(verdict, service as Extract<ServiceReading, { state: 'open' }>, isDefined);
     case 'missed':
-      return adviseMissed(service as Extract<ServiceReading, { state: 'final' }>, retentionMs);
+      return adviseMissed(service as Extract<ServiceReading, { state: 'final' }>, findings);
     case 'handled':
     case 'conflict':
     case 'unknown':
-      return advices[verdict];
+      return (isDefined ? advicesOfDefined : advices)[verdict];
   }
 }
+
+/** Returns the claim of the transfer, or of its reversal. */
+function findClaim(record: RecordReading): Claimed | undefined {
+  const reversal = record.state === 'unread' ? undefined : record.reversal;
+  return [record, reversal].find((each): each is Claimed => each?.state === 'claimed');
+}
+
+type Claimed = Extract<StoreRecord, { state: 'claimed' }>;
 
 interface Findings {
   readonly service: ServiceReading;
   readonly record: RecordReading;
+  /** Whether the definition of the service tells which statuses are final. */
+  readonly isDefined: boolean;
   /** For how long the receiver keeps a record, if that is known. */
   readonly retentionMs: number | undefined;
 }
@@ -50,21 +61,48 @@ const advices: Readonly<Record<'handled' | 'conflict' | 'unknown', Readonly<Advi
   },
 };
 
+/** A service may take a success back, and may give a status that is not final while it does. */
+const advicesOfDefined: typeof advices = {
+  handled: {
+    meaning: 'The handler has succeeded, for what the service gives, or the money was given back before.',
+    advice: advices.handled.advice,
+  },
+  conflict: {
+    meaning: advices.conflict.meaning,
+    advice: `Inspect it again in some minutes, because a query may lag. If nothing changes: ${advices.conflict.advice}`,
+  },
+  unknown: {
+    meaning: 'The service does not know the transfer, and there is no record.',
+    advice: advices.unknown.advice,
+  },
+};
+
+const waitFor = (age: string): string =>
+  `Wait: the service sends the callback when the transfer is final. If your books say that it is older than ${age}, ` +
+  'contact the provider.';
+
 const whatToDoWhileOpen = {
-  open:
-    'Wait: the service sends the callback when the transfer is final. If your books say that it is older than six hours, ' +
-    'contact the provider.',
+  open: waitFor('six hours'),
   unfounded:
     'Inspect it again in some minutes, because a query may lag. If nothing changes, the callback was forged: correct ' +
     'your own books, and verify or confirm every callback from now on.',
 };
 
+const whatToDoWhileOpenOfDefined: typeof whatToDoWhileOpen = {
+  open: waitFor('a day'),
+  unfounded:
+    'Inspect it again in some minutes, because a query may lag. A service may also give such a status after a success, ' +
+    'while the money is on its way back: wait for its end. If it stays so, compare with your own books, and contact ' +
+    'the provider.',
+};
+
 function adviseOpen(
   verdict: 'open' | 'unfounded',
   { transaction, seemsFinal }: Extract<ServiceReading, { state: 'open' }>,
+  isDefined: boolean,
 ): Advice {
-  const described = describeOpen(transaction.status);
-  const advice = whatToDoWhileOpen[verdict];
+  const described = describeOpen(transaction.status, isDefined);
+  const advice = (isDefined ? whatToDoWhileOpenOfDefined : whatToDoWhileOpen)[verdict];
   return {
     meaning: verdict === 'open' ? `T${described.slice(1)}.` : `The handler has succeeded, but ${described}.`,
     advice: seemsFinal ? `${translateStatus} Otherwise ${advice.charAt(0).toLowerCase()}${advice.slice(1)}` : advice,
@@ -73,14 +111,17 @@ function adviseOpen(
 
 function adviseMissed(
   { finalAt }: Extract<ServiceReading, { state: 'final' }>,
-  retentionMs: number | undefined,
+  { record, retentionMs }: Findings,
 ): Advice {
   const reconcile = 'Reconcile it now, or leave it to the next reconciliation.';
   const lost = 'the store may have lost records (flush, eviction, failover, another prefix)';
   const look = 'The log shows whether callbacks came, and why they failed: search the id.';
   const isYoung = finalAt !== undefined && retentionMs !== undefined && Date.now() - finalAt.getTime() < retentionMs;
+  const isReversal = record.state === 'settled';
   return {
-    meaning: 'The transfer is final, and there is no record.',
+    meaning: isReversal
+      ? 'The success of the transfer was handled, and its reversal was not.'
+      : 'The transfer is final, and there is no record.',
     // A handler that has succeeded would run again.
     advice: isYoung
       ? `${reconcile} But if ${lost}, stop reconciliation and compare with your books first. ${look}`
@@ -89,7 +130,7 @@ function adviseMissed(
   };
 }
 
-function adviseInProgress({ by, leaseLeftMs }: Extract<StoreRecord, { state: 'claimed' }>): Advice {
+function adviseInProgress({ by, leaseLeftMs }: Partial<Claimed> = {}): Advice {
   const seconds = leaseLeftMs === undefined ? undefined : Math.ceil(leaseLeftMs / 1_000);
   return {
     meaning: `A delivery is being handled${by === undefined ? '' : ` by ${by}`}.`,
@@ -115,7 +156,8 @@ const handledUnreadably: Readonly<Advice> = {
 };
 
 function adviseUndecided(service: ServiceReading, record: RecordReading): Advice {
-  if (record.state === 'settled' && service.state !== 'unread') {
+  const isHandled = record.state !== 'unread' && [record.state, record.reversal?.state].includes('settled');
+  if (isHandled && service.state !== 'unread') {
     return service.state === 'unknown' ? handledUnknown : handledUnreadably;
   }
   const unread: string[] = [];

@@ -5,7 +5,7 @@ import { TransferCallbackError, toReason } from '../../lib/errors.js';
 import { deadlineSignal, withDeadline } from '../../lib/deadline.js';
 import { receiverDefaults } from '../../core/options.js';
 import type { CallbackStore, StoreRecord } from '../../core/store.js';
-import { isAskedService, requireAsk, type Ask, type ReadingClient, type Serving } from '../ask.js';
+import { hasDefinedService, isAskedService, requireAsk, type Ask, type ReadingClient, type Serving } from '../ask.js';
 import { requireClient, requireId, requireReceiver, requireSignal } from '../checks.js';
 import type { Transaction } from '../get-transaction.js';
 import { lookUpTransfer } from '../look-up.js';
@@ -32,7 +32,10 @@ export interface InspectOptions {
    * @default none
    */
   receiver?:
-    | (Serving & { inspect(id: string): Promise<StoreRecord>; readonly options?: { readonly retentionMs?: number } })
+    | (Serving & {
+        inspect(id: string): Promise<StoreRecord & { reversal?: StoreRecord | undefined }>;
+        readonly options?: { readonly retentionMs?: number };
+      })
     | undefined;
   /**
    * How long the store may take, in milliseconds. A `receiver` decides it by itself.
@@ -68,11 +71,11 @@ interface Inspection<V extends TransferVerdict, S extends ServiceReading['state'
  */
 export type TransferInspection =
   | Inspection<'open', 'open', 'free'>
-  | Inspection<'in_progress', ServiceReading['state'], 'claimed'>
-  | Inspection<'handled', 'final', 'settled'>
-  | Inspection<'missed', 'final', 'free'>
-  | Inspection<'conflict', 'final', 'settled'>
-  | Inspection<'unfounded', 'open', 'settled'>
+  | Inspection<'in_progress', ServiceReading['state'], Exclude<RecordReading['state'], 'unread'>>
+  | Inspection<'handled', 'final', 'free' | 'settled'>
+  | Inspection<'missed', 'final', 'free' | 'settled'>
+  | Inspection<'conflict', 'final', 'free' | 'settled'>
+  | Inspection<'unfounded', 'open', 'free' | 'settled'>
   | Inspection<'unknown', 'unknown', 'free'>
   | Inspection<'undecided', ServiceReading['state'], RecordReading['state']>;
 
@@ -111,7 +114,12 @@ export async function inspectTransfer(options: InspectOptions): Promise<Transfer
     record,
     id,
     recordId,
-    ...advise(verdict, { service, record, retentionMs: receiver?.options?.retentionMs }),
+    ...advise(verdict, {
+      service,
+      record,
+      isDefined: hasDefinedService(receiver),
+      retentionMs: receiver?.options?.retentionMs,
+    }),
   } as TransferInspection;
 }
 
@@ -134,7 +142,7 @@ async function readService(
   return { service, facts: reading?.kind === 'callback' ? { ...reading.fields } : transaction };
 }
 
-async function askFor(ask: Ask | undefined, { id, signal }: InspectOptions): Promise<ServiceReading> {
+async function askFor(ask: Ask | undefined, { id, receiver, signal }: InspectOptions): Promise<ServiceReading> {
   if (ask === undefined) return { state: 'unread', error: undefined };
   const found = await lookUpTransfer(ask, id, signal ?? new AbortController().signal);
   switch (found.result) {
@@ -147,7 +155,11 @@ async function askFor(ask: Ask | undefined, { id, signal }: InspectOptions): Pro
         finalAt: findTime(found.transaction),
       };
     case 'open':
-      return { state: 'open', transaction: found.transaction, seemsFinal: seemsFinal(found.transaction.status) };
+      return {
+        state: 'open',
+        transaction: found.transaction,
+        seemsFinal: !hasDefinedService(receiver) && seemsFinal(found.transaction.status),
+      };
     case 'unknown':
       // The service knows its transfers only.
       return isOtherId(id) ? { state: 'unread', error: undefined } : { state: 'unknown', error: found.error };
@@ -169,13 +181,18 @@ async function readRecord(
     new TransferCallbackError('STORE_TIMEOUT', `The store did not reply within ${storeTimeoutMs} ms.`);
   try {
     return await withDeadline(deadlineSignal(storeTimeoutMs, signal, tooLate), async () => {
-      if (receiver !== undefined) return requireRecord(await receiver.inspect(key));
+      if (receiver !== undefined) return requireInspected(await receiver.inspect(key));
       return (await findRecord(async (each) => store?.read?.(each), key)).record;
     });
   } catch (error) {
     signal?.throwIfAborted();
     return { state: 'unread', error: toReason(error) };
   }
+}
+
+function requireInspected(record: StoreRecord & { reversal?: StoreRecord | undefined }): RecordReading {
+  if (record?.reversal !== undefined) requireRecord(record.reversal);
+  return requireRecord(record);
 }
 
 function findTime({ timestamp }: Transaction): Date | undefined {

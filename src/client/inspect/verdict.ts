@@ -21,17 +21,24 @@ export type ServiceReading =
   | {
       state: 'open';
       transaction: Transaction;
-      /** Whether its status reads as a final one, such as SUCCESSFUL. The documented words are SUCCESS and FAILED. */
+      /**
+       * Whether its status reads as a final one, such as SUCCESSFUL. The documented words are SUCCESS and FAILED. Never of
+       * a service that was defined: its `states` tell which of them are final.
+       */
       seemsFinal: boolean;
     }
-  /** The service responded with 404. What it responds for an unknown transfer is not documented (service §7). */
+  /**
+   * The service responded with 404. What it responds for an unknown transfer is not documented (service §7). For a
+   * service that was defined, `query` may also have resolved with `undefined`.
+   */
   | { state: 'unknown'; error: TransferClientError }
   /** The transfer could not be read; `error` is `undefined` if there was no `client`. */
   | { state: 'unread'; error: TransferClientError | undefined };
 
 /** What the store has recorded for a transfer. */
 export type RecordReading =
-  | StoreRecord
+  /** `reversal` is the record of what was given back, if a receiver with `onReversed` has one. */
+  | (StoreRecord & { reversal?: StoreRecord | undefined })
   /** The record could not be read; `error` is `undefined` if there was neither `store` nor `receiver`. */
   | { state: 'unread'; error: unknown };
 
@@ -41,9 +48,9 @@ export type TransferVerdict =
   | 'open'
   /** A delivery holds the claim. */
   | 'in_progress'
-  /** The handler has succeeded, for the facts that the service gives. */
+  /** The handler has succeeded, for the facts that the service gives. Or the money was given back, and that is final. */
   | 'handled'
-  /** The transfer is final, and there is no record: it was not handled, or the store has lost the record. */
+  /** The transfer is final, and this status has no record: it was not handled, or the store has lost the record. */
   | 'missed'
   /** The handler has succeeded, for other facts than the service gives. */
   | 'conflict'
@@ -54,40 +61,60 @@ export type TransferVerdict =
   /** The service or the record could not be read, or the service responds with 404 for what was handled. */
   | 'undecided';
 
-/** `same` and `other`: settled with the facts that the service gives, or with other ones. */
-type RecordColumn = Exclude<RecordReading['state'], 'settled'> | 'same' | 'other';
+/**
+ * `same` and `other`: settled with the facts that the service gives, or with other ones. `before`: settled as the success
+ * that the service has reversed since.
+ */
+type RecordColumn = Exclude<RecordReading['state'], 'settled'> | 'same' | 'other' | 'before';
 
-/** The verdict for every pair of readings. */
+/** The verdict for every pair of readings. Only a final transfer has facts to compare. */
 // prettier-ignore
 const verdicts: Readonly<Record<ServiceReading['state'], Readonly<Record<RecordColumn, TransferVerdict>>>> = {
-  open:    { free: 'open',      claimed: 'in_progress', same: 'unfounded', other: 'unfounded', unread: 'undecided' },
-  final:   { free: 'missed',    claimed: 'in_progress', same: 'handled',   other: 'conflict',  unread: 'undecided' },
-  unknown: { free: 'unknown',   claimed: 'in_progress', same: 'undecided', other: 'undecided', unread: 'undecided' },
-  unread:  { free: 'undecided', claimed: 'in_progress', same: 'undecided', other: 'undecided', unread: 'undecided' },
+  open:    { free: 'open',      claimed: 'in_progress', same: 'unfounded', other: 'unfounded', before: 'unfounded', unread: 'undecided' },
+  final:   { free: 'missed',    claimed: 'in_progress', same: 'handled',   other: 'conflict',  before: 'missed',    unread: 'undecided' },
+  unknown: { free: 'unknown',   claimed: 'in_progress', same: 'undecided', other: 'undecided', before: 'undecided', unread: 'undecided' },
+  unread:  { free: 'undecided', claimed: 'in_progress', same: 'undecided', other: 'undecided', before: 'undecided', unread: 'undecided' },
 };
 
+type Facts = Partial<Record<keyof TransferCallbackFacts, unknown>>;
+
 /** `facts` are those that the service gives. */
-export function toVerdict(
-  service: ServiceReading,
-  record: RecordReading,
-  facts: Partial<Record<keyof TransferCallbackFacts, unknown>>,
-): TransferVerdict {
+export function toVerdict(service: ServiceReading, record: RecordReading, facts: Facts): TransferVerdict {
   return verdicts[service.state][toColumn(record, facts)];
 }
 
-function toColumn(record: RecordReading, facts: Partial<Record<keyof TransferCallbackFacts, unknown>>): RecordColumn {
-  if (record.state !== 'settled') return record.state;
-  const settled = parseFingerprint(record.fingerprint);
+function toColumn(record: RecordReading, facts: Facts): RecordColumn {
+  if (record.state === 'unread') return 'unread';
+  const records = [record, record.reversal].filter((each) => each !== undefined);
+  if (records.some(({ state }) => state === 'claimed')) return 'claimed';
+  const settled = records.filter((each) => each.state === 'settled').map((each) => parseFingerprint(each.fingerprint));
+  if (settled.length === 0) return 'free';
+  const known = settled.filter((each) => each !== undefined);
   // Written by another version, or by a store of your own.
-  if (settled === undefined) return 'unread';
-  // The shape of a response is not documented (service §4.2), and another service's callback may have no amount: a fact
-  // that is missing contradicts nothing.
-  const isSame = (['status', 'amount', 'currency', 'externalId'] as const).every(
+  if (known.length < settled.length) return 'unread';
+  return known.every((each) => isSameMoney(facts, each)) ? compareStatus(facts.status, known) : 'other';
+}
+
+/**
+ * The shape of a response is not documented (service §4.2), and another service's callback may have no amount: a fact
+ * that is missing contradicts nothing.
+ */
+function isSameMoney(facts: Facts, settled: TransferCallbackFacts): boolean {
+  return (['amount', 'currency', 'externalId'] as const).every(
     (name) =>
       facts[name] === undefined ||
-      (settled[name] === undefined && (name === 'amount' || name === 'currency')) ||
+      (settled[name] === undefined && name !== 'externalId') ||
       facts[name] === settled[name] ||
       (name === 'amount' && isSameAmount(facts.amount, settled.amount)),
   );
-  return isSame ? 'same' : 'other';
+}
+
+/** Compares the status that the service gives with those of the records of the transfer and of its reversal. */
+function compareStatus(status: unknown, settled: readonly TransferCallbackFacts[]): RecordColumn {
+  if (status === undefined) return 'same';
+  const statuses = settled.map((each) => each.status);
+  if (status === 'SUCCESS') return statuses.every((each) => each === 'SUCCESS') ? 'same' : 'other';
+  // A failure and a reversal both give the money back, and only one of them is handled.
+  if (statuses.some((each) => each === 'FAILED' || each === 'REVERSED')) return 'same';
+  return status === 'REVERSED' ? 'before' : 'other';
 }

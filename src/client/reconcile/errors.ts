@@ -3,12 +3,12 @@ import { describeIssues } from '../../lib/standard-schema.js';
 import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackOutcome } from '../../core/outcomes.js';
 import { TransferClientError } from '../errors.js';
-import { PendingRepeats } from './repetitions.js';
+import { ListRepeats } from './repetitions.js';
 import type { NotHandled, ReconciliationReport } from './report.js';
 
 /**
- * Rejects a pass that could not go on because your own code threw, or because `pending` has no end. The original error
- * is the `cause`.
+ * Rejects a pass that could not go on because your own code threw, or because a list has no end. The original error is
+ * the `cause`.
  *
  * @example
  * try {
@@ -18,13 +18,12 @@ import type { NotHandled, ReconciliationReport } from './report.js';
  * }
  */
 export class ReconciliationError extends Error {
-  readonly code: 'PENDING_FAILED' | 'ON_PROGRESS_FAILED';
+  readonly code: 'PENDING_FAILED' | 'PAID_FAILED' | 'ON_PROGRESS_FAILED';
   /** What the pass did before. */
   readonly report: ReconciliationReport;
 
   constructor(code: ReconciliationError['code'], report: ReconciliationReport, cause: unknown) {
-    const option = code === 'PENDING_FAILED' ? 'pending' : 'onProgress';
-    const why = cause instanceof PendingRepeats ? cause.message : `\`${option}\` threw: ${messageOf(cause)}`;
+    const why = cause instanceof ListRepeats ? cause.message : `\`${options[code]}\` threw: ${messageOf(cause)}`;
     super(withSection(code, why), { cause });
     this.name = 'ReconciliationError';
     this.code = code;
@@ -37,6 +36,8 @@ export class ReconciliationError extends Error {
     return { name, code, message, report };
   }
 }
+
+const options = { PENDING_FAILED: 'pending', PAID_FAILED: 'paid', ON_PROGRESS_FAILED: 'onProgress' } as const;
 
 type Unhandled = Exclude<TransferCallbackOutcome, { outcome: 'processed' | 'duplicate' | 'closing' }>;
 

@@ -2,7 +2,10 @@ import { describeGiven } from '../../lib/checks.js';
 import { TransferClientError } from '../errors.js';
 import type { PendingTransfer } from './report.js';
 
-// Reads and checks an item of `pending`. JavaScript may give anything.
+// Reads and checks an item of `pending` or `paid`. JavaScript may give anything.
+
+/** A list that a pass takes. */
+export type ListName = 'pending' | 'paid';
 
 type Item = Partial<PendingTransfer> | null | undefined;
 
@@ -26,14 +29,14 @@ export function findCreationMs(item: Item): number {
   return new Date(Number(item?.createdAt ?? NaN)).getTime();
 }
 
-/** Returns what is wrong with an item, if it cannot be reconciled. */
-export function findItemFault(item: Item): TransferClientError | undefined {
+/** Returns what is wrong with an item of a list, if it cannot be reconciled. */
+export function findItemFault(item: Item, list: ListName): TransferClientError | undefined {
   if (typeof item !== 'object' || item === null) {
-    return invalidItem('a transfer of `pending`', '`{ id, createdAt }`', item);
+    return invalidItem(`a transfer of \`${list}\``, '`{ id, createdAt }`', item);
   }
   if (typeof item.id !== 'string' && findId(item) === '') {
     return invalidItem(
-      '`id` of a transfer of `pending`',
+      `\`id\` of a transfer of \`${list}\``,
       `a string, or a whole number up to ${Number.MAX_SAFE_INTEGER}`,
       item.id,
     );
@@ -44,7 +47,7 @@ export function findItemFault(item: Item): TransferClientError | undefined {
   const given =
     createdAt instanceof Date && !Number.isNaN(createdAt.getTime()) ? createdAt.toISOString().slice(0, 10) : createdAt;
   return invalidItem(
-    '`createdAt` of a transfer of `pending`',
+    `\`createdAt\` of a transfer of \`${list}\``,
     'a Date or milliseconds since 1970, not in the future',
     given,
   );

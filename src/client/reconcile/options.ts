@@ -10,7 +10,8 @@ export interface PassOptions {
    */
   client?: ReadingClient | undefined;
   /**
-   * How many transfers are processed at the same time, at most 10 000.
+   * How many transfers of `pending` are processed at the same time, at most 10 000. Those of `paid` are processed one
+   * after another.
    * @default 4
    */
   concurrency?: number | undefined;
@@ -20,7 +21,7 @@ export interface PassOptions {
    */
   queriesPerSecond?: number | undefined;
   /**
-   * How many transfers are taken at most.
+   * How many transfers are taken at most, of both lists together.
    * @default all
    */
   limit?: number | undefined;

@@ -1,11 +1,12 @@
 import { pause } from '../../lib/deadline.js';
 import type { Ask } from '../ask.js';
 import { lookUpTransfer, type Lookup } from '../look-up.js';
-import { PendingSource, type Pending } from './pending.js';
-import { Throttle } from './throttle.js';
+import type { ListName } from './item.js';
+import { ListSource, type TransferList } from './list.js';
+import type { Throttle } from './throttle.js';
 import type { PassOptions } from './options.js';
 import type { PendingTransfer, ReconciliationReport, Stopped } from './report.js';
-import { ReconciliationError } from './errors.js';
+import type { ReconciliationError } from './errors.js';
 
 const itemsPerMacrotask = 1_000;
 
@@ -18,7 +19,19 @@ interface Taken {
   readonly previous: PendingTransfer | undefined;
 }
 
-/** Goes through the pending transfers with `concurrency` workers, as fast as the service allows. */
+/** The service as all lists of a pass ask it. */
+export interface PassService {
+  readonly ask: Ask;
+  readonly throttle: Throttle;
+}
+
+/** Why a pass cannot go on: your own code threw, or a list has no end. */
+export interface Fault {
+  readonly code: ReconciliationError['code'];
+  readonly cause: unknown;
+}
+
+/** Goes through the transfers of a list with `concurrency` workers, as fast as the service allows. */
 export class Pass {
   readonly #ask: Ask;
   readonly #options: PassOptions;
@@ -26,7 +39,8 @@ export class Pass {
   readonly #throttle: Throttle;
   readonly #startedAt = performance.now();
   readonly #ending = new AbortController();
-  readonly #pending: PendingSource;
+  readonly #list: ListSource;
+  readonly #faultOfList: Fault['code'];
   /** One per query, not `#ending` for all: an AbortSignal removes a listener in linear time. */
   readonly #reading = new Set<AbortController>();
   /** Resolves when the worker that is taking an item has it. */
@@ -38,22 +52,37 @@ export class Pass {
   #firstSkipped: Taken | undefined;
   /** Why no more items are taken. */
   #stopped: Stopped | undefined;
-  /** What `run` rejects with. */
-  #fault: ReconciliationError | undefined;
+  #fault: Fault | undefined;
 
-  constructor(ask: Ask, source: Pending, options: PassOptions, report: ReconciliationReport) {
+  constructor(
+    { ask, throttle }: PassService,
+    { name, source }: { name: ListName; source: TransferList },
+    options: PassOptions,
+    report: ReconciliationReport,
+  ) {
     this.#ask = ask;
+    this.#throttle = throttle;
     this.#options = options;
     this.#report = report;
-    this.#throttle = new Throttle(options.queriesPerSecond ?? Infinity);
-    this.#pending = new PendingSource(source, this.#ending.signal);
+    this.#list = new ListSource(name, source, this.#ending.signal);
+    this.#faultOfList = name === 'pending' ? 'PENDING_FAILED' : 'PAID_FAILED';
+  }
+
+  /** How many transfers were taken. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Why no more transfers may be taken, even if the last one of the list was. */
+  get trouble(): Stopped | undefined {
+    return this.#stopped;
   }
 
   /**
-   * Resolves when everything that was begun has ended. `handle` resolves with whether the transfer was read; what it
-   * throws ends the pass. Rejects with a `ReconciliationError`.
+   * Resolves when everything that was begun has ended, with the fault that has ended the pass, if there is one. `handle`
+   * resolves with whether the transfer was read, and what it throws is such a fault. Never rejects.
    */
-  async run(handle: (item: PendingTransfer) => Promise<boolean>): Promise<void> {
+  async run(handle: (item: PendingTransfer) => Promise<boolean>): Promise<Fault | undefined> {
     const { signal, concurrency = 4 } = this.#options;
     const abort = (): void => {
       this.stop('aborted');
@@ -61,19 +90,19 @@ export class Pass {
     signal?.addEventListener('abort', abort);
     if (signal?.aborted) abort();
     await Promise.all(Array.from({ length: concurrency }, () => this.#work(handle)));
-    await this.#pending.close().catch((error: unknown) => {
-      this.#fail('PENDING_FAILED', error);
+    await this.#list.close().catch((error: unknown) => {
+      this.#fail(this.#faultOfList, error);
     });
     signal?.removeEventListener('abort', abort);
 
-    const isComplete = this.#pending.isDone && this.#firstSkipped === undefined && this.#fault === undefined;
+    const isComplete = this.#list.isDone && this.#firstSkipped === undefined && this.#fault === undefined;
     // Without another reason the workers have stopped at the limit.
     this.#report.stopped = isComplete ? undefined : (this.#stopped ?? 'limit');
     this.#report.cursor = this.#firstSkipped === undefined ? this.#last : this.#firstSkipped.previous;
     this.#report.durationMs = performance.now() - this.#startedAt;
     const { queries, unknown } = this.#report;
     if (queries > 0 && unknown === queries) this.#report.advice = allUnknown;
-    if (this.#fault !== undefined) throw this.#fault;
+    return this.#fault;
   }
 
   /** Ends the pass, and gives up what is being read. */
@@ -129,7 +158,7 @@ export class Pass {
     try {
       // Items without I/O are promises only: timers and signals would wait for the last of them.
       if (this.#count % itemsPerMacrotask === itemsPerMacrotask - 1) await new Promise(setImmediate);
-      const next = this.#count < limit ? await this.#pending.next() : undefined;
+      const next = this.#count < limit ? await this.#list.next() : undefined;
       if (next === undefined) return undefined;
       const taken = { value: next.value, index: this.#count, previous: this.#last };
       this.#count += 1;
@@ -137,7 +166,7 @@ export class Pass {
       await this.#waitForTurn();
       return taken;
     } catch (error) {
-      this.#fail('PENDING_FAILED', error);
+      this.#fail(this.#faultOfList, error);
       return undefined;
     }
   }
@@ -155,8 +184,8 @@ export class Pass {
     this.#ending.abort();
   }
 
-  #fail(code: ReconciliationError['code'], error: unknown): void {
-    this.#fault ??= new ReconciliationError(code, this.#report, error);
+  #fail(code: Fault['code'], cause: unknown): void {
+    this.#fault ??= { code, cause };
     this.#takeNoMore('error');
   }
 }

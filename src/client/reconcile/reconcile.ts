@@ -1,23 +1,35 @@
 import { channel } from 'node:diagnostics_channel';
 import type { CallbackShape } from '../../core/callback.js';
-import { onlyKnownOptions, requireFunction, wholeNumber } from '../../lib/checks.js';
-import { requireAsk } from '../ask.js';
+import { invalidArgument, onlyKnownOptions, requireFunction, wholeNumber } from '../../lib/checks.js';
+import { hasDefinedService, requireAsk, type Serving } from '../ask.js';
 import { requireIterable, requireReceiver } from '../checks.js';
 import { checkPassOptions, passOptionNames, type PassOptions } from './options.js';
-import { Pass } from './pass.js';
-import type { Pending } from './pending.js';
+import { Pass, type Fault } from './pass.js';
+import type { TransferList } from './list.js';
+import { ReconciliationError } from './errors.js';
 import { findCreationMs } from './item.js';
-import { reconcilePending, type Receiving } from './transfer.js';
-import { ReportBuilder, type Reconciled, type ReconciliationReport } from './report.js';
+import { reconcilePaid, reconcilePending, type Receiving } from './transfer.js';
+import { ReportBuilder, type PendingTransfer, type Reconciled, type ReconciliationReport } from './report.js';
+import { Throttle } from './throttle.js';
 
 /** Options of `reconcileTransfers`. */
 export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptions {
   /** The receiver of the callbacks, or one on the same store, which knows what was handled before. */
   receiver: Receiving<C, Tx>;
-  /** The open transfers, oldest first, for example rows of a cursor. Taken one at a time, when needed. */
-  pending: Pending;
   /**
-   * Younger transfers are left to their callbacks, in milliseconds.
+   * The transfers that are open in your books, oldest first, for example rows of a cursor. Taken one at a time, when
+   * needed.
+   * @default none: for a pass over `paid` alone
+   */
+  pending?: TransferList | undefined;
+  /**
+   * The transfers that are paid in your books and may still be reversed, oldest first. Of these only a reversal is
+   * handed to the receiver. Taken after `pending`.
+   * @default none
+   */
+  paid?: TransferList | undefined;
+  /**
+   * Younger transfers of `pending` are left to their callbacks, in milliseconds.
    * @default 600_000
    */
   minAgeMs?: number | undefined;
@@ -36,19 +48,22 @@ export interface ReconciledMessage {
   /** What `reconcileTransfers` resolves with, or the report of the `ReconciliationError` that it rejects with. */
   readonly report: Readonly<ReconciliationReport>;
   readonly durationMs: number;
-  /** The creation time of the oldest transfer that the pass left open; `undefined` if there is none. */
+  /** The creation time of the oldest transfer of `pending` that the pass left open; `undefined` if there is none. */
   readonly oldestOpenAt: Date | undefined;
+  /** Whether the pass had no `pending`, so that it tells nothing about open transfers. */
+  readonly onlyPaid: boolean;
 }
 
 const passes = channel('transfer-callbacks:reconciled');
-const optionNames = [...passOptionNames, 'receiver', 'pending', 'minAgeMs', 'onProgress'];
+const optionNames = [...passOptionNames, 'receiver', 'pending', 'paid', 'minAgeMs', 'onProgress'];
 
 /**
  * Makes one pass over the transfers whose callback has not come (service §6.5). Reads each, and gives those that are
  * final to the receiver, with source `reconciliation`. A callback and a pass may meet, in one process or in two: the
- * handler runs once. Pauses while the service is unavailable, and ends after 10 failures in a row; see `Stopped`.
- * Rejects with INVALID_ARGUMENT, or with a `ReconciliationError`, which has the report, when `pending` or `onProgress`
- * throws. Publishes each pass on the diagnostics channel `transfer-callbacks:reconciled`; see `ReconciledMessage`.
+ * handler runs once. Of `paid`, it gives only what was reversed to the receiver. Pauses while the service is
+ * unavailable, and ends after 10 failures in a row; see `Stopped`. Rejects with INVALID_ARGUMENT, or with a
+ * `ReconciliationError`, which has the report, when `pending`, `paid` or `onProgress` throws. Publishes each pass on the
+ * diagnostics channel `transfer-callbacks:reconciled`; see `ReconciledMessage`.
  *
  * @example
  * const report = await reconcileTransfers({ client, receiver, pending });
@@ -57,32 +72,62 @@ const optionNames = [...passOptionNames, 'receiver', 'pending', 'minAgeMs', 'onP
 export async function reconcileTransfers<C extends CallbackShape, Tx>(
   options: ReconcileOptions<C, Tx>,
 ): Promise<ReconciliationReport> {
-  onlyKnownOptions(options, optionNames);
-  const { receiver, pending, minAgeMs = 600_000, onProgress } = options;
-  checkPassOptions(options);
-  wholeNumber('minAgeMs', minAgeMs, { min: 0, max: Number.MAX_SAFE_INTEGER, example: 600_000 });
-  requireReceiver(receiver, 'receive');
-  const ask = requireAsk(options.client, receiver);
-  requireIterable('pending', pending);
-  if (onProgress !== undefined) requireFunction('onProgress', onProgress, '(transfer) => {}');
+  checkOptions(options);
+  const { receiver, pending = [], paid, minAgeMs = 600_000, queriesPerSecond = Infinity, limit = Infinity } = options;
+  const service = { ask: requireAsk(options.client, receiver), throttle: new Throttle(queriesPerSecond) };
+  const ofPending = new ReportBuilder(hasDefinedService(receiver));
+  const ofPaid = new ReportBuilder(true);
+  const { report } = ofPending;
+  if (paid !== undefined) report.paid = ofPaid.report;
 
-  const builder = new ReportBuilder();
-  const { report } = builder;
-  const pass = new Pass(ask, pending, options, report);
-  try {
-    await pass.run(async (transfer) => {
-      const reconciled = await reconcilePending(transfer, minAgeMs, pass, receiver);
-      builder.add(reconciled, findCreationMs(transfer));
-      await onProgress?.(reconciled, report);
-      return reconciled.result !== 'pending' || reconciled.reason !== 'not_read';
-    });
-  } finally {
-    publish(builder);
+  async function note(builder: ReportBuilder, transfer: PendingTransfer, reconciled: Reconciled): Promise<boolean> {
+    builder.add(reconciled, findCreationMs(transfer));
+    await options.onProgress?.(reconciled, report);
+    return reconciled.result !== 'pending' || reconciled.reason !== 'not_read';
   }
+  async function reconcileLists(): Promise<Fault | undefined> {
+    const first = new Pass(service, { name: 'pending', source: pending }, options, report);
+    const fault = await first.run(async (transfer) =>
+      note(ofPending, transfer, await reconcilePending(transfer, minAgeMs, first, receiver)),
+    );
+    // The last transfer of `pending` may have met trouble: that list is complete, and the service needs a pause.
+    ofPaid.report.stopped = report.stopped ?? first.trouble;
+    if (paid === undefined || ofPaid.report.stopped !== undefined) return fault;
+    const rest = { ...options, concurrency: 1, limit: limit - first.count };
+    const second = new Pass(service, { name: 'paid', source: paid }, rest, ofPaid.report);
+    return second.run(async (transfer) => note(ofPaid, transfer, await reconcilePaid(transfer, second, receiver)));
+  }
+
+  const fault = await reconcileLists();
+  report.durationMs += ofPaid.report.durationMs;
+  publish(ofPending, options.pending === undefined);
+  if (fault !== undefined) throw new ReconciliationError(fault.code, report, fault.cause);
   return report;
 }
 
-function publish({ report, oldestOpenAt }: ReportBuilder): void {
-  const message: ReconciledMessage = { report, durationMs: report.durationMs, oldestOpenAt };
+function publish({ report, oldestOpenAt }: ReportBuilder, onlyPaid: boolean): void {
+  const message: ReconciledMessage = { report, durationMs: report.durationMs, oldestOpenAt, onlyPaid };
   passes.publish(Object.freeze(message));
+}
+
+/** Throws INVALID_ARGUMENT. */
+function checkOptions<C extends CallbackShape, Tx>(options: ReconcileOptions<C, Tx>): void {
+  onlyKnownOptions(options, optionNames);
+  const { receiver, pending, paid, minAgeMs, onProgress } = options;
+  checkPassOptions(options);
+  if (minAgeMs !== undefined) {
+    wholeNumber('minAgeMs', minAgeMs, { min: 0, max: Number.MAX_SAFE_INTEGER, example: 600_000 });
+  }
+  requireReceiver(receiver, 'receive');
+  if (pending !== undefined || paid === undefined) requireIterable('pending', pending);
+  if (paid !== undefined) {
+    requireIterable('paid', paid);
+    requireReversing(receiver, paid);
+  }
+  if (onProgress !== undefined) requireFunction('onProgress', onProgress, '(transfer) => {}');
+}
+
+function requireReversing(receiver: Serving, paid: unknown): void {
+  if (receiver.options?.service?.meanings?.has('REVERSED') === true) return;
+  throw invalidArgument('paid', 'left out, because no state of the service of the receiver is REVERSED', paid);
 }

@@ -5,7 +5,7 @@ import { OpenStatuses } from './open-statuses.js';
 import type { Trouble } from './throttle.js';
 
 /**
- * A transfer that is still open in your own books.
+ * A transfer of your own books: of those that are still open, or of those that are paid.
  *
  * @example
  * const pending: PendingTransfer[] = [{ id: 'payout-1', createdAt: new Date('2026-01-15T10:30:00Z') }];
@@ -29,12 +29,16 @@ export type Reconciled = {
   id: string;
   /** The status that the service gives; `undefined` if the transfer was not read. */
   status?: string | undefined;
+  /** Set for a transfer of `paid`. */
+  paid?: true | undefined;
 } &
   /** The handler has succeeded, now. */
   (
     | { result: 'processed' }
     /** The handler had succeeded before: the callback had arrived. */
     | { result: 'duplicate' }
+    /** Only for a transfer of `paid`: the service gives it as succeeded. Nothing was run. */
+    | { result: 'unchanged' }
     /** `too_young`: younger than `minAgeMs`. `not_final`: still open. `not_read`: the pass ended first, or the receiver closes. */
     | { result: 'pending'; reason: 'too_young' | 'not_final' | 'not_read' }
     /** The service responded with 404. What it responds for an unknown transfer is not documented (service §7). */
@@ -66,12 +70,12 @@ export type Stopped =
   | 'aborted'
   /** `limit` was reached. */
   | 'limit'
-  /** `pending` or `onProgress` threw. */
+  /** `pending`, `paid` or `onProgress` threw. */
   | 'error';
 
 /**
- * The number of transfers with each result, and what is known of the pass. Safe as JSON, if your items are: `cursor` is
- * one.
+ * The number of transfers of `pending` with each result, and what is known of the pass. `paid` is the same for that list.
+ * Safe as JSON, if your items are: `cursor` is one.
  *
  * @example
  * const isComplete = ({ stopped }: ReconciliationReport): boolean => stopped === undefined;
@@ -79,7 +83,7 @@ export type Stopped =
 export interface ReconciliationReport extends Record<Reconciled['result'], number> {
   /** The first 100 transfers that are `failed` or `unknown`. `onProgress` gets all. */
   problems: Extract<Reconciled, { error: unknown }>[];
-  /** The age of the oldest transfer that is neither `processed` nor `duplicate`; `undefined` if there is none. */
+  /** The age of the oldest transfer that is not `processed`, `duplicate` or `unchanged`; `undefined` if there is none. */
   oldestOpenMs: number | undefined;
   /** Why the pass ended before its last transfer; `undefined` if it did not. */
   stopped: Stopped | undefined;
@@ -89,8 +93,9 @@ export interface ReconciliationReport extends Record<Reconciled['result'], numbe
    */
   openStatuses: Record<string, number>;
   /**
-   * A message if the service responded with 404 to every query, or if an open transfer is older than a day or has a
-   * status that reads as final, such as SUCCESSFUL; otherwise `undefined`.
+   * A message if the service responded with 404 to every query, or if an open transfer of `pending` is older than a day
+   * or has a status that reads as final, such as SUCCESSFUL; otherwise `undefined`. Every status of a service that was
+   * defined has a meaning, so none of them only reads as final.
    */
   advice: string | undefined;
   /**
@@ -100,16 +105,20 @@ export interface ReconciliationReport extends Record<Reconciled['result'], numbe
   cursor: PendingTransfer | undefined;
   /** How many transfers were queried. */
   queries: number;
+  /** How long it took, for the whole report with `paid`. */
   durationMs: number;
+  /** What became of `paid`, which is taken if `pending` has ended without `stopped`; `undefined` without that list. */
+  paid: Omit<ReconciliationReport, 'paid'> | undefined;
 }
 
 const problemsKept = 100;
 
-/** The report of a pass while it runs. */
+/** The report of a list while its pass runs. */
 export class ReportBuilder {
   readonly report: ReconciliationReport = {
     processed: 0,
     duplicate: 0,
+    unchanged: 0,
     pending: 0,
     unknown: 0,
     failed: 0,
@@ -121,11 +130,17 @@ export class ReportBuilder {
     cursor: undefined,
     queries: 0,
     durationMs: 0,
+    paid: undefined,
   };
-  readonly #statuses = new OpenStatuses();
+  readonly #statuses: OpenStatuses;
   #oldestOpenMs = Infinity;
 
-  /** The creation time of the oldest transfer that is neither `processed` nor `duplicate`. */
+  /** `isDefined`: whether the definition of the service tells which statuses are final. */
+  constructor(isDefined: boolean) {
+    this.#statuses = new OpenStatuses(isDefined);
+  }
+
+  /** The creation time of the oldest transfer that is not `processed`, `duplicate` or `unchanged`. */
   get oldestOpenAt(): Date | undefined {
     return this.#oldestOpenMs === Infinity ? undefined : new Date(this.#oldestOpenMs);
   }
@@ -135,12 +150,13 @@ export class ReportBuilder {
     const { report } = this;
     report[reconciled.result] += 1;
     if ('reason' in reconciled && reconciled.reason === 'not_final') {
-      this.#statuses.note(String(reconciled.status), createdMs);
+      // A transfer that was paid is old. It may be open while its money is on its way back.
+      this.#statuses.note(String(reconciled.status), reconciled.paid === true ? NaN : createdMs);
       report.openStatuses = this.#statuses.counts;
       report.advice = this.#statuses.advice;
     }
     if ('error' in reconciled && report.problems.length < problemsKept) report.problems.push(reconciled);
-    const isDone = reconciled.result === 'processed' || reconciled.result === 'duplicate';
+    const isDone = ['processed', 'duplicate', 'unchanged'].includes(reconciled.result);
     // A time in the future is a mistake, such as microseconds, and NaN is none.
     if (isDone || !(createdMs <= Date.now())) return;
     this.#oldestOpenMs = Math.min(this.#oldestOpenMs, createdMs);

@@ -4,7 +4,7 @@ import { onlyKnownOptions } from '../../lib/checks.js';
 import { messageOf } from '../../lib/text.js';
 import type { TransferCallbackReceiver } from '../../core/receiver.js';
 import { reconciliation } from '../../core/delivery.js';
-import { requireAsk, type ReadingClient, type Serving } from '../ask.js';
+import { requireAsk, type Announcement, type ReadingClient, type Serving } from '../ask.js';
 import { requireId, requireReceiver, requireSignal } from '../checks.js';
 import { TransferClientError } from '../errors.js';
 import { lookUpTransfer, type Lookup } from '../look-up.js';
@@ -70,23 +70,52 @@ export async function reconcilePending<C extends CallbackShape, Tx>(
   receiver: Receiving<C, Tx>,
 ): Promise<Reconciled> {
   const id = findId(transfer);
-  const error = findItemFault(transfer);
+  const error = findItemFault(transfer, 'pending');
   if (error !== undefined) return { id, result: 'failed', error };
   if (Date.now() - findCreationMs(transfer) < minAgeMs) return { id, result: 'pending', reason: 'too_young' };
   return readAndReceive(id, pass, receiver);
 }
 
-/** Reads a transfer, and hands it to the receiver if it is final. */
+/**
+ * Decides about one transfer of `paid`: reads it, and hands it to the receiver only if it was reversed. A success must
+ * not be handed on: a store that has lost its records would book it again.
+ */
+export async function reconcilePaid<C extends CallbackShape, Tx>(
+  transfer: PendingTransfer,
+  pass: Reading,
+  receiver: Receiving<C, Tx>,
+): Promise<Reconciled> {
+  const id = findId(transfer);
+  const error = findItemFault(transfer, 'paid');
+  if (error !== undefined) return { id, paid: true, result: 'failed', error };
+  return { ...(await readAndReceive(id, pass, receiver, findUnreversed)), paid: true };
+}
+
+/** What was read of a final transfer. */
+type Read = Pick<Reconciled, 'id' | 'status'>;
+
+/** Returns what became of a transfer of `paid` that is final and was not reversed. */
+function findUnreversed(read: Read, event: Announcement['event']): Reconciled | undefined {
+  if (event === 'transfer.reversed') return undefined;
+  if (event === 'transfer.success') return { ...read, result: 'unchanged' };
+  const message = 'The service gives the transfer as failed, and your books have it as paid. No handler was run.';
+  return { ...read, result: 'failed', error: new TransferClientError('NOT_HANDLED', message) };
+}
+
+/** Reads a transfer, and hands it to the receiver if it is final, unless `findUnhandled` returns what became of it. */
 async function readAndReceive<C extends CallbackShape, Tx>(
   id: string,
   pass: Reading,
   receiver: Receiving<C, Tx>,
+  findUnhandled: (read: Read, event: Announcement['event']) => Reconciled | undefined = () => undefined,
 ): Promise<Reconciled> {
   const found = await pass.lookUp(id);
   if (found.result === 'skipped') return { id, result: 'pending', reason: 'not_read' };
   if (found.result === 'unknown' || found.result === 'failed') return { id, result: found.result, error: found.error };
   const read = { id, status: toShownStatus(found.transaction.status) };
   if (found.result === 'open') return { ...read, result: 'pending', reason: 'not_final' };
+  const unhandled = findUnhandled(read, found.event);
+  if (unhandled !== undefined) return unhandled;
 
   const ended = await receiveFinal(found.callback, receiver);
   if (ended instanceof TransferClientError) return { ...read, result: 'failed', error: ended };

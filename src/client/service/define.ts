@@ -1,7 +1,15 @@
 import { isCallbackId } from '../../core/callback.js';
 import type { PayoutService, QueryCallback, StateMeaning } from '../../core/payout-service.js';
 import { requireVerifiers } from '../../core/verify.js';
-import { invalidArgument, invalidSecret, onlyKnownOptions, requireFunction, wholeNumber } from '../../lib/checks.js';
+import {
+  invalidArgument,
+  invalidSecret,
+  maxTimerMs,
+  onlyKnownOptions,
+  requireFunction,
+  wholeNumber,
+} from '../../lib/checks.js';
+import { deadlineSignal, withDeadline } from '../../lib/deadline.js';
 import { requireSchema, type StandardSchema } from '../../lib/standard-schema.js';
 import { messageOf } from '../../lib/text.js';
 import { askService } from '../ask.js';
@@ -136,7 +144,7 @@ export function defineService<
   };
   const queryCallback = query && makeQuery(options, query, part);
   const asked = queryCallback && { ...service, queryCallback };
-  const whole = asked === undefined ? service : { ...asked, confirm: makeConfirm(askService(asked)) };
+  const whole = asked === undefined ? service : { ...asked, confirm: makeConfirm(askService(asked), true) };
   return whole as PayoutService<ServiceEvent<R, S[keyof S]>>;
 }
 
@@ -192,11 +200,14 @@ function makeQuery(
   return async function queryCallback(id, { signal }) {
     toPathSegment(id); // Throws for an id that would lead to another path.
     signal.throwIfAborted();
-    const requests = new QueryRequests({ timeoutMs, fetch }, origin, signal);
-    const payload = await callQuery(() => query(id, requests.get), requests);
-    signal.throwIfAborted();
+    // A `query` that uses its own `fetch` has no signal, and may never finish.
+    const payload = await withDeadline(deadlineSignal(maxTimerMs, signal), (deadline) => {
+      const requests = new QueryRequests({ timeoutMs, fetch }, origin, deadline);
+      return callQuery(() => query(id, requests.get), requests);
+    });
     if (payload === undefined) {
-      throw new TransferClientError('REFUSED', 'The service does not know the transfer.', { status: 404 });
+      const details = { status: 404, authenticationFaults: [] };
+      throw new TransferClientError('REFUSED', 'The service does not know the transfer.', details);
     }
     return part === undefined ? payload : { [part]: payload };
   };

@@ -25,7 +25,8 @@ export class QueryRequests {
   }
 
   readonly get: Get = async (url, headers = {}) => {
-    const access = { ...this.#common, baseUrl: this.#toUrl(url), headers, secrets: findSecrets(headers) };
+    const own = { baseUrl: this.#toUrl(url), headers, secrets: findSecrets(headers), isDefined: true };
+    const access = { ...this.#common, ...own };
     const result = await sendWithRetries(access, '', this.#signal);
     this.#signal.throwIfAborted();
     const { status, text } = requireSuccess(result, access, 'UNAVAILABLE', 'The transfer could not be read.');
@@ -40,9 +41,11 @@ export class QueryRequests {
 
   #toUrl(path: string): string {
     const url = /^https?:\/\//i.test(path) ? path : this.#baseUrl + path;
-    if (/^https?:\/\//i.test(url) && URL.canParse(url)) return url;
+    const { username, password } = URL.canParse(url) ? new URL(url) : { username: 'none', password: '' };
+    // The error of fetch would show the credentials.
+    if (/^https?:\/\//i.test(url) && username + password === '') return url;
     const message =
-      'Expected `query` to give `get` an http or https URL, or a path beside `baseUrl`. Nothing was sent.';
+      'Expected `query` to give `get` an http or https URL without credentials, or a path beside `baseUrl`. Nothing was sent.';
     throw new TransferClientError('INVALID_ARGUMENT', message);
   }
 }

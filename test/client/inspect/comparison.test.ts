@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { memoryStore, transferCallbackReceiver, type transferCallbackSchema } from 'transfer-callbacks';
 import { z } from 'zod';
 import { callback, inspectWith, record } from './support.js';
 
@@ -51,12 +52,14 @@ describe('what is compared', () => {
     ]);
     const settled = { state: 'settled', fingerprint: record } as const;
     expect((await inspectWith({ amount: '5.00 XAF' }, settled)).verdict).toBe('conflict');
-    expect((await inspectWith({ amount: '5.00 XAF' }, settled, { schema })).verdict).toBe('handled');
-    const receiver = { inspect: () => Promise.resolve(settled), options: { schema } };
-    expect((await inspectWith({ amount: '5.00 XAF' }, settled, { store: undefined, receiver })).verdict).toBe(
-      'handled',
-    );
-    expect((await inspectWith({ amount: 5 }, settled, { schema })).verdict).toBe('handled'); // It does not fit the schema.
+    const real = transferCallbackReceiver({
+      ...{ store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined },
+      schema: schema as unknown as typeof transferCallbackSchema,
+    });
+    const receiver = { inspect: () => Promise.resolve(settled), options: real.options };
+    const inspect = (amount: unknown) => inspectWith({ amount }, settled, { store: undefined, receiver });
+    expect((await inspect('5.00 XAF')).verdict).toBe('handled');
+    expect((await inspect(5)).verdict).toBe('handled'); // It does not fit the schema.
   });
 
   test('a transfer that is final at an unknown time has none', async () => {

@@ -210,19 +210,11 @@ test('options of inspectTransfer that do not fit are refused, and the error name
       'Expected `client` to be given, or `store` or `receiver`, got undefined.',
     ],
     [{ client: {} }, 'Expected `client` to be a client, got an object.'],
-    [
-      { client: { getTransaction: () => undefined, toCallback: {} } },
-      'Expected `client.toCallback` to be a function, got an object.',
-    ],
-    [{ schema: {} }, 'Expected `schema` to be'],
     [{ store: { claim: () => undefined } }, 'Expected `store` to be a store that has `read`, got an object.'],
     [{ receiver: {} }, 'Expected `store` to be left out beside `receiver`, which has it, got an object.'],
     [{ store: undefined, receiver: {} }, 'Expected `receiver` to be a receiver, got an object.'],
     [{ storeTimeoutMs: 0 }, 'Expected `storeTimeoutMs` to be a whole number from 1 to 2147483647, got 0.'],
-    [
-      { pending: [] },
-      'Unknown option `pending`; known are id, client, store, receiver, storeTimeoutMs, schema, signal.',
-    ],
+    [{ pending: [] }, 'Unknown option `pending`; known are id, client, store, receiver, storeTimeoutMs, signal.'],
   ];
   for (const [changes, message] of cases) {
     const refused = expect(inspectWith({}, { state: 'free' }, changes), message).rejects;

@@ -83,11 +83,17 @@ describe('reconcileTransfers', () => {
     const cases: [changes: object, message: string][] = [
       [{ client: {} }, 'Expected `client` to be a client, got an object.'],
       [{ receiver: undefined }, 'Expected `receiver` to be a receiver, got undefined.'],
+      [{ pending: undefined }, 'Expected `pending` to be an iterable or an async iterable, got undefined.'],
       [{ pending: 5 }, 'Expected `pending` to be an iterable or an async iterable, got 5.'],
       [{ pending: null }, 'Expected `pending` to be an iterable or an async iterable, got null.'],
       [{ pending: {} }, 'Expected `pending` to be an iterable or an async iterable, got an object.'],
       [{ pending: () => [] }, 'got a function. Write `pending: openPayouts()`.'],
       [{ pending: Promise.resolve([]) }, 'got an object. Write `pending: await openPayouts()`.'],
+      [{ paid: 5 }, 'Expected `paid` to be an iterable or an async iterable, got 5.'],
+      [
+        { paid: [] },
+        'Expected `paid` to be left out, because no state of the service of the receiver is REVERSED, got',
+      ],
       [{ concurrency: 0 }, 'Expected `concurrency` to be a whole number from 1 to 10000, got 0.'],
       [{ concurrency: 10_001 }, 'Expected `concurrency` to be a whole number from 1 to 10000, got 10001.'],
       [{ limit: 0 }, 'Expected `limit` to be a whole number from 1 to 2147483647, got 0.'],
@@ -96,7 +102,7 @@ describe('reconcileTransfers', () => {
       [{ minAgeMs: -1 }, 'Expected `minAgeMs` to be a whole number from 0 to 9007199254740991, got -1.'],
       [
         { batch: 1 },
-        'Unknown option `batch`; known are client, concurrency, queriesPerSecond, limit, signal, receiver, pending, minAgeMs, onProgress.',
+        'Unknown option `batch`; known are client, concurrency, queriesPerSecond, limit, signal, receiver, pending, paid, minAgeMs, onProgress.',
       ],
     ];
     for (const [changes, message] of cases) {
@@ -170,22 +176,4 @@ describe('a transfer of a pass', () => {
     });
     expect(onSuccess).not.toHaveBeenCalled();
   });
-});
-
-test.each([
-  ['id', () => transferSucceeded()],
-  ['event', ({ id }: TransferCallback['data']) => transferFailed({ id })],
-])('a pass does not take a callback with another %s for the one that it read', async (_field, makeOther) => {
-  const success = transferSucceeded();
-  const { client } = await startKnowing({ ...success.data });
-  const real = receiverOf();
-  const other = makeOther(success.data);
-  const receiver = { ...real, receive: () => real.receive(other, { source: 'reconciliation' }) };
-  const errors: unknown[] = [];
-  const onProgress = (done: object) => errors.push('error' in done && done.error);
-  expect(await reconcileTransfers({ client, receiver, pending: oneOf(success), onProgress })).toMatchObject({
-    processed: 0,
-    failed: 1,
-  });
-  expect(errors).toEqual([expect.objectContaining({ code: 'NOT_HANDLED', message: containing('they differ') })]);
 });

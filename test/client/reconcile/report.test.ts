@@ -70,7 +70,8 @@ describe('the report of a pass', () => {
       { id: 'young', result: 'pending', reason: 'too_young' },
       { id: 'dateless', result: 'failed' },
     ]);
-    expect(messages).toEqual([{ report, durationMs: report.durationMs, oldestOpenAt: new Date(now - ages.oldest) }]);
+    const oldestOpenAt = new Date(now - ages.oldest);
+    expect(messages).toEqual([{ report, durationMs: report.durationMs, oldestOpenAt, onlyPaid: false }]);
     expect(Object.isFrozen(messages[0])).toBe(true);
   });
 
@@ -200,4 +201,15 @@ describe('reconcileTransfers', () => {
     expect(new Set(told).size).toBe(130);
     expect(told.at(-1)).toMatch(/ unknown 130$/);
   });
+});
+
+test('a pass in which the service responds with 404 to every query asks for the address, once', async () => {
+  const { client } = await startKnowing();
+  const pending = ['a', 'b'].map((id) => ({ id, createdAt: 0 }));
+  const options = { client, receiver: receiverOf() };
+  expect(await reconcileTransfers({ ...options, pending })).toMatchObject({
+    unknown: 2,
+    advice: containing('is its address right'),
+  });
+  expect(await reconcileTransfers({ ...options, pending: [] })).toMatchObject({ advice: undefined });
 });

@@ -1,16 +1,16 @@
-import { findCreationMs, findId } from './item.js';
+import { findCreationMs, findId, type ListName } from './item.js';
 import { Repetitions } from './repetitions.js';
 import type { PendingTransfer } from './report.js';
 
-/** What `reconcileTransfers` takes as `pending`. */
-export type Pending = AsyncIterable<PendingTransfer> | Iterable<PendingTransfer>;
+/** What `reconcileTransfers` takes as `pending` and as `paid`. */
+export type TransferList = AsyncIterable<PendingTransfer> | Iterable<PendingTransfer>;
 
 /**
- * Takes the pending transfers of an app one at a time until the signal aborts. Skips a transfer that came before with
+ * Takes the transfers of a list one at a time until the signal aborts. Skips a transfer that came before with
  * the same creation time. It skips none of an array, which has an end.
  */
-export class PendingSource {
-  readonly #source: Pending;
+export class ListSource {
+  readonly #source: TransferList;
   readonly #signal: AbortSignal;
   #iterator: AsyncIterator<PendingTransfer> | Iterator<PendingTransfer> | undefined;
   /** `undefined` before the first item, while a `next` of the iterator is pending, and after it threw. */
@@ -18,10 +18,10 @@ export class PendingSource {
   #stopWaiting = (): void => undefined;
   readonly #repetitions: Repetitions | undefined;
 
-  constructor(source: Pending, signal: AbortSignal) {
+  constructor(name: ListName, source: TransferList, signal: AbortSignal) {
     this.#source = source;
     this.#signal = signal;
-    this.#repetitions = Array.isArray(source) ? undefined : new Repetitions();
+    this.#repetitions = Array.isArray(source) ? undefined : new Repetitions(name);
     // One listener for all items: adding and removing one takes longer than everything else here.
     signal.addEventListener('abort', () => {
       this.#stopWaiting();
@@ -34,7 +34,7 @@ export class PendingSource {
 
   /**
    * Resolves with `undefined` at the end, or when the signal aborts: it does not wait for a pending `next` then.
-   * Rejects with the error of the iterator, or with PendingRepeats.
+   * Rejects with the error of the iterator, or with ListRepeats.
    */
   async next(): Promise<{ value: PendingTransfer } | undefined> {
     for (let next = await this.#read(); next !== undefined; next = await this.#read()) {
@@ -68,6 +68,6 @@ export class PendingSource {
   }
 }
 
-function openIterator(pending: Pending): AsyncIterator<PendingTransfer> | Iterator<PendingTransfer> {
-  return Symbol.asyncIterator in pending ? pending[Symbol.asyncIterator]() : pending[Symbol.iterator]();
+function openIterator(list: TransferList): AsyncIterator<PendingTransfer> | Iterator<PendingTransfer> {
+  return Symbol.asyncIterator in list ? list[Symbol.asyncIterator]() : list[Symbol.iterator]();
 }

@@ -1,0 +1,151 @@
+// `confirm: true`: the service is asked by its definition, and what that resolves with is handled.
+import { describe, expect, test } from 'vitest';
+import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
+import { confirmWith, defineService } from 'transfer-callbacks/client';
+import { containing } from '../../support/helpers/containing.js';
+import { announced, reversingReceiver, reversingService, type Status } from '../../support/helpers/reversing.js';
+import { hangUp, startService, type Reply } from '../support.js';
+import { startPayouts, type Known } from './support.js';
+
+/** What becomes of a callback of this status if the service gives the transfer as `known`. */
+async function receiveConfirmed(status: Status, known: Known | undefined, before: readonly Status[] = []) {
+  const store = memoryStore();
+  const { receiver, ran, service } = await startPayouts(known === undefined ? {} : { a: known }, store);
+  for (const each of before) await receiver.receive(announced(each, 'a'));
+  const confirming = reversingReceiver(store, { service, confirm: true });
+  return { ended: await confirming.receiver.receive(announced(status, 'a')), ran: [...ran, ...confirming.ran] };
+}
+
+describe('a callback that the service', () => {
+  test('confirms is handled with what was read, in place of what was posted', async () => {
+    const { service } = await startPayouts({ a: [200, announced('SUCCESS', 'a', { amount: '100.00', iban: 'read' })] });
+    const seen: unknown[] = [];
+    const { receiver } = reversingReceiver(memoryStore(), {
+      service,
+      confirm: true,
+      onSuccess: (each) => seen.push(each),
+    });
+    expect(await receiver.receive(announced('SUCCESS', 'a', { iban: 'posted' }))).toMatchObject({
+      outcome: 'processed',
+    });
+    expect(seen).toMatchObject([{ event: 'transfer.success', data: { amount: '100.00', iban: 'read' } }]);
+  });
+
+  test.each<[why: string, status: Status, known: Known | undefined, error: object]>([
+    ['has as failed', 'SUCCESS', 'FAILED', { code: 'UNCONFIRMED', message: containing('they differ') }],
+    ['has as succeeded', 'FAILED', 'SUCCESS', { code: 'UNCONFIRMED', message: containing('they differ') }],
+    ['has not reversed', 'REVERSED', 'SUCCESS', { code: 'UNCONFIRMED', message: containing('they differ') }],
+    [
+      'has as pending',
+      'SUCCESS',
+      'payout.returning',
+      { code: 'NOT_FINAL', message: containing('the service gives the status payout.returning, which is not final.') },
+    ],
+    ['does not know', 'SUCCESS', undefined, { code: 'REFUSED', status: 404, authenticationFaults: [] }],
+    ['refuses to tell', 'SUCCESS', [400, ''], { code: 'REFUSED', status: 400, authenticationFaults: [] }],
+    ['cannot be asked about', 'SUCCESS', [503, ''], { code: 'UNAVAILABLE', status: 503 }],
+    ['hangs up on', 'SUCCESS', hangUp, { code: 'UNAVAILABLE', status: undefined }],
+    [
+      'gives in a state that is not known',
+      'SUCCESS',
+      [200, { ...announced('SUCCESS', 'a'), event: 'payout.lost' }],
+      { code: 'UNREADABLE_RESPONSE', message: containing('Expected one of the `states`') },
+    ],
+    ['gives with another amount', 'SUCCESS', [200, announced('SUCCESS', 'a', { amount: 99 })], { code: 'UNCONFIRMED' }],
+    ['mistakes for another one', 'SUCCESS', [200, announced('SUCCESS', 'b')], { code: 'UNCONFIRMED' }],
+    ['gives as another one that was reversed', 'SUCCESS', [200, announced('REVERSED', 'b')], { code: 'UNCONFIRMED' }],
+    [
+      'gives as reversed with other money',
+      'SUCCESS',
+      [200, announced('REVERSED', 'a', { amount: 99 })],
+      { code: 'UNCONFIRMED' },
+    ],
+    ['gives as no JSON', 'SUCCESS', [200, '<html>'], { code: 'UNREADABLE_RESPONSE', status: 200 }],
+  ])('%s is unconfirmed, and runs nothing', async (_, status, known, error) => {
+    const { ended, ran } = await receiveConfirmed(status, known);
+    expect(ended).toMatchObject({ outcome: 'unconfirmed', error });
+    expect(ran).toEqual([]);
+  });
+
+  test.each<Status>(['SUCCESS', 'FAILED', 'REVERSED'])(
+    'has reversed since is the reversal, whatever it announces: %s',
+    async (status) => {
+      expect((await receiveConfirmed(status, 'REVERSED')).ran).toEqual(['REVERSED a']);
+      const late = await receiveConfirmed(status, 'REVERSED', ['SUCCESS']);
+      expect([late.ended.outcome, late.ran]).toEqual(['processed', ['SUCCESS a', 'REVERSED a']]);
+      const copy = await receiveConfirmed(status, 'REVERSED', ['SUCCESS', 'REVERSED']);
+      expect([copy.ended.outcome, copy.ran]).toEqual(['duplicate', ['SUCCESS a', 'REVERSED a']]);
+    },
+  );
+});
+
+test('what `query` ignores, or takes for an event of `onOther`, confirms nothing', async () => {
+  for (const [event, why] of [
+    ['customer.created', '`read` ignores it'],
+    ['charge.paid', 'it is an event of `onOther`'],
+  ] as const) {
+    const service = defineService({
+      read: ({ event: name, data }: ReturnType<typeof announced>) =>
+        (name as string) === 'customer.created' ? { ignored: name } : { state: name, ...data },
+      states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED', 'charge.paid': 'OTHER' },
+      query: (id) => ({ ...announced('SUCCESS', id), event }),
+    });
+    const none = (): void => undefined;
+    const receiver = transferCallbackReceiver({
+      ...{ service, confirm: true, store: memoryStore(), logger: false },
+      ...{ onSuccess: none, onFailed: none, onOther: none },
+    });
+    expect(await receiver.receive(announced('SUCCESS', 'a'))).toMatchObject({
+      outcome: 'unconfirmed',
+      error: { code: 'UNREADABLE_RESPONSE', message: containing(why) },
+    });
+  }
+});
+
+test('confirmWith takes a defined service, with its own limits, and refuses one that cannot be asked', async () => {
+  const silent: Reply = () => undefined;
+  const { service } = await startPayouts({ a: silent });
+  const { receiver } = reversingReceiver(memoryStore(), { service, confirm: confirmWith(service, { timeoutMs: 50 }) });
+  expect(await receiver.receive(announced('SUCCESS', 'a'))).toMatchObject({
+    outcome: 'unconfirmed',
+    error: { code: 'UNAVAILABLE', message: containing('The transfer was not read within 50 ms.') },
+  });
+  expect(() => confirmWith(reversingService)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  expect(() => reversingReceiver(memoryStore(), { confirm: true })).toThrow(
+    expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing('this service has no `query` to ask') }),
+  );
+});
+
+test('a callback that reconciliation has just read is not read again', async () => {
+  const { service, received } = await startPayouts({});
+  const { receiver } = reversingReceiver(memoryStore(), { service, confirm: true });
+  const ended = await receiver.receive(announced('SUCCESS', 'a'), { source: 'reconciliation' });
+  expect([ended.outcome, received.length]).toEqual(['processed', 0]);
+});
+
+test('with a signed part, `query` resolves with the form of the part, and that is what is compared', async () => {
+  const verify = Object.assign(() => true, { part: 'data' });
+  const { baseUrl } = await startService(() => [200, { status: 'paid', id: 'a', mine: 'payout-a' }]);
+  const service = defineService({
+    read: ({ status, id, mine }: { status: string; id: string; mine: string }) => ({
+      state: status,
+      id,
+      externalId: mine,
+    }),
+    states: { paid: 'SUCCESS', lost: 'FAILED' },
+    ...{ verify, baseUrl, query: (id: string, get: (url: string) => Promise<unknown>) => get(`/payouts/${id}`) },
+  });
+  const ran: string[] = [];
+  const receiver = transferCallbackReceiver({
+    ...{ service, confirm: true, store: memoryStore(), logger: false },
+    onSuccess: ({ data }) => ran.push(data.externalId),
+    onFailed: () => ran.push('failed'),
+  });
+  const data = { status: 'paid', id: 'a', mine: 'payout-a' };
+  expect(await receiver.receive({ event: 'whatever', data: { ...data, status: 'lost' } })).toMatchObject({
+    outcome: 'unconfirmed',
+  });
+  expect(await receiver.receive({ event: 'whatever', data })).toMatchObject({ outcome: 'processed' });
+  expect(await receiver.receive(data)).toMatchObject({ outcome: 'invalid' });
+  expect(ran).toEqual(['payout-a']);
+});

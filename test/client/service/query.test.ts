@@ -1,0 +1,278 @@
+// How a service is asked by its `query`, and what `get` does with a response.
+import { inspect as show } from 'node:util';
+import { describe, expect, test, vi } from 'vitest';
+import { memoryStore } from 'transfer-callbacks';
+import {
+  defineService,
+  inspectTransfer,
+  reconcileTransfer,
+  reconcileTransfers,
+  TransferClientError,
+  type ServiceOptions,
+} from 'transfer-callbacks/client';
+import { later } from '../../core/support.js';
+import { containing } from '../../support/helpers/containing.js';
+import { announced, reversingReceiver, reversingService } from '../../support/helpers/reversing.js';
+import { serve } from '../../support/servers/serve.js';
+import { hangUp, startService, type Reply } from '../support.js';
+import { apiKey, listOf, startPayouts } from './support.js';
+
+type Query = NonNullable<ServiceOptions<unknown, never, never>['query']>;
+
+/** A receiver of a service with this `query`, and how its service is asked. */
+function asking(query: Query, options: object = {}) {
+  const service = defineService({
+    read: ({ event, data }: ReturnType<typeof announced>) => ({ state: event, ...data }),
+    states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED', 'payout.returned': 'REVERSED' },
+    ...{ query, ...options },
+  });
+  const { receiver, ran } = reversingReceiver(memoryStore(), { service });
+  const ask = (id = 'a', signal?: AbortSignal) => reconcileTransfer({ receiver, id, signal });
+  return { receiver, ran, ask };
+}
+
+/** A service that responds with these replies in turn, and is asked by `get` at `/payouts/ID`. */
+async function startAsking(replies: readonly Reply[], options: object = {}) {
+  const { baseUrl, received } = await startService(replies);
+  const query: Query = (id, get) => get(`/payouts/${id}`, { authorization: `Bearer ${apiKey}` });
+  return { received, baseUrl, ...asking(query, { baseUrl, ...options }) };
+}
+
+const paid: Reply = [200, announced('SUCCESS', 'a')];
+
+describe('`get`', () => {
+  test('sends the headers to the address under `baseUrl`, and takes whole URLs, too', async () => {
+    const { ask, received, baseUrl } = await startAsking([paid]);
+    expect(await ask()).toEqual({ id: 'a', result: 'processed', status: 'payout.paid' });
+    const whole = asking((id, get) => get(`${baseUrl}/v2/${id}`), { baseUrl: 'https://never.example' });
+    expect(await whole.ask()).toMatchObject({ result: 'processed' });
+    const slashes = asking((id, get) => get(`/v3/${id}`), { baseUrl: `${baseUrl}/api//` });
+    expect(await slashes.ask()).toMatchObject({ result: 'processed' });
+    expect(received.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      'GET /payouts/a',
+      'GET /v2/a',
+      'GET /api/v3/a',
+    ]);
+    expect(received[0]?.headers.authorization).toBe(`Bearer ${apiKey}`);
+  });
+
+  test('sends up to 3 requests to a service that fails, waits as it asks, and tells how long it asks for', async () => {
+    const thrice = await startAsking([[503, ''], hangUp, paid]);
+    expect(await thrice.ask()).toMatchObject({ result: 'processed' });
+    expect(thrice.received).toHaveLength(3);
+    const down = await startAsking([[503, '']]);
+    expect(await down.ask()).toMatchObject({ result: 'failed', error: { code: 'UNAVAILABLE', status: 503 } });
+    expect(down.received).toHaveLength(3);
+    const patient = await startAsking([[429, '', { 'Retry-After': '1' }], paid]);
+    const startedAt = performance.now();
+    expect(await patient.ask()).toMatchObject({ result: 'processed' });
+    expect(performance.now() - startedAt).toBeGreaterThan(990);
+    const busy = await startAsking([[429, '', { 'Retry-After': '3600' }]]);
+    expect(await busy.ask()).toMatchObject({ error: { code: 'REFUSED', retryAfterMs: 3_600_000 } });
+    expect(busy.received).toHaveLength(1);
+    const refused = await startAsking([[401, '']]);
+    expect(await refused.ask()).toMatchObject({ error: { code: 'REFUSED', status: 401 } });
+    expect(refused.received).toHaveLength(1);
+  });
+
+  test('follows no redirect, which would send the key to another address', async () => {
+    const { received, baseUrl } = await startService([paid]);
+    const { ask } = await startAsking([[302, '', { Location: `${baseUrl}/elsewhere` }]]);
+    expect(await ask()).toMatchObject({ result: 'failed', error: { code: 'UNAVAILABLE', status: 302 } });
+    expect(received).toHaveLength(0);
+  });
+
+  test('reads JSON of at most 1 MiB', async () => {
+    const { ask } = await startAsking([[200, `{"long":"${'x'.repeat(1_048_576)}"}`]]);
+    const error = { code: 'UNREADABLE_RESPONSE', status: 200, message: containing('or is longer than 1 MiB') };
+    expect(await ask()).toMatchObject({ result: 'failed', error });
+    const html = await startAsking([[200, '<html>']]);
+    expect(await html.ask()).toMatchObject({ result: 'failed', error });
+  });
+
+  test('gives up a request after timeoutMs, and everything when the signal aborts', async () => {
+    const silent: Reply = () => undefined;
+    const { ask, received } = await startAsking([silent], { timeoutMs: 50 });
+    expect(await ask()).toMatchObject({ error: { code: 'UNAVAILABLE', message: containing('within 50 ms') } });
+    expect(received).toHaveLength(3);
+    const long = await startAsking([silent]);
+    const controller = new AbortController();
+    const asked = long.ask('a', controller.signal);
+    await vi.waitUntil(() => long.received.length === 1);
+    controller.abort();
+    expect(await asked).toEqual({ id: 'a', result: 'pending', reason: 'not_read' });
+    expect(await long.ask('a', AbortSignal.abort())).toMatchObject({ reason: 'not_read' });
+    expect(long.received).toHaveLength(1);
+  });
+
+  test('sends nothing to what is no http or https URL, and shows no credentials of one', async () => {
+    for (const url of [
+      '/payouts/a',
+      'ftp://service.example/a',
+      'file:///etc/passwd',
+      'data:application/json,{}',
+      `https://user:${apiKey}@service.example/`,
+      'https://',
+    ]) {
+      const fetch = vi.fn(globalThis.fetch);
+      const ended = await asking((_id, get) => get(url), { fetch }).ask();
+      expect(ended, url).toMatchObject({ result: 'failed', error: { code: 'INVALID_ARGUMENT' } });
+      expect(show(ended, { depth: null, showHidden: true })).not.toContain(apiKey);
+      expect(fetch).not.toHaveBeenCalled();
+    }
+  });
+
+  test('shows no secret of the headers, wherever it comes back', async () => {
+    const body = { error: true, statusCode: 400, message: `Unknown key ${apiKey}`, data: null };
+    const repeating = await startAsking([[400, body]]);
+    const raw = await serve((request, response) => response.socket?.end(`nonsense ${request.headers.authorization}`));
+    const nonsense = asking((_id, get) => get(raw.url, { authorization: `Bearer ${apiKey}` }));
+    const broken = asking((_id, get) => get(raw.url, { authorization: `Bearer ${apiKey}\n x` }));
+    for (const { ask } of [repeating, nonsense, broken]) {
+      const ended = await ask();
+      expect(ended).toMatchObject({
+        result: 'failed',
+        error: { code: expect.stringMatching(/REFUSED|UNAVAILABLE/) as string },
+      });
+      expect(show(ended, { depth: null, showHidden: true })).not.toContain(apiKey);
+    }
+    await raw.close();
+  });
+
+  test('uses the `fetch` of the definition', async () => {
+    const fetch = vi.fn(() => Promise.resolve(Response.json(announced('SUCCESS', 'a'))));
+    const { ask } = asking((_id, get) => get('https://service.example/a'), { fetch });
+    expect(await ask()).toMatchObject({ result: 'processed' });
+    expect(fetch).toHaveBeenCalledOnce();
+  });
+});
+
+describe('a `query`', () => {
+  test('is not called for an id that would lead to another path', async () => {
+    const query = vi.fn<Query>();
+    for (const id of ['a/b', '..', '.', 'a?b', 'a#b', 'a%2Fb', 'a\\b', 'x'.repeat(256)]) {
+      expect(await asking(query).ask(id), id).toMatchObject({ result: 'failed', error: { code: 'INVALID_ID' } });
+    }
+    expect(query).not.toHaveBeenCalled();
+  });
+
+  test('that resolves with undefined does not know the transfer', async () => {
+    const { receiver, ask } = asking(() => undefined);
+    const error = { code: 'REFUSED', status: 404, authenticationFaults: [] };
+    expect(await ask()).toMatchObject({ result: 'unknown', error });
+    const inspection = await inspectTransfer({ receiver, id: 'a' });
+    expect(inspection).toMatchObject({
+      verdict: 'unknown',
+      meaning: containing('The service does not know the transfer'),
+    });
+  });
+
+  test('may catch a refusal of `get`, and compares codes', async () => {
+    const { baseUrl } = await startService([[404, '']]);
+    const query: Query = async (_id, get) => {
+      try {
+        return (await get(`${baseUrl}/a`)) as unknown;
+      } catch (error) {
+        if ((error as TransferClientError).status === 404) return announced('FAILED', 'a');
+        throw error;
+      }
+    };
+    expect(await asking(query).ask()).toMatchObject({ result: 'processed', status: 'payout.bounced' });
+  });
+
+  test('that throws before a response is an outage, and behind one it is not: ten of them do not end a pass', async () => {
+    const { baseUrl } = await startService(({ url = '' }) => [200, announced('SUCCESS', url.slice(1))]);
+    const bug = (): never => {
+      throw new TypeError('no IBAN');
+    };
+    const pass = async (query: Query) => {
+      const { receiver } = asking(query);
+      const ids = Array.from({ length: 14 }, (_, index) => `p${index}`);
+      return reconcileTransfers({ receiver, pending: listOf(...ids), concurrency: 1 });
+    };
+    const isFaulty = (id: string): boolean => Number(id.slice(1)) < 12;
+    const after = await pass(async (id, get) => {
+      const found: unknown = await get(`${baseUrl}/${id}`);
+      return isFaulty(id) ? bug() : found;
+    });
+    expect(after).toMatchObject({ processed: 2, failed: 12, stopped: undefined });
+    expect(after.problems[0]?.error).toMatchObject({
+      ...{
+        code: 'UNREADABLE_RESPONSE',
+        message: containing('`query` threw: no IBAN'),
+        cause: expect.any(TypeError) as unknown,
+      },
+    });
+    const { ask } = asking(bug);
+    expect(await ask()).toMatchObject({
+      error: { code: 'UNAVAILABLE', message: containing('`query` threw: no IBAN') },
+    });
+    const own = asking(() => {
+      throw new TransferClientError('REFUSED', 'No', { status: 404 });
+    });
+    expect(await own.ask()).toMatchObject({ result: 'unknown' });
+  });
+
+  test('whose response `read` refuses, or cannot read, does not end a pass', async () => {
+    for (const [response, why] of [
+      [{ event: 'payout.paid' }, 'id: Expected a string or a whole number, got undefined'],
+      [{ event: 'payout.lost', data: { id: 'a', externalId: 'b' } }, 'Expected one of the `states`'],
+      [null, 'Reading it threw TypeError'],
+      [announced('SUCCESS', 'another'), 'The service responded with another transfer.'],
+    ] as const) {
+      const { receiver, ran } = asking(() => response);
+      const pending = listOf(...Array.from({ length: 12 }, (_, index) => `p${index}`));
+      const report = await reconcileTransfers({ receiver, pending, concurrency: 1 });
+      expect(report).toMatchObject({ failed: 12, stopped: undefined });
+      const error = { code: 'UNREADABLE_RESPONSE', message: containing(why) };
+      expect(report.problems[0]).toMatchObject({ error });
+      expect(await inspectTransfer({ receiver, id: 'p1' })).toMatchObject({ verdict: 'undecided', service: { error } });
+      expect(ran).toEqual([]);
+    }
+  });
+
+  test('that never finishes, and has no signal, does not hold a pass that is aborted', async () => {
+    const [asked, never] = [later(), later()];
+    const { receiver } = asking(() => {
+      asked.resolve();
+      return never.promise;
+    });
+    const controller = new AbortController();
+    const pass = reconcileTransfers({ receiver, pending: listOf('a'), signal: controller.signal });
+    await asked.promise;
+    controller.abort();
+    expect(await pass).toMatchObject({ pending: 1, stopped: 'aborted' });
+    never.resolve();
+  });
+});
+
+test('one definition reads what is sent, what is confirmed, what is reconciled and what is inspected', async () => {
+  const { service, receiver, ran } = await startPayouts({ a: 'SUCCESS' });
+  const { receiver: confirming } = reversingReceiver(receiver.options.store, { service, confirm: true });
+  expect(await reconcileTransfers({ receiver, pending: listOf('a') })).toMatchObject({ processed: 1 });
+  expect(await confirming.receive(announced('SUCCESS', 'a'))).toMatchObject({ outcome: 'duplicate' });
+  const inspection = await inspectTransfer({ receiver, id: 'a' });
+  expect(inspection).toMatchObject({ verdict: 'handled', service: { callback: announced('SUCCESS', 'a') } });
+  expect(ran).toEqual(['SUCCESS a']);
+});
+
+test('a service that cannot be asked, and a client beside one that can be, are refused when a pass is made', async () => {
+  const { receiver } = reversingReceiver(memoryStore(), { service: reversingService });
+  const code = 'INVALID_ARGUMENT';
+  const message = containing('Expected `receiver` to be one whose `service` can be asked');
+  for (const call of [
+    reconcileTransfers({ receiver, pending: [] }),
+    reconcileTransfers({ receiver, paid: [] }),
+    reconcileTransfer({ receiver, id: 'a' }),
+  ]) {
+    await expect(call).rejects.toMatchObject({ code, message });
+  }
+  const { receiver: asked } = await startPayouts({});
+  const client = { getTransaction: () => Promise.reject(new Error('not asked')) };
+  await expect(reconcileTransfers({ client, receiver: asked, pending: [] })).rejects.toMatchObject({
+    ...{
+      code,
+      message: containing('Expected `client` to be left out, because the `service` of the receiver is asked'),
+    },
+  });
+});
