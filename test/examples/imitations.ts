@@ -299,18 +299,16 @@ export interface Imitation {
 
 /** Every service, with what it sends and responds. */
 export const imitations: readonly Imitation[] = await Promise.all(
-  (Object.keys(table) as (keyof typeof table)[])
-    .filter((n) => !['wise', 'pawapay', 'korapay'].includes(n))
-    .map(async (name) => {
-      const row: Row = table[name];
-      const payloads = JSON.parse(readText(`examples/services/payloads/${name}.json`)) as Payloads;
-      const service = await load(name);
-      return {
-        ...{ name, service, row },
-        sends: (kind: Kind) => payloads[kind] !== undefined,
-        reverses: payloads.reversed !== undefined,
-        asked: Object.keys(row.paths?.({ id: '', externalId: '' }) ?? {}) as (keyof Ids)[],
-        transfer: () => new Transfer(name, row, payloads),
-      };
-    }),
+  (Object.keys(table) as (keyof typeof table)[]).map(async (name) => {
+    const row: Row = table[name];
+    const payloads = JSON.parse(readText(`examples/services/payloads/${name}.json`)) as Payloads;
+    const service = await load(name);
+    return {
+      ...{ name, service, row },
+      sends: (kind: Kind) => payloads[kind] !== undefined,
+      reverses: payloads.reversed !== undefined,
+      asked: Object.keys(row.paths?.({ id: '', externalId: '' }) ?? {}) as (keyof Ids)[],
+      transfer: () => new Transfer(name, row, payloads),
+    };
+  }),
 );

@@ -111,6 +111,17 @@ test.each(asked)('$name: a pass handles what is final, and leaves what is not or
   expect(await booked(open)).toEqual([]);
 });
 
+test.each(reversing)('$name: of what is paid a pass hands on the reversals only', async (imitation) => {
+  const { receiver, send, booked } = await mount(imitation, memoryLedger());
+  const [paid, reversed, lost] = [imitation.transfer(), imitation.transfer(), imitation.transfer()];
+  for (const transfer of [paid, reversed]) expect(await send(transfer.send('success'))).toBe('200 processed');
+  for (const transfer of [paid, lost]) transfer.become('SUCCESS');
+  reversed.become('REVERSED');
+  const items = [paid, reversed, lost].map(({ ids: { id } }) => ({ id, createdAt: new Date(0) }));
+  await reconcileTransfers({ receiver, paid: items, minAgeMs: 0 });
+  expect(await Promise.all([paid, reversed, lost].map(booked))).toEqual([['paid'], ['paid', 'given back'], []]);
+});
+
 test.each(asked)('$name: confirm lets through what the service says, and nothing else', async (imitation) => {
   const { send, booked } = await mount(imitation, memoryLedger(), { confirm: true });
   const [paid, failed, open] = [imitation.transfer(), imitation.transfer(), imitation.transfer()];
