@@ -45,7 +45,7 @@ export async function connectApp(config: string | undefined, instead: string): P
     'close',
     'options',
   ]);
-  const service = receiver?.options?.service;
+  const service = receiver?.options.service;
   const isDefined = service?.meanings !== undefined;
   if (receiver === undefined || (client === undefined && !isDefined)) {
     throw new UsageError(`Expected ${file} to export client and receiver. ${example}`);

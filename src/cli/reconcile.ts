@@ -91,7 +91,7 @@ async function openLists({ pending, paid }: ConnectedApp): Promise<Work> {
   }
   // A function that returns nothing must not look like a list that was left out.
   const open = async (list: unknown): Promise<unknown> =>
-    typeof list === 'function' ? ((await list()) ?? null) : list;
+    typeof list === 'function' ? ((await (list as () => unknown)()) ?? null) : list;
   return { pending: await open(pending), paid: await open(paid) } as Work;
 }
 
