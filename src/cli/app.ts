@@ -16,9 +16,9 @@ export interface ConnectedApp {
 /** The option of every command that uses the app. */
 export const appOptions = { config: text } as const;
 
-export const appHelp = `  --config FILE              A module that exports the \`receiver\` of your app, and
-                             its \`client\` unless the receiver has a \`service\`.
-                             Default:
+export const appHelp = `  --config FILE              A module that exports the \`receiver\` of your app,
+                             and its \`client\` unless the receiver has a
+                             \`service\`. Default:
                              ${configFile}, .js or .cjs`;
 
 const example = `For example:
@@ -31,8 +31,8 @@ const example = `For example:
 A receiver with a \`service\` that can be asked needs no client.`;
 
 /**
- * Loads the receiver of the app, and its client and its lists. Throws UsageError, also for a store in the memory of the app: `instead`
- * is the function to call there.
+ * Loads the receiver of the app, and its client and its lists. Throws UsageError, even for a store in the memory of the
+ * app: `instead` is the function to call there.
  */
 export async function connectApp(config: string | undefined, instead: string): Promise<ConnectedApp> {
   const file = findConfigFile(config);
@@ -45,7 +45,7 @@ export async function connectApp(config: string | undefined, instead: string): P
     'close',
     'options',
   ]);
-  const service = receiver?.options?.service;
+  const service = receiver?.options.service;
   const isDefined = service?.meanings !== undefined;
   if (receiver === undefined || (client === undefined && !isDefined)) {
     throw new UsageError(`Expected ${file} to export client and receiver. ${example}`);

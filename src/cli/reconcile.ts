@@ -16,18 +16,19 @@ For cron, and for one transfer that was missed:
   echo payout-8841 | npx --no transfer-callbacks reconcile
 
 With --lists it reads no ids, and takes what the configuration exports as
-\`pending\`, \`paid\` or both: iterables, or functions that return one. Of \`paid\`,
-which are the transfers that your books have as paid, it gives only those to the
-receiver that the service has reversed since.
+\`pending\`, \`paid\` or both: iterables, or functions that return one. \`paid\`
+has the transfers that your books have as paid. Of these, it gives only those
+to the receiver that the service has reversed since.
 
 ${appHelp}
   --lists                    Take the lists of the configuration, not ids
   --json                     Print JSON on a terminal, too
 
 On a terminal it prints a line for each and a progress line; elsewhere one JSON
-object per line. It prints none for a paid transfer that is unchanged. It asks for one transfer at a time, waits when the service
-wants that for up to a minute, and ends after 10 failures in a row, or when the
-running handler has finished after SIGINT, SIGTERM or SIGHUP.
+object per line. It prints none for a paid transfer that is unchanged. It asks
+for one transfer at a time, waits when the service wants that for up to a
+minute, and ends after 10 failures in a row, or when the running handler has
+finished after SIGINT, SIGTERM or SIGHUP.
 
 Exit codes:
   0  Every transfer is handled or open, or there is none.
@@ -90,7 +91,7 @@ async function openLists({ pending, paid }: ConnectedApp): Promise<Work> {
   }
   // A function that returns nothing must not look like a list that was left out.
   const open = async (list: unknown): Promise<unknown> =>
-    typeof list === 'function' ? ((await list()) ?? null) : list;
+    typeof list === 'function' ? ((await (list as () => unknown)()) ?? null) : list;
   return { pending: await open(pending), paid: await open(paid) } as Work;
 }
 

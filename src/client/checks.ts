@@ -30,7 +30,8 @@ export function requireIterable(option: string, value: unknown): void {
   const isIterable =
     typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value);
   if (isIterable) return;
-  const example = `${option}: ${hasMethods(value, 'then') ? 'await ' : ''}openPayouts()`;
+  const call = option === 'paid' ? 'paidPayouts()' : 'openPayouts()';
+  const example = `${option}: ${hasMethods(value, 'then') ? 'await ' : ''}${call}`;
   throw invalidArgument(option, 'an iterable or an async iterable', value, example);
 }
 

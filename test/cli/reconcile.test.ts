@@ -98,7 +98,7 @@ test('on a terminal reconcile prints a row for each in 80 columns, and a progres
 test('reconcile says once that the service has responded with 404 to every query', async () => {
   const { cwd } = await startBroken(404);
   const { code, err } = await reconcile(['a', 'b'], { cwd }).ended;
-  expect([code, err.match(/responded with 404 to every query: is `baseUrl` right/g)]).toEqual([
+  expect([code, err.match(/responded with 404 to every query: is its address right/g)]).toEqual([
     1,
     [expect.any(String)],
   ]);

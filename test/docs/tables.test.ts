@@ -141,7 +141,7 @@ test('docs/errors.md has one section for each code, which tells what to do', () 
   const codes = [
     ...findTexts('lib/errors', 'TransferCallbackErrorCode'),
     ...findTexts('client/errors', 'TransferClientErrorCode'),
-    ...['PENDING_FAILED', 'ON_PROGRESS_FAILED'],
+    ...['PENDING_FAILED', 'PAID_FAILED', 'ON_PROGRESS_FAILED'],
   ];
   expect(sections.map((section) => section.split('\n')[0]).sort()).toEqual([...new Set(codes)].sort());
   const whole = sections.filter((section) => /^- \*\*Do:\*\*/m.test(section));

@@ -113,20 +113,22 @@ function adviseMissed(
   { finalAt }: Extract<ServiceReading, { state: 'final' }>,
   { record, retentionMs }: Findings,
 ): Advice {
-  const reconcile = 'Reconcile it now, or leave it to the next reconciliation.';
+  // The record of the success is there, so that of its reversal, which is younger, cannot have expired.
+  const isReversal = record.state === 'settled';
+  const reconcile = `Reconcile it now, or leave it to the next reconciliation${isReversal ? ' of `paid`' : ''}.`;
   const lost = 'the store may have lost records (flush, eviction, failover, another prefix)';
   const look = 'The log shows whether callbacks came, and why they failed: search the id.';
   const isYoung = finalAt !== undefined && retentionMs !== undefined && Date.now() - finalAt.getTime() < retentionMs;
-  const isReversal = record.state === 'settled';
   return {
     meaning: isReversal
       ? 'The success of the transfer was handled, and its reversal was not.'
       : 'The transfer is final, and there is no record.',
     // A handler that has succeeded would run again.
-    advice: isYoung
-      ? `${reconcile} But if ${lost}, stop reconciliation and compare with your books first. ${look}`
-      : `If it became final longer ago than \`retentionMs\` (7 days by default), or if ${lost}, stop reconciliation and ` +
-        `compare with your books first. Otherwise: ${reconcile} ${look}`,
+    advice:
+      isYoung || isReversal
+        ? `${reconcile} But if ${lost}, stop reconciliation and compare with your books first. ${look}`
+        : `If it became final longer ago than \`retentionMs\` (7 days by default), or if ${lost}, stop reconciliation and ` +
+          `compare with your books first. Otherwise: ${reconcile} ${look}`,
   };
 }
 

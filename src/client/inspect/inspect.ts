@@ -191,8 +191,9 @@ async function readRecord(
 }
 
 function requireInspected(record: StoreRecord & { reversal?: StoreRecord | undefined }): RecordReading {
-  if (record?.reversal !== undefined) requireRecord(record.reversal);
-  return requireRecord(record);
+  requireRecord(record);
+  if (record.reversal !== undefined) requireRecord(record.reversal);
+  return record;
 }
 
 function findTime({ timestamp }: Transaction): Date | undefined {

@@ -121,13 +121,14 @@ function checkOptions<C extends CallbackShape, Tx>(options: ReconcileOptions<C, 
   requireReceiver(receiver, 'receive');
   if (pending !== undefined || paid === undefined) requireIterable('pending', pending);
   if (paid !== undefined) {
-    requireIterable('paid', paid);
     requireReversing(receiver, paid);
+    requireIterable('paid', paid);
   }
   if (onProgress !== undefined) requireFunction('onProgress', onProgress, '(transfer) => {}');
 }
 
 function requireReversing(receiver: Serving, paid: unknown): void {
   if (receiver.options?.service?.meanings?.has('REVERSED') === true) return;
-  throw invalidArgument('paid', 'left out, because no state of the service of the receiver is REVERSED', paid);
+  const expected = 'left out, because no state of the service of the receiver is REVERSED';
+  throw invalidArgument('paid', expected, paid, 'paid: undefined');
 }

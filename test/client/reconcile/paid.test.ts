@@ -206,6 +206,13 @@ test('the metrics count both lists, and a pass over `paid` alone is not taken fo
   expect(await count('reconciliation_last_end_timestamp_seconds')).toBeGreaterThan(0);
 });
 
+test('a list that is no iterable is refused, and the error has the code to write', async () => {
+  const { receiver } = await startPayouts({});
+  await expect(reconcileTransfers({ receiver, paid: (() => []) as never })).rejects.toMatchObject({
+    ...{ code: 'INVALID_ARGUMENT', message: containing('got a function. Write `paid: paidPayouts()`.') },
+  });
+});
+
 test('an open transfer of a defined service is reported when it is older than a day, and no status only reads as final', async () => {
   const { receiver } = await startPayouts({ a: 'payout.returning' });
   const pass = (ageMs: number) =>

@@ -15,14 +15,14 @@ import { containing } from '../../support/helpers/containing.js';
 import { announced, reversingReceiver, reversingService } from '../../support/helpers/reversing.js';
 import { serve } from '../../support/servers/serve.js';
 import { hangUp, startService, type Reply } from '../support.js';
-import { apiKey, listOf, startPayouts } from './support.js';
+import { apiKey, listOf, startPayouts, type Payload } from './support.js';
 
 type Query = NonNullable<ServiceOptions<unknown, never, never>['query']>;
 
 /** A receiver of a service with this `query`, and how its service is asked. */
 function asking(query: Query, options: object = {}) {
   const service = defineService({
-    read: ({ event, data }: ReturnType<typeof announced>) => ({ state: event, ...data }),
+    read: ({ event, data }: Payload) => ({ state: event, ...data }),
     states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED', 'payout.returned': 'REVERSED' },
     ...{ query, ...options },
   });

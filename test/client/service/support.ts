@@ -6,7 +6,8 @@ import { startService, type Reply } from '../support.js';
 
 export const apiKey = 'a-key-that-must-not-be-seen';
 
-interface Payload {
+/** What the service sends. */
+export interface Payload {
   event: string;
   data: { id: string; externalId: string; amount?: number | string; currency?: string };
 }
