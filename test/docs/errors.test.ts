@@ -26,6 +26,7 @@ import {
 } from 'transfer-callbacks';
 import {
   confirmWith,
+  defineService,
   inspectTransfer,
   reconcileTransfer,
   reconcileTransfers,
@@ -63,6 +64,13 @@ const secret = 'a-secret-of-a-test';
 const receiverOptions = { store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined };
 const client = transferClient(service);
 const receiver = transferCallbackReceiver(receiverOptions);
+const read = ({ state, id }: { state: string; id: string }) => ({ state, id, externalId: id });
+const states = { paid: 'SUCCESS', bounced: 'FAILED', returned: 'REVERSED' } as const;
+/** Of a service that can be asked, and that takes payouts back. */
+const reversing = transferCallbackReceiver({
+  ...{ ...receiverOptions, service: defineService({ read, states, query: () => undefined }) },
+  ...{ onReversed: () => undefined, retentionMs: 86_400_000 },
+});
 const pool = new Pool({ max: 1 });
 const knex = { raw: () => undefined, transaction: () => undefined };
 const transferId = 'payout-1';
@@ -76,8 +84,15 @@ function ignoreAbort(error: Error): void {
 /** What the app has where it would write the code. */
 const scope = {
   ...{ basicAuth, headerToken, hmacSignature, ipAllowList, memoryStore, pgStore, redisStore, urlToken },
-  transferCallbackReceiver,
-  ...{ transferCallbackSchema, confirmWith, inspectTransfer, transferClient, openTelemetryMetrics, prometheusMetrics },
+  ...{ transferCallbackReceiver, defineService, read, states: { paid: 'SUCCESS', bounced: 'FAILED' } },
+  ...{
+    transferCallbackSchema,
+    confirmWith: () => confirmWith(client),
+    inspectTransfer,
+    transferClient,
+    openTelemetryMetrics,
+    prometheusMetrics,
+  },
   ...{
     Redis: class extends Redis {
       constructor() {
@@ -96,6 +111,7 @@ const scope = {
     globalThis,
     AbortSignal,
     openPayouts: () => [],
+    paidPayouts: () => [],
   },
   ...{ Counter, Gauge, Histogram, register },
   process: {
@@ -120,7 +136,14 @@ const makers: [name: string, make: (options: object) => unknown][] = [
   ['knexStore', (options) => knexStore(knex, { dialect: 'postgres', ...options })],
   ['transferClient', (options) => transferClient({ ...service, ...options })],
   ['confirmWith', (options) => confirmWith(client, options)],
-  ['reconcileTransfers', (options) => reconcileTransfers({ client, receiver, pending: [], ...options })],
+  [
+    'reconcileTransfers',
+    (options) =>
+      reconcileTransfers({
+        ...('paid' in options ? { receiver: reversing } : { client, receiver, pending: [] }),
+        ...options,
+      }),
+  ],
   // A signal that has aborted keeps both from asking the service.
   [
     'reconcileTransfer',
