@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { Queried } from '../../src/core/input.js';
+import { containing } from '../support/helpers/containing.js';
 import { announced, serve, states } from './service-support.js';
 
 const paid = announced('payout.paid');
@@ -65,7 +66,10 @@ test('what was queried is read by its part, and an event of onOther does not con
     outcome: 'processed',
   });
   expect(await confirmWithQueried({ id: 7, status: 'payout.paid' })).toMatchObject({ outcome: 'unconfirmed' });
-  expect(await confirmWithQueried({ data: { id: 7, status: 'charge' } })).toMatchObject({ outcome: 'unconfirmed' });
+  expect(await confirmWithQueried({ data: { id: 7, status: 'charge' } })).toMatchObject({
+    outcome: 'unconfirmed',
+    error: { code: 'UNCONFIRMED', message: containing('The transfer that was read is no callback: It is not final.') },
+  });
 });
 
 test('a key `__proto__` of what was queried reaches no handler', async () => {
