@@ -10,7 +10,6 @@ import {
   transferCallbackRouter,
   urlToken,
   type ReceiverOptions,
-  type TransferCallbackOptions,
   type Verifier,
 } from 'transfer-callbacks';
 import { defineService, type ServiceOptions } from 'transfer-callbacks/client';
@@ -51,7 +50,7 @@ async function startService(server: HttpServer, service: unknown, mount: object 
   const { options, handled, logged } = recordingOptions();
   const given: object = { ...options, service };
   const receiver = transferCallbackReceiver(given as ReceiverOptions);
-  const { url } = await start(server, { receiver, ...mount } as TransferCallbackOptions);
+  const { url } = await start(server, { receiver, ...mount });
   const send = async (body: unknown, headers = {}): Promise<unknown[]> => shown(await post(url, body, { headers }));
   const sendSigned = (body: object, text = JSON.stringify(body)) =>
     send(body, { 'X-Signature': sign(text), 'X-Token': 'another-secret-of-16' });

@@ -23,10 +23,12 @@ const handlers = { onSuccess: nothing, onFailed: nothing };
 const verify = hmacSignature({ header: 'x-signature', secrets: 'a-secret-long-enough' });
 
 // Without a schema the argument of `read` is as JSON.parse returns it, and the handlers get what is certain.
+/* eslint-disable @typescript-eslint/no-unsafe-assignment, @typescript-eslint/no-unsafe-member-access -- It is `any`. */
 const loose = defineService({
   read: ({ event, data }) => ({ state: event, id: data.id, externalId: data.reference, amount: data.amount }),
   states: { paid: 'SUCCESS', bounced: 'FAILED', waiting: 'PENDING' },
 });
+/* eslint-enable @typescript-eslint/no-unsafe-assignment, @typescript-eslint/no-unsafe-member-access */
 transferCallbackReceiver({
   store,
   service: loose,
@@ -105,7 +107,6 @@ const receiver = transferCallbackReceiver({
     if (outcome.outcome === 'processed') expectTypeOf(outcome.externalId).toEqualTypeOf<string | undefined>();
   },
 });
-for (const mount of [transferCallbackRouter, transferCallbackListener, transferCallbackHandler]) void mount;
 transferCallbackRouter({ receiver });
 transferCallbackListener({ receiver, verify });
 transferCallbackHandler({ receiver });
@@ -188,8 +189,10 @@ defineService({ read: () => Promise.resolve(read()), states });
 defineService({ read: ({ event }) => (event === 'paid' ? read() : undefined), states });
 // @ts-expect-error -- an ignored event has a name.
 defineService({ read: () => ({ ignored: true }), states });
+/* eslint-disable @typescript-eslint/no-unsafe-assignment -- Its type is the error. */
 // @ts-expect-error -- the payload has no such field.
 defineService({ payload, read: ({ data }) => ({ state: 'paid', id: data.id, externalId: data.refrence }), states });
+/* eslint-enable @typescript-eslint/no-unsafe-assignment */
 // @ts-expect-error -- the verifier of an unknown tenant would trust every sender.
 defineService({ read, states, verify: undefined });
 // @ts-expect-error -- as above.
