@@ -9,9 +9,10 @@ import {
 import type { StandardSchema } from '../lib/standard-schema.js';
 import { toLogger, type Logger, type SafeLogger } from '../lib/logger.js';
 import type { CallbackFor, CallbackOf, CallbackShape, EventShape, OtherEvent, TransferCallback } from './callback.js';
+import type { Queried } from './input.js';
 import type { TransferCallbackOutcome } from './outcomes.js';
 import type { PayoutService } from './payout-service.js';
-import { requireOtherHandlers, resolveConfirm, resolveService, type Confirm } from './service-options.js';
+import { requireOtherHandlers, resolveConfirm, resolveService } from './service-options.js';
 import { firstRetryMs, lastAttemptMs } from './service.js';
 import type { CallbackStore } from './store.js';
 
@@ -45,6 +46,22 @@ export interface HandlerContext<Tx = undefined> {
    */
   readonly afterCommit: (call: () => unknown) => void;
 }
+
+/** The second argument of `confirm`. */
+export interface CallContext {
+  /** Names this delivery in log lines, outcomes and the store, for logs of your own. */
+  delivery: string;
+  /** Aborts at the deadline of the call, or when the receiver closes. */
+  signal: AbortSignal;
+  /** Where the callback came from, as given to `receive`. The app sets it, never the sender. */
+  source: string;
+}
+
+/** Verifies a callback, and returns it, or what was queried in its place. */
+export type Confirm<C extends CallbackShape> = (
+  callback: C,
+  context: CallContext,
+) => C | Queried | undefined | Promise<C | Queried | undefined>;
 
 /**
  * Options of the receiver. The router, the listener and the handler take them too.
@@ -267,7 +284,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
     onReversed: onReversed?.bind(options),
     onOther: onOther?.bind(options),
     service,
-    confirm: resolveConfirm<CallbackOf<C>>(service, confirm)?.bind(options),
+    confirm: resolveConfirm<Confirm<CallbackOf<C>>>(service, confirm)?.bind(options),
     onOutcome: onOutcome?.bind(options) as ResolvedOptions['onOutcome'],
     logger: toLogger(logger),
     ...resolveTimes(options),

@@ -1,31 +1,8 @@
 import { hasMethods, invalidArgument, requireFunction } from '../lib/checks.js';
 import { requireSchema, type StandardSchema } from '../lib/standard-schema.js';
-import {
-  transferCallbackSchema,
-  type CallbackOf,
-  type CallbackShape,
-  type EventShape,
-  type OtherEvent,
-} from './callback.js';
+import { transferCallbackSchema, type CallbackOf, type EventShape, type OtherEvent } from './callback.js';
 import { documentedService } from './documented.js';
-import type { Queried } from './input.js';
-import type { PayoutService, StateMeaning } from './payout-service.js';
-
-/** The second argument of `confirm`. */
-export interface CallContext {
-  /** Names this delivery in log lines, outcomes and the store, for logs of your own. */
-  delivery: string;
-  /** Aborts at the deadline of the call, or when the receiver closes. */
-  signal: AbortSignal;
-  /** Where the callback came from, as given to `receive`. The app sets it, never the sender. */
-  source: string;
-}
-
-/** Verifies a callback, and returns it, or what was queried in its place. */
-export type Confirm<C extends CallbackShape> = (
-  callback: C,
-  context: CallContext,
-) => C | Queried | undefined | Promise<C | Queried | undefined>;
+import type { ConfirmByQuery, PayoutService, StateMeaning } from './payout-service.js';
 
 // What the receiver's options tell of its service. Each function throws INVALID_ARGUMENT.
 
@@ -38,7 +15,7 @@ export function resolveService<E extends EventShape>({
   readonly schema?: StandardSchema<E> | undefined;
 }): PayoutService<CallbackOf<E> | OtherEvent> {
   if (service === undefined) {
-    if (schema !== undefined) requireSchema('schema', schema);
+    if (schema !== undefined) requireSchema('schema', schema, 'schema: transferCallbackSchema');
     // Without a schema, E is its default, TransferCallback.
     return documentedService((schema ?? transferCallbackSchema) as unknown as StandardSchema<CallbackOf<E>>);
   }
@@ -92,10 +69,10 @@ function requireFor(meaning: StateMeaning, name: string, handler: unknown, meani
 }
 
 /** Returns the function that confirms a callback. */
-export function resolveConfirm<C extends CallbackShape>(
+export function resolveConfirm<F>(
   service: PayoutService,
-  confirm: Confirm<C> | true | undefined,
-): Confirm<C> | undefined {
+  confirm: F | true | undefined,
+): F | ConfirmByQuery | undefined {
   if (confirm === true) {
     if (service.confirm !== undefined) return service.confirm;
     const expected = 'a function: this service has no `query` to ask';

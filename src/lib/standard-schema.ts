@@ -44,10 +44,10 @@ interface ZodIssue extends Issue {
 }
 
 /** Throws INVALID_ARGUMENT if `schema`, the value of `option`, does not have what `parseWith` calls. */
-export function requireSchema(option: string, schema: unknown): void {
+export function requireSchema(option: string, schema: unknown, example?: string): void {
   if (hasMethods((schema as Partial<StandardSchema<unknown>> | null)?.['~standard'], 'validate')) return;
   const expected = 'a schema of zod 3.24 or later, or of another library with Standard Schema';
-  throw invalidArgument(option, expected, schema);
+  throw invalidArgument(option, expected, schema, example);
 }
 
 const message = 'Does not fit the schema';
