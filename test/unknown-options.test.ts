@@ -1,5 +1,6 @@
 // No export, and no method of what an export returns, takes options that it does not know.
 import { metrics } from '@opentelemetry/api';
+import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { Redis } from 'ioredis';
@@ -33,6 +34,12 @@ const receiver = index.transferCallbackReceiver(parts);
 const service = { baseUrl: 'http://127.0.0.1:1', apiKey: 'key', apiSecret: 'secret' };
 const payouts = client.transferClient(service);
 const signature = index.hmacSignature({ header: 'x-signature', secrets: secret });
+const { publicKey } = generateKeyPairSync('ed25519', {
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+});
+const signedBody = { header: 'x-signature', publicKeys: publicKey };
+const signedMessage = { url: 'https://merchant.example/callbacks', publicKeys: publicKey };
 const meter = metrics.getMeter('a test');
 const prometheus = { Counter, Gauge, Histogram, registers: [new Registry()] };
 const postgres = { dialect: 'postgres' };
@@ -72,6 +79,8 @@ const takesOptions: Record<string, [call: (options: never) => unknown, known: st
   RetryLater: [(options) => new index.RetryLater('Not now.', options), 'retryAfterMs'],
   basicAuth: [(options) => index.basicAuth(options), 'password', { username: 'service' }],
   hmacSignature: [(options) => index.hmacSignature(options), 'toleranceMs', { header: 'x-signature', secrets: secret }],
+  publicKeySignature: [(options) => index.publicKeySignature(options), 'encoding', signedBody],
+  messageSignature: [(options) => index.messageSignature(options), 'covered', signedMessage],
   'hmacSignature().sign': [(options) => signature.sign('{}', options), 'headers'],
   memoryStore: [(options) => index.memoryStore(options), 'maxEntries'],
   redisStore: [(options) => index.redisStore(redis, options), 'prefix'],
@@ -135,10 +144,10 @@ const takesAnything: Record<string, string> = {
   'transferCallbackListener()': ofHost,
   'transferCallbackHandler()': 'Beside the request hosts pass parameters, an address or a server.',
   ...Object.fromEntries(
-    ['urlToken', 'transferToken', 'headerToken', 'basicAuth', 'ipAllowList', 'hmacSignature'].map((name) => [
-      `${name}()`,
-      'The router calls it, with the request of any host.',
-    ]),
+    [
+      ...['urlToken', 'transferToken', 'headerToken', 'basicAuth', 'ipAllowList'],
+      ...['hmacSignature', 'publicKeySignature', 'messageSignature'],
+    ].map((name) => [`${name}()`, 'The router calls it, with the request of any host.']),
   ),
   ...Object.fromEntries(
     ['urlToken', 'transferToken', 'headerToken', 'ipAllowList', 'openTelemetryMetrics', 'prometheusMetrics'].map(
@@ -179,6 +188,8 @@ const returned: Record<string, unknown> = {
   'basicAuth()': index.basicAuth({ username: 'service', password: secret }),
   'ipAllowList()': index.ipAllowList(['203.0.113.7']),
   'hmacSignature()': signature,
+  'publicKeySignature()': index.publicKeySignature(signedBody),
+  'messageSignature()': index.messageSignature(signedMessage),
   'transferClient()': payouts,
   'confirmWith()': client.confirmWith(payouts),
   'openTelemetryMetrics()': recording.openTelemetryMetrics(meter),

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { invalidSecret } from '../lib/checks.js';
+import { invalidArgument, invalidSecret } from '../lib/checks.js';
 
 /**
  * The part of a request that the ready-made verifiers read. Requests of `node:http`, of Express and of the web all
@@ -9,6 +9,7 @@ import { invalidSecret } from '../lib/checks.js';
  * const hasTenant = ({ url }: SenderRequest): boolean => url?.includes('/tenants/') === true;
  */
 export interface SenderRequest {
+  readonly method?: string | undefined;
   /** A path with its query, or an absolute URL. */
   readonly url?: string | undefined;
   /** By names in lower case, or with the `get` of the web's `Headers`. */
@@ -34,6 +35,14 @@ export interface SenderVerifier {
 export function readHeader({ headers }: SenderRequest, name: string): string | undefined {
   const value = isWebHeaders(headers) ? headers.get(name) : headers[name];
   return typeof value === 'string' ? value : undefined;
+}
+
+/** Returns the URL if it is one of HTTP, which has a path. Throws INVALID_ARGUMENT. */
+export function toHttpUrl(option: string, value: unknown, example: string): URL {
+  const text = String(value);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol === 'https:' || url?.protocol === 'http:') return url;
+  throw invalidArgument(option, 'an absolute http or https URL', value, example);
 }
 
 /** Headers of one connection, which a proxy drops, and those that Node and hosts of web requests join differently. */

@@ -5,6 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { Pool } from 'pg';
 import { Counter, Gauge, Histogram, register } from 'prom-client';
 import { describe, expect, test } from 'vitest';
+import { keyPairs, toPem } from '../http/verifiers/keys.js';
 import {
   basicAuth,
   headerToken,
@@ -12,7 +13,9 @@ import {
   ipAllowList,
   knexStore,
   memoryStore,
+  messageSignature,
   pgStore,
+  publicKeySignature,
   redisStore,
   TransferCallbackError,
   transferCallbackReceiver,
@@ -63,6 +66,7 @@ const receiver = transferCallbackReceiver(receiverOptions);
 const pool = new Pool({ max: 1 });
 const knex = { raw: () => undefined, transaction: () => undefined };
 const transferId = 'payout-1';
+const publicKeys = toPem(keyPairs.ed25519[0]);
 const aborted = AbortSignal.abort();
 
 function ignoreAbort(error: Error): void {
@@ -95,7 +99,13 @@ const scope = {
   },
   ...{ Counter, Gauge, Histogram, register },
   process: {
-    env: { CALLBACK_SECRET: secret, CALLBACK_PASSWORD: secret, TRANSFER_API_KEY: 'key', TRANSFER_API_SECRET: 'secret' },
+    env: {
+      PUBLIC_KEY: publicKeys,
+      CALLBACK_SECRET: secret,
+      CALLBACK_PASSWORD: secret,
+      TRANSFER_API_KEY: 'key',
+      TRANSFER_API_SECRET: 'secret',
+    },
   },
 };
 
@@ -128,6 +138,8 @@ const makers: [name: string, make: (options: object) => unknown][] = [
     },
   ],
   ['hmacSignature', (options) => hmacSignature({ header: 'x-signature', secrets: secret, ...options })],
+  ['publicKeySignature', (options) => publicKeySignature({ header: 'x-signature', publicKeys, ...options })],
+  ['messageSignature', (options) => messageSignature({ url: 'https://merchant.example', publicKeys, ...options })],
   ['deliver', (options) => deliver((_request, response) => response.end(), '{}', options)],
 ];
 

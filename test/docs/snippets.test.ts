@@ -1,4 +1,4 @@
-import crypto, { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import crypto from 'node:crypto';
 import { join } from 'node:path';
 import { compileFunction } from 'node:vm';
 import express, { type Express } from 'express';
@@ -8,14 +8,12 @@ import * as root from 'transfer-callbacks';
 import * as client from 'transfer-callbacks/client';
 import * as node from 'transfer-callbacks/node';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { deliver } from 'transfer-sandbox';
-import type { AttemptHeaders } from '../../sandbox/src/attempt/headers.js';
 import { startKnowing } from '../client/support.js';
 import { serve } from '../support/servers/serve.js';
 import { exportsOf, listEntries, readCompilerOptions } from '../../scripts/entries.js';
 import { findBlocks, findPage, pages, root as folder, type Block } from './pages.js';
 
-const { memoryStore, transferCallbackListener, transferCallbackReceiver } = root;
+const { memoryStore, transferCallbackReceiver } = root;
 const blocks = pages.flatMap((page) => findBlocks(page, 'ts'));
 
 /** Returns the one block of a page that has `text`. */
@@ -167,40 +165,6 @@ test('no page shows code in a language that is not compiled', () => {
     ['js', 'javascript', 'mjs', 'cjs', 'tsx'].flatMap((each) => findBlocks(page, each)),
   );
   expect(uncompiled.map(({ at }) => at)).toEqual([]);
-});
-
-test('the verifier of docs/security.md for public keys accepts what the service has signed, and nothing else', async () => {
-  interface Exported {
-    publicKeySignature: (header: string, publicKey: string) => root.Verifier;
-  }
-  const { publicKeySignature } = runBlock<Exported>(findBlock('docs/security.md', 'createPublicKey'));
-  const toPem = (key: KeyObject): string => key.export({ type: 'spki', format: 'pem' }).toString();
-  const makers = [
-    { make: () => generateKeyPairSync('ed25519'), hash: null },
-    { make: () => generateKeyPairSync('rsa', { modulusLength: 2_048 }), hash: 'sha256' },
-  ];
-  for (const { make, hash } of makers) {
-    const [{ publicKey, privateKey }, foreign] = [make(), make()];
-    const verify = publicKeySignature?.('x-signature', toPem(publicKey)) ?? expect.fail();
-    const handler = () => undefined;
-    const options = { store: memoryStore(), onSuccess: handler, onFailed: handler, logger: false } as const;
-    const app = transferCallbackListener({ ...options, verify });
-    const send = (callback: object, headers: AttemptHeaders) => deliver(app, callback, { headers, retry: false });
-    const sign = (bytes: Uint8Array, key = privateKey) => crypto.sign(hash, bytes, key).toString('base64');
-    const callback = transferSucceeded();
-
-    expect(await send(callback, (body) => ({ 'X-Signature': sign(body) }))).toMatchObject({ responses: [200] });
-    const wrong: AttemptHeaders[] = [
-      {},
-      { 'X-Signature': '' },
-      { 'X-Signature': sign(Buffer.from('{}')) },
-      (body) => ({ 'X-Signature': sign(body).slice(4) }),
-      (body) => ({ 'X-Signature': sign(body, foreign.privateKey) }),
-    ];
-    for (const headers of wrong) expect(await send(callback, headers)).toMatchObject({ responses: [401] });
-  }
-  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  expect(() => publicKeySignature?.('x-signature', toPem(publicKey))).toThrow('Expected a key of Ed25519 or RSA.');
 });
 
 test('the return of docs/reconciliation.md handles what the service tells, whatever the customer writes, once beside the callback', async () => {

@@ -34,7 +34,7 @@ function isReading(request: AnyRequest): boolean {
 
 const bodyless: [string, () => Verifier][] = [
   // The others read the callback or its bytes.
-  ...Object.entries(verifiers).filter(([name]) => name !== 'transferToken' && name !== 'hmacSignature'),
+  ...Object.entries(verifiers).filter(([name]) => name !== 'transferToken' && !name.endsWith('Signature')),
   ['a function that declares that it reads no callback', () => Object.assign(() => false, { readsCallback: false })],
 ];
 

@@ -5,6 +5,8 @@ import {
   hmacSignature,
   ipAllowList,
   memoryStore,
+  messageSignature,
+  publicKeySignature,
   transferToken,
   urlToken,
   type CallbackStore,
@@ -16,6 +18,7 @@ import { transferSucceeded } from 'transfer-callbacks/testing';
 import type { Started } from '../support/servers/http-servers.js';
 import { errorBody, post, type PostResponse, type Sent } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
+import { keyPairs, toPem } from './verifiers/keys.js';
 
 /** Starts `server` for the running test. */
 export async function start<Args extends unknown[]>(
@@ -27,6 +30,9 @@ export async function start<Args extends unknown[]>(
   return started;
 }
 
+/** The key of a foreign service. */
+const publicKey = toPem(keyPairs.ed25519[0]);
+
 /** Each verifier of the package, as it refuses a stranger. */
 export const verifiers: Readonly<Record<string, () => Verifier>> = {
   urlToken: () => urlToken('first-secret-0123456789'),
@@ -34,6 +40,8 @@ export const verifiers: Readonly<Record<string, () => Verifier>> = {
   headerToken: () => headerToken('X-Token', 'first-secret-0123456789'),
   basicAuth: () => basicAuth({ username: 'service', password: 'a-secret-long-enough' }),
   hmacSignature: () => hmacSignature({ header: 'X-Signature', secrets: 'first-secret-0123456789' }),
+  publicKeySignature: () => publicKeySignature({ header: 'X-Signature', publicKeys: publicKey }),
+  messageSignature: () => messageSignature({ publicKeys: publicKey, url: 'https://merchant.example/callbacks' }),
   ipAllowList: () => ipAllowList(['203.0.113.7']),
 };
 

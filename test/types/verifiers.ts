@@ -9,6 +9,8 @@ import {
   hmacSignature,
   ipAllowList,
   memoryStore,
+  messageSignature,
+  publicKeySignature,
   transferCallbackHandler,
   transferCallbackListener,
   transferCallbackRouter,
@@ -82,6 +84,8 @@ const ready = [
   basicAuth({ username: 'service', password: secret }),
   ipAllowList(['203.0.113.0/24']),
   hmacSignature({ header: 'x-signature', secrets: [secret, undefined] }),
+  publicKeySignature({ header: 'x-signature', publicKeys: [secret, undefined] }),
+  messageSignature({ publicKeys: secret, url: 'https://merchant.example/callbacks' }),
 ];
 transferCallbackHandler({ ...options, verify: ready });
 for (const verify of ready) transferCallbackHandler({ ...options, verify });
@@ -142,6 +146,14 @@ transferCallbackRouter({ ...options, verify: ofPath });
 transferCallbackListener({ ...options, verify: ofPath });
 transferCallbackHandler({ ...options, verify: ofPath });
 ofPath.sign(Buffer.from('{}'), { secret, headers: { 'x-id': '7' } });
+// A service's definition reads the part that is signed.
+expectTypeOf(signature.part).toEqualTypeOf<string | undefined>();
+const ofPart: Verifier<unknown> = publicKeySignature({ header: 'x-signature', publicKeys: secret, part: 'data' });
+expectTypeOf(ofPart.part).toEqualTypeOf<string | undefined>();
+// @ts-expect-error -- which URL?
+export const ofAnyUrl = () => messageSignature({ publicKeys: secret });
+// @ts-expect-error -- a name.
+transferCallbackRouter({ ...options, verify: Object.assign(() => true, { part: true }) });
 // @ts-expect-error -- Express's request.
 transferCallbackListener({ ...options, verify: ofTenant });
 // @ts-expect-error -- which secret?

@@ -1,7 +1,14 @@
 import { createHmac } from 'node:crypto';
 import type { CallbackShape } from '../../core/callback.js';
 import { invalidArgument, invalidSecret, invalidVariable, onlyKnownOptions } from '../../lib/checks.js';
-import { readHeader, readLastSegment, toHeaderName, type SenderRequest, type SenderVerifier } from '../request.js';
+import {
+  readHeader,
+  readLastSegment,
+  toHeaderName,
+  toHttpUrl,
+  type SenderRequest,
+  type SenderVerifier,
+} from '../request.js';
 import { isSecret, makeSecret, matcherOf, secretDescription, toSecretList, type Secret } from './secrets.js';
 
 /**
@@ -64,16 +71,7 @@ export function transferToken(secret: Secret): TransferTokenVerifier {
     if (typeof externalId !== 'string' || externalId === '') {
       throw invalidArgument('externalId', 'a string of at least one character', externalId);
     }
-    const url = URL.canParse(base) ? new URL(base) : undefined;
-    // A URL of another scheme may have no path to put the token into.
-    if (url?.protocol !== 'https:' && url?.protocol !== 'http:') {
-      throw invalidArgument(
-        'base',
-        'an absolute http or https URL',
-        base,
-        "urlFor('https://merchant.example/callbacks', externalId)",
-      );
-    }
+    const url = toHttpUrl('base', base, "urlFor('https://merchant.example/callbacks', externalId)");
     url.pathname = `${url.pathname.replace(/\/$/, '')}/${tokenOf(newest, externalId)}`;
     return url.href;
   }

@@ -1,6 +1,17 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { basicAuth, headerToken, hmacSignature, ipAllowList, transferToken, urlToken } from 'transfer-callbacks';
+import {
+  basicAuth,
+  headerToken,
+  hmacSignature,
+  ipAllowList,
+  messageSignature,
+  publicKeySignature,
+  transferToken,
+  urlToken,
+} from 'transfer-callbacks';
 import { containing } from '../../support/helpers/containing.js';
+import { keyPairs, toPem } from './keys.js';
 
 const secret = 'first-secret-0123456789';
 const older = 'older-secret-0123456789';
@@ -22,6 +33,39 @@ const hmac =
   (changed: object): (() => unknown) =>
   () =>
     hmacSignature({ header: 'x-signature', secrets: secret, ...changed });
+
+const aKey = 'a public key of RSA with at least 2048 bits, ECDSA P-256 or P-384, or Ed25519, in PEM';
+const aUrl = 'an absolute http or https URL';
+const names =
+  'a list of header names in lower case and of @method, @authority, @path, @query, @request-target, @scheme, @target-uri';
+const publicKeys = toPem(keyPairs.ed25519[0]);
+const byKey =
+  (changed: object): (() => unknown) =>
+  () =>
+    publicKeySignature({ header: 'x-signature', publicKeys, ...changed });
+const byMessage =
+  (changed: object): (() => unknown) =>
+  () =>
+    messageSignature({ publicKeys, url: 'https://merchant.example/callbacks', ...changed });
+const pem = {
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+} as const;
+const privateKey = keyPairs.ed25519[0].privateKey.export(pem.privateKeyEncoding).toString();
+/** Keys that no verifier takes. */
+const wrongKeys: [string, unknown][] = [
+  ['a private key', privateKey],
+  ['a short key of RSA', generateKeyPairSync('rsa', { modulusLength: 1_024, ...pem }).publicKey],
+  ['a key of RSA for PSS only', generateKeyPairSync('rsa-pss', { modulusLength: 2_048, ...pem }).publicKey],
+  ['a key of another curve', generateKeyPairSync('ec', { namedCurve: 'secp256k1', ...pem }).publicKey],
+  ['a key of Ed448', generateKeyPairSync('ed448', pem).publicKey],
+  ['a key that signs nothing', generateKeyPairSync('x25519', pem).publicKey],
+  ['two keys in one text', publicKeys + publicKeys],
+  ['a key before a private key', publicKeys + privateKey],
+  ['a key that is cut', publicKeys.replace(/.{4}(?=\n-----END)/, '')],
+  ['a key without its lines', publicKeys.replace(/-----.*?-----\n?/g, '')],
+  ['a secret', spaced],
+];
 
 const wrong: [what: string, make: () => unknown, option: string, expected: string, got: string][] = [
   ['urlToken of nothing', () => urlToken(undefined), 'secret', long, 'undefined'],
@@ -81,6 +125,8 @@ const wrong: [what: string, make: () => unknown, option: string, expected: strin
       [{ timestamp: '-t=', signed: '{timestamp}{body}' }, 'timestamp', aName, text(3)],
       [{ timestamp: 't=1', signed: '{timestamp}{body}' }, 'timestamp', aName, text(3)],
       [{ toleranceMs: 0 }, 'toleranceMs', 'a whole number from 1 to 2147483647', '0'],
+      [{ part: '' }, 'part', 'the name of a member', '""'],
+      [{ part: ['data'] }, 'part', 'the name of a member', 'an array'],
     ] as const
   ).map(([changed, ...message]): (typeof wrong)[number] => [
     `hmacSignature of ${JSON.stringify(changed)}`,
@@ -118,6 +164,49 @@ const wrong: [what: string, make: () => unknown, option: string, expected: strin
       ),
     ...message,
   ]),
+  ...[publicKeySignature, messageSignature].map((make): (typeof wrong)[number] => [
+    `${make.name} of nothing`,
+    () => make(undefined as never),
+    ...(['options', 'an object', 'undefined'] as const),
+  ]),
+  ...[byKey, byMessage].flatMap((make) => [
+    ...wrongKeys.map(([what, key]): (typeof wrong)[number] => [
+      `${make.name} of ${what}`,
+      make({ publicKeys: [publicKeys, key] }),
+      ...(['publicKeys', aKey, text(String(key).length)] as const),
+    ]),
+    ...(
+      [
+        [{ publicKeys: undefined }, 'publicKeys', aKey, 'undefined'],
+        [{ publicKeys: '' }, 'publicKeys', aKey, 'an empty string'],
+        [{ publicKeys: [] }, 'publicKeys', aKey, 'undefined'],
+        [{ publicKeys: [undefined, publicKeys] }, 'publicKeys', aKey, 'undefined'],
+        [{ publicKeys: [publicKeys, ''] }, 'publicKeys', aKey, 'an empty string'],
+        [{ publicKeys: keyPairs.rsa[0].publicKey }, 'publicKeys', aKey, 'an object'],
+        [{ toleranceMs: 0.5 }, 'toleranceMs', 'a whole number from 1 to 2147483647', '0.5'],
+      ] as const
+    ).map(([changed, ...message]): (typeof wrong)[number] => [
+      `${make.name} of ${JSON.stringify(changed).slice(0, 60)}`,
+      make(changed),
+      ...message,
+    ]),
+  ]),
+  ...(
+    [
+      [byKey({ header: 'a b' }), 'header', aName, text(3)],
+      [byKey({ encoding: 'utf8' }), 'encoding', "'hex' or 'base64'", '"utf8"'],
+      [byKey({ signed: '' }), 'signed', 'a text with {body}, and without {timestamp}', text(0)],
+      [byKey({ part: 7 }), 'part', 'the name of a member', '7'],
+      [byMessage({ url: undefined }), 'url', aUrl, 'undefined'],
+      [byMessage({ url: '/callbacks' }), 'url', aUrl, '"/callbacks"'],
+      [byMessage({ url: 'ftp://merchant.example/hunter2' }), 'url', aUrl, text(30)],
+      [byMessage({ covered: '@method' }), 'covered', names, text(7)],
+      [byMessage({ covered: ['@method', '@status'] }), 'covered', names, 'an array'],
+      [byMessage({ covered: ['Content-Type'] }), 'covered', names, 'an array'],
+      [byMessage({ covered: [['date']] }), 'covered', names, 'an array'],
+      [byMessage({ covered: ['date;req'] }), 'covered', names, 'an array'],
+    ] as const
+  ).map(([make, ...message]): (typeof wrong)[number] => [`a signature with ${message.join(' ')}`, make, ...message]),
   ['ipAllowList of nothing', () => ipAllowList(undefined as never), 'addresses', list, 'undefined'],
   ['ipAllowList of a text', () => ipAllowList('127.0.0.1' as never), 'addresses', list, '"127.0.0.1"'],
   ['ipAllowList of none', () => ipAllowList([]), 'addresses', list, 'an array'],
@@ -139,7 +228,7 @@ test.each(wrong)('the error for %s names what was expected', (_what, make, optio
   expect(make).toThrow(
     expect.objectContaining({ name: 'TransferCallbackError', code: 'INVALID_ARGUMENT', message: containing(message) }),
   );
-  expect(make).not.toThrow(/hunter2|first-secret/);
+  expect(make).not.toThrow(/hunter2|first-secret|KEY-----|MC[ow]|MII/);
 });
 
 test.each([
@@ -147,6 +236,8 @@ test.each([
   ['headerToken', () => headerToken('X-Token', '')],
   ['basicAuth', () => basicAuth({ username: 'service', password: undefined })],
   ['hmacSignature', hmac({ secrets: undefined })],
+  ['publicKeySignature', byKey({ publicKeys: undefined })],
+  ['messageSignature', byMessage({ publicKeys: '' })],
 ])('the error of %s for a secret that is not set asks for its variable, and tells to write no code', (_name, make) => {
   expect(make).toThrow(/, got (undefined|an empty string)\. Is its environment variable set\?$/);
 });
@@ -161,6 +252,7 @@ test.each<[string, () => unknown, string]>([
   ['basicAuth', () => basicAuth({ username: 'service', password: short }), makeSecret],
   // The service has chosen this one.
   ['hmacSignature', hmac({ secrets: short }), 'Correct its environment variable.'],
+  ['publicKeySignature', byKey({ publicKeys: short }), 'Correct its environment variable.'],
   ['hmacSignature in hex', hmac({ secretEncoding: 'hex', secrets: spaced }), 'Correct its environment variable.'],
 ])('the error of %s for a wrong secret tells what to write into its variable, and no code', (_name, make, remedy) => {
   expect(make).toThrow(`characters. ${remedy}`);

@@ -13,11 +13,13 @@ import {
   knexStore,
   kyselyStore,
   memoryStore,
+  messageSignature,
   mongoStore,
   mysqlStore,
   pgStore,
   postgresJsStore,
   prismaStore,
+  publicKeySignature,
   redisStore,
   RetryLater,
   sequelizeStore,
@@ -57,6 +59,9 @@ export const url = urlToken(secret);
 export const perTransfer = transferToken(secret);
 export const signature = hmacSignature({ header: 'x-signature', secrets: secret });
 export const perTenant = hmacSignature({ header: 'x-signature', secrets: (request: Request) => request.params.tenant });
+const publicKeys = process.env.PUBLIC_KEY;
+export const byPublicKey = publicKeySignature({ header: 'x-signature', publicKeys, part: 'data' });
+export const byMessage = messageSignature({ publicKeys, url: 'https://merchant.example/callbacks' });
 export const sign = (body: string) => signature.sign(body);
 
 // Stores, of libraries as far as they are used.

@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto';
+import { invalidArgument, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
+import { readHeader, toHttpUrl, type SenderRequest } from '../request.js';
+import type { SignatureVerifier } from './public-key-signature.js';
+import { isSignedBy, toPublicKeys, type PublicKeys } from './public-keys.js';
+
+/** What a signature by RFC 9421 must be like. */
+export interface MessageSignatureOptions {
+  /** The public key of the service in PEM, or several during a rotation. */
+  publicKeys: PublicKeys;
+  /** The URL of your endpoint as the service knows it. Behind a proxy the request has another one. */
+  url: string;
+  /**
+   * The components that must be signed beside `content-digest`, which always must. `@target-uri` and `@request-target`
+   * contain others. Without `@authority`, what was signed for another receiver is accepted.
+   * @default ['@method', '@authority', '@path']
+   */
+  covered?: readonly string[] | undefined;
+  /**
+   * How far `created` may be in the future, and without `expires` in the past, in milliseconds. `expires` must not have
+   * passed.
+   * @default 300_000
+   */
+  toleranceMs?: number | undefined;
+}
+
+/**
+ * Accepts requests with one signature by RFC 9421 (`Signature-Input` and `Signature`), made with the private key of one
+ * of the public keys, that covers a `Content-Digest` (RFC 9530) of the bytes as they were received. It takes the
+ * algorithms of `publicKeySignature`. Mount the router before body parsers. Throws INVALID_ARGUMENT.
+ *
+ * @example
+ * const url = 'https://merchant.example/callbacks/transfers';
+ * const verify = messageSignature({ publicKeys: process.env.SERVICE_PUBLIC_KEY, url });
+ * const router = transferCallbackRouter({ ...options, verify });
+ */
+export function messageSignature(options: MessageSignatureOptions): SignatureVerifier {
+  onlyKnownOptions(options, ['publicKeys', 'url', 'covered', 'toleranceMs']);
+  const { covered = ['@method', '@authority', '@path'] } = options;
+  const keys = toPublicKeys(options.publicKeys);
+  const derived = deriveComponents(toHttpUrl('url', options.url, "url: 'https://merchant.example/callbacks'"));
+  const required = ['content-digest', ...toComponentNames(covered, ['@method', ...derived.keys()])];
+  const toleranceMs = wholeNumber('toleranceMs', options.toleranceMs ?? 300_000, { min: 1, example: 300_000 });
+
+  return function verifyMessageSignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
+    const signed = parseSignature(readHeader(request, 'signature-input'), readHeader(request, 'signature'));
+    if (signed === undefined || body === undefined || !isTimely(signed, toleranceMs)) return false;
+    if (!coversAll(signed.components, required)) return false;
+    if (!isDigestOf(readHeader(request, 'content-digest') ?? '', body)) return false;
+    const base = toSignatureBase(signed, (name) =>
+      name === '@method' ? request.method : name.startsWith('@') ? derived.get(name) : readHeader(request, name),
+    );
+    return base !== undefined && isSignedBy(keys, base, signed.signature, signed.algorithm);
+  };
+}
+
+/** The components that another one contains. */
+const contained: ReadonlyMap<string, readonly string[]> = new Map([
+  ['@request-target', ['@path', '@query']],
+  ['@target-uri', ['@scheme', '@authority', '@path', '@query']],
+]);
+
+function deriveComponents({ host, origin, pathname, protocol, search }: URL): ReadonlyMap<string, string> {
+  return new Map([
+    ['@authority', host],
+    ['@path', pathname],
+    ['@query', search === '' ? '?' : search],
+    ['@request-target', pathname + search],
+    ['@scheme', protocol.slice(0, -1)],
+    ['@target-uri', origin + pathname + search],
+  ]);
+}
+
+/** Returns the names of the option `covered`. Throws INVALID_ARGUMENT. */
+function toComponentNames(covered: unknown, derived: readonly string[]): readonly string[] {
+  const isName = (each: unknown): boolean =>
+    typeof each === 'string' && (derived.includes(each) || /^[a-z\d-]+$/.test(each));
+  if (Array.isArray(covered) && covered.every(isName)) return covered as string[];
+  const expected = `a list of header names in lower case and of ${derived.join(', ')}`;
+  throw invalidArgument('covered', expected, covered, "covered: ['@method', '@authority', '@path']");
+}
+
+function coversAll(components: readonly string[], required: readonly string[]): boolean {
+  const covered = new Set(components.flatMap((name) => [name, ...(contained.get(name) ?? [])]));
+  // A component that is there twice makes the base ambiguous.
+  return new Set(components).size === components.length && required.every((name) => covered.has(name));
+}
+
+/** The signature of a request, and what its input says. Times are in seconds. */
+interface MessageSignature {
+  readonly signature: Buffer;
+  readonly components: readonly string[];
+  /** The input without its label, which is signed. */
+  readonly params: string;
+  readonly algorithm: string | undefined;
+  readonly created: number | undefined;
+  readonly expires: number | undefined;
+}
+
+const component = String.raw`"@?[a-z\d!#$%&'*+.^_|~\x60-]+"`;
+const parameter = String.raw`;(?:(?:created|expires)=\d{1,15}|(?:alg|keyid|nonce|tag)="(?:[ !#-[\]-~]|\\["\\])*")`;
+/** One label, components without parameters, and the known parameters, as RFC 9421 writes them in what is signed. */
+const inputForm = new RegExp(`^([a-z*][a-z\\d_.*-]*)=(\\((${component}(?: ${component})*)\\)((?:${parameter})*))$`);
+
+/** Returns `undefined` for what is not one signature of this form. */
+function parseSignature(input = '', signature = ''): MessageSignature | undefined {
+  const [, label, params = '', components = '', parameters = ''] = inputForm.exec(input) ?? [];
+  const [, name, base64 = ''] = /^([^=]+)=:([^:]+):$/.exec(signature) ?? [];
+  const bytes = Buffer.from(base64, 'base64');
+  const entries = [...parameters.matchAll(/;([a-z]+)=(\d+|"(?:[^"\\]|\\.)*")/g)].map(
+    ([, key = '', value = '']) => [key, value] as const,
+  );
+  const given = new Map(entries);
+  if (label === undefined || label !== name || given.size < entries.length) return undefined;
+  // `Buffer.from` leaves out what is not Base64.
+  if (bytes.toString('base64') !== base64) return undefined;
+  const toNumber = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text));
+  return {
+    signature: bytes,
+    components: components.slice(1, -1).split('" "'),
+    params,
+    algorithm: given.get('alg')?.slice(1, -1),
+    created: toNumber(given.get('created')),
+    expires: toNumber(given.get('expires')),
+  };
+}
+
+function isTimely({ created, expires }: MessageSignature, toleranceMs: number): boolean {
+  const ageMs = created === undefined ? undefined : Date.now() - created * 1_000;
+  if (ageMs !== undefined && ageMs < -toleranceMs) return false;
+  return expires === undefined ? ageMs !== undefined && ageMs <= toleranceMs : Date.now() <= expires * 1_000;
+}
+
+/** Returns whether each digest of the header is one of the body, by an algorithm that is known and not broken. */
+function isDigestOf(header: string, body: Uint8Array): boolean {
+  const known = ['256', '512'].map((bits) => {
+    const digest = createHash(`sha${bits}`).update(body).digest('base64');
+    return `sha-${bits}=:${digest}:`;
+  });
+  const given = header.split(/[ \t]*,[ \t]*/);
+  return new Set(given).size === given.length && given.every((each) => known.includes(each));
+}
+
+/** Returns the text that was signed, as bytes. Returns `undefined` if the request lacks a component. */
+function toSignatureBase(
+  { components, params }: MessageSignature,
+  read: (name: string) => string | undefined,
+): Buffer | undefined {
+  const values = components.map(read);
+  if (values.includes(undefined)) return undefined;
+  const lines = components.map((name, index) => `"${name}": ${values[index] ?? ''}`);
+  // Hosts decode a header as Latin-1, so that these are the bytes that were received.
+  return Buffer.from([...lines, `"@signature-params": ${params}`].join('\n'), 'latin1');
+}

@@ -1,0 +1,74 @@
+import { constants, createPublicKey, verify, type KeyObject, type VerifyKeyObjectInput } from 'node:crypto';
+import { correctVariable, invalidVariable } from '../../lib/checks.js';
+
+/**
+ * A public key in PEM, or a certificate, of which only the key is read. Or a list of several during a rotation. A `\n` in
+ * the text, as in a variable of one line, is a new line. The type includes `undefined` so that `process.env.PUBLIC_KEY`
+ * compiles, but making a verifier without its first key throws. A later `undefined` is skipped.
+ */
+export type PublicKeys = string | undefined | readonly (string | undefined)[];
+
+/** How a private key signs. The names are those of RFC 9421. */
+interface Algorithm {
+  /** The type of a key, or its curve. */
+  readonly key: string;
+  /** That of Ed25519 is a part of it. */
+  readonly hash: string | null;
+  readonly options?: Omit<VerifyKeyObjectInput, 'key'>;
+  /** The length of two numbers, one after the other, in bytes. */
+  readonly rawBytes?: number;
+}
+
+const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
+const algorithms = {
+  'rsa-v1_5-sha256': { key: 'rsa', hash: 'sha256' },
+  'rsa-pss-sha512': { key: 'rsa', hash: 'sha512', options: pss },
+  'ecdsa-p256-sha256': { key: 'prime256v1', hash: 'sha256', rawBytes: 64 },
+  'ecdsa-p384-sha384': { key: 'secp384r1', hash: 'sha384', rawBytes: 96 },
+  ed25519: { key: 'ed25519', hash: null },
+} as const satisfies Record<string, Algorithm>;
+
+type AlgorithmName = keyof typeof algorithms;
+const algorithmNames = Object.keys(algorithms) as AlgorithmName[];
+
+const minRsaBits = 2_048;
+const description = `a public key of RSA with at least ${minRsaBits} bits, ECDSA P-256 or P-384, or Ed25519, in PEM`;
+/** One block. Base64 has no hyphen. Node would also take a private key, which does not belong here. */
+const isPem = /^-----BEGIN (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----[^-]+-----END \1-----$/;
+
+/** Returns the keys. Throws INVALID_ARGUMENT. */
+export function toPublicKeys(publicKeys: PublicKeys): readonly KeyObject[] {
+  const [newest, ...older] = (Array.isArray(publicKeys) ? publicKeys : [publicKeys]) as readonly unknown[];
+  return [newest, ...older.filter((each) => each !== undefined)].map((given) => {
+    const key = parsePem(given);
+    if (key !== undefined && findAlgorithms(key).length > 0) return key;
+    throw invalidVariable('publicKeys', description, given, 'publicKeys: process.env.PUBLIC_KEY', correctVariable);
+  });
+}
+
+function parsePem(given: unknown): KeyObject | undefined {
+  const pem = typeof given === 'string' ? given.replaceAll('\\n', '\n').trim() : '';
+  try {
+    return isPem.test(pem) ? createPublicKey(pem) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the algorithms that a key is made for. */
+function findAlgorithms({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): AlgorithmName[] {
+  const { modulusLength = minRsaBits, namedCurve = asymmetricKeyType } = asymmetricKeyDetails ?? {};
+  return modulusLength < minRsaBits ? [] : algorithmNames.filter((name) => algorithms[name].key === namedCurve);
+}
+
+/** Returns whether one of the keys has made this signature of the bytes, by this algorithm if it is named. */
+export function isSignedBy(keys: readonly KeyObject[], bytes: Uint8Array, signature: Uint8Array, algorithm?: string) {
+  return keys.some((key) =>
+    findAlgorithms(key).some((name) => {
+      const { hash, options, rawBytes }: Algorithm = algorithms[name];
+      // RFC 9421 writes ECDSA raw, many services in DER. DER of that length would have some 50 zero bits in its numbers.
+      const dsaEncoding = signature.length === rawBytes ? 'ieee-p1363' : 'der';
+      return (algorithm ?? name) === name && verify(hash, bytes, { key, dsaEncoding, ...options }, signature);
+    }),
+  );
+}

@@ -1,0 +1,167 @@
+import { invalidArgument, invalidSecret, wholeNumber } from '../../lib/checks.js';
+import { readHeader, toHeaderName, type SenderRequest } from '../request.js';
+import { findMember } from './json-member.js';
+
+/** Where a request has its signatures, and what they sign. */
+export interface SignedContentOptions {
+  /**
+   * The header with the signature. `sha256=` before it, or several signatures, need no option: all parts of the header
+   * that have the form of a signature are compared.
+   */
+  header: string;
+  /**
+   * What is signed: `{body}`, `{timestamp}`, other headers by their names in braces, and the text between them.
+   * @default '{body}', with `timestamp` '{timestamp}.{body}'
+   */
+  signed?: string | undefined;
+  /**
+   * The top-level member of the JSON body that is signed in place of the whole body: its bytes, as they were received. A
+   * body that has it twice is refused. Handle nothing outside this member: a stranger can change the rest.
+   * @default none
+   */
+  part?: string | undefined;
+  /**
+   * Where the time of sending is: a header, or a part of `header` by its beginning: `t=`. It may be in seconds, in
+   * milliseconds, or in ISO 8601 with `Z` or an offset from UTC.
+   * @default none
+   */
+  timestamp?: string | undefined;
+  /**
+   * How far the time of sending may be from the present, in milliseconds.
+   * @default 300_000
+   */
+  toleranceMs?: number | undefined;
+}
+
+export const signedContentOptionNames = ['header', 'signed', 'part', 'timestamp', 'toleranceMs'];
+
+/** How signatures are written. */
+export type SignatureEncoding = 'hex' | 'base64';
+
+/** The number of bytes of a signature, or the least number. */
+interface SignatureSize {
+  readonly bytes: number;
+  readonly orMore?: boolean;
+}
+
+export type SignedContent = ReturnType<typeof resolveSignedContent>;
+
+/** Checks the options. Throws INVALID_ARGUMENT. */
+export function resolveSignedContent(options: SignedContentOptions, encoding: SignatureEncoding, size: SignatureSize) {
+  const { timestamp, part } = options;
+  oneOf('encoding', encoding, ['hex', 'base64']);
+  const toleranceMs = wholeNumber('toleranceMs', options.toleranceMs ?? 300_000, { min: 1, example: 300_000 });
+  const header = toHeaderName('header', options.header, "header: 'x-signature'");
+  const usual = timestamp === undefined ? '{body}' : '{timestamp}.{body}';
+  const { signed = usual } = options;
+  const template = typeof signed === 'string' ? parseTemplate(signed) : [];
+  const has = (name: string): boolean => template.some((each) => 'name' in each && each.name === name);
+  if (!has('body') || has('timestamp') !== (timestamp !== undefined)) {
+    const expected = `a text with {body}, and ${timestamp === undefined ? 'without' : 'with'} {timestamp}`;
+    throw invalidSecret('signed', expected, signed, `signed: '${usual}'`);
+  }
+  if (part !== undefined && (typeof part !== 'string' || part === '')) {
+    throw invalidArgument('part', 'the name of a member', part, "part: 'data'");
+  }
+  return {
+    header,
+    encoding,
+    form: toForm(encoding, size),
+    template: template.map((each) =>
+      'text' in each ? each : { name: toHeaderName('signed', each.name, `signed: '${usual}'`) },
+    ),
+    part,
+    toleranceMs,
+    timestamp: timestamp === undefined ? undefined : toTimestamp(timestamp),
+  };
+}
+
+/** A piece of what is signed: a text, or the name of what a request puts in its place. */
+type Piece = { readonly text: string } | { readonly name: string };
+
+function parseTemplate(signed: string): Piece[] {
+  // `split` puts what was in braces at the odd places.
+  return signed.split(/\{([^{}]*)\}/).map((part, index) => (index % 2 === 0 ? { text: part } : { name: part }));
+}
+
+/** Throws INVALID_ARGUMENT if `value` is not one of the texts that are known. */
+export function oneOf(option: string, value: unknown, known: readonly string[]): void {
+  if (known.includes(value as string)) return;
+  const expected = known.map((each) => `'${each}'`).join(' or ');
+  throw invalidArgument(option, expected, value, `${option}: '${known[0] ?? ''}'`);
+}
+
+/** What one request has signed, and the signatures that it has. */
+export interface Signed {
+  readonly texts: readonly (string | Uint8Array)[];
+  readonly candidates: readonly Buffer[];
+}
+
+/** Returns `undefined` for a request without the header, without what is signed or out of tolerance. */
+export function readSigned(
+  content: SignedContent,
+  request: SenderRequest,
+  body: Uint8Array | undefined,
+): Signed | undefined {
+  const { header, encoding, form, timestamp: time, toleranceMs } = content;
+  const value = readHeader(request, header);
+  if (value === undefined || body === undefined) return undefined;
+  const timestamp = time?.read(request, value) ?? '';
+  if (time !== undefined && !isRecent(timestamp, toleranceMs)) return undefined;
+  const bytes = findPart(content, body);
+  if (bytes === undefined) return undefined;
+  const texts = fillTemplate(content, { body: bytes, timestamp }, (name) => readHeader(request, name) ?? '');
+  return { texts, candidates: (value.match(form) ?? []).map((text) => Buffer.from(text, encoding)) };
+}
+
+/** Returns the signed bytes of a body. */
+export function findPart({ part }: SignedContent, body: Uint8Array): Uint8Array | undefined {
+  return part === undefined ? body : findMember(body, part);
+}
+
+/** Returns the texts that are signed, one after the other. */
+export function fillTemplate(
+  { template }: SignedContent,
+  own: { readonly body: Uint8Array; readonly timestamp: string },
+  readOther: (name: string) => string,
+): (string | Uint8Array)[] {
+  const given = new Map<string, string | Uint8Array>(Object.entries(own));
+  return template.map((each) => ('text' in each ? each.text : (given.get(each.name) ?? readOther(each.name))));
+}
+
+/** Returns the form of a signature, without the padding of Base64. */
+function toForm(encoding: SignatureEncoding, { bytes, orMore = false }: SignatureSize): RegExp {
+  const [character, perByte, count] =
+    encoding === 'hex' ? ['[\\da-fA-F]', '{2}', bytes] : ['[\\w+/-]', '', Math.ceil((4 * bytes) / 3)];
+  return new RegExp(`(?<!${character})(?:${character}${perByte}){${count}${orMore ? ',' : ''}}(?!${character})`, 'g');
+}
+
+/** ISO 8601 with its offset from UTC: without one, each server would read it in its own time zone. */
+const iso = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)`;
+const isIso = new RegExp(`^${iso}$`);
+
+/** Where the timestamp is: in the header `name`, or after `prefix` in the header of the signature. */
+interface TimestampPlace {
+  readonly name?: string;
+  readonly prefix?: string;
+  read(request: SenderRequest, value: string): string | undefined;
+}
+
+function toTimestamp(timestamp: unknown): TimestampPlace {
+  if (typeof timestamp === 'string' && /^\w+=$/.test(timestamp)) {
+    const pattern = new RegExp(`(?:^|[\\s,;])${timestamp}(${iso}|\\d+)`);
+    return { prefix: timestamp, read: (_request, value) => pattern.exec(value)?.[1] };
+  }
+  const name = toHeaderName('timestamp', timestamp, "timestamp: 'x-timestamp'");
+  return { name, read: (request) => readHeader(request, name) };
+}
+
+/**
+ * A time in seconds is shorter than one in milliseconds for some thousand years. What is neither of them is not recent.
+ */
+function isRecent(timestamp: string, toleranceMs: number): boolean {
+  const sentMs = isIso.test(timestamp)
+    ? Date.parse(timestamp)
+    : Number(timestamp) * (timestamp.length > 11 ? 1 : 1_000);
+  return Math.abs(Date.now() - sentMs) <= toleranceMs;
+}
