@@ -225,6 +225,17 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     expect(ran).toHaveLength(4);
   });
 
+  test('a failure is handled once both the success and its reversal are forgotten', async () => {
+    const { receiver, ran, receive } = setUp({ logger: recordingLogger() });
+    for (const status of ['SUCCESS', 'REVERSED'] as const) await receive(status);
+    for (const status of ['SUCCESS', 'REVERSED'] as const) {
+      const settled = JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
+      expect(await receiver.forget(id, { settled, ...why })).toBe(true);
+    }
+    expect(await receive('FAILED')).toBe('processed');
+    expect(ran).toHaveLength(3);
+  });
+
   test('a reversal that came first is handled again once it is forgotten', async () => {
     const logger = recordingLogger();
     const { receiver, receive } = setUp({ logger });
