@@ -1,5 +1,6 @@
 // Checks ops/alerts.yml and plays the incidents of ops/*.test.yml against it: as they are, and those of alerts.test.yml
-// also with ten events of `onOther` for each transfer, which must neither hide an incident nor fire an alert.
+// also with ten events of `onOther` and ten ignored ones for each transfer, which must neither hide an incident nor fire
+// an alert.
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -50,7 +51,7 @@ function tenAtEachSample(values: string): string {
   return steps.join(' ');
 }
 
-/** Adds a series of `onOther` to every test that has one of transfers. */
+/** Adds a series of `onOther`, and one of what is ignored, to every test that has one of transfers. */
 function addOtherEvents(tests: string): string {
   const transfers =
     /( +- series: transfer_callbacks_deliveries_total\{)event="transfer",[^}]*source="http"[^}]*\}\n( +values: )(.*)\n/;
@@ -60,8 +61,11 @@ function addOtherEvents(tests: string): string {
       throw new Error(`Expected a series of transfers over HTTP in two lines, as in other tests, got ${test}`);
     }
     return test.replace(transfers, (found, series: string, key: string, values: string) => {
-      const labels = 'event="other",outcome="processed",source="http",job="payouts",instance="of-other-events"}';
-      return `${found}${series}${labels}\n${key}${tenAtEachSample(values)}\n`;
+      const more = ['event="other",outcome="processed"', 'event="none",outcome="ignored"'].map((labels) => {
+        const instance = 'source="http",job="payouts",instance="of-other-events"}';
+        return `${series}${labels},${instance}\n${key}${tenAtEachSample(values)}\n`;
+      });
+      return found + more.join('');
     });
   });
   return [head.replace('[alerts.yml]', `[${join(ops, 'alerts.yml')}]`), ...changed].join('');

@@ -33,6 +33,7 @@ const parts = { store, onSuccess: () => undefined, onFailed: () => undefined, lo
 const receiver = index.transferCallbackReceiver(parts);
 const service = { baseUrl: 'http://127.0.0.1:1', apiKey: 'key', apiSecret: 'secret' };
 const payouts = client.transferClient(service);
+const definition = { read: () => ({ ignored: 'all' }), states: { paid: 'SUCCESS', bounced: 'FAILED' } } as const;
 const signature = index.hmacSignature({ header: 'x-signature', secrets: secret });
 const { publicKey } = generateKeyPairSync('ed25519', {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -102,6 +103,7 @@ const takesOptions: Record<string, [call: (options: never) => unknown, known: st
     'schema',
   ],
   'transferClient().getTransaction': [(options) => payouts.getTransaction('id', options), 'signal'],
+  defineService: [(options) => client.defineService(options), 'payload', definition],
   confirmWith: [(options) => client.confirmWith(payouts, options), 'concurrency'],
   inspectTransfer: [(options) => client.inspectTransfer(options), 'signal', { id: 'id', store }],
   reconcileTransfer: [
@@ -159,6 +161,9 @@ const takesAnything: Record<string, string> = {
   ...Object.fromEntries(['claim', 'read', 'forget', 'check'].map((name) => [`store.${name}`, ofReceiver])),
   'store.migrate': noOptions,
   'confirmWith()': ofReceiver,
+  ...Object.fromEntries(
+    ['readCallback', 'queryCallback', 'confirm'].map((name) => [`defineService().${name}`, ofReceiver]),
+  ),
   'openTelemetryMetrics()': noOptions,
   'prometheusMetrics()': noOptions,
   ...Object.fromEntries(
@@ -192,6 +197,7 @@ const returned: Record<string, unknown> = {
   'messageSignature()': index.messageSignature(signedMessage),
   'transferClient()': payouts,
   'confirmWith()': client.confirmWith(payouts),
+  'defineService()': client.defineService({ ...definition, query: () => undefined }),
   'openTelemetryMetrics()': recording.openTelemetryMetrics(meter),
   'prometheusMetrics()': recording.prometheusMetrics(prometheus),
   'storeContract[]': contract,

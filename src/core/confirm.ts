@@ -10,6 +10,7 @@ import type { Confirm, ResolvedOptions } from './options.js';
 import type { Ending } from './outcomes.js';
 import type { PayoutService } from './payout-service.js';
 import { traceConfirm } from './trace.js';
+import { validateCallback } from './validate.js';
 
 /**
  * Calls `confirm`, and gives the delivery the callback that it returns. Resolves with how the delivery ends otherwise:
@@ -48,7 +49,7 @@ function readConfirmed<C extends CallbackShape>(
 ): Confirmed<C> {
   // Callers from JavaScript may return anything.
   if (!isQueried(confirmed)) return { callback: confirmed as C, fields: readFields(confirmed, 'confirm') };
-  const reading = service.readCallback(confirmed.callback);
+  const reading = validateCallback(confirmed.callback, service, true);
   if (reading.kind === 'callback' && reading.fields.event !== 'other') {
     return { callback: reading.callback as C, fields: reading.fields };
   }

@@ -284,7 +284,7 @@ export function resolveReceiverOptions<C extends EventShape, Tx>(
     onReversed: onReversed?.bind(options),
     onOther: onOther?.bind(options),
     service,
-    confirm: resolveConfirm<CallbackOf<C>>(service, confirm)?.bind(options),
+    confirm: resolveConfirm<Confirm<CallbackOf<C>>>(service, confirm)?.bind(options),
     onOutcome: onOutcome?.bind(options) as ResolvedOptions['onOutcome'],
     logger: toLogger(logger),
     ...resolveTimes(options),

@@ -25,7 +25,7 @@ export type Reading<E extends EventShape = EventShape> =
       readonly kind: 'invalid';
       readonly issues: readonly Issue[];
       readonly ids: Ids;
-      /** Set if the app's own schema or `read` threw. */
+      /** Set if the app is at fault: its schema threw, or its `read` returned a promise. */
       readonly error?: unknown;
     };
 

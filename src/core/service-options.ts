@@ -1,15 +1,8 @@
 import { hasMethods, invalidArgument, requireFunction } from '../lib/checks.js';
 import { requireSchema, type StandardSchema } from '../lib/standard-schema.js';
-import {
-  transferCallbackSchema,
-  type CallbackOf,
-  type CallbackShape,
-  type EventShape,
-  type OtherEvent,
-} from './callback.js';
+import { transferCallbackSchema, type CallbackOf, type EventShape, type OtherEvent } from './callback.js';
 import { documentedService } from './documented.js';
-import type { Confirm } from './options.js';
-import type { PayoutService, StateMeaning } from './payout-service.js';
+import type { ConfirmByQuery, PayoutService, StateMeaning } from './payout-service.js';
 
 // What the receiver's options tell of its service. Each function throws INVALID_ARGUMENT.
 
@@ -76,10 +69,10 @@ function requireFor(meaning: StateMeaning, name: string, handler: unknown, meani
 }
 
 /** Returns the function that confirms a callback. */
-export function resolveConfirm<C extends CallbackShape>(
+export function resolveConfirm<F>(
   service: PayoutService,
-  confirm: Confirm<C> | true | undefined,
-): Confirm<C> | undefined {
+  confirm: F | true | undefined,
+): F | ConfirmByQuery | undefined {
   if (confirm === true) {
     if (service.confirm !== undefined) return service.confirm;
     const expected = 'a function: this service has no `query` to ask';

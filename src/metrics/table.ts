@@ -33,12 +33,10 @@ export interface GaugeMetric extends Named {
 
 export type Metric = CounterMetric | HistogramMetric | GaugeMetric;
 
-/** What was refused before its kind was known is of kind `none`. */
+/** What needs no handler, or was refused before its kind was known, is of kind `none`. */
+const withoutKind = ['ignored', 'invalid', 'unauthorized'];
 const outcomeLabels = Object.keys(outcomes).flatMap((outcome) =>
-  (outcome === 'invalid' || outcome === 'unauthorized' ? ['none'] : ['transfer', 'other']).map((event) => ({
-    outcome,
-    event,
-  })),
+  (withoutKind.includes(outcome) ? ['none'] : ['transfer', 'other']).map((event) => ({ outcome, event })),
 );
 const sourceLabels = [{ source: 'http' }, { source: reconciliation }];
 

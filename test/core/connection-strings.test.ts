@@ -19,6 +19,7 @@ import {
 } from 'transfer-callbacks';
 import {
   confirmWith,
+  defineService,
   reconcileTransfer,
   reconcileTransfers,
   transferClient,
@@ -44,10 +45,11 @@ const secrets = [
 const fitting = (): unknown => () => ({});
 const receiverOptions = { store: memoryStore(), onSuccess: fitting(), onFailed: fitting(), logger: false };
 const client = { getTransaction: fitting() };
-const names = 'id client store receiver retentionMs storeTimeoutMs schema signal';
+const names = 'id client store receiver retentionMs storeTimeoutMs signal';
 const times = 'verifyTimeoutMs confirmTimeoutMs inFlightWaitMs leaseMs handlerTimeoutMs storeTimeoutMs retentionMs';
-const receiver = `store onSuccess onFailed confirm schema onOutcome logger ${times}`;
+const receiver = `store onSuccess onFailed onReversed onOther service confirm schema onOutcome logger ${times}`;
 const pass = 'client receiver pending minAgeMs concurrency queriesPerSecond limit cursor signal onProgress schema';
+const definition = 'payload read states verify query baseUrl timeoutMs fetch';
 // Without `host`, for which the system is asked: see sandbox/test/service.
 const sandbox =
   'port apiKey apiSecret seed finalAfterMs speed clock scenario callbackUrl callbackHeaders console onAttempt';
@@ -75,7 +77,8 @@ const functions: [name: string, call: (...given: never[]) => unknown, args: unkn
   ['an entry of ipAllowList', (entry) => ipAllowList([entry]), ['127.0.0.1'], ''],
   ['RetryLater', (...given) => new RetryLater(...given), ['why', {}], 'retryAfterMs'],
   ['transferClient', transferClient, [{ baseUrl: 'https://example.com', apiKey: 'a', apiSecret: 'b' }], 'baseUrl apiKey apiSecret timeoutMs fetch readTransaction'],
-  ['confirmWith', confirmWith, [client, {}], 'concurrency timeoutMs schema'],
+  ['confirmWith', confirmWith, [client, {}], 'concurrency timeoutMs'],
+  ['defineService', defineService, [{ read: fitting(), states: { paid: 'SUCCESS', bounced: 'FAILED' } }], definition],
   ['reconcileTransfers', reconcileTransfers, [{ client, receiver: receiverOf(), pending: [] }], pass],
   ['reconcileTransfer', reconcileTransfer, [{ client, receiver: receiverOf(), id: 'a' }], 'id client receiver signal'],
   ['inspectTransfer', inspectTransfer, [{ id: 'a', store: { read: () => ({ state: 'free' }) } }], names],

@@ -27,23 +27,23 @@ test('an invalid callback is reported with places and reasons, without values, a
 });
 
 test.each<[string, unknown, object]>([
-  ['in data, as a number', { data: { id: 7, reference: 'p-1' } }, { id: '7', externalId: 'p-1' }],
+  ['in data, as numbers', { data: { id: 7, externalId: 8 } }, { id: '7', externalId: '8' }],
   ['beside data', { id: 't-7', externalId: 'p-1', data: 5 }, { id: 't-7', externalId: 'p-1' }],
-  ['in a body without data', { reference: 'p-1' }, { externalId: 'p-1' }],
+  ['in a body without data', { externalId: 'p-1' }, { externalId: 'p-1' }],
   [
     'in both places',
-    { id: 'e-1', data: { id: 't-7', externalId: 'p-1', reference: 'r' } },
+    { id: 'e-1', externalId: 'e', data: { id: 't-7', externalId: 'p-1' } },
     { id: 't-7', externalId: 'p-1' },
   ],
   [
     'as a text that a line could not show',
-    { data: { id: 't\u202e', reference: 'p\u202e' } },
+    { data: { id: 't\u202e', externalId: 'p\u202e' } },
     { externalId: 'p\\u{202e}' },
   ],
   ['as a number that is not exact', { id: 2 ** 53 }, {}],
   ['neither text nor number', { data: { id: true, externalId: ['p-1'] } }, {}],
   ['nowhere', 'paid', {}],
-])('the log names an invalid callback of another service whose ids are %s', async (_where, callback, ids) => {
+])('the log names an invalid callback whose ids are %s', async (_where, callback, ids) => {
   const logger = recordingLogger();
   const schema = z.object({ event: z.literal('paid') }) as never;
   const outcome = await receiverOf({ schema, logger }).receive(callback);

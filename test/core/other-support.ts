@@ -26,7 +26,8 @@ export function otherReceiver(onOther?: OnOther, logger: false | Logger = false)
     onSuccess: handler,
     onFailed: handler,
     confirm: (callback, { source }) => (source === 'confirmed' ? callback : unexpected()),
-    onOther,
+    // Without it the receiver takes none of these events.
+    onOther: onOther as never,
     onOutcome: (outcome) => ended.push(outcome),
     handlerTimeoutMs: 700,
     logger,

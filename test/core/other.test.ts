@@ -126,15 +126,15 @@ test('a final status that the schema takes for another event is invalid', async 
 });
 
 test.each([
-  [{ event: 'other', data: { id: '7' } }, 'Expected `schema` to produce a text for `type`, got undefined.'],
-  [{ event: 'other', type: 'a' }, 'Expected `schema` to produce a text for `data.id`, got undefined.'],
+  [{ event: 'other', data: { id: '7' } }, 'Expected `schema` to make `type` a string, got undefined.'],
+  [{ event: 'other', type: 'a' }, 'Expected `schema` to make `data.id` a string, got undefined.'],
   [
     { event: 'other', type: 'a', data: { id: 7 } },
-    'Expected `schema` to produce a text for `data.id`, got a number. Write `String(id)`.',
+    'Expected `schema` to make `data.id` a string, got a value of type number.',
   ],
   [
     { event: 'other', type: 'a', data: { id: '7', status: 1 } },
-    'Expected `schema` to produce a text or undefined for `data.status`, got a number. Write `String(status)`.',
+    'Expected `schema` to make `data.status` a string, or undefined, got a value of type number.',
   ],
 ])('of a schema that makes %j the error says what is missing', async (produced, message) => {
   const receiver = receiverOf({ schema: z.any().transform(() => produced) as never, onOther: vi.fn() });
@@ -148,7 +148,7 @@ test('onOther is not called for a stranger, and without it the event is invalid'
   expect(verify.mock.calls).toEqual([[undefined]]);
   expect(onOther).not.toHaveBeenCalled();
   const { receiver } = otherReceiver();
-  expect(await receiver.receive(paid)).toMatchObject({
+  expect(await receiver.receive({ ...paid, data: { ...paid.data, externalId: 'deposit-1' } })).toMatchObject({
     outcome: 'invalid',
     id: '7',
     externalId: 'deposit-1',

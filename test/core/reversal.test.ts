@@ -1,46 +1,28 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, transferCallbackReceiver, transferCallbackSchema } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
-import { toAnnouncementKey, toReversalKey } from '../../src/core/callback.js';
+import { finalEvents, toAnnouncementKey, toReversalKey } from '../../src/core/callback.js';
 import { recordingLogger } from '../support/helpers/logger.js';
-import { announced, reversingReceiver, reversingSchema, type Status } from '../support/helpers/reversing.js';
+import { announced, reversingReceiver, reversingService, type Status } from '../support/helpers/reversing.js';
 import { fakeClock, later, receiverOf, storeWith, turn } from './support.js';
 
 const id = 'payout';
 
 describe('what onReversed needs', () => {
   const handler = () => undefined;
-  const given = { store: memoryStore(), schema: reversingSchema, onSuccess: handler, onFailed: handler } as const;
+  const given = { store: memoryStore(), service: reversingService, onSuccess: handler, onFailed: handler } as const;
+  const leftOut = 'Expected `onReversed` to be left out, because no state of the service is REVERSED';
 
   test.each<[string, object, string]>([
-    ['the documented service', { schema: undefined }, 'Expected `onReversed` to be left out, because the documented'],
-    ['the documented schema', { schema: transferCallbackSchema }, 'Expected `onReversed` to be left out, because the'],
+    ['the documented service', { service: undefined }, leftOut],
+    ['the documented schema', { service: undefined, schema: transferCallbackSchema }, leftOut],
     ['no retentionMs', {}, 'Expected `retentionMs` to be given beside `onReversed`'],
     ['a store that cannot be read', { store: storeWith({}) }, 'Expected `store` to be a store with `read`'],
     ['what is no function', { onReversed: true }, 'Expected `onReversed` to be a function, got true'],
+    ['a service that reverses', { onReversed: undefined }, 'Expected `onReversed` to be a function, got undefined'],
   ])('is refused for %s', (_what, options, message) => {
     const make = () => transferCallbackReceiver({ ...given, onReversed: handler, ...options } as never);
     expect(make).toThrow(message);
-  });
-
-  test('a reversal is invalid without onReversed, and the receiver needs no retentionMs', async () => {
-    const receiver = transferCallbackReceiver({ ...given, logger: false });
-    expect(await receiver.receive(announced('REVERSED', id))).toMatchObject({
-      outcome: 'invalid',
-      issues: [{ path: ['event'], message: 'A reversal, and no `onReversed` takes it' }],
-    });
-    expect(await receiver.inspect(id)).toEqual({ state: 'free' });
-  });
-
-  test('a reversal with the status of a success is invalid', async () => {
-    const { receiver, ran } = reversingReceiver(memoryStore(), {
-      schema: { '~standard': { validate: (value) => ({ value: value as never }) } },
-    });
-    const { event, data } = announced('REVERSED', id);
-    for (const status of ['SUCCESS', 'FAILED']) {
-      expect(await receiver.receive({ event, data: { ...data, status } })).toMatchObject({ outcome: 'invalid' });
-    }
-    expect(ran).toEqual([]);
   });
 
   test('the documented service asks the store for one key only, and never reads it', async () => {
@@ -86,8 +68,8 @@ describe('confirm', () => {
   function confirming(told: { status: Status; changes?: object }) {
     const store = memoryStore();
     const confirm = () => {
-      const { event, data } = announced(told.status, id, told.changes);
-      return { event, data: { ...data, status: told.status } } as never;
+      const { data } = announced(told.status, id, told.changes);
+      return { event: finalEvents[told.status], data: { ...data, status: told.status } } as never;
     };
     return reversingReceiver(store, { confirm });
   }

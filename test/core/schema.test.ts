@@ -4,6 +4,7 @@ import * as mini from 'zod/v4-mini';
 import { memoryStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import type { StandardSchema } from '../../src/lib/standard-schema.js';
+import { toResponse } from '../../src/http/responses.js';
 import { recordingLogger } from '../support/helpers/logger.js';
 import { receiverOf } from './support.js';
 
@@ -36,17 +37,19 @@ test.each([
   expect(handler).not.toHaveBeenCalled();
 });
 
-test('a schema of zod/mini works, and may make the amount a text', async () => {
+test('a schema of zod/mini works, and may make the amount a string', async () => {
   const onSuccess = vi.fn();
-  const made = mini.pipe(
-    mini.looseObject({ kind: mini.literal('paid'), transfer: mini.string() }),
-    mini.transform(({ transfer }) => ({
-      event: 'transfer.success' as const,
-      data: { id: transfer, externalId: 'p-1', status: 'SUCCESS' as const, amount: '5', currency: 'XAF' },
-    })),
-  );
+  const data = { id: mini.string(), externalId: mini.string(), status: mini.literal('SUCCESS') };
+  const made = mini.looseObject({
+    event: mini.literal('transfer.success'),
+    data: mini.looseObject({
+      ...data,
+      amount: mini.pipe(mini.number(), mini.transform(String)),
+      currency: mini.string(),
+    }),
+  });
   const receiver = transferCallbackReceiver({ store: memoryStore(), schema: made, onSuccess, onFailed: onSuccess });
-  expect(await receiver.receive({ kind: 'paid', transfer: 'tr-1' })).toMatchObject({
+  expect(await receiver.receive(transferSucceeded({ id: 'tr-1', amount: 5 }))).toMatchObject({
     outcome: 'processed',
     id: 'tr-1',
   });
@@ -54,48 +57,71 @@ test('a schema of zod/mini works, and may make the amount a text', async () => {
 });
 
 test('a copy whose amount is written in another way is a duplicate, and confirm may read it so', async () => {
-  const money = z.looseObject({ id: z.string(), amount: z.union([z.number(), z.string()]) });
-  const made = money.transform((given) => ({
-    event: 'transfer.success' as const,
-    data: { ...given, externalId: 'p-1', status: 'SUCCESS' as const, currency: 'XAF' },
-  }));
   const onSuccess = vi.fn();
-  const handlers = { store: memoryStore(), schema: made, onSuccess, onFailed: onSuccess, logger: false } as const;
-  const receiver = transferCallbackReceiver(handlers);
-  const confirming = transferCallbackReceiver({
+  const handlers = { store: memoryStore(), schema, onSuccess } as const;
+  const receiver = receiverOf(handlers);
+  const confirming = receiverOf({
     ...handlers,
-    confirm: (callback) => ({ ...callback, data: { ...callback.data, amount: '100.00' } }),
+    confirm: (callback) => ({ ...callback, data: { ...callback.data, amount: '100.00' } }) as never,
   });
-  expect(await receiver.receive({ id: 'a', amount: 100 })).toMatchObject({ outcome: 'processed' });
-  for (const amount of ['100', '100.00']) {
-    expect(await receiver.receive({ id: 'a', amount })).toMatchObject({ outcome: 'duplicate' });
-  }
-  expect(await receiver.receive({ id: 'a', amount: '100.01' })).toMatchObject({ outcome: 'conflict' });
-  expect(await confirming.receive({ id: 'b', amount: 100 })).toMatchObject({ outcome: 'processed' });
+  const { data } = transferSucceeded();
+  const receive = (id: string, amount: unknown, by = receiver) =>
+    by.receive({ event: 'transfer.success', data: { ...data, id, amount } });
+  expect(await receive('a', 100)).toMatchObject({ outcome: 'processed' });
+  for (const amount of ['100', '100.00']) expect(await receive('a', amount)).toMatchObject({ outcome: 'duplicate' });
+  expect(await receive('a', '100.01')).toMatchObject({ outcome: 'conflict' });
+  expect(await receive('b', 100, confirming)).toMatchObject({ outcome: 'processed' });
   expect(onSuccess.mock.lastCall?.[0]).toMatchObject({ data: { id: 'b', amount: '100.00' } });
-  expect(await receiver.receive({ id: 'c', amount: '9007199254740993' })).toMatchObject({ outcome: 'processed' });
-  expect(await receiver.receive({ id: 'c', amount: '9007199254740992' })).toMatchObject({ outcome: 'conflict' });
+  expect(await receive('c', '9007199254740993')).toMatchObject({ outcome: 'processed' });
+  expect(await receive('c', '9007199254740992')).toMatchObject({ outcome: 'conflict' });
   expect(onSuccess).toHaveBeenCalledTimes(3);
 });
 
-test('a custom schema may leave out amount and currency, and a copy that has one is a conflict', async () => {
-  const short = z.object({ id: z.string(), amount: z.number().optional() }).transform((given) => ({
-    event: 'transfer.failed' as const,
-    data: { ...given, externalId: 'p-1', status: 'FAILED' as const },
-  }));
-  const onFailed = vi.fn();
-  const receiver = transferCallbackReceiver({ store: memoryStore(), schema: short, onSuccess: vi.fn(), onFailed });
-  expect(await receiver.receive({ id: 't-7' })).toMatchObject({ outcome: 'processed' });
-  expect(await receiver.receive({ id: 't-7' })).toMatchObject({ outcome: 'duplicate' });
-  expect(onFailed.mock.calls).toMatchObject([[{ data: { id: 't-7' } }, {}]]);
-  // Where one of two has an amount, they differ.
-  expect(await receiver.receive({ id: 't-7', amount: 5 })).toEqual(
-    expect.objectContaining({
-      outcome: 'conflict',
-      settled: { status: 'FAILED', externalId: 'p-1' },
-      received: { status: 'FAILED', amount: 5, externalId: 'p-1' },
-    }),
-  );
+describe('a schema that makes another callback is refused', () => {
+  const keep =
+    'Expected `schema` to keep `event`, `data.id` and `data.status` of the callback. For another service write ' +
+    '`service: defineService({ read, states })`.';
+  const money = 'Expected `schema` to make `data.amount` and `data.currency`, got undefined.';
+  type Make = (given: TransferCallback) => unknown;
+  const failed = { event: 'transfer.failed', data: { ...transferFailed().data, id: 'a' } };
+  const inPlace = (changes: object): Make => {
+    return (given) => {
+      Object.assign(given.data, changes);
+      return given;
+    };
+  };
+
+  test.each<[string, Make, string]>([
+    ['has another id', ({ event, data }) => ({ event, data: { ...data, id: `${data.id}-1` } }), keep],
+    ['has another event and status', () => failed, keep],
+    ['has another event', (given) => ({ ...given, event: 'transfer.failed' }), keep],
+    ['has another status', ({ event, data }) => ({ event, data: { ...data, status: 'FAILED' } }), keep],
+    ['is the same, with another id', inPlace({ id: 'b' }), keep],
+    ['is the same, with another status', inPlace({ status: 'FAILED' }), keep],
+    ['has no amount', ({ event, data }) => ({ event, data: { ...data, amount: undefined } }), money],
+    ['has no currency', ({ event, data }) => ({ event, data: { ...data, currency: undefined } }), money],
+  ])('if it %s', async (_what, make, message) => {
+    const logger = recordingLogger();
+    const handler = vi.fn();
+    const transforming = z.any().transform((given: TransferCallback) => make(given));
+    const options = { schema: transforming as never, onSuccess: handler, onFailed: handler, logger };
+    const outcome = await receiverOf(options).receive(transferSucceeded({ id: 'a' }));
+    expect(outcome).toMatchObject({ outcome: 'invalid', error: { code: 'INVALID_ARGUMENT', message } });
+    expect(toResponse(outcome).status).toBe(500);
+    expect(logger.lines).toMatchObject([{ level: 'error', message: expect.stringContaining('at fault') as string }]);
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test('and so is one that makes a callback of another service', async () => {
+    const onSuccess = vi.fn();
+    const transforming = z.object({ paid: z.string() }).transform(({ paid }) => ({
+      event: 'transfer.success',
+      data: { ...transferSucceeded().data, id: paid },
+    }));
+    const receiver = receiverOf({ schema: transforming as never, onSuccess });
+    expect(await receiver.receive({ paid: 'p-1' })).toMatchObject({ outcome: 'invalid', error: { message: keep } });
+    expect(onSuccess).not.toHaveBeenCalled();
+  });
 });
 
 test.each([
@@ -115,48 +141,31 @@ test.each([
 });
 
 describe('a schema that makes a wrong field', () => {
-  /** Resolves with what the error tells of a schema that produces these fields in place of the documented ones. */
+  /** Resolves with what the error tells of a schema that makes these fields in place of the documented ones. */
   async function tell(fields: object, event: unknown = 'transfer.success'): Promise<string> {
     const { data } = transferSucceeded();
-    const produced = { event, data: { ...data, ...fields } };
-    const outcome = await receiverOf({ schema: z.any().transform(() => produced) as never }).receive({});
+    const made = { event, data: { ...data, ...fields } };
+    const outcome = await receiverOf({ schema: z.any().transform(() => made) as never }).receive({ event, data });
     return outcome.outcome === 'invalid' ? (outcome.error as Error).message : outcome.outcome;
   }
 
-  const one = (expected: string, path: string, got: string): string =>
-    `Expected \`schema\` to produce ${expected} for \`${path}\`, got ${got}.`;
-  const statuses = "'SUCCESS' or 'FAILED' or 'REVERSED'";
+  const phone = ['237', '670', '000', '000'];
 
-  test.each<[object, string]>([
-    [{ id: 5 }, `${one('a text', 'data.id', 'a number')} Write \`String(id)\`.`],
-    [{ externalId: 5n }, `${one('a text', 'data.externalId', 'a bigint')} Write \`String(externalId)\`.`],
-    [
-      { amount: 15_000n },
-      `${one('a number, a text or undefined', 'data.amount', 'a bigint')} Write \`String(amount)\`.`,
-    ],
-    [{ externalId: undefined }, one('a text', 'data.externalId', 'undefined')],
-    [
-      { currency: null },
-      `${one('a text or undefined', 'data.currency', 'null')} Write \`currency: currency ?? undefined\`.`,
-    ],
-    [{ currency: ['XAF'] }, one('a text or undefined', 'data.currency', 'an array')],
-    [{ amount: { value: 5 } }, one('a number, a text or undefined', 'data.amount', 'an object')],
-    [{ id: true }, one('a text', 'data.id', 'a boolean')],
-    [{ status: 'success' }, one(statuses, 'data.status', 'another text')],
-    [{ status: 1 }, one(statuses, 'data.status', 'a number')],
-  ])('is told which: %o', async (fields, told) => {
-    expect(await tell(fields)).toBe(told);
+  test.each<[object, path: string, expected: string, got: string]>([
+    [{ id: 5 }, 'id', 'a string', 'a value of type number'],
+    [{ externalId: 5n }, 'externalId', 'a string', 'a value of type bigint'],
+    [{ externalId: undefined }, 'externalId', 'a string', 'undefined'],
+    [{ status: true }, 'status', 'a string', 'a value of type boolean'],
+    [{ amount: 15_000n }, 'amount', 'a number or a string, or undefined', 'a value of type bigint'],
+    [{ amount: { value: 5 } }, 'amount', 'a number or a string, or undefined', 'a value of type object'],
+    [{ currency: null }, 'currency', 'a string, or undefined', 'null'],
+    [{ currency: phone }, 'currency', 'a string, or undefined', 'an array'],
+  ])('is told which, and of the value its kind: %o', async (fields, path, expected, got) => {
+    expect(await tell(fields)).toBe(`Expected \`schema\` to make \`data.${path}\` ${expected}, got ${got}.`);
   });
 
-  test('every wrong field is named, and no right one', async () => {
-    expect(await tell({ id: 5, amount: null, status: 'OK' }, 'paid')).toBe(
-      [
-        one("'transfer.success' or 'transfer.failed' or 'transfer.reversed' or 'other'", 'event', 'another text'),
-        `${one('a text', 'data.id', 'a number')} Write \`String(id)\`.`,
-        one(statuses, 'data.status', 'another text'),
-        `${one('a number, a text or undefined', 'data.amount', 'null')} Write \`amount: amount ?? undefined\`.`,
-      ].join(' '),
-    );
+  test('an event that is no string is named', async () => {
+    expect(await tell({}, 5)).toBe('Expected `schema` to make `event` a string, got a value of type number.');
   });
 });
 
@@ -171,7 +180,11 @@ test('each field is read once, because what a schema makes may change or throw w
     },
   });
   const receiver = receiverOf({ schema: z.any().transform(() => ({ event, data: readOnce })) as never });
-  expect(await receiver.receive({})).toMatchObject({ outcome: 'processed', id: data.id, status: 'SUCCESS' });
+  expect(await receiver.receive({ event, data })).toMatchObject({
+    outcome: 'processed',
+    id: data.id,
+    status: 'SUCCESS',
+  });
   expect(await receiver.close({ timeoutMs: 5_000 })).toEqual({ unfinished: 0, ids: [] });
 });
 

@@ -18,15 +18,17 @@ export const withOthers = z.union([
     .transform((given) => ({ event: 'other' as const, ...given })),
 ]);
 
+type Given = Partial<Omit<ReceiverOptions, 'onOther'>> & { onOther?: unknown };
+
 /** A receiver on a memory store whose handlers do nothing, except for what `options` say. */
-export function receiverOf(options: Partial<ReceiverOptions> = {}): TransferCallbackReceiver {
+export function receiverOf(options: Given = {}): TransferCallbackReceiver {
   return transferCallbackReceiver({
     store: memoryStore(),
     onSuccess: () => undefined,
     onFailed: () => undefined,
     logger: false,
     ...options,
-  });
+  } as ReceiverOptions);
 }
 
 /** `store` with some of its calls replaced. */

@@ -8,7 +8,7 @@ import {
   transferCallbackRouter,
   urlToken,
   type CallbackStore,
-  type TransferCallback,
+  type ReceiverOptions,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { containing } from '../support/helpers/containing.js';
@@ -122,7 +122,9 @@ test('no warning is logged with a check of the sender, or elsewhere than in prod
 
 test('onOther beside confirm needs a verifier, because confirm cannot vouch for its events', () => {
   const { options } = recordingOptions();
-  const both = { ...options, confirm: (callback: TransferCallback) => callback, onOther: () => undefined };
+  // A schema would make the events of `onOther`.
+  const given: object = { ...options, confirm, onOther: () => undefined };
+  const both = given as ReceiverOptions;
   const receiver = transferCallbackReceiver(both);
   for (const given of [both, { receiver }]) {
     expect(() => transferCallbackListener(given)).toThrow(

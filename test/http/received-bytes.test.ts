@@ -87,6 +87,7 @@ const coercing = z.looseObject({
     externalId: z.string(),
     status: z.enum(['SUCCESS', 'FAILED']),
     amount: z.coerce.number(),
+    currency: z.string(),
   }),
 });
 
@@ -95,8 +96,9 @@ const signedFailure = Buffer.from(
   JSON.stringify({
     event: 'transfer.failed',
     data: {
-      ...{ id: 'tx-1', externalId: 'X', status: 'FAILED', amount: 5 },
-      provider: '&event=transfer.success&data[id]=tx-1&data[externalId]=X&data[status]=SUCCESS&data[amount]=999999&z=',
+      ...{ id: 'tx-1', externalId: 'X', status: 'FAILED', amount: 5, currency: 'XAF' },
+      provider:
+        '&event=transfer.success&data[id]=tx-1&data[externalId]=X&data[status]=SUCCESS&data[amount]=999999&data[currency]=XAF&z=',
       reference: 'r","status":"SUCCESS","amount":999999},"event":"transfer.success","x":{"y":"'.replace(
         /["{}]/g,
         (character) => ({ '"': '+ACI-', '{': '+AHs-', '}': '+AH0-' })[character] ?? '',

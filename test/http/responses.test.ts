@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { RetryLater, transferCallbackReceiver, type CallbackStore, type ReceiverOptions } from 'transfer-callbacks';
+import {
+  RetryLater,
+  transferCallbackReceiver,
+  type CallbackStore,
+  type ReceiverOptions,
+  type TransferCallback,
+  type TransferCallbackOptions,
+} from 'transfer-callbacks';
+import { defineService } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { outcomes, type OutcomeName } from '../../src/core/outcomes.js';
 import { httpServers, nodeServers, webServer, type HttpServer } from '../support/servers/http-servers.js';
@@ -44,6 +52,21 @@ const rows: Row[] = [
       const callback = transferFailed();
       await deliver(url, callback);
       return deliver(url, callback);
+    },
+  },
+  {
+    outcome: 'ignored',
+    status: 200,
+    headers: keptOpen,
+    body: '{"outcome":"ignored"}',
+    async request(server) {
+      const service = defineService({
+        read: ({ event }: TransferCallback) => ({ ignored: event }),
+        states: { paid: 'SUCCESS', bounced: 'FAILED' },
+      });
+      const options = { ...recordingOptions().options, service } as object;
+      const { url } = await start(server, options as TransferCallbackOptions);
+      return deliver(url);
     },
   },
   {

@@ -3,9 +3,13 @@ import type { TransferCallbackOutcome } from 'transfer-callbacks';
 import { outcomes } from '../../src/core/outcomes.js';
 import { toResponse } from '../../src/http/responses.js';
 
-const acknowledged = ['processed', 'duplicate'];
+/** A handler has succeeded. */
+const handled = ['processed', 'duplicate'];
+/** The exception: the definition of a service declares that no handler is needed. See the tests of `ignored`. */
+const declared = ['ignored'];
+const acknowledged = [...handled, ...declared];
 
-test('of all outcomes and faults only processed and duplicate make a 2xx', () => {
+test('of all outcomes and faults only processed, duplicate and the declared ignored make a 2xx', () => {
   const details = { source: 'http', durationMs: 1, issues: [], retryAfterMs: 200, status: 200, statusCode: 200 };
   for (const [outcome, row] of Object.entries(outcomes)) {
     expect([outcome, row.status < 300]).toEqual([outcome, acknowledged.includes(outcome)]);

@@ -2,7 +2,7 @@ import { type } from 'arktype';
 import * as v from 'valibot';
 import { describe, expect, expectTypeOf, test, vi } from 'vitest';
 import { z as zod3 } from 'zod3';
-import { memoryStore, transferCallbackReceiver, type Logger } from 'transfer-callbacks';
+import { memoryStore, transferCallbackReceiver, type Logger, type ReceiverOptions } from 'transfer-callbacks';
 import { confirmWith } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import type { StandardSchema } from '../../src/lib/standard-schema.js';
@@ -48,8 +48,14 @@ const schemas: [string, StandardSchema<Small>][] = [
   ['zod 3', inZod3],
 ];
 
-function receiverWith(schema: StandardSchema<Small>, handler = vi.fn(), logger: Logger | false = false) {
-  return transferCallbackReceiver({ store: memoryStore(), schema, onSuccess: handler, onFailed: handler, logger });
+function receiverWith(
+  schema: StandardSchema<Small>,
+  handler = vi.fn(),
+  logger: Logger | false = false,
+  confirm?: ReceiverOptions<Small>['confirm'],
+) {
+  const handlers = { onSuccess: handler, onFailed: handler };
+  return transferCallbackReceiver({ store: memoryStore(), schema, ...handlers, logger, confirm });
 }
 
 describe.each(schemas)('a schema of %s', (_library, schema) => {
@@ -75,16 +81,21 @@ describe.each(schemas)('a schema of %s', (_library, schema) => {
 });
 
 test('a schema of valibot checks what is read from the service, too', async () => {
-  const { data } = transferSucceeded();
-  const confirmRead = async (read: object): Promise<unknown> => {
-    const confirm = confirmWith({ getTransaction: () => Promise.resolve(read as never) }, { schema: inValibot });
-    return confirm(transferSucceeded(data), { signal: new AbortController().signal });
+  const callback = transferSucceeded();
+  const handler = vi.fn();
+  const receiveConfirmed = (read: object) => {
+    const confirm = confirmWith({ getTransaction: () => Promise.resolve(read as never) });
+    return receiverWith(inValibot, handler, false, confirm).receive(callback);
   };
-  expect(await confirmRead({ ...data })).toMatchObject({ data: { id: data.id, amount: data.amount } });
-  await expect(confirmRead({ ...data, externalId: null })).rejects.toMatchObject({
-    code: 'UNREADABLE_RESPONSE',
-    message: containing('The transaction that was read is not as `schema` expects, at data.externalId.'),
+  expect(await receiveConfirmed({ ...callback.data, fee: 5 })).toMatchObject({ outcome: 'processed' });
+  // A schema of valibot drops what it does not know.
+  expect(handler.mock.calls).toMatchObject([[{ data: { id: callback.data.id, amount: callback.data.amount } }, {}]]);
+  expect(handler.mock.calls[0]).not.toMatchObject([{ data: { fee: 5 } }, {}]);
+  expect(await receiveConfirmed({ ...callback.data, externalId: null })).toMatchObject({
+    outcome: 'unconfirmed',
+    error: { code: 'UNCONFIRMED', message: containing('The transfer that was read is no callback: data.externalId: ') },
   });
+  expect(handler).toHaveBeenCalledTimes(1);
 });
 
 test('a schema gives its type to the handlers', () => {

@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { memoryStore, transferCallbackListener, transferCallbackReceiver } from 'transfer-callbacks';
+import { defineService } from 'transfer-callbacks/client';
 import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { outcomes } from '../../src/core/outcomes.js';
@@ -28,7 +29,7 @@ describe('before the first delivery', () => {
     const series = await registerMetrics().series();
     expect([...series.values()].filter((value) => value !== 0)).toEqual([]);
     const counted = [...series.keys()].filter((text) => text.startsWith('transfer_callbacks_deliveries_total'));
-    expect(counted).toHaveLength(3 * outcomeCount - 2);
+    expect(counted).toHaveLength(3 * outcomeCount - 3);
     expect(counted).toEqual(expect.arrayContaining([deliveries('conflict', 'http'), deliveries('closing', 'http')]));
     expect(series.get('transfer_callbacks_overlaps_total')).toBe(0);
     expect(series.get('transfer_callbacks_unrecorded_total')).toBe(0);
@@ -38,7 +39,7 @@ describe('before the first delivery', () => {
     expect([...series.keys()].filter((text) => text.includes('timestamp') || text.includes('open_transfers'))).toEqual(
       [],
     );
-    expect(series.size).toBeLessThan(3 * outcomeCount - 2 + (2 * outcomeCount - 2) * 16 + 2 * 13 + 12);
+    expect(series.size).toBeLessThan(3 * outcomeCount - 3 + (2 * outcomeCount - 3) * 16 + 2 * 13 + 12);
   });
 });
 
@@ -132,6 +133,25 @@ describe('a delivery', () => {
     );
     expect(now.has(deliveries('invalid', 'http', 'other'))).toBe(false);
     expect(now.has(deliveries('processed', 'reconciliation', 'other'))).toBe(false);
+  });
+
+  test('is counted without a kind if the definition of the service needs no handler for it', async () => {
+    const { series } = registerMetrics();
+    const service = defineService({
+      read: ({ event, id }: { event: string; id: number }) =>
+        event === 'customer' ? { ignored: event } : { state: event, id, externalId: id },
+      states: { paid: 'SUCCESS', bounced: 'FAILED', waiting: 'PENDING' },
+    });
+    const handlers = { onSuccess: () => undefined, onFailed: () => undefined };
+    const receiver = transferCallbackReceiver({ store: memoryStore(), service, ...handlers, logger: false });
+    expect((await series()).get(deliveries('ignored', 'http'))).toBe(0);
+    for (const event of ['customer', 'waiting', 'paid']) await receiver.receive({ event, id: 7 }, http);
+    const now = await series();
+    expect(now.get(deliveries('ignored', 'http'))).toBe(2);
+    expect(positive(now, 'transfer_callbacks_deliveries_total').sort()).toEqual(
+      [deliveries('ignored', 'http'), deliveries('processed', 'http')].sort(),
+    );
+    expect(now.has(deliveries('ignored', 'http', 'transfer'))).toBe(false);
   });
 
   test('from more than ten sources is counted as from `other`', async () => {

@@ -20,7 +20,7 @@ export async function readSeries(registry: Registry): Promise<Series> {
 export const deliveries = (
   outcome: string,
   source: string,
-  event = outcome === 'invalid' || outcome === 'unauthorized' ? 'none' : 'transfer',
+  event = ['ignored', 'invalid', 'unauthorized'].includes(outcome) ? 'none' : 'transfer',
 ): string => `transfer_callbacks_deliveries_total{outcome="${outcome}",event="${event}",source="${source}"}`;
 
 /** Registers the metrics on a new registry until the test has ended. */

@@ -5,7 +5,7 @@ import {
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
 import { Connection, type Ends } from './network.js';
-import { reversingSchema } from '../support/helpers/reversing.js';
+import { reversingService } from '../support/helpers/reversing.js';
 import { times } from './promises.js';
 import type { VirtualClock, TimerOwner } from './virtual-clock.js';
 
@@ -62,7 +62,7 @@ export class Process implements TimerOwner {
       onSuccess: handle,
       onFailed: handle,
       // Without a reversal the receiver is that of the documented service.
-      ...(takesReversals && ({ schema: reversingSchema, onReversed: handle } as object)),
+      ...(takesReversals && ({ service: reversingService, onReversed: handle } as object)),
       logger: {
         warn: () => undefined,
         error: (_details, message) => {

@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest';
+import { hmacSignature, memoryStore, TransferCallbackError, transferCallbackSchema } from 'transfer-callbacks';
+import { defineService } from 'transfer-callbacks/client';
+import { containing } from '../support/helpers/containing.js';
+import { define, serve, states } from './service-support.js';
+
+function thrownBy(call: () => unknown): unknown {
+  try {
+    call();
+  } catch (error) {
+    return error;
+  }
+  return expect.fail('it did not throw');
+}
+
+const signed = hmacSignature({ header: 'x-signature', secrets: 'a-secret-long-enough' });
+const partly = (part: string) => Object.assign(() => true, { part });
+const aVerifier = 'a function or a list of at least one, or left out if every sender is trusted';
+const aMeaning = 'one of SUCCESS, FAILED, REVERSED, PENDING, OTHER';
+const aSchema = 'a schema of zod 3.24 or later, or of another library with Standard Schema';
+const aState = (status: string) => `an object with a state that is ${status}`;
+
+test.each<[given: object, expected: string, got: string, option?: string]>([
+  [{ read: undefined }, 'a function', 'undefined'],
+  [{ read: { state: 'a' } }, 'a function', 'an object'],
+  [{ payload: {} }, aSchema, 'an object'],
+  [{ payload: null }, aSchema, 'null'],
+  [{ states: undefined }, 'an object', 'undefined'],
+  [{ states: null }, 'an object', 'null'],
+  [{ states: ['SUCCESS', 'FAILED'] }, 'an object', 'an array'],
+  [{ states: 'SUCCESS' }, 'an object', '"SUCCESS"'],
+  [{ states: { ...states, late: 'success' } }, aMeaning, '"success"', "states['late']"],
+  [{ states: { ...states, late: undefined } }, aMeaning, 'undefined', "states['late']"],
+  [{ states: { ...states, late: 'toString' } }, aMeaning, '"toString"', "states['late']"],
+  [{ states: {} }, aState('SUCCESS'), 'an object'],
+  [{ states: { bounced: 'FAILED', back: 'REVERSED' } }, aState('SUCCESS'), 'an object'],
+  [{ states: { paid: 'SUCCESS', waiting: 'PENDING' } }, aState('FAILED'), 'an object'],
+  [{ verify: undefined }, aVerifier, 'undefined'],
+  [{ verify: null }, aVerifier, 'null'],
+  [{ verify: 'a-secret-long-enough' }, aVerifier, 'a string of 20 characters'],
+  [{ verify: [] }, aVerifier, 'an array'],
+  [{ verify: [signed, undefined] }, aVerifier, 'an array'],
+  [
+    { verify: [partly('data'), signed, partly('payload')] },
+    'verifiers of one part of the body, because one part is read',
+    'an array',
+  ],
+  [{ query: 'https://service.example' }, 'a function', 'a string of 23 characters'],
+  [{ baseUrl: 'service.example' }, 'an http or https URL', 'a string of 15 characters'],
+  [{ timeoutMs: 0 }, 'a whole number from 1 to 2147483647', '0'],
+  [{ timeoutMs: '10s' }, 'a whole number from 1 to 2147483647', '"10s"'],
+  [{ fetch: {} }, 'a function', 'an object'],
+])(
+  'a wrong value of an option of a definition is refused with what was expected: %o',
+  (given, expected, got, named) => {
+    const name = named ?? Object.keys(given)[0];
+    const error = thrownBy(() => define(given));
+    expect(error).toBeInstanceOf(TransferCallbackError);
+    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', option: name, expected: containing(expected), got });
+    expect((error as Error).message).toContain(
+      `Expected \`${name}\` to be ${(error as { expected: string }).expected}, got ${got}.`,
+    );
+  },
+);
+
+test('an error about a definition has the code to write instead', () => {
+  const { write } = thrownBy(() => define({ states: { paid: 'SUCCESS' } })) as { write: string };
+  expect(write).toBe("states: { 'payout.paid': 'SUCCESS', 'payout.bounced': 'FAILED' }");
+});
+
+test.each([
+  [{ verifiy: () => true }, 'Unknown option `verifiy`. Did you mean `verify`?'],
+  [{ state: states }, 'Unknown option `state`. Did you mean `states`?'],
+  [{ onSuccess: () => undefined }, 'Unknown option `onSuccess`; known are payload, read, states'],
+])('an unknown option of a definition is refused: %o', (given, message) => {
+  expect(thrownBy(() => define(given))).toMatchObject({ message: containing(message) });
+});
+
+test('a definition is refused without options, and options of undefined mean their defaults, except for verify', () => {
+  expect(thrownBy(() => defineService(undefined as never))).toMatchObject({ option: 'options' });
+  expect(
+    define({ payload: undefined, query: undefined, baseUrl: undefined, timeoutMs: undefined, fetch: undefined }),
+  ).toMatchObject({
+    part: undefined,
+  });
+});
+
+test('two verifiers of the same part are one part', () => {
+  expect(define({ verify: [partly('data'), partly('data')] }).part).toBe('data');
+});
+
+describe('a receiver', () => {
+  const handler = (): undefined => undefined;
+  const withOthers = { states: { ...states, back: 'REVERSED', charge: 'OTHER' } };
+  const both = { onReversed: handler, onOther: handler, retentionMs: 60 * 86_400_000 };
+  const leftOut = (meaning: string) => `left out, because no state of the service is ${meaning}`;
+  const query = handler;
+
+  test.each<[definition: object, options: object, option: string, expected: string]>([
+    [{}, { service: { read: handler, states } }, 'service', 'made by `defineService`'],
+    [{}, { service: transferCallbackSchema }, 'service', 'made by `defineService`'],
+    [{}, { service: null }, 'service', 'made by `defineService`'],
+    [{}, { schema: transferCallbackSchema }, 'schema', 'left out beside `service`'],
+    [withOthers, { ...both, onReversed: undefined }, 'onReversed', 'a function'],
+    [withOthers, { ...both, onReversed: 'refund' }, 'onReversed', 'a function'],
+    [withOthers, { ...both, onOther: undefined }, 'onOther', 'a function'],
+    [withOthers, { ...both, retentionMs: undefined }, 'retentionMs', 'given beside `onReversed`'],
+    [withOthers, { ...both, store: { claim: handler } }, 'store', 'a store with `read` beside `onReversed`'],
+    [{}, { onReversed: handler, retentionMs: 1e9 }, 'onReversed', leftOut('REVERSED')],
+    [{}, { onOther: handler }, 'onOther', leftOut('OTHER')],
+    [{}, { confirm: true }, 'confirm', 'a function: this service has no `query` to ask'],
+    [{ query }, { confirm: 'read' }, 'confirm', 'a function'],
+  ])('is refused for %o with %o', (definition, options, option, expected) => {
+    const error = thrownBy(() => serve(definition, options));
+    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', option, expected: containing(expected) });
+    expect((error as Error).message).toContain(`Expected \`${option}\` to be `);
+  });
+
+  test('is made with the handlers that its service needs, and with `confirm: true` if it can be asked', () => {
+    const { receiver } = serve({ ...withOthers, query }, { ...both, confirm: true, store: memoryStore() });
+    expect(receiver.options).toMatchObject({ retentionMs: both.retentionMs, confirm: expect.any(Function) as object });
+    expect(serve({ query }, { confirm: true }).receiver.options.retentionMs).toBe(604_800_000);
+  });
+});

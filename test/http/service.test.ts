@@ -1,0 +1,173 @@
+// What the router, the listener and the handler take of a service that was defined.
+import { createHmac } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import {
+  hmacSignature,
+  headerToken,
+  transferCallbackHandler,
+  transferCallbackListener,
+  transferCallbackReceiver,
+  transferCallbackRouter,
+  urlToken,
+  type ReceiverOptions,
+  type Verifier,
+} from 'transfer-callbacks';
+import { defineService, type ServiceOptions } from 'transfer-callbacks/client';
+import { containing } from '../support/helpers/containing.js';
+import { errorBody, post, type PostResponse } from '../support/helpers/post.js';
+import { recordingOptions } from '../support/helpers/recording-options.js';
+import { httpServers, type HttpServer } from '../support/servers/http-servers.js';
+import { start, unauthorized } from './support.js';
+
+const secret = 'a-secret-long-enough';
+const sign = (text: string): string => createHmac('sha256', secret).update(text).digest('hex');
+const signed = hmacSignature({ header: 'x-signature', secrets: secret });
+
+interface Payload {
+  event: string;
+  data: { id: number; reference: string };
+}
+
+const states = { paid: 'SUCCESS', bounced: 'FAILED', waiting: 'PENDING' } as const;
+
+function readWhole({ event, data }: Payload) {
+  return event === 'customer' ? { ignored: event } : { state: event, id: data.id, externalId: data.reference };
+}
+
+/** A service with this verifier. It may be wrong. */
+function define(changes: object = {}) {
+  const definition: object = { read: readWhole, states, ...changes };
+  return defineService(definition as ServiceOptions<Payload, ReturnType<typeof readWhole>, typeof states>);
+}
+
+const callback: Payload = { event: 'paid', data: { id: 7, reference: 'payout-1' } };
+const processed = [200, '{"outcome":"processed"}'];
+const refused = [401, unauthorized];
+const shown = ({ status, body }: PostResponse): unknown[] => [status, body];
+
+/** Starts a receiver of the service. */
+async function startService(server: HttpServer, service: unknown, mount: object = {}) {
+  const { options, handled, logged } = recordingOptions();
+  const given: object = { ...options, service };
+  const receiver = transferCallbackReceiver(given as ReceiverOptions);
+  const { url } = await start(server, { receiver, ...mount });
+  const send = async (body: unknown, headers = {}): Promise<unknown[]> => shown(await post(url, body, { headers }));
+  const sendSigned = (body: object, text = JSON.stringify(body)) =>
+    send(body, { 'X-Signature': sign(text), 'X-Token': 'another-secret-of-16' });
+  return { url, receiver, handled, logged, send, sendSigned };
+}
+
+describe.each(httpServers)('on $name', (server) => {
+  test('the verifier of the service decides, also about what needs no handler', async () => {
+    const { send, sendSigned, handled, logged } = await startService(server, define({ verify: signed }));
+    for (const event of ['paid', 'waiting', 'customer']) {
+      expect(await send({ ...callback, event })).toEqual(refused);
+      expect(await send({ ...callback, event }, { 'X-Signature': sign('another') })).toEqual(refused);
+    }
+    expect(handled).toEqual([]);
+    expect(await sendSigned(callback)).toEqual(processed);
+    for (const event of ['waiting', 'customer']) {
+      expect(await sendSigned({ ...callback, event })).toEqual([200, '{"outcome":"ignored"}']);
+    }
+    expect(await sendSigned({ ...callback, event: 'lost' })).toEqual([
+      400,
+      errorBody(400, 'This is not a documented callback: see state.'),
+    ]);
+    expect(handled).toMatchObject([{ event: 'transfer.success', data: { id: '7' } }]);
+    // The first event of its name has not been counted before, and an unknown state of a verified sender is an error.
+    expect(logged.slice(-2)).toMatchObject([
+      { level: 'warn', details: { outcome: 'ignored', type: 'customer', count: 1 } },
+      { level: 'error', details: { outcome: 'invalid', id: '7', externalId: 'payout-1', verified: true } },
+    ]);
+  });
+
+  test('all verifiers of the service must accept', async () => {
+    const both = [signed, headerToken('X-Token', 'another-secret-of-16')];
+    const { send, sendSigned } = await startService(server, define({ verify: both }));
+    expect(await send(callback, { 'X-Signature': sign(JSON.stringify(callback)) })).toEqual(refused);
+    expect(await send(callback, { 'X-Token': 'another-secret-of-16' })).toEqual(refused);
+    expect(await sendSigned(callback)).toEqual(processed);
+  });
+
+  test('a verifier of the service may read the path', async () => {
+    const { url, handled } = await startService(server, define({ verify: urlToken(secret) }));
+    expect(shown(await post(url, callback))).toEqual(refused);
+    expect(shown(await post(`${url}/a-guess-of-a-token`, callback))).toEqual(refused);
+    expect(handled).toEqual([]);
+    expect(shown(await post(`${url}/${secret}`, callback))).toEqual(processed);
+  });
+
+  test('an explicit verifier at the mount replaces that of the service', async () => {
+    const verify = headerToken('X-Token', 'another-secret-of-16');
+    const { send } = await startService(server, define({ verify: signed }), { verify });
+    expect(await send(callback, { 'X-Signature': sign(JSON.stringify(callback)) })).toEqual(refused);
+    expect(await send(callback, { 'X-Token': 'another-secret-of-16' })).toEqual(processed);
+  });
+
+  test('receive runs no verifier: what the app hands over is trusted', async () => {
+    const { receiver, handled } = await startService(server, define({ verify: signed }));
+    expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+    expect(handled).toHaveLength(1);
+  });
+
+  test('a service that signs a part is read by that part, whatever stands beside it', async () => {
+    const verify = Object.assign(
+      ((request, _callback, body) => {
+        const { data } = JSON.parse(Buffer.from(body ?? []).toString()) as { data?: object };
+        const { headers } = request as unknown as { headers: Headers | Record<string, string> };
+        const given = headers instanceof Headers ? headers.get('x-signature') : headers['x-signature'];
+        return given === sign(JSON.stringify(data));
+      }) satisfies Verifier<unknown>,
+      { part: 'data' },
+    );
+    const read = ({ status, id }: { status: string; id: number }) => ({ state: status, id, externalId: id });
+    const { send, sendSigned, handled } = await startService(server, define({ verify, read }));
+    const data = { id: 7, status: 'paid' };
+    // A stranger flips what is not signed, to have the paid transfer refunded.
+    const flipped = { event: 'bounced', status: 'bounced', data };
+    expect(await sendSigned(flipped, JSON.stringify(data))).toEqual(processed);
+    expect(handled).toMatchObject([{ event: 'transfer.success' }]);
+    expect(await send({ ...flipped, data: { ...data, status: 'bounced' } })).toEqual(refused);
+    expect(handled).toHaveLength(1);
+  });
+});
+
+const mounts = [transferCallbackRouter, transferCallbackListener, transferCallbackHandler];
+const { options } = recordingOptions();
+const receiverOf = (service: unknown) =>
+  transferCallbackReceiver({ ...(options as object), service } as ReceiverOptions);
+
+test.each<[string, object, unknown, message: string]>([
+  [
+    'the verifier of an unknown tenant, although the service has one',
+    { verify: signed },
+    new Map().get('unknown'),
+    'Expected `verify` to be a function or a list of at least one, or left out if every sender is trusted, got undefined.',
+  ],
+  ['no verifier in the list', { verify: signed }, [], 'Expected `verify` to be a function or a list of at least one'],
+  [
+    'a verifier in place of one that reads a part',
+    { verify: Object.assign(() => true, { part: 'data' }) },
+    signed,
+    'Expected `verify` to be left out, because the service signs `data` alone, and its definition verifies that, got a function.',
+  ],
+])('a mount is refused for %s', (_what, definition, verify, message) => {
+  const service = define(definition);
+  for (const mount of mounts) {
+    const beside: object = { ...options, service, verify };
+    for (const given of [{ receiver: receiverOf(service), verify }, beside]) {
+      expect(() => mount(given as never)).toThrow(
+        expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing(message) }),
+      );
+    }
+  }
+});
+
+test('onOther beside confirm needs a verifier, and that of the service is one', () => {
+  const withCharge = { states: { ...states, charge: 'OTHER' }, query: () => undefined };
+  const given = { ...(options as object), confirm: true, onOther: () => undefined };
+  const mount = (definition: object) => () =>
+    transferCallbackListener({ ...given, service: define(definition) } as never);
+  expect(mount(withCharge)).toThrow('Expected `verify` to be given beside `onOther`');
+  expect(mount({ ...withCharge, verify: signed })).not.toThrow();
+});
