@@ -69,7 +69,7 @@ export const weeklyTests = [
   'sandbox/test/{cli/check,package/**/*}.test.ts',
   'test/cli/{loading,secrets}.test.ts',
   'test/examples/dynamodb-store.test.ts',
-  'test/faults/soak.test.ts',
+  'test/faults/{reversal-race,soak}.test.ts',
   'test/package/{express-projects,release}.test.ts',
   'test/programs.test.ts',
 ];

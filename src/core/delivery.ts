@@ -79,10 +79,6 @@ export class Delivery<C extends EventShape = EventShape> {
     this.#waitsSince ??= performance.now();
   }
 
-  get hasWaited(): boolean {
-    return this.#waitsSince !== undefined;
-  }
-
   /** Ends the wait, if there was one. */
   endWait(): void {
     if (this.#waitsSince !== undefined) this.#waitedMs = performance.now() - this.#waitsSince;

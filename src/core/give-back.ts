@@ -1,6 +1,7 @@
+import { graceMs, pause } from '../lib/deadline.js';
 import { toReason } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
-import { toReversalKey, type CallbackShape, type OtherEvent } from './callback.js';
+import { toAnnouncementKey, toReversalKey, type CallbackShape, type OtherEvent } from './callback.js';
 import { callStore } from './claim/call-store.js';
 import { HeldClaim } from './claim/held-claim.js';
 import type { LineEnd } from './claim/line.js';
@@ -21,86 +22,164 @@ export async function giveBack<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
   parts: ReceiverParts<C, Tx>,
 ): Promise<Ending> {
-  const { lines, options } = parts;
-  const reversalKey = await toReversalKey(delivery.id);
-  const waitEndsAt = performance.now() + options.inFlightWaitMs;
-  // All waits together take at most `inFlightWaitMs`.
-  const claim = (key: string): Promise<Claimed<Tx>> =>
-    lines.claim(delivery, key, Math.max(0, Math.ceil(waitEndsAt - performance.now())));
-  const claimReversal = (): Promise<Claimed<Tx>> => claim(reversalKey);
-
-  const before = await findReversal(reversalKey, claimReversal, parts);
-  if (before !== undefined) return handleClaimed(delivery, before, options);
-  const claimed = await claim(delivery.key);
-  if (claimed instanceof HeldClaim) return runBeside(delivery, claimed, { reversalKey, claimReversal }, parts);
-  const isTakenBack = claimed.state === 'settled' && delivery.reverses(claimed.fingerprint);
-  return handleClaimed(delivery, isTakenBack ? await claimReversal() : claimed, options);
+  const [reversalKey, announcementKey] = await Promise.all([
+    toReversalKey(delivery.id),
+    toAnnouncementKey(delivery.id),
+  ]);
+  return new GivingBack(delivery, parts, reversalKey, announcementKey).run();
 }
 
 type Claimed<Tx> = HeldClaim<Tx> | LineEnd;
 
-/** Resolves with what was given back, or with how the wait for another delivery ends. `undefined` if there is neither. */
-async function findReversal<C extends CallbackShape, Tx>(
-  key: string,
-  claimReversal: () => Promise<Claimed<Tx>>,
-  parts: ReceiverParts<C, Tx>,
-): Promise<LineEnd | undefined> {
-  const found = await readRecord(key, parts);
-  if (found?.state !== 'in_progress') return found;
-  const claimed = await claimReversal();
-  if (!(claimed instanceof HeldClaim)) return claimed;
-  await claimed.release();
-  return undefined;
-}
+/**
+ * What excludes the other deliveries that give back, between the look at the second record and the handler:
+ *
+ * | store             | under the claim of the transfer             | the reversal of a success                  |
+ * | undoes no writes  | claims the second record, too               | claims the second record                   |
+ * | transactional     | saw no announcement within `freshMs`        | announces itself, and lets `freshMs` pass  |
+ *
+ * With a transactional store two claims at the same time, or a look under a claim, would need two connections of one pool.
+ * After the pause each delivery that has not seen the announcement has claimed the transfer, or looks again.
+ */
+class GivingBack<C extends CallbackShape, Tx> {
+  readonly #delivery: Delivery<C | OtherEvent>;
+  readonly #parts: ReceiverParts<C, Tx>;
+  readonly #reversalKey: string;
+  readonly #announcementKey: string;
+  /** Of all waits together. */
+  readonly #waitEndsAt: number;
 
-/** Resolves with `undefined` if there is no record. */
-async function readRecord<C extends CallbackShape, Tx>(
-  key: string,
-  { options: { store, storeTimeoutMs } }: ReceiverParts<C, Tx>,
-): Promise<LineEnd | undefined> {
-  try {
-    const record = requireRecord(await callStore(storeTimeoutMs, async () => store.read?.(key)));
-    if (record.state === 'claimed') return { state: 'in_progress' };
-    return record.state === 'settled' ? record : undefined;
-  } catch (error) {
-    return { state: 'unavailable', error: toReason(error) };
+  constructor(
+    delivery: Delivery<C | OtherEvent>,
+    parts: ReceiverParts<C, Tx>,
+    reversalKey: string,
+    announcementKey: string,
+  ) {
+    this.#delivery = delivery;
+    this.#parts = parts;
+    this.#reversalKey = reversalKey;
+    this.#announcementKey = announcementKey;
+    this.#waitEndsAt = performance.now() + parts.options.inFlightWaitMs;
   }
-}
 
-/** Runs the handler under the claim of the transfer, and records what was given back. */
-async function runBeside<C extends CallbackShape, Tx>(
-  delivery: Delivery<C | OtherEvent>,
-  claim: HeldClaim<Tx>,
-  { reversalKey, claimReversal }: { reversalKey: string; claimReversal: () => Promise<Claimed<Tx>> },
-  parts: ReceiverParts<C, Tx>,
-): Promise<Ending> {
-  const { options, rules } = parts;
-  if (rules.undoesWrites) {
-    // While this delivery waited, the transfer may have been reversed, and its record forgotten.
-    const since = delivery.hasWaited ? await readRecord(reversalKey, parts) : undefined;
-    if (since !== undefined) {
-      await claim.release();
-      return handleClaimed(delivery, since, options);
+  async run(): Promise<Ending> {
+    const { rules } = this.#parts;
+    for (;;) {
+      const found = await this.#findReversal();
+      if (found !== undefined) return this.#end(found);
+      const lookedAt = performance.now();
+      const announced = rules.undoesWrites ? await this.#read(this.#announcementKey) : undefined;
+      if (announced?.state === 'unavailable') return this.#end(announced);
+      const isAnnounced = announced?.state === 'settled';
+      if (isAnnounced && this.#delivery.status === 'REVERSED') return this.#reverseSuccess();
+      const claimed = await this.#claim(this.#delivery.key);
+      if (!(claimed instanceof HeldClaim))
+        return this.#isReversed(claimed) ? this.#reverseSuccess() : this.#end(claimed);
+      if (!rules.undoesWrites) return this.#runUnderBoth(claimed);
+      if (!isAnnounced && performance.now() - lookedAt < this.#freshMs) return this.#runAndRecord(claimed);
+      await claimed.release();
+      if (this.#leftMs <= 0) return { outcome: 'in_progress' };
+      if (isAnnounced) await pause(Math.min(this.#leftMs, this.#freshMs));
     }
-    // Claimed afterwards, because two claims at the same time would need two connections of one pool.
-    return runHandler(delivery, claim, options, async (hasSucceeded) => {
-      if (hasSucceeded && delivery.status === 'REVERSED') await record(await claimReversal());
+  }
+
+  /** How long a look at the announcement counts, in milliseconds. */
+  get #freshMs(): number {
+    return this.#parts.options.storeTimeoutMs;
+  }
+
+  get #leftMs(): number {
+    return Math.max(0, Math.ceil(this.#waitEndsAt - performance.now()));
+  }
+
+  #claim(key: string): Promise<Claimed<Tx>> {
+    return this.#parts.lines.claim(this.#delivery, key, this.#leftMs);
+  }
+
+  #end(claimed: Claimed<Tx>): Ending | Promise<Ending> {
+    return handleClaimed(this.#delivery, claimed, this.#parts.options);
+  }
+
+  /** Whether this takes back the success of a transfer. */
+  #isReversed(claimed: LineEnd): boolean {
+    return claimed.state === 'settled' && this.#delivery.reverses(claimed.fingerprint);
+  }
+
+  /** Resolves with what was given back, or with how the wait for another delivery ends. `undefined` if there is neither. */
+  async #findReversal(): Promise<LineEnd | undefined> {
+    const found = await this.#read(this.#reversalKey);
+    if (found?.state !== 'in_progress') return found;
+    const claimed = await this.#claim(this.#reversalKey);
+    if (!(claimed instanceof HeldClaim)) return claimed;
+    await claimed.release();
+    return undefined;
+  }
+
+  /** Resolves with `undefined` if there is no record. */
+  async #read(key: string): Promise<LineEnd | undefined> {
+    const { store, storeTimeoutMs } = this.#parts.options;
+    try {
+      const record = requireRecord(await callStore(storeTimeoutMs, async () => store.read?.(key)));
+      if (record.state === 'claimed') return { state: 'in_progress' };
+      return record.state === 'settled' ? record : undefined;
+    } catch (error) {
+      return { state: 'unavailable', error: toReason(error) };
+    }
+  }
+
+  async #reverseSuccess(): Promise<Ending> {
+    const refused = this.#parts.rules.undoesWrites ? await this.#announce() : undefined;
+    return refused ?? this.#end(await this.#claim(this.#reversalKey));
+  }
+
+  /**
+   * Records that the success is about to be reversed, and waits until no delivery runs, or will run, under the claim of
+   * the transfer that has not seen this. Resolves with how the delivery ends if the transfer is not to be reversed.
+   */
+  async #announce(): Promise<Ending | undefined> {
+    const announcing = await this.#claim(this.#announcementKey);
+    if (announcing instanceof HeldClaim) {
+      const ending = await settle(announcing);
+      if (ending.outcome !== 'processed') return ending;
+    } else {
+      const ending = await this.#end(announcing);
+      if (ending.outcome !== 'duplicate') return ending;
+    }
+    await pause(this.#freshMs + graceMs);
+    const claimed = await this.#claim(this.#delivery.key);
+    if (!(claimed instanceof HeldClaim)) return this.#isReversed(claimed) ? undefined : this.#end(claimed);
+    // The record of the success has ended.
+    await claimed.release();
+    return undefined;
+  }
+
+  /** Runs the handler of a transactional store, and records afterwards what was given back if that is a reversal. */
+  #runAndRecord(claim: HeldClaim<Tx>): Promise<Ending> {
+    const { options } = this.#parts;
+    return runHandler(this.#delivery, claim, options, async (hasSucceeded) => {
+      if (!hasSucceeded || this.#delivery.status !== 'REVERSED') return;
+      // Without this record, that of the transfer tells the same while it lives.
+      const reversal = await this.#claim(this.#reversalKey);
+      if (reversal instanceof HeldClaim) await settle(reversal);
     });
   }
-  // Claimed before, because a late success may replace the claim of the transfer while the handler runs.
-  const reversal = await claimReversal();
-  if (reversal instanceof HeldClaim) {
-    return runHandler(delivery, claim, options, (hasSucceeded) =>
-      hasSucceeded ? record(reversal) : reversal.release(),
-    );
+
+  /** Claims the second record, too: a late success may replace the claim of the transfer while the handler runs. */
+  async #runUnderBoth(claim: HeldClaim<Tx>): Promise<Ending> {
+    const reversal = await this.#claim(this.#reversalKey);
+    if (reversal instanceof HeldClaim) {
+      return runHandler(this.#delivery, claim, this.#parts.options, async (hasSucceeded) => {
+        await (hasSucceeded ? settle(reversal) : reversal.release());
+      });
+    }
+    await claim.release();
+    return this.#end(reversal);
   }
-  await claim.release();
-  return handleClaimed(delivery, reversal, options);
 }
 
-/** Settles the record of what was given back. Without it, the record of the transfer tells the same while it lives. */
-async function record<Tx>(reversal: Claimed<Tx>): Promise<void> {
-  if (!(reversal instanceof HeldClaim)) return;
-  const { outcome } = await reversal.settle(new AfterCommit());
-  if (outcome !== 'processed') await reversal.release();
+/** Settles a claim without a handler, or releases it. */
+async function settle<Tx>(claim: HeldClaim<Tx>): Promise<Ending> {
+  const ending = await claim.settle(new AfterCommit());
+  if (ending.outcome !== 'processed') await claim.release();
+  return ending;
 }

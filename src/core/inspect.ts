@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { callStore, claimCallback } from './claim/call-store.js';
-import { idMessage, isCallbackId, toId, toReversalKey, toTransferKey } from './callback.js';
+import { idMessage, isCallbackId, toId, toAnnouncementKey, toReversalKey, toTransferKey } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
 import type { Shared } from './claim/held-claim.js';
@@ -123,10 +123,17 @@ export async function forgetCallback<Tx>(id: string, options: ForgetOptions, par
   });
   // Without this line, no log would explain why a handler ran twice. If it cannot be written, forget nothing.
   await logger.warnOrReject(details, 'A settled callback is about to be forgotten.');
-  const keys = found.length === 0 ? toKeys(id) : seen.map(({ key }) => key);
+  const keys = found.length === 0 ? toKeys(id) : await withAnnouncement(id, seen);
   const isForgotten = await forgetAndLog(() => forgetAll(keys, (key) => forget(key, settled)), details, parts);
   if (isForgotten) forgottenChannel.publish(details);
   return isForgotten;
+}
+
+/** Resolves with the keys of the records, and with that of the announcement of a reversal, which would refuse a failure. */
+async function withAnnouncement(id: string, records: readonly FoundRecord[]): Promise<readonly string[]> {
+  const keys = records.map(({ key }) => key);
+  const isReversal = keys.includes(await toReversalKey(toId(id)));
+  return isReversal ? [...keys, await toAnnouncementKey(toId(id))] : keys;
 }
 
 /** Resolves with whether any was forgotten. */

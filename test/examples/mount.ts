@@ -1,5 +1,4 @@
 import express from 'express';
-import { onTestFinished } from 'vitest';
 import {
   transferCallbackReceiver,
   transferCallbackRouter,
@@ -14,6 +13,13 @@ import type { Ledger } from './ledgers.js';
 
 /** What the handlers book. */
 export const handlers = { SUCCESS: 'paid', FAILED: 'refunded', REVERSED: 'given back' } as const;
+
+const opened: (() => Promise<void>)[] = [];
+
+/** Closes what was mounted. */
+export async function closeAll(): Promise<void> {
+  await Promise.all(opened.map((close) => close()));
+}
 
 /** Mounts a service as its row in docs/services.md tells. */
 export async function mount(
@@ -36,7 +42,7 @@ export async function mount(
   for (const method of row.methods ?? ['post']) app[method](path, ...(row.before ?? []), router);
   app.get(path, (_request, response) => void response.sendStatus(200));
   const { url, close } = await serve(app);
-  onTestFinished(async () => {
+  opened.push(async () => {
     await close();
     await receiver.close({ timeoutMs: 0 });
   });

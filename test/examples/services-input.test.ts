@@ -3,8 +3,9 @@ import { afterAll, expect, test } from 'vitest';
 import { reconcileTransfers } from 'transfer-callbacks/client';
 import { imitations, standIn, type Imitation } from './imitations.js';
 import { memoryLedger } from './ledgers.js';
-import { mount } from './mount.js';
+import { closeAll, mount } from './mount.js';
 
+afterAll(closeAll);
 afterAll(standIn.close);
 
 const reversing = imitations.filter(({ reverses }) => reverses);

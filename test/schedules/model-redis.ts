@@ -7,7 +7,12 @@ export interface StoredRecord {
 
 /** Whether the key is that of what was given back, in place of that of the transfer. */
 export function isReversalKey(key: string): boolean {
-  return key.includes('\u001f');
+  return key.includes('reversed\u001f');
+}
+
+/** Whether the key is that which tells that a success is about to be reversed. */
+export function isAnnouncementKey(key: string): boolean {
+  return key.includes('reversing\u001f');
 }
 
 /** What the two scripts of the store have in common that change a key if it holds what the caller expects. */

@@ -1,5 +1,5 @@
 import type { Budget, Choice } from './choice.js';
-import { isReversalKey } from './model-redis.js';
+import { isAnnouncementKey, isReversalKey } from './model-redis.js';
 import { Tokens } from './tokens.js';
 
 /** What is at the two ends of a connection. */
@@ -207,8 +207,9 @@ function spell({ words: [name = '', ...args] }: Command): string {
   ].join(' ');
 }
 
-/** Names the record of what was given back. That of the transfer has no name. */
+/** Names the records beside that of the transfer, which has no name. */
 function nameKey(key = ''): string[] {
+  if (isAnnouncementKey(key)) return ['announcement'];
   return isReversalKey(key) ? ['reversal'] : [];
 }
 

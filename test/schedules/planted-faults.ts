@@ -1,5 +1,5 @@
-import type { CallbackStore, Claim, StoreRecord } from 'transfer-callbacks';
-import { isReversalKey } from './model-redis.js';
+import type { CallbackStore, Claim, ClaimReply, StoreRecord } from 'transfer-callbacks';
+import { isAnnouncementKey, isReversalKey } from './model-redis.js';
 import type { Connection } from './network.js';
 import type { Fault } from './process.js';
 import { times, type PromiseName } from './promises.js';
@@ -10,6 +10,7 @@ import {
   heldUpClaim,
   lateSuccess,
   networkFault,
+  staleLook,
   type Situation,
 } from './situations.js';
 
@@ -19,6 +20,8 @@ export interface PlantedFault {
   readonly fault: Fault;
   readonly situation: Situation;
   readonly promise: PromiseName;
+  /** It shows after so many steps that a search in breadth would take minutes. */
+  readonly isDeep?: boolean;
 }
 
 /** What others got wrong before, each planted around the real receiver, store and client. */
@@ -96,15 +99,23 @@ export const plantedFaults: readonly PlantedFault[] = [
   },
   {
     title: 'a failure that does not look at what was given back',
-    fault: { store: (store) => hideReversal(store, 'settled') },
+    fault: { store: hideReversals },
     situation: endedInATransaction,
     promise: 'givenBackOnce',
   },
   {
-    title: 'a failure that does not look at the reversal that runs',
-    fault: { store: (store) => hideReversal(store, 'claimed') },
+    title: 'a failure that does not look at the reversal that is announced',
+    fault: { store: hideAnnouncements },
+    situation: staleLook,
+    promise: 'givenBackOnce',
+    isDeep: true,
+  },
+  {
+    title: 'a reversal of a success that does not claim the transfer again once it is announced',
+    fault: { store: claimSettledOnce },
     situation: endedInATransaction,
     promise: 'givenBackOnce',
+    isDeep: true,
   },
   {
     title: 'a reversal before the success that leaves no record of its own',
@@ -141,13 +152,28 @@ function isWord(word: string | number, expected: string): boolean {
   return String(word).toUpperCase() === expected;
 }
 
-/** `store` that reads `free` in place of this state. */
-function hideReversal(store: CallbackStore, state: StoreRecord['state']): CallbackStore {
+const free: StoreRecord = { state: 'free' };
+
+/** `store` that shows nothing beside the record of the transfer. */
+function hideReversals(store: CallbackStore): CallbackStore {
+  return { ...store, read: () => Promise.resolve(free) };
+}
+
+/** `store` that shows no announcement. */
+function hideAnnouncements(store: CallbackStore): CallbackStore {
+  return { ...store, read: async (key) => (!isAnnouncementKey(key) && (await store.read?.(key))) || free };
+}
+
+/** `store` that claims what was settled for a delivery only once. */
+function claimSettledOnce(store: CallbackStore): CallbackStore {
+  const settled = new Map<string, ClaimReply>();
   return {
     ...store,
-    async read(key) {
-      const record = await store.read?.(key);
-      return record === undefined || record.state === state ? { state: 'free' } : record;
+    async claim(key, request) {
+      const known = settled.get(`${key} ${request.token}`);
+      const reply = known ?? (await store.claim(key, request));
+      if (reply.state === 'settled') settled.set(`${key} ${request.token}`, reply);
+      return reply;
     },
   };
 }

@@ -65,6 +65,8 @@ export class Watch {
   /** Handlers that began although a late success was recorded between the claim and its reply. */
   readonly overtakenStarts: string[] = [];
   readonly #inFlightWaitMs: number;
+  /** How long a reversal of a success pauses. */
+  readonly #announcedMs: number;
   /** Deliveries that lost their claim, or their process, before their success was recorded. */
   readonly #letGo = new Set<string>();
   readonly #recorded = new Set<string>();
@@ -77,8 +79,9 @@ export class Watch {
   #isReported = false;
   #hasCrashed = false;
 
-  constructor(inFlightWaitMs: number) {
+  constructor(inFlightWaitMs: number, isTransactional: boolean) {
     this.#inFlightWaitMs = inFlightWaitMs;
+    this.#announcedMs = isTransactional ? times.storeTimeoutMs + timersMs : 0;
   }
 
   /** What the judgement of the rest of the schedule depends on. */
@@ -180,7 +183,7 @@ export class Watch {
 
   /** `isTimed`: its process was never held up. */
   deliveryEnds(delivery: Delivery, now: number, isTimed: boolean): void {
-    const { name, outcome, startedAt = now, handlerBeganAt } = delivery;
+    const { name, status, outcome, startedAt = now, handlerBeganAt } = delivery;
     const hasSucceeded = this.successes.includes(name);
     if (outcome === 'processed' && !hasSucceeded) this.break('processed', `${name} is processed.`);
     if (outcome === 'duplicate' && this.successes.length === 0) this.break('duplicate', `${name} is a duplicate.`);
@@ -190,7 +193,8 @@ export class Watch {
     if (!isTimed) return;
     const { storeTimeoutMs, handlerTimeoutMs } = times;
     const claimedMs = (handlerBeganAt ?? now) - startedAt;
-    if (claimedMs > this.#inFlightWaitMs + storeTimeoutMs + timersMs) {
+    const pausedMs = status === 'REVERSED' ? this.#announcedMs : 0;
+    if (claimedMs > this.#inFlightWaitMs + storeTimeoutMs + timersMs + pausedMs) {
       this.break('inTime', `${name} took ${claimedMs} ms until its claim was decided.`);
     }
     const handledMs = now - (handlerBeganAt ?? now);

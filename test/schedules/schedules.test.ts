@@ -18,8 +18,8 @@ test.each(everyRun.map((situation) => [situation.title, situation] as const))(
 
 test.each(plantedFaults.map((planted) => [planted.title, planted] as const))(
   'a search finds %s',
-  async (_title, { situation, fault, promise }) => {
-    const { violation } = await explore(situation, { fault, isBreadthFirst: true });
+  async (_title, { situation, fault, promise, isDeep = false }) => {
+    const { violation } = await explore(situation, { fault, isBreadthFirst: !isDeep });
     expect(violation === undefined ? 'No promise is broken.' : toText(violation)).toContain(promises[promise]);
   },
   timeoutMs,

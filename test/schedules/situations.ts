@@ -124,6 +124,14 @@ export const endedInATransaction: Situation = {
   budget: { recordEnds: 1 },
 };
 
+export const staleLook: Situation = {
+  ...endedInATransaction,
+  // A claim of such a store may queue for as long as a call may take.
+  inFlightWaitMs: 3 * times.storeTimeoutMs,
+  title: 'a success, a reversal and a failure on a transactional store, a record that ends, 1 delay',
+  budget: { recordEnds: 1, delays: 1 },
+};
+
 /** Those that each run of the tests follows to their ends. */
 export const everyRun: readonly Situation[] = [
   calm,
@@ -163,6 +171,18 @@ export const longRuns: readonly Situation[] = [
     ...failureAndReversal,
     title: 'a failure and a reversal, a handler that fails, 1 delay',
     budget: { failures: 1, delays: 1 },
+  },
+  staleLook,
+  {
+    ...endedInATransaction,
+    title: 'a success and two reversals on a transactional store, a handler that fails, a record that ends',
+    deliveries: [success, { ...reversal, process: 'A' }, reversal],
+    budget: { recordEnds: 1, failures: 1 },
+  },
+  {
+    ...endedInATransaction,
+    title: 'a success, a reversal and a failure on a transactional store, a process that dies, a record that ends',
+    budget: { recordEnds: 1, crashes: 1 },
   },
   {
     title: 'a success, two reversals, a record that ends',

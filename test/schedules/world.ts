@@ -4,7 +4,7 @@ import { noBudget, type Budget, type Choice } from './choice.js';
 import { Deliveries, hasStarted, type PlannedDelivery } from './deliveries.js';
 import { Handlers } from './handlers.js';
 import { Mishaps } from './mishaps.js';
-import { isReversalKey, ModelRedis, type StoredRecord } from './model-redis.js';
+import { isAnnouncementKey, isReversalKey, ModelRedis, type StoredRecord } from './model-redis.js';
 import type { Command } from './network.js';
 import { Process, type Fault, type Handler, type Histories, type Surroundings } from './process.js';
 import { claimToken, times, Watch } from './promises.js';
@@ -49,7 +49,7 @@ export class World implements Surroundings {
     this.anyOrder = anyOrder;
     this.takesReversals = deliveries.some(({ status }) => status === 'REVERSED');
     this.#budget = { ...noBudget, ...budget };
-    this.watch = new Watch(inFlightWaitMs);
+    this.watch = new Watch(inFlightWaitMs, this.#isTransactional);
     this.#handlers = new Handlers({
       clock: this.clock,
       watch: this.watch,
@@ -212,13 +212,16 @@ export class World implements Surroundings {
   }
 
   /**
-   * A settled record expires, or a person forgets it. With a transactional store not between two calls of one delivery,
-   * where only a second connection could tell.
+   * A settled record expires, or a person forgets it. That of a success may be old. A transactional store writes that of
+   * what was given back, and the announcement, within the deliveries of the schedule, and keeps them for longer.
    */
   #recordEnds(): Choice[] {
-    if (this.#budget.recordEnds === 0 || (this.#isTransactional && !this.#isCalm)) return [];
+    if (this.#budget.recordEnds === 0) return [];
     const settled = [...this.#redis.records].filter(([, record]) => claimToken(record) === undefined);
-    return settled.map(([key]) => ({
+    const mayEnd = settled.filter(
+      ([key, { value }]) => !isAnnouncementKey(key) && (this.#mayAllEnd || value.includes('["SUCCESS"')),
+    );
+    return mayEnd.map(([key]) => ({
       take: () => {
         this.#budget.recordEnds -= 1;
         this.#redis.records.delete(key);
@@ -228,11 +231,14 @@ export class World implements Surroundings {
     }));
   }
 
-  /** Whether each delivery has ended, or waits for its handler. */
-  get #isCalm(): boolean {
+  /** Whether the store is not transactional, or each delivery has ended, or waits for its handler. */
+  get #mayAllEnd(): boolean {
     const running = this.#handlers.names;
-    return this.#deliveries.all.every(
-      (each) => !hasStarted(each) || each.outcome !== undefined || running.includes(each.name),
+    return (
+      !this.#isTransactional ||
+      this.#deliveries.all.every(
+        (each) => !hasStarted(each) || each.outcome !== undefined || running.includes(each.name),
+      )
     );
   }
 

@@ -163,7 +163,7 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     const handlers = { handle: () => new Promise((resolve) => setTimeout(resolve, Math.random() * 5)) };
     const { store, receiver, ran } = setUp(handlers);
     const other = reversingReceiver(store, handlers);
-    const ids = Array.from({ length: 30 }, () => crypto.randomUUID());
+    const ids = Array.from({ length: 12 }, () => crypto.randomUUID());
     const deliver = async (status: Status, each: string, to: typeof receiver): Promise<void> => {
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
       const { outcome } = await to.receive(announced(status, each));
@@ -223,6 +223,17 @@ describe.each(stores)('on %s', (_name, makeStore) => {
     });
     expect(await receive('REVERSED')).toBe('processed');
     expect(ran).toHaveLength(4);
+  });
+
+  test('a failure is handled once both the success and its reversal are forgotten', async () => {
+    const { receiver, ran, receive } = setUp({ logger: recordingLogger() });
+    for (const status of ['SUCCESS', 'REVERSED'] as const) await receive(status);
+    for (const status of ['SUCCESS', 'REVERSED'] as const) {
+      const settled = JSON.stringify([status, 100, 'XAF', `payout-${id}`]);
+      expect(await receiver.forget(id, { settled, ...why })).toBe(true);
+    }
+    expect(await receive('FAILED')).toBe('processed');
+    expect(ran).toHaveLength(3);
   });
 
   test('a reversal that came first is handled again once it is forgotten', async () => {

@@ -1,0 +1,75 @@
+import { beforeAll, expect, test } from 'vitest';
+import type { Pool } from 'pg';
+import { memoryStore, pgStore, redisStore, type CallbackStore } from 'transfer-callbacks';
+import {
+  raceInProcess,
+  seededRandom,
+  successOf,
+  transfersOr,
+  type RacedStore,
+} from '../support/helpers/reversal-race.js';
+import { contractTransaction, startPostgres } from '../support/servers/postgres.js';
+import { startRedisForFile } from '../support/servers/redis-for-file.js';
+
+const redis = startRedisForFile();
+let pool: Pool;
+let transaction: Awaited<ReturnType<typeof contractTransaction>>;
+beforeAll(async () => {
+  const server = await startPostgres();
+  pool = server.pool({ max: 10 });
+  await pgStore(pool).migrate();
+  transaction = await contractTransaction(pool);
+  return () => server.stop();
+});
+
+type Raced = RacedStore<unknown> & { readonly store: Required<Pick<CallbackStore<unknown>, 'forget'>> };
+const leased: [string, () => Raced][] = [
+  ['memoryStore', () => ({ store: memoryStore() })],
+  ['redisStore', () => ({ store: redisStore(redis.redis) })],
+];
+const all: [string, () => Raced][] = [
+  ...leased,
+  ['pgStore', () => ({ store: pgStore(pool), transaction }) as unknown as Raced],
+];
+const count = transfersOr(40);
+const timeoutMs = 60_000 + 200 * count;
+
+test.each(all)(
+  'on %s the money of each transfer is given back once, in any order of its callbacks',
+  async (name, makeStore) => {
+    expect(await raceInProcess({ title: name, count }, makeStore())).toEqual([]);
+  },
+  timeoutMs,
+);
+
+test.each(all)(
+  'on %s the money of each transfer is given back once, although the record of its success ends again and again',
+  async (name, makeStore) => {
+    const raced = makeStore();
+    const disturb = (id: string): Promise<boolean> => raced.store.forget(id, successOf(id));
+    const title = `${name}, records of successes end`;
+    expect(await raceInProcess({ title, count, disturb, mayPayAgain: true }, raced)).toEqual([]);
+  },
+  timeoutMs,
+);
+
+test.each(leased)(
+  'on %s the money of each transfer is given back once, although successes are recorded after their lease',
+  async (name, makeStore) => {
+    const { store } = makeStore();
+    const random = seededRandom();
+    // Half of the successes have a lease that is shorter than their handler, and is not renewed.
+    const frozen: CallbackStore<unknown> = {
+      ...store,
+      async claim(key, request) {
+        const isFrozen = request.event === 'transfer.success' && random() < 0.5;
+        const reply = await store.claim(key, { ...request, ...(isFrozen && { leaseMs: 2 }) });
+        if (reply.state !== 'claimed' || !isFrozen) return reply;
+        return { ...reply, claim: { ...reply.claim, renew: () => Promise.resolve(true) } };
+      },
+    };
+    const title = `${name}, late successes`;
+    expect(await raceInProcess({ title, count, mayPayAgain: true }, { store: frozen })).toEqual([]);
+  },
+  timeoutMs,
+);
