@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import express from 'express';
 import { expect, onTestFinished } from 'vitest';
 import { memoryStore, transferCallbackRouter, type TransferCallback } from 'transfer-callbacks';
-import { objects, runSandboxCli as run } from '../../../test/cli/support.js';
-import { serve } from '../../../test/support/servers/serve.js';
+import { objects, runSandboxCli as run } from '../../../../test/cli/support.js';
+import { serve } from '../../../../test/support/servers/serve.js';
 
 type Booked = Pick<TransferCallback['data'], 'externalId' | 'status'>;
 export type Book = (callback: { data: Booked }) => Promise<void>;

@@ -14,10 +14,10 @@ import {
 } from 'transfer-callbacks';
 import { confirmWith, transferClient } from 'transfer-callbacks/client';
 import { z } from 'zod';
-import { runSandboxCli as run, startSandboxCli as start } from '../../../test/cli/support.js';
-import { freePort } from '../../../test/support/servers/port.js';
-import { startRedis } from '../../../test/support/servers/redis.js';
-import { byHand, check, isWhole, makeBooks, serveHere, withRouter, type Book } from './check-support.js';
+import { runSandboxCli as run, startSandboxCli as start } from '../../../../test/cli/support.js';
+import { freePort } from '../../../../test/support/servers/port.js';
+import { startRedis } from '../../../../test/support/servers/redis.js';
+import { byHand, check, isWhole, makeBooks, serveHere, withRouter, type Book } from './support.js';
 
 const right = { code: 0, wrong: [], unseen: [] };
 /** Rows that a careful route by hand need not pass. */
