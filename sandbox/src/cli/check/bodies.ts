@@ -8,11 +8,11 @@ export interface InvalidBody {
   readonly body: string;
   /** The transfer that it would be about without its fault. The service knows no such transfer. */
   readonly transfer: NamedTransfer;
-  /** Whether it may be booked once, because an app can find its payout without what is wrong. */
+  /** Whether it is right to book it once, because an app can find its payout and the outcome without what is wrong. */
   readonly isBookable: boolean;
 }
 
-/** By title, whether an app may know the payout and its outcome all the same. The rest of the bodies need not be read. */
+/** By title, whether it is right to book it once. */
 const unbookable = new Map([
   ['an empty body', false],
   ['a body that is not JSON', false],
@@ -34,7 +34,7 @@ function toBody({ title, callback }: (typeof invalidCallbacks)[number]): Invalid
     return changed.replaceAll(data.id, id).replaceAll(data.externalId, externalId);
   }, text);
   const transfer = { id, externalId, status: 'SUCCESS', amount, currency } as const;
-  return { title, body, transfer, isBookable: unbookable.get(title) ?? true };
+  return { title, body, transfer, isBookable: unbookable.get(title) ?? false };
 }
 
 /** The callbacks from which the invalid ones are made. */
@@ -43,6 +43,7 @@ const known = invalidCallbacks.flatMap(({ title, callback }) => {
   return isWhole ? [callback as ReturnType<typeof transferSucceeded | typeof transferFailed>] : [];
 });
 
+/** What the service's document does not allow, and most apps cannot book rightly. */
 export const unbookableBodies = (): InvalidBody[] =>
   invalidCallbacks.filter(({ title }) => unbookable.has(title)).map(toBody);
 

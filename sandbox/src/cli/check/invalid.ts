@@ -18,10 +18,8 @@ export const undocumentedTrial: Trial = {
   play: sendBodies((service) => service.undocumented(), judgeUndocumented),
 };
 
-const counted = 'What you cannot book counts as received.';
-
-/** An acknowledged body, with its bookings. */
-type Acknowledged = InvalidBody & { readonly bookings: Bookings };
+/** An acknowledged body that may be booked has its bookings. */
+type Acknowledged = InvalidBody & { readonly bookings?: Bookings | undefined };
 type Judge = (acknowledged: readonly Acknowledged[], all: number) => Findings;
 
 function sendBodies(toBodies: (service: CheckedService) => readonly InvalidBody[], judge: Judge): Trial['play'] {
@@ -37,14 +35,13 @@ function sendBodies(toBodies: (service: CheckedService) => readonly InvalidBody[
       if (isAcknowledgement(response)) acknowledged.push(each);
     }
     const gap = findGap(stage, responses, bodies.length);
+    const bookable = acknowledged.filter(({ isBookable }) => isBookable);
     return {
       responses,
       isOfMany: true,
-      toCount: acknowledged.map(({ transfer, isBookable }) => ({ transfer, isExpected: isBookable })),
+      toCount: bookable.map(({ transfer }) => ({ transfer, isExpected: true })),
       judge(bookings) {
-        const all = acknowledged.map((each, index): Acknowledged => {
-          return { ...each, bookings: bookings[index] ?? { kind: 'uncounted' } };
-        });
+        const all = acknowledged.map((each) => ({ ...each, bookings: bookings[bookable.indexOf(each)] }));
         const { wrong, unseen, note } = judge(all, bodies.length);
         return { wrong, unseen: join(unseen, gap.unseen), note: join(note, gap.note) };
       },
@@ -63,11 +60,11 @@ function findGap({ silence }: Stage, responses: readonly AttemptResponse[], all:
 
 /** A body that was booked once is not lost, unless it says two things. */
 function judgeUnbookable(acknowledged: readonly Acknowledged[], all: number): Findings {
-  const open = acknowledged.filter(({ isBookable, bookings }) => isBookable && bookings.kind === 'uncounted');
-  const once = acknowledged.filter((each) => each.isBookable && isBookedOnce(each));
+  const open = acknowledged.filter(({ isBookable, bookings }) => isBookable && bookings?.kind !== 'counted');
+  const once = acknowledged.filter(({ bookings }) => bookings?.kind === 'counted' && bookings.times === 1);
   const faulty = acknowledged.filter((each) => !open.includes(each) && !once.includes(each));
   return {
-    wrong: faulty.length > 0 ? `${count(faulty, all)}. ${counted}` : undefined,
+    wrong: faulty.length > 0 ? `${count(faulty, all)}. What you cannot book counts as received.` : undefined,
     unseen: open.length > 0 ? `${count(open, all)}: right if your app has booked it. Give --count.` : undefined,
     note: once.length > 0 ? `Acknowledged and booked once, so not lost: ${list(once)}.` : undefined,
   };
@@ -75,14 +72,7 @@ function judgeUnbookable(acknowledged: readonly Acknowledged[], all: number): Fi
 
 function judgeUndocumented(acknowledged: readonly Acknowledged[], all: number): Findings {
   if (acknowledged.length === 0) return {};
-  const cost = acknowledged.every(isBookedOnce)
-    ? 'Each was booked once: your app reads less than is documented.'
-    : counted;
-  return { wrong: `${count(acknowledged, all)}. ${cost}` };
-}
-
-function isBookedOnce({ bookings }: Acknowledged): boolean {
-  return bookings.kind === 'counted' && bookings.times === 1;
+  return { wrong: `${count(acknowledged, all)}. What is not as documented counts as received.` };
 }
 
 /** Bodies as `2 of 9 acknowledged: no event; data.id is missing`. */
