@@ -7,8 +7,8 @@ const betweenCountsMs = 200;
 /** A handler may go on after its response for so long at least. */
 const leastQuietMs = 1_000;
 
-/** A database that --break has paused lets its command hang. */
-const whileBrokenMs = 5_000;
+/** A database that --break has paused lets its command hang, or fail. */
+const whileBroken = { timeoutMs: 5_000, stderr: 'ignore' } as const;
 
 /** A transfer of which the bookings are counted. */
 export interface Countable {
@@ -73,7 +73,7 @@ export class Books {
 
   /** Resolves with whether a transfer is booked now, while the app should not be able to. */
   async isBookedWhileBroken(transfer: NamedTransfer): Promise<boolean> {
-    return ((await this.#count(transfer, whileBrokenMs)) ?? 0) > 0;
+    return ((await this.#count(transfer, whileBroken)) ?? 0) > 0;
   }
 
   /** Resolves with what is booked of each. */
@@ -121,8 +121,8 @@ export class Books {
   }
 
   /** Resolves with `undefined` if the command prints no number. `grep -c` ends with 1 where it counts none. */
-  async #count(transfer: NamedTransfer, timeoutMs?: number): Promise<Count> {
-    const { output } = await runCommand(this.#command, transfer, timeoutMs);
+  async #count(transfer: NamedTransfer, options?: Parameters<typeof runCommand>[2]): Promise<Count> {
+    const { output } = await runCommand(this.#command, transfer, options);
     return /^\d+$/.test(output) ? Number(output) : undefined;
   }
 }

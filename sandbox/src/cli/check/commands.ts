@@ -18,17 +18,21 @@ function settingsFor({ externalId, status, id, amount, currency }: NamedTransfer
   return { shell: true, timeout, env: { ...process.env, ...named } } as const;
 }
 
-/**
- * Resolves with what a command of the user printed, and whether it ended with 0 within `timeoutMs`. Its errors are
- * shown.
- */
+interface RunOptions {
+  /** @default 60_000 */
+  readonly timeoutMs?: number;
+  /** Whether its errors are shown. */
+  readonly stderr?: 'inherit' | 'ignore';
+}
+
+/** Resolves with what a command of the user printed, and whether it ended with 0 in time. Its errors are shown. */
 export function runCommand(
   command: string,
   transfer: NamedTransfer,
-  timeoutMs = longestMs,
+  { timeoutMs, stderr = 'inherit' }: RunOptions = {},
 ): Promise<{ isDone: boolean; output: string }> {
   return new Promise((resolve) => {
-    const child = spawn(command, { ...settingsFor(transfer, timeoutMs), stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(command, { ...settingsFor(transfer, timeoutMs), stdio: ['ignore', 'pipe', stderr] });
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
     // A shell that cannot be started emits no `close`.

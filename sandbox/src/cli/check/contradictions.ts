@@ -1,7 +1,7 @@
 import { isAcknowledgement } from '../../attempt/attempt.js';
 import type { Bookings } from './books.js';
 import type { Stage } from './stage.js';
-import { judgeOnce, type Trial, type Tried } from './trial.js';
+import { judgeOnce, toTimes, type Trial, type Tried } from './trial.js';
 
 const group = 'stricter';
 
@@ -24,7 +24,10 @@ async function contradict(stage: Stage): Promise<Tried> {
   return {
     responses,
     toCount: [{ transfer, isExpected: true }],
-    judge: ([bookings]) => ({ wrong: `SUCCESS was acknowledged after FAILED for the same id. ${findCost(bookings)}` }),
+    judge: ([bookings]) => {
+      const wrong = `SUCCESS was acknowledged after FAILED for the same id. ${findCost(bookings)}`;
+      return { wrong, times: toTimes(bookings) };
+    },
   };
 }
 

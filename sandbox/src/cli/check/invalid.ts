@@ -38,7 +38,6 @@ function sendBodies(toBodies: (service: CheckedService) => readonly InvalidBody[
     const bookable = acknowledged.filter(({ isBookable }) => isBookable);
     return {
       responses,
-      isOfMany: true,
       toCount: bookable.map(({ transfer }) => ({ transfer, isExpected: true })),
       judge(bookings) {
         const all = acknowledged.map((each) => ({ ...each, bookings: bookings[bookable.indexOf(each)] }));

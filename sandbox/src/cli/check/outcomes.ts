@@ -2,10 +2,21 @@ import { isAcknowledgement } from '../../attempt/attempt.js';
 import { firstRetryMs } from '../../../../src/core/service.js';
 import type { Bookings } from './books.js';
 import type { FinalStatus } from './service.js';
-import { judgeAcknowledged, judgeOnce, judgeRefused, type FindGap, type Trial } from './trial.js';
+import {
+  judgeAcknowledged,
+  judgeOnce,
+  judgeRefused,
+  judgeWorst,
+  type FindGap,
+  type Trial,
+  type Tried,
+} from './trial.js';
 
 const documented = 'documented';
 const attemptsTogether = 10;
+
+/** One burst missed a race of 3 ms twice in 14 trials. */
+const bursts = 3;
 
 /** The rows that are played with each final status: one callback, its copies, and a response that is lost. */
 export const outcomeTrials: readonly Trial[] = [
@@ -55,9 +66,13 @@ function sendTogether(name: string, status: FinalStatus): Trial {
   return {
     ...{ name, group: documented, right: 'acknowledges one of ten' },
     async play(stage) {
-      const transfer = await stage.create(name, status);
-      const responses = await stage.sendTogether(transfer, attemptsTogether);
-      return judgeOnce(transfer, responses, judgeAcknowledged(stage, responses), findBlindness);
+      const all: Tried[] = [];
+      while (all.length < bursts && stage.silence === undefined) {
+        const transfer = await stage.create(name, status);
+        const responses = await stage.sendTogether(transfer, attemptsTogether);
+        all.push(judgeOnce(transfer, responses, judgeAcknowledged(stage, responses), findBlindness));
+      }
+      return judgeWorst(all);
     },
   };
 }

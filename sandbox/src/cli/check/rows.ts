@@ -39,18 +39,11 @@ export async function toRows(played: readonly Played[], books: Books | undefined
 }
 
 function toRow({ trial, tried, note }: Played, bookings: readonly Bookings[]): Row {
-  const { wrong, unseen, note: own } = tried.judge(bookings);
+  const { wrong, unseen, note: own, times: booked } = tried.judge(bookings);
   const verdict = wrong !== undefined ? 'wrong' : unseen !== undefined ? 'not seen' : 'right';
   const because = [wrong, unseen].filter((each) => each !== undefined);
   const notes = [note, own].filter((each) => each !== undefined);
-  const shown = tried.isOfMany ? undefined : toTimes(bookings[0]);
-  return { trial, responses: tried.responses, bookings: shown, verdict, because, notes };
-}
-
-function toTimes(bookings: Bookings | undefined): number | undefined {
-  if (bookings === undefined || bookings.kind === 'uncounted') return undefined;
-  // 0 is no booking that is missing where failures are not counted.
-  return bookings.kind === 'without status' && bookings.times === 0 ? undefined : bookings.times;
+  return { trial, responses: tried.responses, bookings: booked, verdict, because, notes };
 }
 
 const times = (n: number): string => (n === 0 ? 'never' : n === 1 ? 'once' : `${n} times`);

@@ -1,7 +1,7 @@
 import { isAcknowledgement, type AttemptResponse } from '../../attempt/attempt.js';
 import type { Bookings } from './books.js';
 import type { Stage } from './stage.js';
-import { judgeWire, type Trial, type Tried } from './trial.js';
+import { judgeWire, toTimes, type Trial, type Tried } from './trial.js';
 
 /** The row of a callback that comes without a secret. */
 export const strangerTrial: Trial = {
@@ -19,7 +19,7 @@ async function sendAsStranger(stage: Stage): Promise<Tried | undefined> {
   return {
     responses: [response],
     toCount: [{ transfer: forged, isExpected: false }],
-    judge: ([bookings]) => ({ wrong: findFault(response, bookings) }),
+    judge: ([bookings]) => ({ wrong: findFault(response, bookings), times: toTimes(bookings) }),
   };
 }
 

@@ -18,8 +18,6 @@ export interface Trial {
 export interface Tried {
   readonly responses: readonly AttemptResponse[];
   readonly toCount: readonly Countable[];
-  /** Whether `toCount` has a transfer for each of many bodies: their bookings have no place in a row. */
-  readonly isOfMany?: true;
   /** Takes what the books show of each of `toCount`. */
   readonly judge: (bookings: readonly Bookings[]) => Findings;
 }
@@ -31,6 +29,8 @@ export interface Findings {
   /** Why no verdict is possible. */
   readonly unseen?: string | undefined;
   readonly note?: string | undefined;
+  /** How often the transfer was booked, if the row has one and it was counted. */
+  readonly times?: number | undefined;
 }
 
 /** Why the verdict needs what the books do not show; `undefined` if it does not. */
@@ -51,7 +51,21 @@ export function judgeOnce(
     toCount: [{ transfer, isExpected }],
     judge: ([bookings = uncounted]) => {
       const wrong = join(wire.wrong, findBookingFault(bookings, isExpected));
-      return { ...wire, wrong, unseen: wire.unseen ?? findGap(bookings) };
+      return { ...wire, wrong, unseen: wire.unseen ?? findGap(bookings), times: toTimes(bookings) };
+    },
+  };
+}
+
+/** Judges several transfers, each with one to count, by the one with the worst findings. */
+export function judgeWorst(all: readonly Tried[]): Tried {
+  return {
+    responses: all.flatMap(({ responses }) => responses),
+    toCount: all.flatMap(({ toCount }) => toCount),
+    judge(bookings) {
+      const findings = all.map((each, index) => each.judge(bookings.slice(index, index + 1)));
+      const mostBooked = findings.toSorted((a, b) => (b.times ?? 0) - (a.times ?? 0));
+      const faulty = mostBooked.find(({ wrong }) => wrong !== undefined);
+      return faulty ?? mostBooked.find(({ unseen }) => unseen !== undefined) ?? mostBooked[0] ?? {};
     },
   };
 }
@@ -59,6 +73,13 @@ export function judgeOnce(
 /** Judges by the responses alone. */
 export function judgeWire(responses: readonly AttemptResponse[], findings: Findings = {}): Tried {
   return { responses, toCount: [], judge: () => findings };
+}
+
+/** How often a transfer was booked, as a row shows it. */
+export function toTimes(bookings: Bookings | undefined): number | undefined {
+  if (bookings === undefined || bookings.kind === 'uncounted') return undefined;
+  // Where failures are not counted, 0 is no booking that is missing.
+  return bookings.kind === 'without status' && bookings.times === 0 ? undefined : bookings.times;
 }
 
 function findBookingFault(bookings: Bookings, isAcknowledged: boolean): string | undefined {
