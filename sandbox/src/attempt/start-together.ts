@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 /** An endpoint accepts a connection after it is open, and reads the head then. In milliseconds. */
 const acceptingMs = 50;
 
-/** An endpoint that opens one connection after the other would never have all of them open. In milliseconds. */
-const longestWaitMs = 1_000;
+/** An endpoint that makes one TLS handshake after the other would never have all of them open. In milliseconds. */
+const longestWaitMs = 5_000;
 
 /**
  * Returns the `beforeBody` of so many concurrent attempts. Each waits there until all have opened their connections, so
