@@ -30,7 +30,7 @@ test('a body that was booked once is not lost, and open without a count', async 
     'Acknowledged and booked once, so not lost: data.id is missing; data.status is missing.',
   ]);
   const uncounted = await check(url);
-  expect([uncounted.code, uncounted.unseen]).toEqual([0, ['unbookable']]);
+  expect([uncounted.code, uncounted.unseen]).toEqual([0, ['wrong-content-type', 'unbookable']]);
 });
 
 test('a body whose event and status contradict each other is wrong, although it was booked once', async () => {

@@ -1,11 +1,13 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import express from 'express';
 import { expect, test } from 'vitest';
-import { transferCallbackRouter, memoryStore } from 'transfer-callbacks';
+import { memoryStore, transferCallbackRouter, type TransferCallback } from 'transfer-callbacks';
 import { confirmWith, transferClient } from 'transfer-callbacks/client';
 import { objects, startSandboxCli as start } from '../../../../test/cli/support.js';
 import { freePort } from '../../../../test/support/servers/port.js';
-import { check, makeBooks, serveHere } from './support.js';
+import { check, isWhole, makeBooks, readText, serveHere } from './support.js';
+import { parseJson } from '../../../../src/lib/text.js';
 
 /** An app with a key of its own, which asks the service at `port`. */
 async function withKey(port: number, keys: { apiKey: string; apiSecret: string }): Promise<string> {
@@ -43,24 +45,34 @@ test('an app that asks another service is told the address of this one, and not 
   expect(result?.missing).not.toContain('trigger');
 });
 
-test('--prepare runs after the creation, with the id, the amount and the currency of the transfer', async () => {
-  const { book, count, folder } = await makeBooks();
-  const port = await freePort();
-  const url = await serveHere(
-    express().use(transferCallbackRouter({ store: memoryStore(), logger: false, onSuccess: book, onFailed: book })),
-  );
-  // The service knows each transfer of its own already. Those of strangers and of bodies have no `check-` in their names.
-  const ask =
-    `fetch("http://127.0.0.1:${port}/transactions/" + process.env.ID, ` +
-    '{ headers: { "x-api-key": "sandbox-key", "x-api-secret": "sandbox-secret" } })' +
-    '.then((response) => response.json()).then(({ data }) => { const { TRANSFER_ID, AMOUNT, CURRENCY, ID } = process.env; ' +
-    'if (ID.startsWith("check-") ? data.id !== TRANSFER_ID || String(data.amount) !== AMOUNT || data.currency !== CURRENCY ' +
-    ': data !== null || !TRANSFER_ID || AMOUNT !== "15000" || CURRENCY !== "XAF") process.exit(3); })';
-  const script = `${folder}/ask.mjs`;
-  await writeFile(script, ask);
-  const args = ['--port', String(port), '--prepare', `"${process.execPath}" ${script}`, ...count];
-  expect(await check(url, ...args)).toMatchObject({ code: 0, wrong: [], unseen: [] });
+test('--prepare gets each transfer, and that of a body and of a stranger, as it will be sent', async () => {
+  const { folder } = await makeBooks();
+  const prepared = join(folder, 'prepared');
+  const received: unknown[] = [];
+  const url = await serveHere((request, response) => {
+    void readText(request).then((body) => {
+      const callback = parseJson(body) as TransferCallback | undefined;
+      received.push(callback);
+      response.writeHead(callback?.event !== undefined && isWhole(callback) ? 200 : 400).end();
+    });
+  });
+  const prepare = `echo "$ID $STATUS $TRANSFER_ID $AMOUNT $CURRENCY" >> ${prepared}`;
+  expect((await check(url, '--prepare', prepare, '--stranger', url)).wrong).toContain('stranger');
+  const lines = (await readFile(prepared, 'utf8')).trim().split('\n');
+  const whole = received.filter((each) => isAsPrepared(each, lines));
+  // Twelve rows of one transfer, two of three, and the stranger; of the bodies, those whose facts are whole.
+  expect(lines.filter((line) => line.startsWith('check-'))).toHaveLength(16);
+  expect(new Set(whole.map(({ data }) => data.externalId)).size).toBeGreaterThan(17);
+  for (const line of lines) expect(line).toMatch(/^\S+ (?:SUCCESS|FAILED) [\w-]{36} 15000 XAF$/);
 });
+
+/** Whether the facts that --prepare got are those of a callback. */
+function isAsPrepared(each: unknown, lines: readonly string[]): each is TransferCallback {
+  const { data } = (each ?? {}) as Partial<TransferCallback>;
+  if (data === undefined) return false;
+  const { externalId, id, amount, currency } = data;
+  return ['SUCCESS', 'FAILED'].some((status) => lines.includes(`${externalId} ${status} ${id} ${amount} ${currency}`));
+}
 
 test('what was booked while --break was in force was not broken', async () => {
   const { book, count } = await makeBooks();
