@@ -25,8 +25,9 @@ test('what gets no response is said immediately, and the rest of its row is skip
         const callback = JSON.parse(body) as Parameters<typeof isWhole>[0];
         // A promise that rejects in an async handler of Express 4 leaves the request without a response, too.
         if (!isWhole(callback)) throw new Error('no callback');
-        if (!seen.has(callback.data.id)) await book(callback);
+        const isNew = !seen.has(callback.data.id);
         seen.add(callback.data.id);
+        if (isNew) await book(callback);
         response.end();
       }, undefined)
       .catch(() => undefined);
