@@ -52,10 +52,10 @@ the id of the service, $AMOUNT and $CURRENCY are those of the callback.
                              it cannot tell a refund from a payment
   --prepare COMMAND          Creates its payout, where your app must know it. It
                              runs after the service has created the transfer,
-                             and before the callback. The transfer of a stranger,
-                             and of a body that is not as documented, is unknown
-                             to the service: the variables are those of the body
-                             as it would be without its fault
+                             and before the callback. The service knows no
+                             transfer of a stranger, and of a body that is not as
+                             documented: the variables are those of the body as
+                             it would be without its fault
   --break COMMAND            Keeps your app from booking, so that it must not
                              acknowledge: 'docker pause database'
   --mend COMMAND             Undoes that, also after Ctrl+C
