@@ -39,8 +39,8 @@ ${callbackHelp}
   --real-time                Wait between attempts as the service does, 30 s and
                              more (default: a hundredth of that)
   --settle SECONDS           How long a booking may take (default 10)
-  --patience SECONDS         How long a response may take (default 30). After two
-                             in a row that take longer, a row is cut short
+  --patience SECONDS         How long a response may take (default 30). Two in a
+                             row that take longer cut a row short
   --json                     Print one JSON object per line
 
 What your app did cannot be seen from outside. These commands show it. Each gets
@@ -53,9 +53,9 @@ the id of the service, $AMOUNT and $CURRENCY are those of the callback.
   --prepare COMMAND          Creates its payout, where your app must know it. It
                              runs after the service has created the transfer,
                              and before the callback. The service knows no
-                             transfer of a stranger, and of a body that is not as
-                             documented: the variables are those of the body as
-                             it would be without its fault
+                             transfer of a stranger, or of a body that is not
+                             documented: the variables are those of the body
+                             without its fault
   --break COMMAND            Keeps your app from booking, so that it must not
                              acknowledge: 'docker pause database'
   --mend COMMAND             Undoes that, also after Ctrl+C
