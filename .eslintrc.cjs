@@ -148,9 +148,22 @@ module.exports = [
       String.raw`\.\./service/[^/]+`,
       attempt,
       String.raw`\.\./index\.js`,
+      String.raw`\./check/check\.js`,
       ownFolder,
     ],
     'The command line of the sandbox knows its service, lib, and what both command lines share.',
+  ),
+  allowImports(
+    ['sandbox/src/cli/check/**'],
+    [
+      'node:(?:child_process|timers/promises)',
+      String.raw`\.\./\.\./\.\./\.\./src/(?:(?:lib|cli|testing)/[^/]+|core/service\.js)`,
+      String.raw`\.\./\.\./(?:service|attempt)/[^/]+`,
+      String.raw`\.\./\.\./index\.js`,
+      holdingFolder,
+      ownFolder,
+    ],
+    '`check` knows what the other commands of the sandbox know.',
   ),
   allowImports(
     ['sandbox/src/index.ts'],

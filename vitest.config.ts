@@ -66,7 +66,7 @@ export const longTests = {
  */
 export const weeklyTests = [
   'test/{hosts,mongo,sql}/**/*.test.ts',
-  'sandbox/test/{cli/check,package/**/*}.test.ts',
+  'sandbox/test/{cli/check/*,package/**/*}.test.ts',
   'test/cli/{loading,secrets}.test.ts',
   'test/examples/dynamodb-store.test.ts',
   'test/faults/{reversal-race,soak}.test.ts',

@@ -49,6 +49,11 @@ test.each([
     ['ioredis', 'zod', '../../../src/node.js', '../../../src/client.js', '../../../src/http/router.js'],
     '../../../src/cli/terminal.js',
   ],
+  [
+    'sandbox/src/cli/check/planted.ts',
+    ['ioredis', 'zod', '../../../../src/node.js', '../../../deliver/deliver.js', '../../../../src/http/router.js'],
+    '../../service/hints.js',
+  ],
   ['src/testing/planted.ts', ['vitest', '../stores/memory.js', '../http/router.js'], 'node:assert/strict'],
   [
     'src/cli/planted.ts',

@@ -102,7 +102,7 @@ async function checkQuickStart(app: string): Promise<void> {
   const before = await readBookings(postgres);
   const check = findCommand('npx transfer-sandbox check').replace(':3000/', `:${server.port}/`);
   const { code, stdout, stderr } = await start('bash', ['-c', check], app, { ...env, CALLBACK_SECRET: secret });
-  expect(stdout, stderr).toContain('12 right, 0 wrong');
+  expect(stdout, stderr).toContain('15 right, 0 wrong');
   expect(code).toBe(0);
   const forged = transferSucceeded();
   expect((await post(server.url.replace(secret, 'a-guess'), forged)).status).toBe(401);

@@ -12,6 +12,11 @@ export function isAcknowledgement(response: AttemptResponse): boolean {
   return 'status' in response && response.status >= 200 && response.status < 300;
 }
 
+/** Whether no response began in time. A connection that was refused or closed is not silent. */
+export function isSilent(response: AttemptResponse): boolean {
+  return 'error' in response && response.error.startsWith('no response within');
+}
+
 /** Returns the reason in the body of a response: the message of an error, or the outcome of a success. */
 export function findReason(response: AttemptResponse): string | undefined {
   const body = 'body' in response ? parseJson(response.body) : undefined;
@@ -44,6 +49,8 @@ export interface AttemptOptions {
   pieces?: boolean | undefined;
   /** Cuts the connection when the merchant responds, instead of reading the response. */
   dropResponse?: boolean | undefined;
+  /** Called when the connection is open. The head is sent before, the body when this resolves. See `startTogether`. */
+  beforeBody?: (() => Promise<void>) | undefined;
 }
 
 /** A longer body is read to its end; the rest is dropped. */
@@ -60,11 +67,12 @@ export function attemptCallback(
   body: string | Buffer,
   options: AttemptOptions = {},
 ): Promise<AttemptResponse> {
-  const { timeoutMs = 10_000, signal, pieces = false, dropResponse = false } = options;
+  const { timeoutMs = 10_000, signal, pieces = false, dropResponse = false, beforeBody } = options;
   const bytes = Buffer.from(body);
 
   return new Promise<AttemptResponse>((resolve) => {
     const request = requestFor(url, bytes, options);
+    let isResponding = false;
     function end(response: AttemptResponse): void {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
@@ -75,14 +83,13 @@ export function attemptCallback(
       end({ error: 'aborted' });
     }
     const timer = setTimeout(() => {
-      end({ error: `no response within ${timeoutMs} ms` });
+      end({ error: `${isResponding ? 'no end of the response' : 'no response'} within ${timeoutMs} ms` });
     }, timeoutMs);
 
     // Several of these events may come: the promise resolves with the first.
     request.on('error', (error) => {
       end({ error: messageOf(error) });
     });
-    let isResponding = false;
     request.on('close', () => {
       // A response without a length ends with its connection: its own `end` follows this event.
       if (!isResponding) end({ error: 'connection closed without a response' });
@@ -96,6 +103,7 @@ export function attemptCallback(
     signal?.addEventListener('abort', abort);
     if (signal?.aborted === true) abort();
     else if (pieces) void sendInPieces(request, bytes);
+    else if (beforeBody !== undefined) sendWhenOpen(request, bytes, beforeBody);
     else request.end(bytes);
     // `url` is no URL, or not one of HTTP, or the function of the headers throws.
   }).catch((error: unknown) => ({ error: String(error) }));
@@ -132,4 +140,16 @@ async function sendInPieces(request: ClientRequest, bytes: Buffer): Promise<void
     await pause(betweenPiecesMs);
   }
   if (!request.destroyed) request.end();
+}
+
+function sendWhenOpen(request: ClientRequest, bytes: Buffer, beforeBody: () => Promise<void>): void {
+  async function sendBody(): Promise<void> {
+    await beforeBody();
+    // The endpoint may have responded to the head alone.
+    if (!request.destroyed) request.end(bytes);
+  }
+  request.on('socket', (socket) => {
+    socket.once(request.protocol === 'https:' ? 'secureConnect' : 'connect', () => void sendBody());
+  });
+  request.flushHeaders();
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
 import { runProgram } from '../../../src/cli/program.js';
-import * as check from './check.js';
+import * as check from './check/check.js';
 import * as sandbox from './sandbox.js';
 import * as trigger from './trigger.js';
 

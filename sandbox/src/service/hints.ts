@@ -58,6 +58,7 @@ const byError: readonly (readonly [RegExp, string])[] = [
     /^no response within/,
     'Your app did not respond in time. Does the request reach the router, and does the handler end?',
   ],
+  [/^no end of the response/, 'Your app began a response, and did not end it in time.'],
   [/certificate/, 'The certificate of your app is not trusted.'],
   [/./, 'The connection ended before the response did. Has your app crashed or restarted?'],
 ];

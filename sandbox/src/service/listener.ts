@@ -15,14 +15,15 @@ interface ListenerParts {
   readonly stream: ConsoleStream;
   readonly clock: SandboxClock;
   readonly advance: (ms: number) => Promise<void>;
+  readonly onKeyRefused: (reason: string) => void;
 }
 
 /** Responds as the service and, unless it is switched off, as the console. */
 export function sandboxListener(
   options: ResolvedSandboxOptions,
-  { keys, transfers, stream, clock, advance }: ListenerParts,
+  { keys, transfers, stream, clock, advance, onKeyRefused }: ListenerParts,
 ): RequestListener {
-  const respondAsService = serviceListener(keys, transfers);
+  const respondAsService = serviceListener(keys, transfers, onKeyRefused);
   const respondAsConsole = consoleListener({
     options,
     stream,

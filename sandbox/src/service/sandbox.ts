@@ -1,5 +1,5 @@
 import { once, setMaxListeners } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { baseUrlAt } from '../attempt/address.js';
 import { manualClock, scaledClock } from './clock.js';
@@ -73,7 +73,15 @@ export interface TransferSandbox {
  * await client.createTransfer({ callbackUrl, externalId: 'lost-attempts-1' });
  * await sandbox.idle();
  */
-export async function transferSandbox(options: TransferSandboxOptions = {}): Promise<TransferSandbox> {
+export function transferSandbox(options: TransferSandboxOptions = {}): Promise<TransferSandbox> {
+  return startSandbox(options);
+}
+
+/** Does the same. Calls `onKeyRefused` with the reason for which a key is refused, for a command that names it. */
+export async function startSandbox(
+  options: TransferSandboxOptions,
+  onKeyRefused: (reason: string) => void = () => undefined,
+): Promise<TransferSandbox> {
   const resolved = resolveSandboxOptions(options);
   const keys = keysLike(resolved);
   const clock = resolved.clock === 'manual' ? manualClock() : scaledClock(resolved.speed);
@@ -101,10 +109,8 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
     stream.publish();
   }
 
-  const server = createServer(sandboxListener(resolved, { keys, transfers, stream, clock, advance }));
-  server.keepAliveTimeout = keepAliveMs;
-  server.listen(resolved.port, resolved.host);
-  await once(server, 'listening');
+  const listener = sandboxListener(resolved, { keys, transfers, stream, clock, advance, onKeyRefused });
+  const server = await listen(listener, resolved);
   const baseUrl = baseUrlAt(resolved.host, (server.address() as AddressInfo).port);
 
   let closed: Promise<void> | undefined;
@@ -131,6 +137,14 @@ export async function transferSandbox(options: TransferSandboxOptions = {}): Pro
     idle: () => clock.idle(),
     close: () => (closed ??= end()),
   };
+}
+
+async function listen(listener: RequestListener, { port, host }: ResolvedSandboxOptions): Promise<Server> {
+  const server = createServer(listener);
+  server.keepAliveTimeout = keepAliveMs;
+  server.listen(port, host);
+  await once(server, 'listening');
+  return server;
 }
 
 function keysLike({ apiKey, apiSecret }: ResolvedSandboxOptions): SandboxKeys {

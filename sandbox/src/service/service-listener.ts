@@ -17,11 +17,15 @@ export interface Transfers {
 /**
  * Returns a listener that responds as the service does (service §4.1, §4.2, §5.4). Two things are guesses, because the
  * documentation does not show them: the body of a success, `{ error: false, statusCode, message, data }`, and every
- * status except those of authentication.
+ * status except those of authentication. Calls `onKeyRefused` with the reason for which it refuses a key.
  */
-export function serviceListener(keys: SandboxKeys, transfers: Transfers): RequestListener {
+export function serviceListener(
+  keys: SandboxKeys,
+  transfers: Transfers,
+  onKeyRefused: (reason: string) => void = () => undefined,
+): RequestListener {
   return function listenAsTheService(request, response) {
-    findResult(keys, transfers, request).then(
+    findResult({ keys, transfers, onKeyRefused }, request).then(
       (result) => {
         respond(response, result);
       },
@@ -33,7 +37,13 @@ export function serviceListener(keys: SandboxKeys, transfers: Transfers): Reques
   };
 }
 
-async function findResult(keys: SandboxKeys, transfers: Transfers, request: IncomingMessage): Promise<Result> {
+interface ServiceParts {
+  readonly keys: SandboxKeys;
+  readonly transfers: Transfers;
+  readonly onKeyRefused: (reason: string) => void;
+}
+
+async function findResult({ keys, transfers, onKeyRefused }: ServiceParts, request: IncomingMessage): Promise<Result> {
   const [path = ''] = String(request.url).split('?');
   const isCreation = request.method === 'POST' && path === '/transactions/transfer';
   const asked = request.method === 'GET' ? /^\/transactions\/([^/]+)$/.exec(path)?.[1] : undefined;
@@ -41,7 +51,10 @@ async function findResult(keys: SandboxKeys, transfers: Transfers, request: Inco
     return { status: 404, message: `No ${String(request.method)} ${path} here` };
   }
   const refusal = findRefusal(keys, request);
-  if (refusal !== undefined) return refusal;
+  if (refusal !== undefined) {
+    onKeyRefused(refusal.message);
+    return refusal;
+  }
   if (asked !== undefined) {
     const name = decodeSegment(asked);
     return name === undefined ? { status: 400, message: 'The path is not well-formed' } : transfers.query(name);
@@ -54,7 +67,10 @@ async function findResult(keys: SandboxKeys, transfers: Transfers, request: Inco
 }
 
 /** Checks the key in the order of service §5.4, and returns the first refusal. The messages are not documented. */
-function findRefusal(keys: SandboxKeys, { headers }: IncomingMessage): Result | undefined {
+function findRefusal(
+  keys: SandboxKeys,
+  { headers }: IncomingMessage,
+): Extract<Result, { message: string }> | undefined {
   const { 'x-api-key': apiKey, 'x-api-secret': apiSecret } = headers;
   if (apiKey === undefined) return { status: 404, message: 'x-api-key is missing' };
   const key = Object.values(keys).find((each) => each.apiKey === apiKey);

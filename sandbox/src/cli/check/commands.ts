@@ -1,22 +1,38 @@
 import { spawn, spawnSync } from 'node:child_process';
 
-/** The transfer that a command is about. It gets both as $ID and $STATUS. */
+/** The transfer that a command is about. It gets them as $ID, $STATUS, $TRANSFER_ID, $AMOUNT and $CURRENCY. */
 export interface NamedTransfer {
   readonly externalId: string;
   readonly status: 'SUCCESS' | 'FAILED';
+  /** The id of the service. */
+  readonly id: string;
+  readonly amount: number;
+  readonly currency: string;
 }
 
 /** A command that hangs must not hang the check. */
 const longestMs = 60_000;
 
-function settingsFor({ externalId, status }: NamedTransfer) {
-  return { shell: true, timeout: longestMs, env: { ...process.env, ID: externalId, STATUS: status } } as const;
+function settingsFor({ externalId, status, id, amount, currency }: NamedTransfer, timeout = longestMs) {
+  const named = { ID: externalId, STATUS: status, TRANSFER_ID: id, AMOUNT: String(amount), CURRENCY: currency };
+  return { shell: true, timeout, env: { ...process.env, ...named } } as const;
 }
 
-/** Resolves with what a command of the user printed, and whether it ended with 0. Its errors are shown. */
-export function runCommand(command: string, transfer: NamedTransfer): Promise<{ isDone: boolean; output: string }> {
+interface RunOptions {
+  /** @default 60_000 */
+  readonly timeoutMs?: number;
+  /** Whether its errors are shown. */
+  readonly stderr?: 'inherit' | 'ignore';
+}
+
+/** Resolves with what a command of the user printed, and whether it ended with 0 in time. Its errors are shown. */
+export function runCommand(
+  command: string,
+  transfer: NamedTransfer,
+  { timeoutMs, stderr = 'inherit' }: RunOptions = {},
+): Promise<{ isDone: boolean; output: string }> {
   return new Promise((resolve) => {
-    const child = spawn(command, { ...settingsFor(transfer), stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(command, { ...settingsFor(transfer, timeoutMs), stdio: ['ignore', 'pipe', stderr] });
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
     // A shell that cannot be started emits no `close`.

@@ -1,12 +1,15 @@
+import { spawn } from 'node:child_process';
 import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import express from 'express';
 import { expect, onTestFinished } from 'vitest';
 import { memoryStore, transferCallbackRouter, type TransferCallback } from 'transfer-callbacks';
-import { objects, runSandboxCli as run } from '../../../test/cli/support.js';
-import { serve } from '../../../test/support/servers/serve.js';
+import { objects, runSandboxCli as run } from '../../../../test/cli/support.js';
+import { serve } from '../../../../test/support/servers/serve.js';
 
 type Booked = Pick<TransferCallback['data'], 'externalId' | 'status'>;
 export type Book = (callback: { data: Booked }) => Promise<void>;
@@ -39,7 +42,7 @@ export const withRouter = (options: object): Promise<string> =>
     ),
   );
 
-async function readText(request: IncomingMessage): Promise<string> {
+export async function readText(request: IncomingMessage): Promise<string> {
   let body = '';
   for await (const chunk of request.setEncoding('utf8') as AsyncIterable<string>) body += chunk;
   return body;
@@ -56,27 +59,61 @@ export const byHand = (handle: (callback: TransferCallback) => Promise<number | 
       );
   });
 
+/** Starts one of `endpoints` as a process. Its books and payouts are files of `folder`. */
+export async function startEndpoint(
+  name: string,
+  folder: string,
+): Promise<{ url: string; ledger: string; payouts: string }> {
+  const file = fileURLToPath(new URL(`endpoints/${name}`, import.meta.url));
+  const [ledger, payouts] = [join(folder, 'books'), join(folder, 'payouts')];
+  await Promise.all([ledger, payouts].map((path) => writeFile(path, '')));
+  const child = spawn(name.endsWith('.py') ? 'python3' : process.execPath, [file], {
+    env: { ...process.env, LEDGER: ledger, PAYOUTS: payouts, TOKEN: 'the-token' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill());
+  for await (const line of createInterface(child.stdout)) return { url: line, ledger, payouts };
+  return expect.fail(`${name} has ended.`);
+}
+
 /** A careful reader's own validation. */
 export function isWhole({ event, data }: TransferCallback): boolean {
   const known = { 'transfer.success': 'SUCCESS', 'transfer.failed': 'FAILED' }[event];
   return typeof data.id === 'string' && data.status === known;
 }
 
+interface Result {
+  readonly type: string;
+  readonly unseen: readonly string[];
+  readonly missing?: string;
+  readonly advice?: string;
+}
+
 interface Trial {
   readonly name: string;
+  readonly responses: readonly string[];
   readonly verdict: string;
   readonly because: readonly string[];
   readonly notes: readonly string[];
   readonly bookings?: number;
 }
 
+/** Checks an endpoint. Nothing may be printed to standard error. */
 export async function check(url: string, ...args: string[]) {
-  const { code, out, err } = await run('check', '--to', url, '--json', ...args);
+  const { err, ...checked } = await checkLoudly(url, ...args);
   expect(err).toBe('');
+  return checked;
+}
+
+export async function checkLoudly(url: string, ...args: string[]) {
+  const { code, out, err } = await run('check', '--to', url, '--json', ...args);
   const trials = (objects(out) as Trial[]).filter(({ name }) => name);
   const named = (verdict: string) => trials.filter((each) => each.verdict === verdict).map(({ name }) => name);
   return {
+    err,
     code,
+    /** What no row shows, and why nothing could be seen. */
+    result: (objects(out) as Result[]).find(({ type }) => type === 'result'),
     wrong: named('wrong'),
     unseen: named('not seen'),
     trial: (name: string) => trials.find((each) => each.name === name),

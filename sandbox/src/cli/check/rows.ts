@@ -1,8 +1,8 @@
-import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
-import { fit, paint, wrap } from '../../../src/cli/terminal.js';
-import { inWords } from './in-words.js';
-import type { Books } from './check-books.js';
-import type { Trial, Tried } from './check-trials.js';
+import type { AttemptResponse } from '../../attempt/attempt.js';
+import { fit, paint, wrap } from '../../../../src/cli/terminal.js';
+import { inWords } from '../in-words.js';
+import type { Bookings, Books } from './books.js';
+import type { Trial, Tried } from './trial.js';
 
 type Described = Omit<Trial, 'play'>;
 
@@ -21,6 +21,7 @@ export interface Row {
 export interface Played {
   readonly trial: Described;
   readonly tried: Tried;
+  readonly note?: string | undefined;
 }
 
 export function unseenRow(trial: Described): Row {
@@ -29,37 +30,20 @@ export function unseenRow(trial: Described): Row {
 
 /** Judges what was played, with what the books show if they can be counted. */
 export async function toRows(played: readonly Played[], books: Books | undefined): Promise<Row[]> {
-  const counted = played.flatMap(({ trial, tried: { transfer, responses } }) => {
-    if (transfer === undefined || books?.canCount(transfer) !== true) return [];
-    return [{ transfer, isExpected: trial.bookings === 1 && responses.some(isAcknowledgement) }];
-  });
-  const counts = (await books?.settle(counted)) ?? [];
+  const all = await books?.settle(played.flatMap(({ tried }) => tried.toCount));
+  let place = 0;
   return played.map((each) => {
-    const index = counted.findIndex(({ transfer }) => transfer === each.tried.transfer);
-    return toRow(each, counts[index]);
+    const bookings = all?.slice(place, (place += each.tried.toCount.length)) ?? [];
+    return toRow(each, bookings);
   });
 }
 
-function toRow({ trial, tried }: Played, bookings: number | undefined): Row {
-  const { responses, needsCount, note } = tried;
-  const wrong = bookings === undefined ? tried.wrong : findFault(trial, tried, bookings);
-  const needed = bookings === undefined && needsCount !== undefined ? `${needsCount} Give --count.` : undefined;
-  const unseen = tried.unseen ?? needed;
+function toRow({ trial, tried, note }: Played, bookings: readonly Bookings[]): Row {
+  const { wrong, unseen, note: own, times: booked } = tried.judge(bookings);
   const verdict = wrong !== undefined ? 'wrong' : unseen !== undefined ? 'not seen' : 'right';
   const because = [wrong, unseen].filter((each) => each !== undefined);
-  return { trial, responses, bookings, verdict, because, notes: note === undefined ? [] : [note] };
-}
-
-/** Returns what is wrong, now that the bookings are known. */
-function findFault(trial: Described, { wrong, responses }: Tried, bookings: number): string | undefined {
-  if (trial.bookings === 0) {
-    // An app may respond 2xx to a stranger, and do nothing.
-    return bookings === 0 ? undefined : (wrong ?? 'What a stranger sent was refused, and booked.');
-  }
-  const more = bookings > 1 ? `One payout was booked ${times(bookings)}.` : undefined;
-  const isLost = bookings === 0 && responses.some(isAcknowledgement);
-  const fault = isLost ? 'It was acknowledged and never booked: it is lost.' : more;
-  return fault === undefined || wrong === undefined ? (fault ?? wrong) : `${wrong} ${fault}`;
+  const notes = [note, own].filter((each) => each !== undefined);
+  return { trial, responses: tried.responses, bookings: booked, verdict, because, notes };
 }
 
 const times = (n: number): string => (n === 0 ? 'never' : n === 1 ? 'once' : `${n} times`);
@@ -89,7 +73,7 @@ const toSorted = (results: readonly string[]): readonly string[] => (results.len
 function toResult(response: AttemptResponse): string {
   if ('status' in response) return String(response.status);
   if (response.error === 'response lost') return 'lost';
-  return response.error.startsWith('no response') ? 'timeout' : 'broken';
+  return /^no (?:end of the )?response/.test(response.error) ? 'timeout' : 'broken';
 }
 
 export function toJson({ trial, responses, ...judged }: Row): object {

@@ -1,0 +1,87 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import express from 'express';
+import { expect, test } from 'vitest';
+import { memoryStore, transferCallbackRouter, type TransferCallback } from 'transfer-callbacks';
+import { confirmWith, transferClient } from 'transfer-callbacks/client';
+import { objects, startSandboxCli as start } from '../../../../test/cli/support.js';
+import { freePort } from '../../../../test/support/servers/port.js';
+import { check, isWhole, makeBooks, readText, serveHere } from './support.js';
+import { parseJson } from '../../../../src/lib/text.js';
+
+/** An app with a key of its own, which asks the service at `port`. */
+async function withKey(port: number, keys: { apiKey: string; apiSecret: string }): Promise<string> {
+  const client = transferClient({ baseUrl: `http://127.0.0.1:${port}`, ...keys });
+  const router = transferCallbackRouter({
+    ...{ store: memoryStore(), logger: false, confirm: confirmWith(client) },
+    ...{ onSuccess: () => undefined, onFailed: () => undefined },
+  });
+  return serveHere(express().use(router));
+}
+
+const keys = { apiKey: 'the-key-of-the-app', apiSecret: 'the-secret-of-the-app' };
+
+test('a key of the app that the service of the check refuses is named, with the variables to set', async () => {
+  const port = await freePort();
+  const url = await withKey(port, keys);
+  const { code, result } = await check(url, '--port', String(port));
+  expect(code).toBe(2);
+  expect(result?.missing).toBe(
+    `The first callback was refused, so that nothing could be seen. Your app asked the service at http://127.0.0.1:${port}, ` +
+      'which refused its key (x-api-key is invalid). Set SANDBOX_API_KEY and SANDBOX_API_SECRET to the key and the ' +
+      'secret that your app sends.',
+  );
+  const env = { SANDBOX_API_KEY: keys.apiKey, SANDBOX_API_SECRET: keys.apiSecret };
+  const { out, ...ended } = await start(['check', '--to', url, '--port', String(port), '--json'], { env }).ended;
+  expect(ended.code).toBe(0);
+  expect(objects(out)).not.toContainEqual(expect.objectContaining({ verdict: 'wrong' }));
+});
+
+test('an app that asks another service is told the address of this one, and not to run `trigger`', async () => {
+  const url = await withKey(await freePort(), keys);
+  const port = await freePort();
+  const { code, result } = await check(url, '--port', String(port));
+  expect([code, result?.missing]).toEqual([2, expect.stringContaining(`be http://127.0.0.1:${port}.`)]);
+  expect(result?.missing).not.toContain('trigger');
+});
+
+test('--prepare gets each transfer, and that of a body and of a stranger, as it will be sent', async () => {
+  const { folder } = await makeBooks();
+  const prepared = join(folder, 'prepared');
+  const received: unknown[] = [];
+  const url = await serveHere((request, response) => {
+    void readText(request).then((body) => {
+      const callback = parseJson(body) as TransferCallback | undefined;
+      received.push(callback);
+      response.writeHead(callback?.event !== undefined && isWhole(callback) ? 200 : 400).end();
+    });
+  });
+  const prepare = `echo "$ID $STATUS $TRANSFER_ID $AMOUNT $CURRENCY" >> ${prepared}`;
+  expect((await check(url, '--prepare', prepare, '--stranger', url)).wrong).toContain('stranger');
+  const lines = (await readFile(prepared, 'utf8')).trim().split('\n');
+  const whole = received.filter((each) => isAsPrepared(each, lines));
+  // Eleven rows of one transfer, and two of three. Then the stranger, and the bodies whose facts are whole.
+  expect(lines.filter((line) => line.startsWith('check-'))).toHaveLength(17);
+  expect(new Set(whole.map(({ data }) => data.externalId)).size).toBeGreaterThan(17);
+  for (const line of lines) expect(line).toMatch(/^\S+ (?:SUCCESS|FAILED) [\w-]{36} 15000 XAF$/);
+});
+
+/** Whether the facts that --prepare got are those of a callback. */
+function isAsPrepared(each: unknown, lines: readonly string[]): each is TransferCallback {
+  const { data } = (each ?? {}) as Partial<TransferCallback>;
+  if (data === undefined) return false;
+  const { externalId, id, amount, currency } = data;
+  return ['SUCCESS', 'FAILED'].some((status) => lines.includes(`${externalId} ${status} ${id} ${amount} ${currency}`));
+}
+
+test('what was booked while --break was in force was not broken', async () => {
+  const { book, count } = await makeBooks();
+  const url = await serveHere(
+    express().use(transferCallbackRouter({ store: memoryStore(), logger: false, onSuccess: book, onFailed: book })),
+  );
+  const { code, unseen, trial } = await check(url, ...count, '--break', 'true', '--mend', 'true');
+  expect([code, unseen]).toEqual([0, ['handler-fails']]);
+  expect(trial('handler-fails')?.because).toEqual([
+    'It was booked while --break was in force: --break did not break it.',
+  ]);
+});
