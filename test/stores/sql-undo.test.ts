@@ -1,7 +1,8 @@
 // What becomes of a transaction whose ROLLBACK the server has not replied to: libraries give its connection back.
 import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
-import { sqlStore, type SqlStore } from 'transfer-callbacks';
+import { sqlStore, transferCallbackReceiver, type SqlStore, type TransferCallback } from 'transfer-callbacks';
+import { transferSucceeded } from 'transfer-callbacks/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { pgTransaction } from '../support/helpers/pg-transaction.js';
 import { poolBehindProxy, startPostgres, type PostgresServer } from '../support/servers/postgres.js';
@@ -80,6 +81,53 @@ test('a connection that the server has ended in a handler goes back, and the nex
   await transaction.write(next.tx, id);
   await next.settle();
   expect(await transaction.count(id)).toBe(1);
+});
+
+test('a library that calls its function again after a failed COMMIT is refused, and its connection goes back', async () => {
+  await server.pool().query('CREATE TABLE unique_late (name text UNIQUE DEFERRABLE INITIALLY DEFERRED)');
+  const pool = server.pool({ max: 1 });
+  const refusals: unknown[] = [];
+  const store: SqlStore<PoolClient> = sqlStore<PoolClient>(
+    {
+      dialect: 'postgres',
+      query: (sql, tx) => (tx ?? pool).query(sql),
+      async transaction(work) {
+        for (;;) {
+          const client = await pool.connect();
+          try {
+            await client.query('BEGIN');
+            await work(client);
+            await client.query('COMMIT');
+            return;
+          } catch (error) {
+            await client.query('ROLLBACK');
+            refusals.push(error);
+            if ((error as { code?: unknown }).code !== '23505') throw error;
+          } finally {
+            client.release();
+          }
+        }
+      },
+    },
+    // Otherwise the server would end the transaction of a second claim after 25 s.
+    { table: 'repeated', idleTimeoutMs: null },
+  );
+  await store.migrate();
+  const receiver = transferCallbackReceiver<TransferCallback, PoolClient>({
+    store,
+    logger: false,
+    storeTimeoutMs: 1_000,
+    onSuccess: async ({ data }, { tx }) => {
+      await tx.query('INSERT INTO unique_late VALUES ($1), ($1)', [data.id]);
+    },
+    onFailed: () => undefined,
+  });
+  const ended = await receiver.receive(transferSucceeded());
+  const refusal = { message: expect.stringContaining('to call its function once') as string, cause: refusals[0] };
+  expect(ended).toMatchObject({ outcome: 'store_unavailable', error: refusal });
+  expect(refusals).toMatchObject([{ code: '23505', constraint: 'unique_late_name_key' }, refusal]);
+  expect([pool.totalCount, pool.idleCount]).toEqual([1, 1]);
+  await (await claimFree(store)).settle();
 });
 
 test('a connection that has fallen silent goes back when it has ended', async () => {

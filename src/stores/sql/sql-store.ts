@@ -26,8 +26,8 @@ export interface SqlDatabase<Tx> {
    */
   query(sql: string, tx?: Tx): unknown;
   /**
-   * Begins a transaction, awaits `work`, and commits. Rolls back and rejects if `work` rejects. The store ends a
-   * transaction that takes too long: give the library no deadline for it.
+   * Begins a transaction, awaits `work`, and commits. Rolls back and rejects if `work` rejects. Calls `work` once: a second
+   * call rejects. The store ends a transaction that takes too long: give the library no deadline for it.
    */
   transaction(work: (tx: Tx) => Promise<void>, times: TransactionTimes): PromiseLike<unknown>;
 }

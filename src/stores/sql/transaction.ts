@@ -70,7 +70,10 @@ export const defaultHeldMs = 120_000;
 
 /** How a library runs a transaction. */
 export interface TransactionRunner<Tx> {
-  /** Begins, awaits `work`, and commits. Rolls back and rejects if `work` rejects, also because the claim was refused. */
+  /**
+   * Begins, awaits `work`, and commits. Rolls back and rejects if `work` rejects, also because the claim was refused. A second
+   * call of `work` rejects.
+   */
   run(work: (tx: Tx) => Promise<void>): PromiseLike<unknown>;
   /** Sends a statement within the transaction, and resolves with its rows. */
   send(sql: string, tx: Tx, place?: StatementPlace): Promise<readonly unknown[]>;
@@ -114,6 +117,9 @@ class TurnedTransaction<Tx> {
   /** Tells the caller that the transaction has failed, before its connection goes back. */
   #fail!: (error: Error) => void;
   #isRecorded = false;
+  #isCalled = false;
+  /** Why the transaction failed. */
+  #failure: unknown;
 
   constructor(
     runner: TransactionRunner<Tx>,
@@ -140,9 +146,13 @@ class TurnedTransaction<Tx> {
 
   async #run(): Promise<void> {
     await this.#runner.run(async (tx) => {
+      // A library may repeat a transaction whose COMMIT has failed. The store would never end a second one.
+      if (this.#isCalled) throw new Error(calledAgain, { cause: this.#failure });
+      this.#isCalled = true;
       try {
         await this.#work(tx);
       } catch (error) {
+        this.#failure = error;
         if (!(error instanceof NothingToUndo)) await this.#undo(tx, error);
         throw error;
       }
@@ -258,6 +268,8 @@ class NothingToUndo extends Error {}
 
 // Made once: the stack of an error costs as much as a statement.
 const neverCalled = new Error('Expected `transaction` to call its function.');
+const calledAgain =
+  'Expected `transaction` to call its function once, got a second call. Reject if a transaction fails, and do not repeat it.';
 const refused = new NothingToUndo('The claim was refused.');
 const endedEarly = new Error('The handler has ended its transaction.');
 const rolledBack = new Error('The transaction of the handler was rolled back.');
