@@ -55,6 +55,11 @@ export interface Claim<Tx = undefined> {
   /** The handler's `context.tx`, set by a transactional store; `undefined` for the others. `restart` replaces it. */
   readonly tx: Tx;
   /**
+   * Resolves when the claim has ended, if the store learns that by itself, as when a connection has broken. The handler's
+   * signal then aborts. Must not resolve while the claim is held. A promise of this claim alone; `restart` replaces it.
+   */
+  readonly ended?: Promise<unknown> | undefined;
+  /**
    * Restarts the lease. Resolves with `false`, and changes nothing, if it has expired or another delivery holds the
    * claim.
    */

@@ -24,7 +24,7 @@ export type TransferCallbackErrorCode =
   | 'CONFIRM_TIMEOUT'
   /** `confirm` returned something other than the callback with the same id, event and facts. */
   | 'UNCONFIRMED'
-  /** The claim passed to another delivery while the handler was running. */
+  /** The claim ended, or passed to another delivery, while the handler was running. */
   | 'LEASE_LOST'
   /** A query of the handler's `tx` was refused: it would have ended the transaction, or the handler had finished. */
   | 'TRANSACTION_CONTROL'

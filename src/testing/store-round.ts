@@ -102,6 +102,9 @@ export class Round {
         get tx() {
           return claim.tx;
         },
+        get ended() {
+          return claim.ended;
+        },
         ...(claim.restart && {
           restart: (error: unknown) => this.measure(async () => (await claim.restart?.(error)) === true),
         }),

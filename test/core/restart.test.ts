@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { beforeEach, expect, test, vi } from 'vitest';
 import {
   memoryStore,
@@ -138,6 +139,40 @@ test('a handler that has begun anew keeps its claim: a copy waits for it', async
   work.resolve();
   expect([await delivery, await copy]).toMatchObject([{ outcome: 'processed' }, { outcome: 'duplicate' }]);
   expect([runs, release.mock.calls.length]).toEqual([2, 0]);
+});
+
+test('the end of a transaction that was given up does not end a handler that runs again, and that of the new one does', async () => {
+  const ends = [later(), later(), later()];
+  let begun = 0;
+  const changes = {
+    get ended() {
+      return ends[begun]?.promise;
+    },
+    restart: async () => {
+      // While the store begins anew, and after that.
+      if (begun === 0) ends[0]?.resolve();
+      await Promise.resolve();
+      begun += 1;
+      return true;
+    },
+  };
+  const signals: AbortSignal[] = [];
+  const receiver = receiverOn(restartingStore(changes).store, {
+    async onSuccess(_callback, { signal }) {
+      signals.push(signal);
+      if (signals.length < 3) throw conflict;
+      await once(signal, 'abort');
+    },
+  });
+  const delivery = receiver.receive(transferSucceeded());
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(signals).toHaveLength(3);
+  ends[1]?.resolve();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(signals[2]?.aborted).toBe(false);
+  ends[2]?.resolve();
+  await finish(delivery);
+  expect(signals[2]?.reason).toMatchObject({ code: 'LEASE_LOST' });
 });
 
 test.each([

@@ -179,20 +179,25 @@ describe('connections', () => {
     await own.end();
   });
 
-  test('a connection that PostgreSQL ends under a handler aborts it and keeps nothing of it, and the next delivery is processed', async () => {
+  test('a connection that PostgreSQL ends under a handler aborts it immediately and keeps nothing of it, and the next delivery is processed', async () => {
     const callback = transferSucceeded();
     const own = server.pool({ max: 1 });
+    const leaseMs = 29_000;
+    const noticed: unknown[] = [];
     const receiver = receiverOn(own, {
-      storeTimeoutMs: 1_000,
-      leaseMs: 3_100,
+      leaseMs,
       async onSuccess(given, context) {
         await book(given, context);
         const { rows } = await context.tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+        const aborted = once(context.signal, 'abort');
+        const endedAt = performance.now();
         await pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
-        await once(context.signal, 'abort');
+        await aborted;
+        noticed.push(context.signal.reason, performance.now() - endedAt < leaseMs / 6);
       },
     });
     expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');
+    expect(noticed).toMatchObject([{ code: 'LEASE_LOST' }, true]);
     expect(await bookings(callback.data.id)).toEqual([]);
     expect((await receiverOn(own).receive(callback)).outcome).toBe('processed');
     expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);

@@ -1,9 +1,13 @@
-// Old code ends its connection in a `finally`. mysql2 would give one of a pool back then, in the middle of the transaction.
+// What becomes of a claim whose connection ends. Old code does it in a `finally`: mysql2 would give one of a pool back then, in the
+// middle of the transaction.
+import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
-import { mysqlStore, transferCallbackReceiver } from 'transfer-callbacks';
+import type { PoolConnection } from 'mysql2/promise';
+import { mysqlStore, transferCallbackReceiver, type TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { beforeAll, expect, test } from 'vitest';
-import { startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
+import { select, startClaimDatabase, type ClaimDatabase } from '../support/servers/mysql-claims.js';
+import { claimFree } from './support.js';
 
 let database: ClaimDatabase;
 
@@ -57,3 +61,42 @@ test.each<[string, (tx: Untyped) => unknown]>([
     await database.expectRestored(pool);
   },
 );
+
+test('a connection that the server ends under a handler aborts it immediately and keeps nothing of it, and the next delivery is processed', async () => {
+  const pool = database.connect({ connectionLimit: 1 });
+  const leaseMs = 29_000;
+  const noticed: unknown[] = [];
+  const receiver = transferCallbackReceiver<TransferCallback, PoolConnection>({
+    store: mysqlStore(pool),
+    logger: false,
+    leaseMs,
+    async onSuccess({ data }, { tx, signal }) {
+      await database.transaction.write(tx, data.id);
+      if (noticed.length > 0) return;
+      const [session] = await select(tx, 'SELECT CONNECTION_ID() AS id');
+      const aborted = once(signal, 'abort');
+      const endedAt = performance.now();
+      await database.admin.query(`KILL ${session?.id}`);
+      await aborted;
+      noticed.push(signal.reason, performance.now() - endedAt < leaseMs / 6);
+    },
+    onFailed: () => undefined,
+  });
+  const callback = transferSucceeded();
+  expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');
+  expect(noticed).toMatchObject([{ code: 'LEASE_LOST' }, true]);
+  expect((await receiver.receive(callback)).outcome).toBe('processed');
+  expect(await database.transaction.count(callback.data.id)).toBe(1);
+});
+
+test('a claim leaves no listener on its connection', async () => {
+  const pool = database.connect({ connectionLimit: 1 });
+  const countListeners = async (): Promise<number> => {
+    const taken = await pool.getConnection();
+    taken.release();
+    return taken.connection.listenerCount('error');
+  };
+  const before = await countListeners();
+  for (const end of ['settle', 'release', 'release'] as const) await (await claimFree(mysqlStore(pool)))[end]();
+  expect(await countListeners()).toBe(before);
+});

@@ -1,8 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { memoryStore } from 'transfer-callbacks';
+import { later } from '../core/support.js';
 import { changedStore, memory, onHolder, type BrokenStore } from './changed-stores.js';
-import { lasts, renewedLasts, fiftyLapsed, ownRenewal, lateRenewal, goneRenewal } from './check-titles.js';
+import { lasts, renewedLasts, notEnded, fiftyLapsed, ownRenewal, lateRenewal, goneRenewal } from './check-titles.js';
 
-/** Stores that hold a lease for another time than they are told, or renew it wrongly. */
+const hasEnded = /`ended` of a claim has resolved while it was held/;
+
+/** Stores that hold a lease for another time than they are told, renew it wrongly, or tell its end wrongly. */
 export const brokenLeases: readonly BrokenStore[] = [
   {
     fault: 'holds a lease for a second at most',
@@ -39,6 +43,34 @@ export const brokenLeases: readonly BrokenStore[] = [
     })),
     caughtBy: [renewedLasts],
     says: /a renewed lease of \d+ ms lasted only/,
+  },
+  {
+    fault: 'tells the end of a claim that is held',
+    make: memory(() => ({ granted: () => ({ ended: Promise.resolve() }) })),
+    caughtBy: [notEnded],
+    says: hasEnded,
+  },
+  {
+    fault: 'tells the end of a claim when its first lease is over',
+    make: memory(() => ({
+      granted: (_claim, _key, { leaseMs }) => ({ ended: pause(leaseMs, undefined, { ref: false }) }),
+    })),
+    caughtBy: [notEnded],
+    says: hasEnded,
+  },
+  {
+    fault: 'tells the end of each claim to all of them',
+    make: memory(() => {
+      const { promise, resolve } = later();
+      return {
+        granted: (claim) => ({
+          ended: promise,
+          release: () => claim.release().finally(resolve),
+        }),
+      };
+    }),
+    caughtBy: [notEnded],
+    says: hasEnded,
   },
   {
     fault: 'refuses to renew a lease that is gone, and claims anew',

@@ -1,6 +1,8 @@
 // The titles of the checks of `storeContract`, by a short name.
 export const lasts = 'a lease that is not renewed lasts its length, and then lapses';
 export const renewedLasts = 'a renewed lease lasts its length from the last renewal, and then lapses';
+export const notEnded =
+  'a claim that is renewed has not `ended` when its first lease is over, nor when another claim has ended';
 export const keysApart = 'keys of up to 255 characters have separate records, whatever they contain';
 export const facts =
   'an externalId of 1 500 characters of all kinds is accepted, and a fingerprint of 2 000 characters comes back unchanged';

@@ -54,9 +54,13 @@ class TimedClaim<Tx> implements Claim<Tx> {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Another one after each `restart`. */
+  /** Another one after each `restart`, as `ended`. */
   get tx(): Tx {
     return this.#claim.tx;
+  }
+
+  get ended(): Promise<unknown> | undefined {
+    return this.#claim.ended;
   }
 
   renew(): Promise<boolean> {

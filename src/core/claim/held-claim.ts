@@ -1,3 +1,4 @@
+import { hasMethods } from '../../lib/checks.js';
 import { pause, setBackgroundTimer, type Timer } from '../../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../../lib/errors.js';
 import type { SafeLogger } from '../../lib/logger.js';
@@ -39,6 +40,8 @@ export class HeldClaim<Tx> implements Work {
   readonly #line: Line;
   readonly #startedAt = performance.now();
   #claim: Claim<Tx>;
+  /** What the claim that is held now has as `ended`. */
+  #ended: unknown;
   #state: State = 'running';
   #claimCount = 1;
   #hasTurn = true;
@@ -57,6 +60,7 @@ export class HeldClaim<Tx> implements Work {
     this.#parts = parts;
     this.#heartbeat = this.#startHeartbeat();
     parts.inFlight.add(this);
+    this.#watchEnd();
   }
 
   get key(): string {
@@ -129,10 +133,13 @@ export class HeldClaim<Tx> implements Work {
    */
   async restart(error: unknown): Promise<boolean> {
     if (this.isAborted) return false;
+    // The transaction that is given up may end, and the claim is still held.
+    this.#ended = undefined;
     const hasRestarted = await this.#claim.restart?.(error).catch(() => false);
     if (hasRestarted !== true) return false;
     // If the lease is lost from now on, the signal of the handler must abort.
     this.#enter('running');
+    this.#watchEnd();
     return true;
   }
 
@@ -185,6 +192,23 @@ export class HeldClaim<Tx> implements Work {
   /** A claim that was given up stays finished: `close` has stopped waiting for it. */
   #enter(state: State): void {
     if (this.#state !== 'finished') this.#state = state;
+  }
+
+  /** Aborts the handler as soon as the store learns that the claim has ended. */
+  #watchEnd(): void {
+    this.#ended = undefined;
+    try {
+      const { ended } = this.#claim;
+      this.#ended = ended;
+      // A JavaScript store may have any value there.
+      if (!hasMethods(ended, 'then')) return;
+      const lose = (): void => {
+        if (this.#ended === ended && this.#state === 'running') this.#lose();
+      };
+      Promise.resolve(ended).then(lose, () => undefined);
+    } catch {
+      // A getter has thrown: the next renewal tells.
+    }
   }
 
   #startHeartbeat(): Timer {
@@ -244,6 +268,7 @@ export class HeldClaim<Tx> implements Work {
     if (reply.state !== 'claimed') return false;
     if (this.#state === 'running') {
       this.#claim = reply.claim;
+      this.#watchEnd();
       logger.warn(this.#logFields, 'The lease of a callback had lapsed under its handler; it was claimed again.');
     } else await reply.claim.release();
     return true;
@@ -259,7 +284,7 @@ export class HeldClaim<Tx> implements Work {
     const { logger } = this.#parts.options;
     this.#state = 'lost';
     clearTimeout(this.#heartbeat);
-    this.abort(new TransferCallbackError('LEASE_LOST', 'The claim passed to another delivery.'));
+    this.abort(new TransferCallbackError('LEASE_LOST', 'The claim has ended or passed to another delivery.'));
     const cause = this.#renewalError === undefined ? {} : { err: this.#renewalError };
     logger.error(
       { ...this.#logFields, ...cause },

@@ -12,6 +12,8 @@ interface MysqlConnection {
   query(options: object): PromiseLike<unknown>;
   release(): void;
   destroy(): void;
+  on(event: 'error', listener: () => void): unknown;
+  off(event: 'error', listener: () => void): unknown;
 }
 
 /** What the store uses of the pool. */
@@ -79,6 +81,12 @@ function toEngine(pool: MysqlPool): SqlEngine<MysqlConnection> {
           },
           send: (sql, _tx, place) => send(connection, sql, place === 'undo' ? rollbackMs : timeoutMs),
           lend: (tx) => lend(tx, rules),
+          watch(onEnd) {
+            connection.on('error', onEnd);
+            return () => {
+              connection.off('error', onEnd);
+            };
+          },
           destroy() {
             connection.destroy();
           },

@@ -79,6 +79,8 @@ export interface TransactionRunner<Tx> {
   send(sql: string, tx: Tx, place?: StatementPlace): Promise<readonly unknown[]>;
   /** Lends the transaction to a handler. */
   lend(tx: Tx): Loan<Tx>;
+  /** Calls `onEnd` if the connection ends, until the function is called that it returns. */
+  watch?(onEnd: () => void): () => void;
   /** Ends the connection, if the library has a way to do so. */
   destroy?(): void;
 }
@@ -187,9 +189,13 @@ class TurnedTransaction<Tx> {
   #lendUntilDecided(loan: Loan<Tx>): Promise<RecordSuccess | undefined> {
     return new Promise((decide) => {
       const end = (record?: RecordSuccess): void => {
+        unwatch?.();
         loan.end(record !== undefined);
         decide(record);
       };
+      const unwatch = this.#runner.watch?.(() => {
+        end();
+      });
       // It may also end by itself: at a deadline of the library, or with its connection. Then `commit` rejects.
       void this.#ended.then(() => {
         end();
