@@ -193,7 +193,7 @@ describe('connections', () => {
         const endedAt = performance.now();
         await pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
         await aborted;
-        noticed.push(context.signal.reason, performance.now() - endedAt < leaseMs / 3);
+        noticed.push(context.signal.reason, performance.now() - endedAt < leaseMs / 6);
       },
     });
     expect((await receiver.receive(callback)).outcome).toBe('store_unavailable');
