@@ -139,10 +139,9 @@ const makers: [name: string, make: (options: object) => unknown][] = [
   [
     'reconcileTransfers',
     (options) =>
-      reconcileTransfers({
-        ...('paid' in options ? { receiver: reversing } : { client, receiver, pending: [] }),
-        ...options,
-      }),
+      'paid' in options
+        ? reconcileTransfers({ receiver: reversing, ...options })
+        : reconcileTransfers({ client, receiver, pending: [], ...options }),
   ],
   // A signal that has aborted keeps both from asking the service.
   [
