@@ -70,9 +70,9 @@ export function readFields(made: unknown, option: 'schema' | 'confirm'): Callbac
 function requireRight(option: 'schema' | 'confirm', name: string, { expected, isRight }: Rule, value: unknown): void {
   if (isRight(value)) return;
   const path = name === 'event' || name === 'type' ? name : `data.${name}`;
-  const kind = value === undefined || value === null ? String(value) : `a value of type ${typeof value}`;
+  const kind = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a value of type ${typeof value}`;
   throw new TransferCallbackError(
     option === 'confirm' ? 'UNCONFIRMED' : 'INVALID_ARGUMENT',
-    `Expected \`${option}\` to make \`${path}\` ${expected}, got ${kind}.`,
+    `Expected \`${option}\` to make \`${path}\` ${expected}, got ${value === undefined ? 'undefined' : kind}.`,
   );
 }

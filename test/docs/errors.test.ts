@@ -140,7 +140,7 @@ const makers: [name: string, make: (options: object) => unknown][] = [
     'reconcileTransfers',
     (options) =>
       'paid' in options
-        ? reconcileTransfers({ receiver: reversing, ...options })
+        ? reconcileTransfers({ receiver: reversing, pending: [], ...(options as object) })
         : reconcileTransfers({ client, receiver, pending: [], ...options }),
   ],
   // A signal that has aborted keeps both from asking the service.

@@ -45,8 +45,8 @@ const starts = {
     const store = mysqlStore(pool);
     await store.migrate();
     await createTables(pool);
-    const { count } = mysqlTransaction(pool);
-    return { url: server.url, store, countBookings: (status, id) => count(`${status} ${id}`) };
+    const ledger = mysqlTransaction(pool);
+    return { url: server.url, store, countBookings: (status, id) => ledger.count(`${status} ${id}`) };
   },
 };
 

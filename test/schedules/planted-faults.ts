@@ -161,7 +161,7 @@ function hideReversals(store: CallbackStore): CallbackStore {
 
 /** `store` that shows no announcement. */
 function hideAnnouncements(store: CallbackStore): CallbackStore {
-  return { ...store, read: async (key) => (!isAnnouncementKey(key) && (await store.read?.(key))) || free };
+  return { ...store, read: async (key) => (isAnnouncementKey(key) ? free : ((await store.read?.(key)) ?? free)) };
 }
 
 /** `store` that claims what was settled for a delivery only once. */

@@ -29,7 +29,7 @@ const leased: [string, () => Raced][] = [
 ];
 const all: [string, () => Raced][] = [
   ...leased,
-  ['pgStore', () => ({ store: pgStore(pool), transaction }) as unknown as Raced],
+  ['pgStore', () => ({ store: pgStore(pool), transaction })],
 ];
 const count = transfersOr(40);
 const timeoutMs = 60_000 + 200 * count;

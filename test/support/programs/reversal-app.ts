@@ -15,8 +15,12 @@ if (kind === 'redis') {
   await serveReversals({ store: redisStore(redis), write: (_tx, booked) => redis.incr(booked), port });
 } else if (kind === 'pg') {
   const pool = new Pool({ connectionString: url, max: 10 });
-  await serveReversals({ store: pgStore(pool), write: pgTransaction(pool).write, port });
+  await serveReversals({ store: pgStore(pool), write: (...booking) => pgTransaction(pool).write(...booking), port });
 } else {
   const pool = createPool({ uri: url, connectionLimit: 10 });
-  await serveReversals({ store: mysqlStore(pool), write: mysqlTransaction(pool).write, port });
+  await serveReversals({
+    store: mysqlStore(pool),
+    write: (...booking) => mysqlTransaction(pool).write(...booking),
+    port,
+  });
 }
