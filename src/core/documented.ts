@@ -83,7 +83,7 @@ function lacking(): TransferCallbackError {
   );
 }
 
-/** Returns the issues of an event for `onOther`. A schema may take a callback that it does not know for one. */
+/** Returns the issues of an event for `onOther`. A schema may turn an unknown callback into one. */
 function findIssuesOfOther({ type, id, amount }: CallbackFields, { event }: Announced): readonly Issue[] {
   if (event === finalEvents.SUCCESS || event === finalEvents.FAILED) {
     return [{ path: ['event'], message: 'A final status, and `schema` makes another event of it' }];

@@ -32,7 +32,7 @@ export async function giveBack<C extends CallbackShape, Tx>(
 type Claimed<Tx> = HeldClaim<Tx> | LineEnd;
 
 /**
- * Between the look at the second record and the handler, a delivery excludes the others that give back in this way:
+ * Between the look at the second record and the handler, other deliveries that give back are excluded in this way:
  *
  * | store             | under the claim of the transfer             | the reversal of a success                  |
  * | undoes no writes  | claims the second record, too               | claims the second record                   |

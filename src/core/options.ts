@@ -78,9 +78,9 @@ type Takes<Sent, Handler> = [Sent] extends [never] ? { [K in keyof Handler]?: un
 
 interface OnReversed<C extends EventShape, Tx> {
   /**
-   * Called for a transfer whose money has come back, after `onSuccess` or in its place, and awaited. A transfer calls
-   * only one of `onFailed` and `onReversed`, once. Required if a state of the `service` is `REVERSED`, and left out
-   * otherwise. With it, `retentionMs` has no default.
+   * Called for a transfer whose money has come back, after `onSuccess` or in its place, and awaited. Only one
+   * of `onFailed` and `onReversed` is called for a transfer, once. Required if a state of the `service` is `REVERSED`,
+   * and left out otherwise. With it, `retentionMs` has no default.
    * @default none
    */
   onReversed: (

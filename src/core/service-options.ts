@@ -4,7 +4,7 @@ import { transferCallbackSchema, type CallbackOf, type EventShape, type OtherEve
 import { documentedService } from './documented.js';
 import type { ConfirmByQuery, PayoutService, StateMeaning } from './payout-service.js';
 
-// These functions check the receiver's options about its service. Each throws INVALID_ARGUMENT.
+// These functions read the receiver's options about its service. Each throws INVALID_ARGUMENT.
 
 /** Returns the service whose callbacks the receiver reads. */
 export function resolveService<E extends EventShape>({

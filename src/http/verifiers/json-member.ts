@@ -10,7 +10,7 @@ export function findMember(body: Uint8Array, name: string): Buffer | undefined {
   return found !== undefined && others.length === 0 ? toBytes(found.value) : undefined;
 }
 
-/** Returns the object that is handled when the body is parsed, or an empty object if the body is no JSON object. */
+/** Parses the body as it is parsed for its handler. Returns an empty object if the body is no JSON object. */
 function parseObject(body: Uint8Array): object {
   try {
     // It drops a byte order mark, on which `JSON.parse` throws.

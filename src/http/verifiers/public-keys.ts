@@ -3,8 +3,8 @@ import { correctVariable, invalidVariable } from '../../lib/checks.js';
 
 /**
  * A public key or a certificate in PEM, or a list of several during a rotation. Only the key of a certificate is read. A
- * `\n` in the string, as in a variable of one line, is a new line. The type includes `undefined` so that `process.env.PUBLIC_KEY`
- * compiles, but making a verifier without its first key throws. A later `undefined` is skipped.
+ * `\n` in the string, as in a variable of one line, is a new line. The type includes `undefined` so that
+ * `process.env.PUBLIC_KEY` compiles, but making a verifier without its first key throws. A later `undefined` is skipped.
  */
 export type PublicKeys = string | undefined | readonly (string | undefined)[];
 
