@@ -13,8 +13,8 @@ import { readFields, type CallbackFields } from './fields.js';
 import type { Ids, PayoutService, Reading } from './payout-service.js';
 
 /**
- * Makes the documented service (service §2, §6). `schema` may change what it knows of a callback, and may make events of
- * `onOther`, but it keeps the event, the id and the status of each callback.
+ * Makes the documented service (service §2, §6). `schema` may change the other fields of a callback, and may make events
+ * of `onOther`, but it keeps the event, the id and the status of each callback.
  */
 export function documentedService<C extends CallbackShape>(
   schema: StandardSchema<C | OtherEvent>,
@@ -34,7 +34,7 @@ function readDocumented<C extends CallbackShape>(
   payload: unknown,
   schema: StandardSchema<C | OtherEvent>,
 ): Reading<C | OtherEvent> {
-  // Read before: a schema may change its input in place.
+  // Read the announced fields first, because a schema may change its input in place.
   const announced = readAnnounced(payload);
   const parsed = parseWith(schema, payload);
   if ('issues' in parsed) return invalid(payload, parsed.issues);
@@ -83,7 +83,7 @@ function lacking(): TransferCallbackError {
   );
 }
 
-/** Returns the issues of an event for `onOther`. A schema may let a callback pass for what it does not know. */
+/** Returns the issues of an event for `onOther`. A schema may turn an unknown callback into one. */
 function findIssuesOfOther({ type, id, amount }: CallbackFields, { event }: Announced): readonly Issue[] {
   if (event === finalEvents.SUCCESS || event === finalEvents.FAILED) {
     return [{ path: ['event'], message: 'A final status, and `schema` makes another event of it' }];
@@ -98,7 +98,7 @@ function invalid(payload: unknown, issues: readonly Issue[], error?: unknown): E
   return { kind: 'invalid', issues, ids: readIds(payload), error };
 }
 
-/** Returns the ids of what is no valid callback, if they can be read, so that people can find the payout. */
+/** Returns the ids of an invalid callback, if they can be read, so that people can find the payout. */
 function readIds(payload: unknown): Ids {
   try {
     const { data } = payload as { data?: unknown };
@@ -110,7 +110,7 @@ function readIds(payload: unknown): Ids {
     const [id, externalId] = [read('id'), read('externalId')];
     return { ...(id !== undefined && { id }), ...(externalId !== undefined && { externalId }) };
   } catch {
-    // Nothing can be read of it, or reading it throws.
+    // The payload has no fields, or reading them throws.
     return {};
   }
 }

@@ -13,9 +13,9 @@ import type { ReceiverParts } from './parts.js';
 
 /**
  * Processes a failure or a reversal of a service that takes successes back. Each gives the money of a transfer back, so
- * only one of them is handled, once. Beside the record of the transfer there is one of what was given back. The reversal
- * of a success runs under the claim of the second record, and every other delivery under the claim of the first. The
- * second record is read before, because it outlives a success that expires, is forgotten, or is recorded late over a
+ * only one of them is handled, once. Beside the record of the transfer, a second record has what was given back. The
+ * reversal of a success runs under the claim of the second record, and every other delivery under the claim of the first.
+ * The second record is read first, because it outlives a success that expires, is forgotten, or is recorded late over a
  * reversal. Never rejects.
  */
 export async function giveBack<C extends CallbackShape, Tx>(
@@ -32,7 +32,7 @@ export async function giveBack<C extends CallbackShape, Tx>(
 type Claimed<Tx> = HeldClaim<Tx> | LineEnd;
 
 /**
- * What excludes the other deliveries that give back, between the look at the second record and the handler:
+ * Between the look at the second record and the handler, other deliveries that give back are excluded in this way:
  *
  * | store             | under the claim of the transfer             | the reversal of a success                  |
  * | undoes no writes  | claims the second record, too               | claims the second record                   |
@@ -46,7 +46,7 @@ class GivingBack<C extends CallbackShape, Tx> {
   readonly #parts: ReceiverParts<C, Tx>;
   readonly #reversalKey: string;
   readonly #announcementKey: string;
-  /** Of all waits together. */
+  /** The deadline of all waits together. */
   readonly #waitEndsAt: number;
 
   constructor(
@@ -105,7 +105,7 @@ class GivingBack<C extends CallbackShape, Tx> {
     return claimed.state === 'settled' && this.#delivery.reverses(claimed.fingerprint);
   }
 
-  /** Resolves with what was given back, or with how the wait for another delivery ends. `undefined` if there is neither. */
+  /** Resolves with what was given back, with how the wait for another delivery ends, or with `undefined`. */
   async #findReversal(): Promise<LineEnd | undefined> {
     const found = await this.#read(this.#reversalKey);
     if (found?.state !== 'in_progress') return found;
@@ -158,7 +158,7 @@ class GivingBack<C extends CallbackShape, Tx> {
     const { options } = this.#parts;
     return runHandler(this.#delivery, claim, options, async (hasSucceeded) => {
       if (!hasSucceeded || this.#delivery.status !== 'REVERSED') return;
-      // Without this record, that of the transfer tells the same while it lives.
+      // Without this record, the record of the transfer shows the same as long as it lives.
       const reversal = await this.#claim(this.#reversalKey);
       if (reversal instanceof HeldClaim) await settle(reversal);
     });

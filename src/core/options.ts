@@ -40,8 +40,8 @@ export interface HandlerContext<Tx = undefined> {
   /**
    * Calls `call` once the success is recorded, after the response: for a mail or a push that must not go out before the
    * commit. At most once for each recorded success: not for a duplicate, after a failure, or for a success that is
-   * `overlapped`. A crash, or a reply to the COMMIT that is late or lost, loses it. What it throws is logged and
-   * changes nothing. `close` waits for it. Use neither `signal` nor `tx` in it. Throws INVALID_ARGUMENT once the
+   * `overlapped`. A crash, or a reply to the COMMIT that is late or lost, loses it. An error that it throws is logged
+   * and changes nothing. `close` waits for it. Use neither `signal` nor `tx` in it. Throws INVALID_ARGUMENT once the
    * handler has finished.
    */
   readonly afterCommit: (call: () => unknown) => void;
@@ -57,7 +57,7 @@ export interface CallContext {
   source: string;
 }
 
-/** Verifies a callback, and returns it, or what was queried in its place. */
+/** Verifies a callback, and returns it, or the transfer that was queried. */
 export type Confirm<C extends CallbackShape> = (
   callback: C,
   context: CallContext,
@@ -73,14 +73,14 @@ export type ReceiverOptions<C extends EventShape = TransferCallback, Tx = undefi
   Takes<Extract<C, { event: 'transfer.reversed' }>, OnReversed<C, Tx>> &
   Takes<Extract<C, OtherEvent>, OnOther<C, Tx>>;
 
-/** A handler of callbacks that the service never sends is left out, and any other one is required. */
+/** A handler of callbacks that the service never sends is left out, and any other handler is required. */
 type Takes<Sent, Handler> = [Sent] extends [never] ? { [K in keyof Handler]?: undefined } : Handler;
 
 interface OnReversed<C extends EventShape, Tx> {
   /**
-   * Called for a transfer whose money has come back, after `onSuccess` or in its place, and awaited. Of `onFailed` and
-   * `onReversed` only one is called for a transfer, once. Required if a state of the `service` is `REVERSED`, and left
-   * out otherwise. `retentionMs` has no default then.
+   * Called for a transfer whose money has come back, after `onSuccess` or in its place, and awaited. Only one
+   * of `onFailed` and `onReversed` is called for a transfer, once. Required if a state of the `service` is `REVERSED`,
+   * and left out otherwise. With it, `retentionMs` has no default.
    * @default none
    */
   onReversed: (
@@ -150,7 +150,7 @@ interface CommonOptions<C extends EventShape, Tx> {
    */
   leaseMs?: number | undefined;
   /**
-   * How long a delivery waits for its handler, also if that runs again, in milliseconds; then it is `timed_out`.
+   * How long a delivery waits for its handler, even if that runs again, in milliseconds; then it is `timed_out`.
    * @default 20_000
    */
   handlerTimeoutMs?: number | undefined;
@@ -162,8 +162,8 @@ interface CommonOptions<C extends EventShape, Tx> {
   storeTimeoutMs?: number | undefined;
   /**
    * How long a settled callback is remembered, in milliseconds: over 90 000, because the service's fourth attempt
-   * comes at least 90 s after the first (service §6.3). The default is 7 days. Beside `onReversed` there is none: give
-   * it longer than the service takes to reverse a transfer.
+   * comes at least 90 s after the first (service §6.3). The default is 7 days. With `onReversed` there is no default:
+   * make it longer than the service takes to reverse a transfer.
    * @default 604_800_000
    */
   retentionMs?: number | undefined;
@@ -242,7 +242,7 @@ export const receiverOptionNames = [
   ...Object.keys(receiverDefaults),
 ];
 
-/** Clients and pools, each by a method that only it has, and the code that makes a store of it. */
+/** Clients and pools, each with a method that only it has, and the code that makes a store from it. */
 const clients = [
   ['sendCommand', 'redisStore(redis)'],
   ['startSession', 'mongoStore(client)'],

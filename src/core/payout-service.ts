@@ -15,7 +15,7 @@ export interface Ids {
   readonly externalId?: string;
 }
 
-/** What a payload of a service says. `state` is the service's own word. */
+/** The meaning of a payload of a service. `state` is the service's own word. */
 export type Reading<E extends EventShape = EventShape> =
   | { readonly kind: 'callback'; readonly state: string; readonly callback: E; readonly fields: CallbackFields }
   | { readonly kind: 'pending'; readonly state: string; readonly ids: Ids }
@@ -31,7 +31,7 @@ export type Reading<E extends EventShape = EventShape> =
 
 /**
  * A payout service, as `defineService` makes it: how its callbacks are read, who may send them, and how it is asked.
- * `E` is what its callbacks become.
+ * `E` is the type of its callbacks.
  *
  * @example
  * const canBeAsked = ({ queryCallback }: PayoutService): boolean => queryCallback !== undefined;
@@ -39,7 +39,7 @@ export type Reading<E extends EventShape = EventShape> =
 export interface PayoutService<E extends EventShape = EventShape> {
   /** Reads a callback. Never throws. */
   readonly readCallback: (payload: unknown) => Reading<E>;
-  /** What its states mean. `undefined` for the documented service, whose schema may make any event of `onOther`. */
+  /** The meanings of its states. `undefined` for the documented service, whose schema may make any event of `onOther`. */
   readonly meanings?: ReadonlySet<StateMeaning> | undefined;
   /** Decides whether a sender is trusted: what the router takes as `verify`. */
   readonly verify?: unknown;
@@ -54,11 +54,11 @@ export interface PayoutService<E extends EventShape = EventShape> {
   readonly confirm?: ConfirmByQuery | undefined;
 }
 
-/** Resolves with what was queried, or with the callback if reconciliation has just read it. */
+/** Resolves with the transfer that was queried, or with the callback if reconciliation has just read it. */
 export type ConfirmByQuery = <C extends CallbackShape>(
   callback: C,
   context: { readonly signal: AbortSignal; readonly source?: string | undefined },
 ) => Promise<C | Queried>;
 
-/** `id` is the service's, or your own if the service takes it. */
+/** `id` is the service's id, or your own if the service takes it. */
 export type QueryCallback = (id: string, options: { readonly signal: AbortSignal }) => Promise<unknown>;

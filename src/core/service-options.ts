@@ -4,7 +4,7 @@ import { transferCallbackSchema, type CallbackOf, type EventShape, type OtherEve
 import { documentedService } from './documented.js';
 import type { ConfirmByQuery, PayoutService, StateMeaning } from './payout-service.js';
 
-// What the receiver's options tell of its service. Each function throws INVALID_ARGUMENT.
+// These functions read the receiver's options about its service. Each throws INVALID_ARGUMENT.
 
 /** Returns the service whose callbacks the receiver reads. */
 export function resolveService<E extends EventShape>({
@@ -33,7 +33,7 @@ interface Handlers {
   readonly retentionMs?: number | undefined;
 }
 
-/** A handler that is missing would lose money, and one that is never called is a mistake about the service. */
+/** A missing handler would lose money, and a handler that is never called is a mistake about the service. */
 export function requireOtherHandlers(
   { meanings }: PayoutService,
   { onReversed, onOther, store, retentionMs }: Handlers,

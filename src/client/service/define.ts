@@ -29,7 +29,7 @@ type States = Readonly<Record<string, StateMeaning>>;
 type Options = ServiceOptions<unknown, ReadTransfer, States>;
 
 /**
- * Options of `defineService`. `P` is what is sent, `R` what `read` returns of it, and `S` the states.
+ * Options of `defineService`. `P` is the payload, `R` the result of `read`, and `S` the states.
  *
  * @example
  * type Read = ServiceOptions<{ id: number; word: string }, { state: string; id: number }, { paid: 'SUCCESS' }>['read'];
@@ -37,17 +37,17 @@ type Options = ServiceOptions<unknown, ReadTransfer, States>;
  */
 export interface ServiceOptions<P, R extends ReadTransfer | IgnoredEvent, S extends States> {
   /**
-   * The schema of what the service sends, of any library. It types the argument of `read`, and a callback that does not
-   * fit is `invalid`.
+   * The schema of the payload, of any library. It types the argument of `read`. A payload that does not fit is
+   * `invalid`, so the schema must also accept the events that `read` ignores.
    * @default none: the argument of `read` is `any`
    */
   payload?: StandardSchema<P> | undefined;
   /**
-   * Reads a callback, and what `query` resolves with. Returns the transfer, and what else the handlers need; or
-   * `{ ignored: name }` for an event that is none of your transfers: it is acknowledged, and no handler runs.
+   * Reads a callback, and the result of `query`. Returns the transfer, with any other field that the handlers need, or
+   * `{ ignored: name }` for an event that is none of your transfers. Such an event is acknowledged, and no handler runs.
    */
   read: (payload: P) => R;
-  /** What each state means. A callback with another state is `invalid`. */
+  /** The meaning of each state. A callback with another state is `invalid`. */
   states: S;
   /**
    * Decides whether a sender is trusted: the `verify` of the router, the listener and the handler.
@@ -61,7 +61,8 @@ export interface ServiceOptions<P, R extends ReadTransfer | IgnoredEvent, S exte
    */
   query?: ((id: string, get: Get) => unknown) | undefined;
   /**
-   * What a path that `query` gives to `get` is added to. Read it from the environment, so that a test can stand in.
+   * The start of each URL: `get` adds its path to it. Read it from the environment, so that a test can replace the
+   * service.
    * @default none: `get` takes whole URLs
    */
   baseUrl?: string | undefined;
@@ -81,7 +82,7 @@ type IsAny<T> = 0 extends 1 & T ? true : false;
 type Value<T, Else> = IsAny<T> extends true ? Else | undefined : Exclude<T, null>;
 type Fact<R, K extends string> = R extends Readonly<Record<K, infer T>> ? T : undefined;
 
-/** What the handlers get of a transfer: its ids as strings, its amount and currency, and what else `read` returns. */
+/** The data that the handlers get: ids as strings, amount and currency, and the other fields that `read` returns. */
 type ServiceData<R> = R extends ReadTransfer
   ? Omit<R, keyof ReadTransfer | keyof IgnoredEvent | 'status'> & {
       id: string;
@@ -92,7 +93,7 @@ type ServiceData<R> = R extends ReadTransfer
   : never;
 
 /**
- * What the callbacks of a service become. `R` is what `read` returns, and `M` are the meanings of its states.
+ * The callbacks of a service, as its handlers get them. `R` is the result of `read`, and `M` the meanings of its states.
  *
  * @example
  * type Callback = ServiceEvent<{ state: string; id: number; fee: number }, 'SUCCESS' | 'FAILED'>;
@@ -110,8 +111,8 @@ const optionNames = ['payload', 'read', 'states', 'verify', 'query', 'baseUrl', 
 const meanings: readonly StateMeaning[] = ['SUCCESS', 'FAILED', 'REVERSED', 'PENDING', 'OTHER'];
 
 /**
- * Defines a payout service other than the documented one. Give it to the receiver as `service`: callbacks and queries
- * are read by `read`, the router takes `verify`, and reconciliation, `inspectTransfer` and `confirm: true` ask by
+ * Defines a payout service other than the documented one. Give it to the receiver as `service`. `read` then reads
+ * callbacks and queries, the router takes `verify`, and reconciliation, `inspectTransfer` and `confirm: true` call
  * `query`. Throws INVALID_ARGUMENT.
  *
  * @example
@@ -181,7 +182,7 @@ function requireStates(states: unknown): void {
   }
 }
 
-/** Returns the member of the body that is signed. What is signed is what is read, so there is one at most. */
+/** Returns the member of the body that is signed. Only this member is read, so there is one at most. */
 function findSignedPart(verify: ServiceOptions<unknown, ReadTransfer, States>['verify']): string | undefined {
   const verifiers = Array.isArray(verify) ? (verify as readonly AnyVerifier[]) : [verify as AnyVerifier | undefined];
   const parts = new Set(verifiers.map((each) => each?.part).filter((part) => part !== undefined));
@@ -213,7 +214,7 @@ function makeQuery(
   };
 }
 
-/** Rejects with a `TransferClientError`. What `query` throws after a response does not mean that the service is down. */
+/** Rejects with a `TransferClientError`. An error of `query` after a response does not mean that the service is down. */
 async function callQuery(call: () => unknown, requests: QueryRequests): Promise<unknown> {
   try {
     return await call();

@@ -3,8 +3,8 @@ import { TransferClientError } from '../errors.js';
 import { requireSuccess, sendWithRetries, type ServiceAccess } from '../request.js';
 
 /**
- * Sends a GET and resolves with the JSON of the response. `url` is http or https, or what follows the `baseUrl` of the
- * definition. Sends up to 3 requests while the service cannot be reached or responds with 5xx or 429. Rejects with a
+ * Sends a GET and resolves with the JSON of the response. `url` is http or https, or the path after the `baseUrl` of
+ * the definition. Sends up to 3 requests while the service cannot be reached or responds with 5xx or 429. Rejects with a
  * `TransferClientError`; one with status 404 means that the service does not know the transfer.
  */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- As `JSON.parse`: the response has no described shape.
@@ -15,7 +15,7 @@ export class QueryRequests {
   readonly #common: Pick<ServiceAccess, 'timeoutMs' | 'fetch'>;
   readonly #baseUrl: string;
   readonly #signal: AbortSignal;
-  /** Whether a response could be used: what the query throws afterwards is no fault of the service. */
+  /** Whether a response could be used. A later error of the query is no fault of the service. */
   hasResponse = false;
 
   constructor(common: Pick<ServiceAccess, 'timeoutMs' | 'fetch'>, baseUrl: string, signal: AbortSignal) {
@@ -50,7 +50,7 @@ export class QueryRequests {
   }
 }
 
-/** Each word of a header, such as that after `Bearer`, may be a secret. A short one is mostly none. */
+/** Each word of a header, such as that after `Bearer`, may be a secret. A short word is rarely a secret. */
 function findSecrets(headers: Readonly<Record<string, string>>): readonly string[] {
   return Object.values(headers).flatMap((value) => value.split(' ').filter((word) => word.length >= 8));
 }

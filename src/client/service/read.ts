@@ -13,26 +13,26 @@ import { parseWith, type Issue, type StandardSchema } from '../../lib/standard-s
 
 type Id = string | number | bigint | null | undefined;
 
-/** A transfer as `read` returns it. What else it has is for the handlers. */
+/** A transfer as `read` returns it. Its other fields are for the handlers. */
 export interface ReadTransfer {
   /** The name of the event, or the status: a key of `states`. */
   state: string | number;
-  /** The id by which `query` can ask. A service may have one only: give it twice. */
+  /** The id that `query` takes. If the service has only one id, return it as both. */
   id?: Id;
   /** Your own id of the transfer. */
   externalId?: Id;
-  /** `100`, `"100"` and `"100.00"` are one fact. Of a callback and of a query in the same unit. */
+  /** `100`, `"100"` and `"100.00"` are one fact. Callback and query must have the same unit. */
   amount?: number | string | null | undefined;
   currency?: string | null | undefined;
 }
 
-/** What `read` returns of an event that is none of your transfers. */
+/** The result of `read` for an event that is none of your transfers. */
 export interface IgnoredEvent {
   /** Names it in the log: the first event of each name is a warning. */
   ignored: string;
 }
 
-/** What is needed to read a payload. */
+/** The parts of a definition that are needed to read a payload. */
 export interface Definition {
   readonly payload?: StandardSchema<unknown> | undefined;
   readonly read: (payload: unknown) => unknown;
@@ -57,7 +57,7 @@ function findPart(payload: unknown, part: string): unknown {
   return Object.hasOwn(Object(payload) as object, part) ? (payload as Record<string, unknown>)[part] : undefined;
 }
 
-/** Names what `read` or `payload` has thrown. The rest of a message may have a value of the payload in it. */
+/** Names the error that `read` or `payload` has thrown. The rest of its message may have a value of the payload. */
 function describeThrown(error: unknown): string {
   const { name, message } = error instanceof Error ? error : new Error();
   return `Reading it threw ${name} ${/\(reading '[\w$]{1,40}'\)/.exec(message)?.[0] ?? ''}`.trim();
@@ -111,7 +111,7 @@ function interpretTransfer(read: ReadTransfer, states: Definition['states']): Re
   return { kind: 'callback', state, callback, fields: { ...common, event, type: undefined, id, status: meaning } };
 }
 
-/** Returns `undefined` for what is no id. A larger number may have been parsed to another one. */
+/** Returns `undefined` for a value that is no id. A larger number may have been parsed to a different one. */
 function toText(id: unknown): string | undefined {
   if (typeof id === 'bigint' || Number.isSafeInteger(id)) return String(id);
   return typeof id === 'string' ? id : undefined;

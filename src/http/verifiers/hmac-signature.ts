@@ -21,12 +21,12 @@ type FindSecrets<HostRequest> = (request: HostRequest) => Secret | Promise<Secre
 /** How a service signs its callbacks. */
 export interface HmacSignatureOptions<Secrets = Secret> extends SignedContentOptions {
   /**
-   * The secret, or several during a rotation, the newest first. A function finds them by the request, also
-   * asynchronously.
+   * The secret, or several during a rotation, the newest first. A function finds them for a request, and
+   * may be asynchronous.
    */
   secrets: Secrets;
   /**
-   * How the secret is written. Of one in Base64, a `whsec_` at its beginning is left out.
+   * How the secret is written. With `'base64'`, a `whsec_` at its beginning is left out.
    * @default 'utf8'
    */
   secretEncoding?: 'utf8' | 'base64' | 'hex' | undefined;
@@ -55,7 +55,7 @@ export interface SignOptions {
    */
   secret?: string | undefined;
   /**
-   * Other headers that are signed, such as `webhook-id`. One with the name of `timestamp` replaces the present.
+   * Other headers that are signed, such as `webhook-id`. A header with the name of `timestamp` replaces the present.
    * @default none
    */
   headers?: Readonly<Record<string, string>> | undefined;
@@ -75,8 +75,8 @@ export interface HmacSignature<
   (request: HostRequest, callback: unknown, body: Uint8Array | undefined): Verdict;
   readonly part?: string | undefined;
   /**
-   * Returns the headers to send with a body, which this verifier accepts: the signature, the timestamp and those that
-   * were given. What the service itself writes before a signature is left out. Throws INVALID_ARGUMENT.
+   * Returns the headers to send with a body, which this verifier accepts: the signature, the timestamp and the given
+   * headers. A prefix that the service itself writes before a signature is left out. Throws INVALID_ARGUMENT.
    */
   sign(body: string | Uint8Array, ...options: Options): Record<string, string>;
 }
@@ -196,7 +196,7 @@ function toKeys(option: string, secrets: Secret, encoding: keyof typeof written)
   const [newest, ...older] = toSecretList(option, secrets, example, correctVariable);
   const toKey = (secret: string): Buffer => {
     const text = encoding === 'base64' ? secret.replace(/^whsec_/, '') : secret;
-    // `Buffer.from` leaves out what does not fit the encoding: the key would be another one, or empty.
+    // `Buffer.from` drops characters that do not fit the encoding: the key would be wrong or empty.
     if (!written[encoding].test(text)) throw invalidVariable(option, `written in ${encoding}`, secret, example);
     const key = Buffer.from(text, encoding);
     if (key.length >= minSecretLength) return key;

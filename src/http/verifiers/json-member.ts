@@ -1,6 +1,6 @@
 /**
  * Returns the bytes of a top-level member of a JSON object, as they were received: `JSON.stringify` of its value may be
- * another text. Returns `undefined` if the body is no such object, or has the member not at all or twice.
+ * another string. Returns `undefined` if the body is no such object, or has the member not at all or twice.
  */
 export function findMember(body: Uint8Array, name: string): Buffer | undefined {
   if (!Object.hasOwn(parseObject(body), name)) return undefined;
@@ -10,7 +10,7 @@ export function findMember(body: Uint8Array, name: string): Buffer | undefined {
   return found !== undefined && others.length === 0 ? toBytes(found.value) : undefined;
 }
 
-/** Returns what the body is parsed to when it is handled, or an empty object if it is no JSON object. */
+/** Parses the body as it is parsed for its handler. Returns an empty object if the body is no JSON object. */
 function parseObject(body: Uint8Array): object {
   try {
     // It drops a byte order mark, on which `JSON.parse` throws.
@@ -30,7 +30,7 @@ function splitMembers(text: string): { readonly key: string; readonly value: str
   let isQuoted = false;
   for (let at = start; depth > 0 && at < text.length; at += 1) {
     const character = text.charAt(at);
-    // What is escaped neither ends nor begins a string.
+    // An escaped character neither ends nor begins a string.
     if (character === '\\') at += 1;
     if (character === '"') isQuoted = !isQuoted;
     if (isQuoted) continue;

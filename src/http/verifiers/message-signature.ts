@@ -4,15 +4,15 @@ import { readHeader, toHttpUrl, type SenderRequest } from '../request.js';
 import type { SignatureVerifier } from './public-key-signature.js';
 import { isSignedBy, toPublicKeys, type PublicKeys } from './public-keys.js';
 
-/** What a signature by RFC 9421 must be like. */
+/** The requirements for a signature by RFC 9421. */
 export interface MessageSignatureOptions {
   /** The public key of the service in PEM, or several during a rotation. */
   publicKeys: PublicKeys;
-  /** The URL of your endpoint as the service knows it. Behind a proxy the request has another one. */
+  /** The URL of your endpoint as the service knows it. Behind a proxy the request has another URL. */
   url: string;
   /**
-   * The components that must be signed beside `content-digest`, which always must. `@target-uri` and `@request-target`
-   * contain others. Without `@authority`, what was signed for another receiver is accepted.
+   * The components that must be signed beside `content-digest`, which is always required. `@target-uri` and
+   * `@request-target` contain other components. Without `@authority`, a request for another receiver is accepted.
    * @default ['@method', '@authority', '@path']
    */
   covered?: readonly string[] | undefined;
@@ -54,7 +54,7 @@ export function messageSignature(options: MessageSignatureOptions): SignatureVer
   };
 }
 
-/** The components that another one contains. */
+/** The components that another component contains. */
 const contained: ReadonlyMap<string, readonly string[]> = new Map([
   ['@request-target', ['@path', '@query']],
   ['@target-uri', ['@scheme', '@authority', '@path', '@query']],
@@ -99,10 +99,10 @@ interface MessageSignature {
 
 const component = String.raw`"@?[a-z\d!#$%&'*+.^_|~\x60-]+"`;
 const parameter = String.raw`;(?:(?:created|expires)=\d{1,15}|(?:alg|keyid|nonce|tag)="(?:[ !#-[\]-~]|\\["\\])*")`;
-/** One label, components without parameters, and the known parameters, as RFC 9421 writes them in what is signed. */
+/** One label, components without parameters, and the known parameters, as RFC 9421 writes them in the signed string. */
 const inputForm = new RegExp(`^([a-z*][a-z\\d_.*-]*)=(\\((${component}(?: ${component})*)\\)((?:${parameter})*))$`);
 
-/** Returns `undefined` for what is not one signature of this form. */
+/** Returns `undefined` if the headers do not have one signature of this form. */
 function parseSignature(input = '', signature = ''): MessageSignature | undefined {
   const [, label, params = '', components = '', parameters = ''] = inputForm.exec(input) ?? [];
   const [, name, base64 = ''] = /^([^=]+)=:([^:]+):$/.exec(signature) ?? [];
@@ -112,7 +112,7 @@ function parseSignature(input = '', signature = ''): MessageSignature | undefine
   );
   const given = new Map(entries);
   if (label === undefined || label !== name || given.size < entries.length) return undefined;
-  // `Buffer.from` leaves out what is not Base64.
+  // `Buffer.from` drops characters that are not Base64.
   if (bytes.toString('base64') !== base64) return undefined;
   const toNumber = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text));
   return {
@@ -141,7 +141,7 @@ function isDigestOf(header: string, body: Uint8Array): boolean {
   return new Set(given).size === given.length && given.every((each) => known.includes(each));
 }
 
-/** Returns the text that was signed, as bytes. Returns `undefined` if the request lacks a component. */
+/** Returns the string that was signed, as bytes. Returns `undefined` if the request lacks a component. */
 function toSignatureBase(
   { components, params }: MessageSignature,
   read: (name: string) => string | undefined,

@@ -2,9 +2,9 @@ import { constants, createPublicKey, verify, type KeyObject, type VerifyKeyObjec
 import { correctVariable, invalidVariable } from '../../lib/checks.js';
 
 /**
- * A public key in PEM, or a certificate, of which only the key is read. Or a list of several during a rotation. A `\n` in
- * the text, as in a variable of one line, is a new line. The type includes `undefined` so that `process.env.PUBLIC_KEY`
- * compiles, but making a verifier without its first key throws. A later `undefined` is skipped.
+ * A public key or a certificate in PEM, or a list of several during a rotation. Only the key of a certificate is read. A
+ * `\n` in the string, as in a variable of one line, is a new line. The type includes `undefined` so that
+ * `process.env.PUBLIC_KEY` compiles, but making a verifier without its first key throws. A later `undefined` is skipped.
  */
 export type PublicKeys = string | undefined | readonly (string | undefined)[];
 
@@ -12,7 +12,7 @@ export type PublicKeys = string | undefined | readonly (string | undefined)[];
 interface Algorithm {
   /** The type of a key, or its curve. */
   readonly key: string;
-  /** That of Ed25519 is a part of it. */
+  /** `null` for Ed25519, whose hash is part of the algorithm. */
   readonly hash: string | null;
   readonly options?: Omit<VerifyKeyObjectInput, 'key'>;
   /** The length of two numbers, one after the other, in bytes. */

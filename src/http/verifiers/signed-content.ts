@@ -76,15 +76,15 @@ export function resolveSignedContent(options: SignedContentOptions, encoding: Si
   };
 }
 
-/** A piece of what is signed: a text, or the name of what a request puts in its place. */
+/** A piece of the signed string: a literal string, or the name of a value of the request. */
 type Piece = { readonly text: string } | { readonly name: string };
 
 function parseTemplate(signed: string): Piece[] {
-  // `split` puts what was in braces at the odd places.
+  // `split` puts the names in braces at the odd places.
   return signed.split(/\{([^{}]*)\}/).map((part, index) => (index % 2 === 0 ? { text: part } : { name: part }));
 }
 
-/** Throws INVALID_ARGUMENT if `value` is not one of the texts that are known. */
+/** Throws INVALID_ARGUMENT if `value` is not one of the known strings. */
 export function oneOf(option: string, value: unknown, known: readonly string[]): void {
   if (known.includes(value as string)) return;
   const expected = known.map((each) => `'${each}'`).join(' or ');
@@ -119,7 +119,7 @@ export function findPart({ part }: SignedContent, body: Uint8Array): Uint8Array 
   return part === undefined ? body : findMember(body, part);
 }
 
-/** Returns the texts that are signed, one after the other. */
+/** Returns the signed strings, one after the other. */
 export function fillTemplate(
   { template }: SignedContent,
   own: { readonly body: Uint8Array; readonly timestamp: string },
@@ -157,7 +157,7 @@ function toTimestamp(timestamp: unknown): TimestampPlace {
 }
 
 /**
- * A time in seconds is shorter than one in milliseconds for some thousand years. What is neither of them is not recent.
+ * A time in seconds is shorter than one in milliseconds for some thousand years. A time in another unit is not recent.
  */
 function isRecent(timestamp: string, toleranceMs: number): boolean {
   const sentMs = isIso.test(timestamp)
