@@ -95,7 +95,7 @@ test.each(['payout.lost', '', 'constructor', '__proto__', 'toString', undefined,
       issues: [{ path: ['state'] }],
     });
     const [issue] = outcome.outcome === 'invalid' ? outcome.issues : [];
-    expect(issue?.message).toContain(`Expected one of the \`states\` ${Object.keys(states).join(', ')}, got `);
+    expect(issue?.message).toContain('Expected a key of `states`, got ');
     expect(toResponse(outcome)).toMatchObject({ status: 400, body: expect.stringContaining('see state.') as string });
     expect(handled).toEqual([]);
   },
