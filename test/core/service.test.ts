@@ -101,6 +101,19 @@ test.each(['payout.lost', '', 'constructor', '__proto__', 'toString', undefined,
   },
 );
 
+test('a list, an object, a boolean or nothing is no state, even if its text is one', async () => {
+  const named = { ...states, true: 'SUCCESS', null: 'SUCCESS', undefined: 'SUCCESS', NaN: 'SUCCESS' };
+  const unprintable = { toString: 5 };
+  for (const state of [['payout.paid'], { toString: () => 'payout.paid' }, unprintable, true, null, undefined, NaN]) {
+    const { receive, handled } = serve({
+      read: (payload: typeof paid) => ({ ...read(payload), state }),
+      states: named,
+    });
+    expect(await receive(paid)).toMatchObject({ outcome: 'invalid', id: '7', issues: [{ path: ['state'] }] });
+    expect(handled).toEqual([]);
+  }
+});
+
 test('states may be numbers, and a number and its digits are one state', async () => {
   const { receive, handled } = serve({
     states: { 0: 'SUCCESS', 17: 'FAILED' },

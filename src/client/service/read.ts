@@ -88,7 +88,8 @@ function interpretTransfer(read: ReadTransfer, states: Definition['states']): Re
   const { id: givenId, externalId: givenExternalId, amount, currency, state: givenState, ...rest } = read;
   const [id, externalId] = [toText(givenId), toText(givenExternalId)];
   const ids: Ids = { ...(id !== undefined && { id }), ...(externalId !== undefined && { externalId }) };
-  const state = String(givenState);
+  // The text of a list or of an object could be a state. No state is empty.
+  const state = toText(givenState) ?? '';
   const meaning = Object.hasOwn(states, state) ? states[state] : undefined;
   if (meaning === undefined) {
     const shown = /^[\w .:/#-]{1,60}$/.test(state) ? state : describeGiven(givenState);
@@ -111,10 +112,10 @@ function interpretTransfer(read: ReadTransfer, states: Definition['states']): Re
   return { kind: 'callback', state, callback, fields: { ...common, event, type: undefined, id, status: meaning } };
 }
 
-/** Returns `undefined` for what is no id. A larger number may have been parsed to another one. */
-function toText(id: unknown): string | undefined {
-  if (typeof id === 'bigint' || Number.isSafeInteger(id)) return String(id);
-  return typeof id === 'string' ? id : undefined;
+/** Returns `undefined` for what is no id and no state. A larger number may have been parsed to another one. */
+function toText(given: unknown): string | undefined {
+  if (typeof given === 'bigint' || Number.isSafeInteger(given)) return String(given);
+  return typeof given === 'string' ? given : undefined;
 }
 
 function findIdIssues(read: ReadTransfer, { id, externalId }: Ids, meaning: StateMeaning): readonly Issue[] {
