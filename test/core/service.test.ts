@@ -158,7 +158,8 @@ test.each<[object, path: string, message: string, ids: object]>([
   [{ id: null }, 'id', 'Expected a string or a whole number, got null', { externalId: 'payout-1' }],
   [{ id: { value: 7 } }, 'id', 'Expected a string or a whole number, got object', { externalId: 'payout-1' }],
   [{ id: 'a\u202eb' }, 'id', 'Expected 1 to 255 characters, none of them', { externalId: 'payout-1' }],
-  [{ id: '' }, 'id', 'Expected 1 to 255 characters', { externalId: 'payout-1' }],
+  [{ id: '' }, 'id', 'Expected a string or a whole number, got an empty string', { externalId: 'payout-1' }],
+  [{ reference: '' }, 'externalId', `Expected a string or a whole number, got an empty string${ignoreIt}`, { id: '7' }],
   [{ reference: null }, 'externalId', `Expected a string or a whole number, got null${ignoreIt}`, { id: '7' }],
   [
     { reference: undefined },
@@ -184,8 +185,10 @@ test.each<[object, path: string, message: string, ids: object]>([
 test.each<[object, string, string]>([
   [{ amount: undefined }, 'amount', 'Expected a value of a transfer that has succeeded, got none'],
   [{ amount: null }, 'amount', 'Expected a value of a transfer that has succeeded, got none'],
+  [{ amount: '' }, 'amount', 'Expected a value of a transfer that has succeeded, got none'],
   [{ currency: undefined }, 'currency', 'Expected a value of a transfer that has succeeded, got none'],
   [{ currency: null }, 'currency', 'Expected a value of a transfer that has succeeded, got none'],
+  [{ currency: '' }, 'currency', 'Expected a value of a transfer that has succeeded, got none'],
 ])('a success without what read names is invalid, and a failure is not: %j', async (changes, path, message) => {
   const { receive, handled } = serve();
   expect(await receive(announced('payout.paid', changes))).toMatchObject({

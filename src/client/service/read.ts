@@ -99,7 +99,7 @@ function interpretTransfer(read: ReadTransfer, states: Definition['states']): Re
   const issues = [...findIdIssues(read, ids, meaning), ...findMoneyIssues(read, meaning)];
   if (issues.length > 0 || id === undefined) return invalid(issues, ids);
   const { timestamp } = rest as { timestamp?: unknown };
-  const facts = { externalId, amount: amount ?? undefined, currency: currency ?? undefined };
+  const facts = { externalId, amount: toFact(amount), currency: toFact(currency) };
   const data = { ...rest, ...facts, id };
   const common = { timestamp: typeof timestamp === 'string' ? timestamp : undefined, ...facts };
   if (meaning === 'OTHER') {
@@ -112,10 +112,15 @@ function interpretTransfer(read: ReadTransfer, states: Definition['states']): Re
   return { kind: 'callback', state, callback, fields: { ...common, event, type: undefined, id, status: meaning } };
 }
 
-/** Returns `undefined` for what is no id and no state. A larger number may have been parsed to another one. */
+/** Returns `undefined` for what is no id and no state, such as the empty field of a form. A larger number may have been parsed to another one. */
 function toText(given: unknown): string | undefined {
   if (typeof given === 'bigint' || Number.isSafeInteger(given)) return String(given);
-  return typeof given === 'string' ? given : undefined;
+  return typeof given === 'string' && given !== '' ? given : undefined;
+}
+
+/** Returns `undefined` for null and for an empty string, which have no value. */
+function toFact<T>(given: T): NonNullable<T> | undefined {
+  return given === '' ? undefined : (given ?? undefined);
 }
 
 function findIdIssues(read: ReadTransfer, { id, externalId }: Ids, meaning: StateMeaning): readonly Issue[] {
@@ -130,14 +135,15 @@ function findIdIssues(read: ReadTransfer, { id, externalId }: Ids, meaning: Stat
 function describeNoId(given: unknown): string {
   if (typeof given === 'number')
     return 'Expected a string, or a whole number of at most 2^53 - 1: larger ones are not parsed exactly';
-  return `Expected a string or a whole number, got ${given === null ? 'null' : typeof given}`;
+  const got = given === '' ? 'an empty string' : given === null ? 'null' : typeof given;
+  return `Expected a string or a whole number, got ${got}`;
 }
 
 /** A failure may have no amount. Without these checks a field that the service renames would be booked as undefined. */
 function findMoneyIssues(read: ReadTransfer, meaning: StateMeaning): readonly Issue[] {
   const issues: Issue[] = [];
   for (const name of ['amount', 'currency'] as const) {
-    const value: unknown = read[name] ?? undefined;
+    const value: unknown = toFact<unknown>(read[name]);
     if (value === undefined) {
       const isLacking = meaning === 'SUCCESS' && name in read;
       if (isLacking)
