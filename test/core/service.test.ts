@@ -253,6 +253,24 @@ test('a payload schema is told by its issues, and read gets what it makes', asyn
   expect(toResponse(outcome).status).toBe(400);
 });
 
+test.each<[string, object]>([
+  ['is asynchronous by zod', z.object({ event: z.string() }).refine(() => Promise.resolve(true))],
+  ['is asynchronous by Standard Schema', { '~standard': { validate: () => Promise.reject(new Error('no reply')) } }],
+  ['throws', z.unknown().transform(() => expectNever(new Error('a fault of the app')))],
+])('a payload schema that %s is a fault of the app, which names `payload`', async (_what, payload) => {
+  const { receive, handled, logger } = serve({ payload });
+  const outcome = await receive(paid);
+  expect(outcome).toMatchObject({
+    outcome: 'invalid',
+    issues: [{ path: [], message: 'The schema `payload` failed' }],
+    error: expect.any(Error) as Error,
+  });
+  expect(String((outcome as { error?: unknown }).error)).not.toContain('`schema`');
+  expect(toResponse(outcome).status).toBe(500);
+  expect(logger.lines).toMatchObject([{ level: 'error', message: expect.stringContaining('at fault') as string }]);
+  expect(handled).toEqual([]);
+});
+
 test('a state that is OTHER is an event of onOther, once for each state and id', async () => {
   const onOther = vi.fn();
   const store = memoryStore();

@@ -9,6 +9,7 @@ import {
 } from '../../core/callback.js';
 import type { Ids, Reading, StateMeaning } from '../../core/payout-service.js';
 import { describeGiven, notSynchronous } from '../../lib/checks.js';
+import { toReason } from '../../lib/errors.js';
 import { parseWith, type Issue, type StandardSchema } from '../../lib/standard-schema.js';
 
 type Id = string | number | bigint | null | undefined;
@@ -45,8 +46,8 @@ export function readPayload(given: unknown, { payload: schema, read, states, par
   try {
     const own = part === undefined ? given : findPart(given, part);
     if (own === undefined) return invalid([{ path: [String(part)], message: 'Expected the part that is signed' }]);
-    const parsed = schema === undefined ? { value: own } : parseWith(schema, own);
-    if ('issues' in parsed) return invalid(parsed.issues);
+    const parsed = schema === undefined ? { value: own } : parsePayload(schema, own);
+    if ('issues' in parsed) return { ...invalid(parsed.issues), error: parsed.error };
     return interpret(read(parsed.value), states);
   } catch (error) {
     return invalid([{ path: [], message: describeThrown(error) }]);
@@ -57,7 +58,19 @@ function findPart(payload: unknown, part: string): unknown {
   return Object.hasOwn(Object(payload) as object, part) ? (payload as Record<string, unknown>)[part] : undefined;
 }
 
-/** Names what `read` or `payload` has thrown. The rest of a message may have a value of the payload in it. */
+/** Returns what the schema makes, or the issues. A schema that throws, or is asynchronous, is a fault of the app. */
+function parsePayload(
+  schema: StandardSchema<unknown>,
+  own: unknown,
+): { readonly value: unknown } | { readonly issues: readonly Issue[]; readonly error?: unknown } {
+  try {
+    return parseWith(schema, own, 'payload');
+  } catch (error) {
+    return { issues: [{ path: [], message: 'The schema `payload` failed' }], error: toReason(error) };
+  }
+}
+
+/** Names what `read` has thrown. The rest of a message may have a value of the payload in it. */
 function describeThrown(error: unknown): string {
   const { name, message } = error instanceof Error ? error : new Error();
   return `Reading it threw ${name} ${/\(reading '[\w$]{1,40}'\)/.exec(message)?.[0] ?? ''}`.trim();
