@@ -49,7 +49,7 @@ describe('a callback that the service', () => {
       'gives in a state that is not known',
       'SUCCESS',
       [200, { ...announced('SUCCESS', 'a'), event: 'payout.lost' }],
-      { code: 'UNREADABLE_RESPONSE', message: containing('Expected one of the `states`') },
+      { code: 'UNREADABLE_RESPONSE', message: containing('Expected a key of `states`') },
     ],
     ['gives with another amount', 'SUCCESS', [200, announced('SUCCESS', 'a', { amount: 99 })], { code: 'UNCONFIRMED' }],
     ['mistakes for another one', 'SUCCESS', [200, announced('SUCCESS', 'b')], { code: 'UNCONFIRMED' }],

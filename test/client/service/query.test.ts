@@ -216,7 +216,7 @@ describe('a `query`', () => {
   test('whose response `read` refuses, or cannot read, does not end a pass', async () => {
     for (const [response, why] of [
       [{ event: 'payout.paid' }, 'id: Expected a string or a whole number, got undefined'],
-      [{ event: 'payout.lost', data: { id: 'a', externalId: 'b' } }, 'Expected one of the `states`'],
+      [{ event: 'payout.lost', data: { id: 'a', externalId: 'b' } }, 'Expected a key of `states`'],
       [null, 'Reading it threw TypeError'],
       [announced('SUCCESS', 'another'), 'The service responded with another transfer.'],
     ] as const) {
