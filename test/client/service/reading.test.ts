@@ -1,7 +1,6 @@
 // What `query` resolves with is read as a callback is, although it is read several times.
 import { expect, test } from 'vitest';
-import { inspectTransfer, reconcileTransfers, type ReconcileOptions } from 'transfer-callbacks/client';
-import type { CallbackShape } from 'transfer-callbacks';
+import { inspectTransfer, reconcileTransfers } from 'transfer-callbacks/client';
 import { announced, serve, states } from '../../core/service-support.js';
 import { listOf } from './support.js';
 
@@ -14,7 +13,7 @@ function readInPlace({ event, data }: Sent): object {
 }
 
 /** As an app in JavaScript calls it. */
-const reconcile = (options: object) => reconcileTransfers(options as ReconcileOptions<CallbackShape, unknown>);
+const reconcile = (options: object) => reconcileTransfers(options as Parameters<typeof reconcileTransfers>[0]);
 
 test('a read that changes what it reads gives the same amount to every handler, and to inspect', async () => {
   const query = (): Sent => announced('payout.paid');
