@@ -1,5 +1,6 @@
 import type { CallbackFields } from '../core/fields.js';
-import type { PayoutService, QueryCallback } from '../core/payout-service.js';
+import type { PayoutService, QueryCallback, Reading } from '../core/payout-service.js';
+import { validateCallback } from '../core/validate.js';
 import { describeGiven, hasMethods, invalidArgument } from '../lib/checks.js';
 import { describeIssues } from '../lib/standard-schema.js';
 import { requireClient } from './checks.js';
@@ -92,7 +93,7 @@ function requireTransaction(read: Transaction | null | undefined): Transaction {
 export function askService({ readCallback, queryCallback }: AskedService): Ask {
   return async function askDefinedService(id, signal) {
     const callback = await queryCallback(id, { signal });
-    const reading = readCallback(callback);
+    const reading = readCopy({ readCallback }, callback);
     switch (reading.kind) {
       case 'pending':
         return { transaction: { id, externalId: '', ...reading.ids, status: reading.state }, announcement: undefined };
@@ -107,6 +108,20 @@ export function askService({ readCallback, queryCallback }: AskedService): Ask {
       }
     }
   };
+}
+
+/**
+ * Reads a copy of what was queried, as the receiver reads a callback. It is read again when it is handed on, and `read`
+ * or a schema may change what it reads. What cannot be copied is read itself.
+ */
+export function readCopy(service: Pick<PayoutService, 'readCallback'>, callback: unknown): Reading {
+  let copy = callback;
+  try {
+    copy = structuredClone(callback);
+  } catch {
+    // It has functions, for example.
+  }
+  return validateCallback(copy, service, true);
 }
 
 function unreadable(why: string): TransferClientError {

@@ -20,7 +20,11 @@ import { validateCallback } from './validate.js';
 export async function confirmCallback<C extends CallbackShape, Tx>(
   delivery: Delivery<C>,
   confirm: Confirm<C>,
-  { confirmTimeoutMs, service }: Pick<ResolvedOptions<C, Tx>, 'confirmTimeoutMs' | 'service'>,
+  {
+    confirmTimeoutMs,
+    service,
+    onReversed,
+  }: Pick<ResolvedOptions<C, Tx>, 'confirmTimeoutMs' | 'service' | 'onReversed'>,
   inFlight: InFlight,
 ): Promise<Ending | undefined> {
   const { callback, id, name, source } = delivery;
@@ -30,7 +34,7 @@ export async function confirmCallback<C extends CallbackShape, Tx>(
     const confirmed = await inFlight.call(id, confirmTimeoutMs, lateError, (signal) =>
       traceConfirm(delivery, () => confirm(callback, { delivery: name, source, signal })),
     );
-    takeConfirmed(delivery, readConfirmed(confirmed, service));
+    takeConfirmed(delivery, readConfirmed(confirmed, service), onReversed !== undefined);
     return undefined;
   } catch (error) {
     return isClosing(error) ? { outcome: 'closing' } : { outcome: 'unconfirmed', error: toReason(error) };
@@ -64,14 +68,18 @@ function readConfirmed<C extends CallbackShape>(
  * Gives the delivery a callback with the same id, event and facts, or makes it that of the reversal of its transfer: a
  * success or a failure that the service has taken back since must not run its handler. Throws UNCONFIRMED otherwise.
  */
-function takeConfirmed<C extends CallbackShape>(delivery: Delivery<C>, { callback, fields }: Confirmed<C>): void {
+function takeConfirmed<C extends CallbackShape>(
+  delivery: Delivery<C>,
+  { callback, fields }: Confirmed<C>,
+  takesReversals: boolean,
+): void {
   const { id, event, fingerprint } = delivery;
   if (fields.id === id) {
     if (fields.event === event && haveSameFacts(toFingerprint(fields), fingerprint)) {
       delivery.callback = callback;
       return;
     }
-    const isReversal = fields.event === 'transfer.reversed' && fields.status === 'REVERSED';
+    const isReversal = takesReversals && fields.event === 'transfer.reversed' && fields.status === 'REVERSED';
     if (isReversal && haveSameMoney(fields, parseFingerprint(fingerprint) ?? {})) {
       delivery.becomeReversal(callback, fields);
       return;

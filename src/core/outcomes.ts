@@ -66,7 +66,8 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
   },
   /**
    * Not the documented callback. The status is 405, 413 or 415 for a wrong method, length or type, and 500 if your app
-   * had read the body, if its `schema` threw, or if its `read` returned a promise. Retries change nothing: investigate.
+   * had read the body, if its `schema` or `payload` threw, or if its `read` returned a promise. Retries change nothing:
+   * investigate.
    */
   invalid: {
     status: 400,
@@ -247,8 +248,8 @@ export interface Invalid {
   type?: undefined;
   status?: undefined;
   /**
-   * Set if your own app is at fault: its `schema` threw, its `read` returned a promise, or its middleware consumed the
-   * body.
+   * Set if your own app is at fault: its `schema` or `payload` threw, its `read` returned a promise, or its middleware
+   * consumed the body.
    */
   error?: unknown;
 }

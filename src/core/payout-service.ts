@@ -25,7 +25,7 @@ export type Reading<E extends EventShape = EventShape> =
       readonly kind: 'invalid';
       readonly issues: readonly Issue[];
       readonly ids: Ids;
-      /** Set if the app is at fault: its schema threw, or its `read` returned a promise. */
+      /** Set if the app is at fault: its schema threw or is asynchronous, or its `read` returned a promise. */
       readonly error?: unknown;
     };
 

@@ -19,7 +19,8 @@ export function resolveService<E extends EventShape>({
     // Without a schema, E is its default, TransferCallback.
     return documentedService((schema ?? transferCallbackSchema) as unknown as StandardSchema<CallbackOf<E>>);
   }
-  if (!hasMethods(service, 'readCallback')) {
+  // Without the meanings of its states nothing tells which handlers it needs.
+  if (!hasMethods(service, 'readCallback') || service.meanings === undefined) {
     throw invalidArgument('service', 'made by `defineService`', service, 'service: defineService({ read, states })');
   }
   if (schema !== undefined) throw invalidArgument('schema', 'left out beside `service`', schema);
@@ -76,7 +77,9 @@ export function resolveConfirm<F>(
   if (confirm === true) {
     if (service.confirm !== undefined) return service.confirm;
     const expected = 'a function: this service has no `query` to ask';
-    throw invalidArgument('confirm', expected, confirm, 'confirm: confirmWith(client)');
+    const example =
+      service.meanings === undefined ? 'confirm: confirmWith(client)' : 'defineService({ read, states, query })';
+    throw invalidArgument('confirm', expected, confirm, example);
   }
   if (confirm !== undefined) requireFunction('confirm', confirm, 'confirmWith(client)');
   return confirm;

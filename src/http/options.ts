@@ -72,10 +72,7 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   // A receiver made by hand may have none.
   const { service } = receiver.options as Partial<typeof receiver.options>;
   const verifiers = [(isNamed ? verify : service?.verify) ?? []].flat() as Verifier<CallbackOf<C>, HostRequest>[];
-  if (isNamed && service?.part !== undefined) {
-    const expected = `left out, because the service signs \`${service.part}\` alone, and its definition verifies that`;
-    throw invalidSecret('verify', expected, verify);
-  }
+  if (isNamed && service?.meanings !== undefined) requireWholeBody(verify, verifiers, service.part);
   if (verifiers.length === 0 && confirm !== undefined && onOther !== undefined) {
     // `confirm` queries transfers. What a stranger sends to `onOther` would make the real event a duplicate.
     const expected = 'given beside `onOther`, whose events `confirm` cannot vouch for';
@@ -85,6 +82,17 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
     logger.warn({}, 'Every sender of callbacks is trusted: set `verify` or `confirm`.');
   }
   return { receiver, verifiers, bodyLimitBytes };
+}
+
+/** What is signed is what is read: a service reads the part of its own verifiers, or the whole body. */
+function requireWholeBody(verify: unknown, verifiers: readonly { part?: string | undefined }[], part?: string): void {
+  if (part !== undefined) {
+    const expected = `left out, because the service signs \`${part}\` alone, and its definition verifies that`;
+    throw invalidSecret('verify', expected, verify);
+  }
+  if (verifiers.every((each) => each.part === undefined)) return;
+  const expected = 'of the whole body, because the service reads that';
+  throw invalidSecret('verify', expected, verify, 'defineService({ read, states, verify })');
 }
 
 function findReceiverOption(name: string): string | undefined {

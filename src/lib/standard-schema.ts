@@ -52,10 +52,11 @@ export function requireSchema(option: string, schema: unknown, example?: string)
 
 const message = 'Does not fit the schema';
 
-/** Returns what the schema makes from `input`, or the issues. Throws what the schema throws. */
+/** Returns what the schema makes from `input`, or the issues. Throws what the schema throws. `option` has the schema. */
 export function parseWith<T>(
   schema: StandardSchema<T>,
   input: unknown,
+  option: 'schema' | 'payload' = 'schema',
 ): { readonly value: T } | { readonly issues: readonly Issue[] } {
   // By Standard Schema, zod would run a schema that throws once more, and hide the error in a promise.
   if ('safeParse' in schema) {
@@ -63,7 +64,7 @@ export function parseWith<T>(
     return parsed.success ? { value: parsed.data } : { issues: parsed.error.issues.flatMap(findNearest) };
   }
   const result = schema['~standard'].validate(input);
-  if (result instanceof Promise) throw notSynchronous(result, 'Expected `schema` to be synchronous.');
+  if (result instanceof Promise) throw notSynchronous(result, `Expected \`${option}\` to be synchronous.`);
   if (result.issues === undefined) return { value: result.value };
   // valibot and ArkType quote the value in their messages, which could be a phone number. The lists of ArkType are of a
   // class whose `map` returns another one of it.

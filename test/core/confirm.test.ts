@@ -24,6 +24,10 @@ test.each<[string, (callback: TransferCallback) => unknown, object?]>([
   ['another transfer', (callback) => transferSucceeded({ ...callback.data, id: 'other' } as object)],
   ['another amount', (callback) => transferSucceeded({ ...callback.data, amount: 1 } as object)],
   ['another event', (callback) => ({ ...callback, event: 'transfer.failed' })],
+  [
+    'a reversal, which this service never sends',
+    ({ data }) => ({ event: 'transfer.reversed', data: { ...data, status: 'REVERSED' } }),
+  ],
   ['nothing', () => undefined],
   ['no data', () => ({ event: 'transfer.success' })],
   ['a rejection', () => Promise.reject(down), down],

@@ -99,6 +99,7 @@ describe('a receiver', () => {
   test.each<[definition: object, options: object, option: string, expected: string]>([
     [{}, { service: { read: handler, states } }, 'service', 'made by `defineService`'],
     [{}, { service: transferCallbackSchema }, 'service', 'made by `defineService`'],
+    [{}, { service: { readCallback: handler } }, 'service', 'made by `defineService`'],
     [{}, { service: null }, 'service', 'made by `defineService`'],
     [{}, { schema: transferCallbackSchema }, 'schema', 'left out beside `service`'],
     [withOthers, { ...both, onReversed: undefined }, 'onReversed', 'a function'],

@@ -151,6 +151,19 @@ test.each<[string, object, unknown, message: string]>([
     signed,
     'Expected `verify` to be left out, because the service signs `data` alone, and its definition verifies that, got a function.',
   ],
+  [
+    'a verifier of a part, beside which a stranger could change what is read',
+    {},
+    hmacSignature({ header: 'x-signature', secrets: secret, part: 'data' }),
+    'Expected `verify` to be of the whole body, because the service reads that, got a function. ' +
+      'Write `defineService({ read, states, verify })`.',
+  ],
+  [
+    'a list with a verifier of a part',
+    { verify: signed },
+    [signed, hmacSignature({ header: 'x-signature', secrets: secret, part: 'data' })],
+    'Expected `verify` to be of the whole body, because the service reads that, got an array.',
+  ],
 ])('a mount is refused for %s', (_what, definition, verify, message) => {
   const service = define(definition);
   for (const mount of mounts) {

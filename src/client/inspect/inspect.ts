@@ -5,7 +5,15 @@ import { TransferCallbackError, toReason } from '../../lib/errors.js';
 import { deadlineSignal, withDeadline } from '../../lib/deadline.js';
 import { receiverDefaults } from '../../core/options.js';
 import type { CallbackStore, StoreRecord } from '../../core/store.js';
-import { hasDefinedService, isAskedService, requireAsk, type Ask, type ReadingClient, type Serving } from '../ask.js';
+import {
+  hasDefinedService,
+  isAskedService,
+  readCopy,
+  requireAsk,
+  type Ask,
+  type ReadingClient,
+  type Serving,
+} from '../ask.js';
 import { requireClient, requireId, requireReceiver, requireSignal } from '../checks.js';
 import type { Transaction } from '../get-transaction.js';
 import { lookUpTransfer } from '../look-up.js';
@@ -138,7 +146,8 @@ async function readService(
   const service = await askFor(ask, options);
   if (service.state !== 'final') return { service, facts: {} };
   const { transaction, callback } = service;
-  const reading = options.receiver?.options?.service?.readCallback(callback);
+  const defined = options.receiver?.options?.service;
+  const reading = defined && readCopy(defined, callback);
   return { service, facts: reading?.kind === 'callback' ? { ...reading.fields } : transaction };
 }
 

@@ -25,6 +25,7 @@ export class QueryRequests {
   }
 
   readonly get: Get = async (url, headers = {}) => {
+    requireStrings(headers);
     const own = { baseUrl: this.#toUrl(url), headers, secrets: findSecrets(headers), isDefined: true };
     const access = { ...this.#common, ...own };
     const result = await sendWithRetries(access, '', this.#signal);
@@ -48,6 +49,14 @@ export class QueryRequests {
       'Expected `query` to give `get` an http or https URL without credentials, or a path beside `baseUrl`. Nothing was sent.';
     throw new TransferClientError('INVALID_ARGUMENT', message);
   }
+}
+
+/** A variable of the environment that is not set has no value. */
+function requireStrings(headers: Readonly<Record<string, string>>): void {
+  const wrong = Object.keys(headers).find((name) => typeof headers[name] !== 'string');
+  if (wrong === undefined) return;
+  const message = `Expected \`query\` to give \`get\` headers that are strings, and \`${wrong}\` is ${typeof headers[wrong]}.`;
+  throw new TransferClientError('INVALID_ARGUMENT', `${message} Nothing was sent.`);
 }
 
 /** Each word of a header, such as that after `Bearer`, may be a secret. A short word is rarely a secret. */

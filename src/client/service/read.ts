@@ -9,6 +9,7 @@ import {
 } from '../../core/callback.js';
 import type { Ids, Reading, StateMeaning } from '../../core/payout-service.js';
 import { describeGiven, notSynchronous } from '../../lib/checks.js';
+import { toReason } from '../../lib/errors.js';
 import { parseWith, type Issue, type StandardSchema } from '../../lib/standard-schema.js';
 
 type Id = string | number | bigint | null | undefined;
@@ -45,8 +46,8 @@ export function readPayload(given: unknown, { payload: schema, read, states, par
   try {
     const own = part === undefined ? given : findPart(given, part);
     if (own === undefined) return invalid([{ path: [String(part)], message: 'Expected the part that is signed' }]);
-    const parsed = schema === undefined ? { value: own } : parseWith(schema, own);
-    if ('issues' in parsed) return invalid(parsed.issues);
+    const parsed = schema === undefined ? { value: own } : parsePayload(schema, own);
+    if ('issues' in parsed) return { ...invalid(parsed.issues), error: parsed.error };
     return interpret(read(parsed.value), states);
   } catch (error) {
     return invalid([{ path: [], message: describeThrown(error) }]);
@@ -57,7 +58,19 @@ function findPart(payload: unknown, part: string): unknown {
   return Object.hasOwn(Object(payload) as object, part) ? (payload as Record<string, unknown>)[part] : undefined;
 }
 
-/** Names the error that `read` or `payload` has thrown. The rest of its message may have a value of the payload. */
+/** Returns what the schema makes, or the issues. A schema that throws, or is asynchronous, is a fault of the app. */
+function parsePayload(
+  schema: StandardSchema<unknown>,
+  own: unknown,
+): { readonly value: unknown } | { readonly issues: readonly Issue[]; readonly error?: unknown } {
+  try {
+    return parseWith(schema, own, 'payload');
+  } catch (error) {
+    return { issues: [{ path: [], message: 'The schema `payload` failed' }], error: toReason(error) };
+  }
+}
+
+/** Names the error that `read` has thrown. The rest of its message may have a value of the payload. */
 function describeThrown(error: unknown): string {
   const { name, message } = error instanceof Error ? error : new Error();
   return `Reading it threw ${name} ${/\(reading '[\w$]{1,40}'\)/.exec(message)?.[0] ?? ''}`.trim();
@@ -88,7 +101,8 @@ function interpretTransfer(read: ReadTransfer, states: Definition['states']): Re
   const { id: givenId, externalId: givenExternalId, amount, currency, state: givenState, ...rest } = read;
   const [id, externalId] = [toText(givenId), toText(givenExternalId)];
   const ids: Ids = { ...(id !== undefined && { id }), ...(externalId !== undefined && { externalId }) };
-  const state = String(givenState);
+  // The text of a list or of an object could be a state. No state is empty.
+  const state = toText(givenState) ?? '';
   const meaning = Object.hasOwn(states, state) ? states[state] : undefined;
   if (meaning === undefined) {
     const shown = /^[\w .:/#-]{1,60}$/.test(state) ? state : describeGiven(givenState);
@@ -98,7 +112,7 @@ function interpretTransfer(read: ReadTransfer, states: Definition['states']): Re
   const issues = [...findIdIssues(read, ids, meaning), ...findMoneyIssues(read, meaning)];
   if (issues.length > 0 || id === undefined) return invalid(issues, ids);
   const { timestamp } = rest as { timestamp?: unknown };
-  const facts = { externalId, amount: amount ?? undefined, currency: currency ?? undefined };
+  const facts = { externalId, amount: toFact(amount), currency: toFact(currency) };
   const data = { ...rest, ...facts, id };
   const common = { timestamp: typeof timestamp === 'string' ? timestamp : undefined, ...facts };
   if (meaning === 'OTHER') {
@@ -111,10 +125,18 @@ function interpretTransfer(read: ReadTransfer, states: Definition['states']): Re
   return { kind: 'callback', state, callback, fields: { ...common, event, type: undefined, id, status: meaning } };
 }
 
-/** Returns `undefined` for a value that is no id. A larger number may have been parsed to a different one. */
-function toText(id: unknown): string | undefined {
-  if (typeof id === 'bigint' || Number.isSafeInteger(id)) return String(id);
-  return typeof id === 'string' ? id : undefined;
+/**
+ * Returns `undefined` for a value that is neither an id nor a state, such as the empty field of a form. A larger number
+ * may have been parsed to a different one.
+ */
+function toText(given: unknown): string | undefined {
+  if (typeof given === 'bigint' || Number.isSafeInteger(given)) return String(given);
+  return typeof given === 'string' && given !== '' ? given : undefined;
+}
+
+/** Returns `undefined` for null and for an empty string, which have no value. */
+function toFact<T>(given: T): NonNullable<T> | undefined {
+  return given === '' ? undefined : (given ?? undefined);
 }
 
 function findIdIssues(read: ReadTransfer, { id, externalId }: Ids, meaning: StateMeaning): readonly Issue[] {
@@ -129,14 +151,15 @@ function findIdIssues(read: ReadTransfer, { id, externalId }: Ids, meaning: Stat
 function describeNoId(given: unknown): string {
   if (typeof given === 'number')
     return 'Expected a string, or a whole number of at most 2^53 - 1: larger ones are not parsed exactly';
-  return `Expected a string or a whole number, got ${given === null ? 'null' : typeof given}`;
+  const got = given === '' ? 'an empty string' : given === null ? 'null' : typeof given;
+  return `Expected a string or a whole number, got ${got}`;
 }
 
 /** A failure may have no amount. Without these checks a field that the service renames would be booked as undefined. */
 function findMoneyIssues(read: ReadTransfer, meaning: StateMeaning): readonly Issue[] {
   const issues: Issue[] = [];
   for (const name of ['amount', 'currency'] as const) {
-    const value: unknown = read[name] ?? undefined;
+    const value: unknown = toFact<unknown>(read[name]);
     if (value === undefined) {
       const isLacking = meaning === 'SUCCESS' && name in read;
       if (isLacking)
