@@ -27,10 +27,7 @@ const leased: [string, () => Raced][] = [
   ['memoryStore', () => ({ store: memoryStore() })],
   ['redisStore', () => ({ store: redisStore(redis.redis) })],
 ];
-const all: [string, () => Raced][] = [
-  ...leased,
-  ['pgStore', () => ({ store: pgStore(pool), transaction })],
-];
+const all: [string, () => Raced][] = [...leased, ['pgStore', () => ({ store: pgStore(pool), transaction })]];
 const count = transfersOr(40);
 const timeoutMs = 60_000 + 200 * count;
 

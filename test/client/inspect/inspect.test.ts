@@ -163,7 +163,7 @@ describe('an event of onOther', () => {
   /** An app that has handled the event. */
   async function handleEvent() {
     const store = memoryStore();
-    const receiver = receiverOf({ store, schema: withOthers as never, onOther: (() => undefined) });
+    const receiver = receiverOf({ store, schema: withOthers as never, onOther: () => undefined });
     const { id = '' } = await receiver.receive({ type: 'charge.paid', data: { id: '7' } });
     return { id, receiver, sources: [{ store }, { receiver }] };
   }
