@@ -110,7 +110,11 @@ test.each([
   expect(JSON.parse(printed)).toEqual([
     [200, 200, 200, 200],
     true,
-    ['deliver', 'transferFailed', 'transferSandbox', 'transferScenarios', 'transferSucceeded'],
+    [
+      ...['basicAuth', 'defineService', 'deliver', 'headerToken', 'hmacSignature', 'ipAllowList', 'messageSignature'],
+      ...['publicKeySignature', 'transferFailed', 'transferSandbox', 'transferScenarios', 'transferSucceeded'],
+      ...['transferToken', 'urlToken'],
+    ],
   ]);
 });
 
