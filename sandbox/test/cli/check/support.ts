@@ -107,13 +107,17 @@ export async function check(url: string, ...args: string[]) {
 
 export async function checkLoudly(url: string, ...args: string[]) {
   const { code, out, err } = await run('check', '--to', url, '--json', ...args);
-  const trials = (objects(out) as Trial[]).filter(({ name }) => name);
+  return { err, ...toChecked(code, objects(out)) };
+}
+
+/** What a check has printed. */
+export function toChecked(code: unknown, lines: readonly unknown[]) {
+  const trials = (lines as Trial[]).filter(({ name }) => name);
   const named = (verdict: string) => trials.filter((each) => each.verdict === verdict).map(({ name }) => name);
   return {
-    err,
     code,
     /** What no row shows, and why nothing could be seen. */
-    result: (objects(out) as Result[]).find(({ type }) => type === 'result'),
+    result: (lines as Result[]).find(({ type }) => type === 'result'),
     wrong: named('wrong'),
     unseen: named('not seen'),
     trial: (name: string) => trials.find((each) => each.name === name),
