@@ -145,6 +145,35 @@ test('npx runs its command offline, from the tarball', async () => {
   expect(bodies).toHaveLength(1);
 });
 
+test('npx checks an endpoint of another service in an empty folder, by a definition that imports the package', async () => {
+  const { url, close } = await serve((request, response) => {
+    request
+      .resume()
+      .on('end', () => response.writeHead(request.headers['x-signature'] === undefined ? 401 : 200).end());
+  });
+  onTestFinished(close);
+  const folder = join(workshop, 'service');
+  await mkdir(folder);
+  const definition = `import { defineService, hmacSignature } from '${name}';
+    export const service = defineService({
+      read: ({ state, id, reference }) => ({ state, id, externalId: reference }),
+      states: { paid: 'SUCCESS', bounced: 'FAILED' },
+      verify: hmacSignature({ header: 'x-signature', secrets: 'the-secret-of-the-service' }),
+    });`;
+  const toSample = (state: string): string => JSON.stringify({ state, id: 7, reference: 'payout-17' });
+  await writeFile(join(folder, 'service.mjs'), definition);
+  await writeFile(join(folder, 'paid.json'), toSample('paid'));
+  await writeFile(join(folder, 'bounced.json'), toSample('bounced'));
+  const service = ['--service', './service.mjs', '--success', 'paid.json', '--failed', 'bounced.json'];
+  const args = ['--yes', '--offline', `file:${inject('sandboxTarball')}`, 'check', '--to', url, '--json', ...service];
+  // The endpoint acknowledges whatever is signed, so that the check ends with 1.
+  const printed = await run('sh', ['-c', 'npx "$@" || test $? = 1', 'npx', ...args], folder);
+  const lines = printed.trim().split('\n');
+  const rows = lines.map((line) => JSON.parse(line) as { name?: string; verdict?: string });
+  const find = (row: string) => rows.find((each) => each.name === row)?.verdict;
+  expect(['success', 'duplicate', 'stranger', 'unbookable'].map(find)).toEqual(['right', 'right', 'right', 'wrong']);
+});
+
 test.each(['mts', 'cts'])(
   'the types of both packages compile strictly, and those of either fit the functions of the other, in .%s',
   async (ending) => {

@@ -40,7 +40,8 @@ ${callbackHelp}
                              port), with SANDBOX_API_KEY and SANDBOX_API_SECRET
                              (default sandbox-key, sandbox-secret)
   --stranger URL             The endpoint as someone calls it who has no secret:
-                             it must not believe that
+                             it must not believe that. Default with --service,
+                             if its verifier signs: --to without the signature
   --strict                   What is stricter than documented counts, too
   --real-time                Wait between attempts as the service does, 30 s and
                              more (default: a hundredth of that)

@@ -54,7 +54,7 @@ test('the faults of a handler by hand are found in the dialect of its service', 
   expect(code).toBe(1);
   expect(wrong).toEqual([
     ...['failed-duplicate', 'failed-burst', 'failed-lost', 'reversed', 'failed-reversed'],
-    ...['unknown-state', 'stranger', 'flip', 'other-amount'],
+    ...['unbookable', 'unknown-state', 'stranger', 'flip', 'other-amount'],
   ]);
   expect(trial('failed-reversed')?.because).toEqual(['The money of one payout was given back 3 times.']);
   expect(trial('unknown-state')?.because).toEqual([expect.stringContaining('was acknowledged')]);
