@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import express, { urlencoded } from 'express';
 import { memoryStore, transferCallbackReceiver, transferCallbackRouter } from 'transfer-callbacks';
 import type { PayoutService, ReceiverOptions } from 'transfer-callbacks';
+import type { ServiceEvent } from 'transfer-callbacks/client';
 import ts from 'typescript';
 import { objects, root, startSandboxCli as start } from '../../../../test/cli/support.js';
 import { makeBooks, serveHere, toChecked, type Book } from './support.js';
@@ -17,6 +18,8 @@ export const secrets = {
   ...{ MONNIFY_CLIENT_SECRET: key, MONNIFY_SECRET_KEY: key, MPESA_CALLBACK_SECRET: key },
 };
 
+type Status = 'SUCCESS' | 'FAILED' | 'REVERSED';
+type Callback = Exclude<ServiceEvent<{ state: string; id: string; externalId: string }, Status>, { event: 'other' }>;
 type Kind = 'success' | 'failed' | 'reversed';
 
 /** Writes what a user of `check` has: a definition in JavaScript, and the samples of the documentation. */
@@ -44,13 +47,13 @@ export async function writeService(name: string, folder: string): Promise<string
 /** Serves the router with a service, at a path with a token. */
 export async function withService(name: string, book: Book): Promise<string> {
   Object.assign(process.env, secrets);
-  const module = (await import(`../../../../examples/services/${name}.ts`)) as Record<string, PayoutService>;
+  const module = (await import(`../../../../examples/services/${name}.ts`)) as Record<string, PayoutService<Callback>>;
   const service = module[name];
   const isReversible = service?.meanings?.has('REVERSED') === true;
   const receiver = transferCallbackReceiver({
     ...{ service, store: memoryStore(), logger: false, onSuccess: book, onFailed: book },
     ...(isReversible && { onReversed: book, retentionMs: 60 * 86_400_000 }),
-  } as ReceiverOptions);
+  } as ReceiverOptions<Callback, unknown>);
   const url = await serveHere(
     express().post(
       ['/callbacks', '/callbacks/:token'],

@@ -11,7 +11,11 @@ import { memoryStore, transferCallbackRouter, type TransferCallback } from 'tran
 import { objects, runSandboxCli as run } from '../../../../test/cli/support.js';
 import { serve } from '../../../../test/support/servers/serve.js';
 
-type Booked = Pick<TransferCallback['data'], 'externalId' | 'status'>;
+interface Booked {
+  readonly externalId: string;
+  readonly status: 'SUCCESS' | 'FAILED' | 'REVERSED';
+}
+
 export type Book = (callback: { data: Booked }) => Promise<void>;
 
 /** Books of an app, and the commands with which its user counts, breaks and mends them. */
