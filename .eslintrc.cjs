@@ -156,8 +156,8 @@ module.exports = [
   allowImports(
     ['sandbox/src/cli/check/**'],
     [
-      'node:(?:child_process|timers/promises)',
-      String.raw`\.\./\.\./\.\./\.\./src/(?:(?:lib|cli|testing)/[^/]+|core/service\.js)`,
+      'node:(?:child_process|crypto|fs|module|timers/promises)',
+      String.raw`\.\./\.\./\.\./\.\./src/(?:(?:lib|cli|testing)/[^/]+|core/(?:payout-)?service\.js)`,
       String.raw`\.\./\.\./(?:service|attempt)/[^/]+`,
       String.raw`\.\./\.\./index\.js`,
       holdingFolder,
@@ -167,8 +167,12 @@ module.exports = [
   ),
   allowImports(
     ['sandbox/src/index.ts'],
-    [String.raw`\./(?:deliver|service)/[^/]+`, String.raw`\.\./\.\./src/testing/fixtures\.js`],
-    'The entry exports what is in its folders, and the fixtures.',
+    [
+      String.raw`\./(?:deliver|service)/[^/]+`,
+      String.raw`\.\./\.\./src/(?:testing/fixtures|client/service/define|core/payout-service)\.js`,
+      String.raw`\.\./\.\./src/http/verifiers/[^/]+`,
+    ],
+    'The entry exports what is in its folders, the fixtures, `defineService` and the verifiers.',
   ),
   allowImports(['src/testing/**'], ['node:assert/strict', core, lib, ownFolder], 'testing knows core.'),
   allowImports(

@@ -17,13 +17,13 @@ export { transferCallbackReceiver, type TransferCallbackReceiver } from './core/
 export type { HandlerContext, ReceiverOptions } from './core/options.js';
 export type { Logger } from './lib/logger.js';
 export type { TransferCallbackOutcome } from './core/outcomes.js';
-export {
-  transferCallbackSchema,
-  type CallbackShape,
-  type EventShape,
-  type TransferCallback,
-  type TransferFailed,
-  type TransferSucceeded,
+export { transferCallbackSchema } from './core/callback-schema.js';
+export type {
+  CallbackShape,
+  EventShape,
+  TransferCallback,
+  TransferFailed,
+  TransferSucceeded,
 } from './core/callback.js';
 export type { PayoutService } from './core/payout-service.js';
 export type { CallbackStore, Claim, ClaimReply, ClaimRequest, StoreRecord } from './core/store.js';

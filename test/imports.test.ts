@@ -54,6 +54,11 @@ test.each([
     ['ioredis', 'zod', '../../../../src/node.js', '../../../deliver/deliver.js', '../../../../src/http/router.js'],
     '../../service/hints.js',
   ],
+  [
+    'sandbox/src/index.ts',
+    ['zod', '../../src/client.js', '../../src/core/receiver.js', '../../src/http/verify.js', './cli/trigger.js'],
+    '../../src/http/verifiers/tokens.js',
+  ],
   ['src/testing/planted.ts', ['vitest', '../stores/memory.js', '../http/router.js'], 'node:assert/strict'],
   [
     'src/cli/planted.ts',

@@ -1,6 +1,7 @@
 import { hasMethods, invalidArgument, requireFunction } from '../lib/checks.js';
 import { requireSchema, type StandardSchema } from '../lib/standard-schema.js';
-import { transferCallbackSchema, type CallbackOf, type EventShape, type OtherEvent } from './callback.js';
+import type { CallbackOf, EventShape, OtherEvent } from './callback.js';
+import { transferCallbackSchema } from './callback-schema.js';
 import { documentedService } from './documented.js';
 import type { ConfirmByQuery, PayoutService, StateMeaning } from './payout-service.js';
 

@@ -3,18 +3,20 @@ import { spawn, spawnSync } from 'node:child_process';
 /** The transfer that a command is about. It gets them as $ID, $STATUS, $TRANSFER_ID, $AMOUNT and $CURRENCY. */
 export interface NamedTransfer {
   readonly externalId: string;
-  readonly status: 'SUCCESS' | 'FAILED';
+  readonly status: 'SUCCESS' | 'FAILED' | 'REVERSED';
   /** The id of the service. */
   readonly id: string;
-  readonly amount: number;
-  readonly currency: string;
+  /** `undefined` if the callbacks of the service have none. */
+  readonly amount: number | string | undefined;
+  readonly currency: string | undefined;
 }
 
 /** A command that hangs must not hang the check. */
 const longestMs = 60_000;
 
 function settingsFor({ externalId, status, id, amount, currency }: NamedTransfer, timeout = longestMs) {
-  const named = { ID: externalId, STATUS: status, TRANSFER_ID: id, AMOUNT: String(amount), CURRENCY: currency };
+  const money = { AMOUNT: String(amount ?? ''), CURRENCY: currency ?? '' };
+  const named = { ID: externalId, STATUS: status, TRANSFER_ID: id, ...money };
   return { shell: true, timeout, env: { ...process.env, ...named } } as const;
 }
 

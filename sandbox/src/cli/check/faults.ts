@@ -23,8 +23,8 @@ async function sendSlowly(stage: Stage): Promise<Tried> {
 }
 
 async function cutShort(stage: Stage): Promise<Tried> {
-  const { transfer, responses, isFaultAcknowledged } = await announceWith(stage, 'malformed', ({ body }) => {
-    return { body: body.slice(0, body.length / 2) };
+  const { transfer, responses, isFaultAcknowledged } = await announceWith(stage, 'malformed', (transfer) => {
+    return { body: stage.service.cutShort(transfer) };
   });
   const wire = isFaultAcknowledged
     ? { wrong: `A body that was cut short was acknowledged. ${isLost}` }

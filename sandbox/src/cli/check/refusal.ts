@@ -7,8 +7,8 @@ import { join } from './trial.js';
 export interface Circumstances {
   readonly port: string | undefined;
   readonly prepare: string | undefined;
-  /** Where the service of this check listens. */
-  readonly serviceUrl: string;
+  /** Where the service of this check listens; `undefined` if it cannot be asked. */
+  readonly serviceUrl: string | undefined;
   /** Why that service has refused the key of the app; `undefined` if it has not. */
   readonly keyRefusal: string | undefined;
   /** Why the row was cut short; `undefined` if there were responses. */
@@ -21,7 +21,7 @@ export function explainRefusal(response: AttemptResponse, circumstances: Circums
   const hint = explainForCheck(response, circumstances);
   if (silence !== undefined) return `The first callback was sent twice and got no response. ${hint}`;
   const start = 'The first callback was refused, so that nothing could be seen.';
-  if (keyRefusal !== undefined) return `${start} ${explainKey(keyRefusal, serviceUrl)}`;
+  if (keyRefusal !== undefined) return `${start} ${explainKey(keyRefusal, String(serviceUrl))}`;
   const status = 'status' in response ? response.status : undefined;
   if (status === 401 || status === 403) {
     return `${start} ${status} means that the sender was not believed: give the token in --to, --header, or a ${configFile} whose callbackHeaders(body) signs.`;
@@ -31,9 +31,11 @@ export function explainRefusal(response: AttemptResponse, circumstances: Circums
   return `${start} It got ${status}: ${missing}. ${hint}`;
 }
 
-function findMissing({ port, prepare }: Circumstances): string | undefined {
+function findMissing({ port, prepare, serviceUrl }: Circumstances): string | undefined {
   const missing = [
-    ...(port === undefined ? ['if your app asks the service, give --port and let it ask there'] : []),
+    ...(port === undefined && serviceUrl !== undefined
+      ? ['if your app asks the service, give --port and let it ask there']
+      : []),
     ...(prepare === undefined ? ['if it must know its payout, give --prepare'] : []),
   ];
   return missing.join('; ') || undefined;

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { attemptCallback, isAcknowledgement, isSilent } from '../../attempt/attempt.js';
+import { toHeaders, type AttemptHeaders } from '../../attempt/headers.js';
 import type { AttemptOptions, AttemptResponse } from '../../attempt/attempt.js';
 import { startTogether } from '../../attempt/start-together.js';
 import { attemptsPerCallback, firstRetryMs } from '../../../../src/core/service.js';
@@ -32,16 +33,21 @@ export class Stage {
   readonly service: CheckedService;
   readonly #endpoint: Endpoint;
   readonly #options: StageOptions;
+  readonly #headers: AttemptHeaders;
   #silentInARow = 0;
 
   constructor(service: CheckedService, endpoint: Endpoint, options: StageOptions) {
     this.service = service;
     this.#endpoint = endpoint;
     this.#options = options;
+    // What is given by hand replaces a signature of the same name.
+    this.#headers = (body) => ({ ...service.sign(String(body)), ...toHeaders(endpoint.callbackHeaders, body) });
   }
 
-  get strangerUrl(): string | undefined {
-    return this.#options.strangerUrl;
+  /** Where a stranger sends a callback. The address of a service that signs is no secret. */
+  findStrangerUrl({ externalId }: NamedTransfer): string | undefined {
+    const { strangerUrl } = this.#options;
+    return strangerUrl === undefined && this.service.isSigned ? this.#toUrl(externalId) : strangerUrl;
   }
 
   get isRealTime(): boolean {
@@ -115,12 +121,16 @@ export class Stage {
     { externalId, body: whole }: Pick<Announced, 'externalId' | 'body'>,
     { body = whole, ...others }: Fault & Pick<AttemptOptions, 'beforeBody'>,
   ): Promise<AttemptResponse> {
-    const { callbackUrl, callbackHeaders: headers, allowOtherHosts } = this.#endpoint;
+    const { contentType } = this.service;
+    const own = { contentType, ...others, headers: this.#headers, timeoutMs: this.#options.patienceMs };
+    return this.#note(await attemptCallback(this.#toUrl(externalId), body, own));
+  }
+
+  #toUrl(externalId: string): string {
+    const { callbackUrl, allowOtherHosts } = this.#endpoint;
     const url = typeof callbackUrl === 'function' ? callbackUrl(externalId) : String(callbackUrl);
     requireUrl('what callbackUrl returns', url, allowOtherHosts);
-    const { contentType } = this.service;
-    const timeoutMs = this.#options.patienceMs;
-    return this.#note(await attemptCallback(url, body, { contentType, ...others, headers, timeoutMs }));
+    return url;
   }
 
   #note(response: AttemptResponse): AttemptResponse {

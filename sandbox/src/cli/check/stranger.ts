@@ -10,9 +10,12 @@ export const strangerTrial: Trial = {
 };
 
 async function sendAsStranger(stage: Stage): Promise<Tried | undefined> {
-  const { strangerUrl } = stage;
-  if (strangerUrl === undefined) return undefined;
   const forged = stage.service.forge();
+  const strangerUrl = stage.findStrangerUrl(forged);
+  if (strangerUrl === undefined) {
+    const unseen = stage.service.strangerGap;
+    return unseen === undefined ? undefined : judgeWire([], { unseen });
+  }
   await stage.prepare(forged);
   const response = await stage.sendAsStranger(strangerUrl, forged);
   if (!('status' in response)) return judgeWire([response], { unseen: 'The stranger got no response.' });

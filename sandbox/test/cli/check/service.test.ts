@@ -53,7 +53,8 @@ test('--prepare gets each transfer, and that of a body and of a stranger, as it 
     void readText(request).then((body) => {
       const callback = parseJson(body) as TransferCallback | undefined;
       received.push(callback);
-      response.writeHead(callback?.event !== undefined && isWhole(callback) ? 200 : 400).end();
+      const { event, data } = (callback ?? {}) as Partial<TransferCallback>;
+      response.writeHead(callback && event && data && isWhole(callback) ? 200 : 400).end();
     });
   });
   const prepare = `echo "$ID $STATUS $TRANSFER_ID $AMOUNT $CURRENCY" >> ${prepared}`;

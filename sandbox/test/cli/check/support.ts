@@ -11,7 +11,11 @@ import { memoryStore, transferCallbackRouter, type TransferCallback } from 'tran
 import { objects, runSandboxCli as run } from '../../../../test/cli/support.js';
 import { serve } from '../../../../test/support/servers/serve.js';
 
-type Booked = Pick<TransferCallback['data'], 'externalId' | 'status'>;
+interface Booked {
+  readonly externalId: string;
+  readonly status: 'SUCCESS' | 'FAILED' | 'REVERSED';
+}
+
 export type Book = (callback: { data: Booked }) => Promise<void>;
 
 /** Books of an app, and the commands with which its user counts, breaks and mends them. */
@@ -107,13 +111,17 @@ export async function check(url: string, ...args: string[]) {
 
 export async function checkLoudly(url: string, ...args: string[]) {
   const { code, out, err } = await run('check', '--to', url, '--json', ...args);
-  const trials = (objects(out) as Trial[]).filter(({ name }) => name);
+  return { err, ...toChecked(code, objects(out)) };
+}
+
+/** What a check has printed. */
+export function toChecked(code: unknown, lines: readonly unknown[]) {
+  const trials = (lines as Trial[]).filter(({ name }) => name);
   const named = (verdict: string) => trials.filter((each) => each.verdict === verdict).map(({ name }) => name);
   return {
-    err,
     code,
     /** What no row shows, and why nothing could be seen. */
-    result: (objects(out) as Result[]).find(({ type }) => type === 'result'),
+    result: (lines as Result[]).find(({ type }) => type === 'result'),
     wrong: named('wrong'),
     unseen: named('not seen'),
     trial: (name: string) => trials.find((each) => each.name === name),

@@ -1,0 +1,167 @@
+import type { PayoutService, StateMeaning } from '../../../../src/core/payout-service.js';
+import type { InvalidBody } from './bodies.js';
+import type { Ids, Sample } from './sample.js';
+import type { Announced, CheckedService, DefinedRows, FinalStatus, Gaps } from './service.js';
+
+/** The samples of a service, by the status of their transfer. */
+export interface Samples {
+  readonly SUCCESS: Sample;
+  readonly FAILED: Sample;
+  readonly REVERSED: Sample | undefined;
+}
+
+/** A part of a verifier that signs as the service does. */
+type Sign = (body: string) => Record<string, string>;
+
+const signsNothing =
+  'The service signs nothing, so its callback proves nothing: use `confirm` or a secret path, and give --stranger.';
+const signsElsewhere = 'This check cannot sign for this service. Give --stranger.';
+
+/** A service by its definition: what it sends is made of samples, with fresh ids. */
+export class DefinedService implements CheckedService {
+  readonly contentType: string;
+  readonly gaps: Gaps;
+  readonly isSigned: boolean;
+  readonly strangerGap: string;
+  readonly defined: DefinedRows;
+  readonly #service: PayoutService;
+  readonly #samples: Samples;
+  readonly #signers: readonly Sign[];
+  readonly #isForm: boolean;
+
+  constructor(service: PayoutService, samples: Samples, { isForm }: { readonly isForm: boolean }) {
+    this.#service = service;
+    this.#samples = samples;
+    this.#isForm = isForm;
+    this.contentType = isForm ? 'application/x-www-form-urlencoded' : 'application/json';
+    const body = this.#write(samples.SUCCESS.payload);
+    this.#signers = findSigners(service.verify).filter((sign) => trySign(sign, body) !== undefined);
+    this.isSigned = this.#signers.length > 0;
+    this.strangerGap = [service.verify].flat().some(readsBody) ? signsElsewhere : signsNothing;
+    this.gaps = this.#findGaps();
+    this.defined = {
+      reverse: (transfer) => this.#write(this.#make('REVERSED', transfer)),
+      makeUnknown: () => this.#announce('unknown-state', (payload) => samples.SUCCESS.makeUnknown(payload)),
+      makeForeign: () => this.#announce('foreign-event', (payload) => samples.SUCCESS.makeForeign(payload)),
+    };
+  }
+
+  sign(body: string): Readonly<Record<string, string>> {
+    return Object.assign({}, ...this.#signers.map((sign) => trySign(sign, body) ?? {})) as Record<string, string>;
+  }
+
+  create(name: string, status: FinalStatus): Promise<Announced> {
+    // Both outcomes of one transfer have its ids, so both are made in the form of one sample.
+    const ids = this.#samples.SUCCESS.toFreshIds(name);
+    const { amount, currency } = (this.#samples[status] ?? this.#samples.SUCCESS).money;
+    return Promise.resolve({ ...ids, status, amount, currency, body: this.#write(this.#make(status, ids)) });
+  }
+
+  contradict(transfer: Announced): string {
+    return this.#write(this.#make('SUCCESS', transfer));
+  }
+
+  changeAmount(transfer: Announced): string {
+    return this.#write(this.#samples.SUCCESS.changeAmount(this.#make('SUCCESS', transfer)));
+  }
+
+  cutShort(transfer: Announced): string {
+    if (!this.#isForm) return transfer.body.slice(0, transfer.body.length / 2);
+    // Half a form is a form. Without its state it is not whole.
+    return this.#write(this.#samples.SUCCESS.withoutState(this.#make('SUCCESS', transfer)) ?? {});
+  }
+
+  forge(): Announced {
+    return this.#announce('stranger', (payload) => payload);
+  }
+
+  unbookable(): readonly InvalidBody[] {
+    const { SUCCESS: sample } = this.#samples;
+    const all: readonly [title: string, isBookable: boolean, toBody: (payload: unknown) => unknown][] = [
+      ['the id is missing', true, (payload) => sample.withoutId(payload, 'id')],
+      [
+        'the own id is missing',
+        true,
+        (payload) => (sample.hasOneId ? undefined : sample.withoutId(payload, 'externalId')),
+      ],
+      ['the state is missing', true, (payload) => sample.withoutState(payload)],
+      ['an object without members', false, () => (this.#isInvalid({}) ? {} : undefined)],
+    ];
+    const made = all.flatMap(([title, isBookable, toBody]) => {
+      const transfer = this.#announce('unbookable', (payload) => payload);
+      const payload = toBody(this.#make('SUCCESS', transfer));
+      return payload === undefined ? [] : [{ title, isBookable, transfer, body: this.#write(payload) }];
+    });
+    const texts: readonly [title: string, body: string][] = [['an empty body', '']];
+    const jsonTexts: typeof texts = [
+      ['a body that is not JSON', 'state=success'],
+      ['null', 'null'],
+    ];
+    const written = [...texts, ...(this.#isForm ? [] : jsonTexts)].map(([title, body]) => {
+      return { title, body, isBookable: false, transfer: this.#announce('unbookable', (payload) => payload) };
+    });
+    // Without a signature a body would be refused for that alone.
+    return [...made, ...written].filter(({ body }) => this.#signers.every((sign) => trySign(sign, body) !== undefined));
+  }
+
+  undocumented(): readonly InvalidBody[] {
+    return [];
+  }
+
+  #isInvalid(payload: unknown): boolean {
+    return this.#service.readCallback(payload).kind === 'invalid';
+  }
+
+  #make(status: FinalStatus, { id, externalId }: Ids): unknown {
+    return (this.#samples[status] ?? this.#samples.SUCCESS).make({ id, externalId });
+  }
+
+  #announce(name: string, change: (payload: unknown) => unknown): Announced {
+    const ids = this.#samples.SUCCESS.toFreshIds(name);
+    const body = this.#write(change(this.#make('SUCCESS', ids)));
+    const { amount, currency } = this.#samples.SUCCESS.money;
+    return { ...ids, status: 'SUCCESS', amount, currency, body };
+  }
+
+  #write(payload: unknown): string {
+    return this.#isForm ? new URLSearchParams(payload as Record<string, string>).toString() : JSON.stringify(payload);
+  }
+
+  #findGaps(): Gaps {
+    const { SUCCESS: sample } = this.#samples;
+    const { meanings = new Set<StateMeaning>() } = this.#service;
+    const hasReversals = meanings.has('REVERSED');
+    const reversal = hasReversals ? 'Give --reversed, a sample of a reversal.' : 'The definition has no REVERSED.';
+    const all: readonly [name: string, isGap: boolean, why: string][] = [
+      ['reversed', this.#samples.REVERSED === undefined, reversal],
+      ['failed-reversed', this.#samples.REVERSED === undefined, reversal],
+      ['other-amount', !sample.hasAmount, 'The definition reads no amount.'],
+      ['unknown-state', sample.makeUnknown(sample.payload) === undefined, 'Every value is a state of the definition.'],
+      ['foreign-event', sample.makeForeign(sample.payload) === undefined, 'The definition ignores no event.'],
+      ['wrong-content-type', true, 'The definition does not tell what comes under another type.'],
+      ['undocumented', true, 'The definition tells nothing of fields that it does not read.'],
+    ];
+    return Object.fromEntries(all.filter(([, isGap]) => isGap).map(([name, , why]) => [name, why]));
+  }
+}
+
+/** Whether a verifier takes the bytes of the body: what is no signature needs none. */
+function readsBody(verify: unknown): boolean {
+  return typeof verify === 'function' && verify.length > 2;
+}
+
+function findSigners(verify: unknown): readonly Sign[] {
+  return [verify].flat().flatMap((each) => {
+    const { sign } = (each ?? {}) as { sign?: unknown };
+    return typeof sign === 'function' ? [sign as Sign] : [];
+  });
+}
+
+/** Returns `undefined` for a body that cannot be signed, such as one without the part that is. */
+function trySign(sign: Sign, body: string): Record<string, string> | undefined {
+  try {
+    return sign(body);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import { register } from 'node:module';
+import { UsageError } from '../../../../src/cli/arguments.js';
+import { loadExports } from '../../../../src/cli/config-file.js';
+import type { PayoutService } from '../../../../src/core/payout-service.js';
+import { parseJson } from '../../../../src/lib/text.js';
+import { DefinedService } from './defined-service.js';
+import { Sample } from './sample.js';
+import type { FinalStatus } from './service.js';
+
+/** The files of a service: its definition, and a sample of each callback. */
+export interface ServiceFiles {
+  readonly service: string;
+  readonly success: string | undefined;
+  readonly failed: string | undefined;
+  readonly reversed: string | undefined;
+}
+
+/** Loads a definition and its samples. Throws UsageError. */
+export async function loadService({ service: file, success, failed, reversed }: ServiceFiles): Promise<DefinedService> {
+  if (success === undefined || failed === undefined) {
+    throw new UsageError('Expected --success and --failed beside --service: a sample of each callback.');
+  }
+  const service = await loadDefinition(file);
+  const [paid, refused] = [readSample('--success', success), readSample('--failed', failed)];
+  const givenBack = reversed === undefined ? undefined : readSample('--reversed', reversed);
+  const toSample = (name: string, payload: unknown, status: FinalStatus): Sample =>
+    new Sample(name, payload, { service, status });
+  const samples = {
+    SUCCESS: toSample(success, paid.payload, 'SUCCESS'),
+    FAILED: toSample(failed, refused.payload, 'FAILED'),
+    REVERSED: givenBack && toSample(String(reversed), givenBack.payload, 'REVERSED'),
+  };
+  return new DefinedService(service, samples, { isForm: paid.isForm });
+}
+
+async function loadDefinition(file: string): Promise<PayoutService> {
+  registerOwnName();
+  const all = Object.values(await loadExports(file));
+  const definitions = new Set(all.filter((each): each is PayoutService => isDefinition(each)));
+  const [service] = definitions;
+  if (service !== undefined && definitions.size === 1) return service;
+  throw new UsageError(
+    `Expected ${file} to export one service, made by \`defineService\`, got ${definitions.size || 'none'}.`,
+  );
+}
+
+function isDefinition(value: unknown): boolean {
+  return typeof (value as Partial<PayoutService> | null | undefined)?.readCallback === 'function';
+}
+
+/** Lets a file import `transfer-sandbox` where it is not installed: npx keeps it in a folder of its own. */
+function registerOwnName(): void {
+  const own = JSON.stringify(new URL('index.js', import.meta.url).href);
+  const hook = `export async function resolve(name, context, next) {
+    try {
+      return await next(name, context);
+    } catch (error) {
+      if (name !== 'transfer-sandbox') throw error;
+      return { url: ${own}, shortCircuit: true };
+    }
+  }`;
+  register(`data:text/javascript,${encodeURIComponent(hook)}`);
+}
+
+/** Reads a sample, which is JSON or a form. Throws UsageError. */
+function readSample(option: string, file: string): { readonly payload: unknown; readonly isForm: boolean } {
+  const text = readText(option, file);
+  const payload = parseJson(text);
+  if (typeof payload === 'object' && payload !== null) return { payload, isForm: false };
+  if (payload !== undefined || !/^[^\s=&{[]+=\S*$/.test(text)) {
+    throw new UsageError(`Expected ${option} to name a file with the JSON, or the form, of a callback.`);
+  }
+  return { payload: Object.fromEntries(new URLSearchParams(text)), isForm: true };
+}
+
+function readText(option: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError(`Expected ${option} to name a file that can be read, got ${String(code)}.`);
+  }
+}

@@ -1,0 +1,59 @@
+import { startSandbox } from '../../service/sandbox.js';
+import { toNumber, UsageError } from '../../../../src/cli/arguments.js';
+import { loadService } from './load-service.js';
+import { DocumentedService, type CheckedService } from './service.js';
+
+/** Which service sends the callbacks. */
+export interface ServiceValues {
+  readonly service?: string | undefined;
+  readonly success?: string | undefined;
+  readonly failed?: string | undefined;
+  readonly reversed?: string | undefined;
+  readonly port?: string | undefined;
+}
+
+/** The service of a check. */
+export interface RunningService {
+  readonly service: CheckedService;
+  /** Where it responds to queries; `undefined` for a defined service, which cannot be asked. */
+  readonly url: string | undefined;
+  /** Why it has refused the key of the app; `undefined` if it has not. */
+  readonly findKeyRefusal: () => string | undefined;
+  readonly close: () => Promise<void>;
+}
+
+/** Starts the documented service, or loads another one. Throws UsageError. */
+export async function startService(values: ServiceValues): Promise<RunningService> {
+  const { service, success, failed, reversed, port } = values;
+  if (service === undefined) {
+    if ([success, failed, reversed].every((file) => file === undefined)) return startDocumented(port);
+    throw new UsageError('Expected --service beside --success, --failed and --reversed.');
+  }
+  if (port !== undefined) throw new UsageError('Expected --port or --service, not both: no query of it is answered.');
+  const loaded = await loadService({ service, success, failed, reversed });
+  return { service: loaded, url: undefined, findKeyRefusal: () => undefined, close: () => Promise.resolve() };
+}
+
+/** It sends nothing by itself: its time stands still, and its transfers have no callback URL. */
+async function startDocumented(port: string | undefined): Promise<RunningService> {
+  let keyRefusal: string | undefined;
+  const sandbox = await startSandbox(
+    {
+      port: toNumber('--port', port) ?? 0,
+      apiKey: process.env.SANDBOX_API_KEY,
+      apiSecret: process.env.SANDBOX_API_SECRET,
+      clock: 'manual',
+      finalAfterMs: 0,
+      console: false,
+    },
+    (reason) => {
+      keyRefusal ??= reason;
+    },
+  );
+  return {
+    service: new DocumentedService(sandbox),
+    url: sandbox.baseUrl,
+    findKeyRefusal: () => keyRefusal,
+    close: () => sandbox.close(),
+  };
+}

@@ -1,0 +1,130 @@
+// `check --service`: the cases of another service, by its definition and samples of its callbacks.
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runSandboxCli as run } from '../../../../test/cli/support.js';
+import { parseJson } from '../../../../src/lib/text.js';
+import { checkService, key, withService } from './defined-support.js';
+import { makeBooks, readText, serveHere } from './support.js';
+
+const unknown = ['wrong-content-type', 'undocumented'];
+const neverReversed = ['reversed', 'failed-reversed', 'wrong-content-type', 'foreign-event', 'undocumented'];
+
+test.each<[string, string, { path?: string; args?: string[]; unseen: string[] }]>([
+  ['paystack', 'signs the body, and takes successes back', { unseen: unknown }],
+  ['korapay', 'signs a part of the body, and has one id', { unseen: neverReversed }],
+  ['mtn', 'signs nothing', { path: `/${key}`, unseen: neverReversed }],
+  ['cinetpay', 'sends a form', { path: `/${key}`, unseen: neverReversed }],
+])('the router with %s, which %s, is right', async (name, _what, { path = '', unseen }) => {
+  const { book, count } = await makeBooks();
+  const url = await withService(name, book);
+  const stranger = path === '' ? [] : ['--stranger', `${url}/the-token-of-a-stranger`];
+  const checked = await checkService(name, url + path, '--strict', ...stranger, ...count);
+  expect(checked).toMatchObject({ code: 0, wrong: [], unseen, err: '' });
+  expect(checked.trial('stranger')?.verdict).toBe('right');
+});
+
+interface PaystackCallback {
+  readonly event: string;
+  readonly data: { readonly id: unknown; readonly reference: string; readonly recipient: { readonly id: unknown } };
+}
+
+/** Serves what a reader of Paystack's documentation may write, without its signature. */
+const serveByHand = (handle: (callback: PaystackCallback) => Promise<void>): Promise<string> =>
+  serveHere((request, response) => {
+    readText(request)
+      .then((body) => handle(JSON.parse(body) as PaystackCallback))
+      .then(
+        () => response.writeHead(200).end(),
+        () => response.writeHead(400).end(),
+      );
+  });
+
+test('the faults of a handler by hand are found in the dialect of its service', async () => {
+  const { book, count } = await makeBooks();
+  const paid = new Set<string>();
+  const url = await serveByHand(async ({ event, data: { reference } }) => {
+    if (!event.startsWith('transfer.')) return;
+    if (event !== 'transfer.success') return book({ data: { externalId: reference, status: 'FAILED' } });
+    if (paid.has(reference)) return;
+    paid.add(reference);
+    await book({ data: { externalId: reference, status: 'SUCCESS' } });
+  });
+  const { code, wrong, trial } = await checkService('paystack', url, '--settle', '1', ...count);
+  expect(code).toBe(1);
+  expect(wrong).toEqual([
+    ...['failed-duplicate', 'failed-burst', 'failed-lost', 'reversed', 'failed-reversed'],
+    ...['unbookable', 'unknown-state', 'stranger', 'flip', 'other-amount'],
+  ]);
+  expect(trial('failed-reversed')?.because).toEqual(['The money of one payout was given back 3 times.']);
+  expect(trial('unknown-state')?.because).toEqual([expect.stringContaining('was acknowledged')]);
+});
+
+test('a foreign event that is refused, and an unknown state that is booked, are found', async () => {
+  const { book, count } = await makeBooks();
+  const url = await serveByHand(async ({ event, data }) => {
+    if (!event.startsWith('transfer.')) throw new Error('What is this?');
+    await book({ data: { externalId: data.reference, status: event === 'transfer.failed' ? 'FAILED' : 'SUCCESS' } });
+  });
+  const { trial } = await checkService('paystack', url, '--settle', '1', ...count);
+  expect(trial('foreign-event')?.because[0]).toContain('An event that is none of your transfers was refused.');
+  expect(trial('unknown-state')?.because).toEqual(['A state that the definition does not have was booked.']);
+});
+
+test('ids are replaced where `read` reads them, numbers stay numbers, and the commands get them', async () => {
+  const { folder } = await makeBooks();
+  const received: (PaystackCallback | undefined)[] = [];
+  const url = await serveHere((request, response) => {
+    void readText(request).then((body) => {
+      received.push(parseJson(body) as PaystackCallback | undefined);
+      response.writeHead(200).end();
+    });
+  });
+  const prepared = join(folder, 'prepared');
+  const prepare = `echo "$ID $TRANSFER_ID $AMOUNT $CURRENCY" >> ${prepared} && test -n "$STATUS"`;
+  await checkService('paystack', url, '--prepare', prepare);
+  const [first] = received;
+  expect(first?.data).toMatchObject({
+    id: expect.any(Number) as number,
+    reference: expect.stringMatching(/^check-success-/) as string,
+    recipient: { id: 56_824_902 },
+  });
+  const lines = (await readFile(prepared, 'utf8')).split('\n');
+  expect(lines[0]).toBe(`${first?.data.reference ?? ''} ${String(first?.data.id)} 250000 NGN`);
+});
+
+const definition = (externalId: string): string => `
+  import { defineService } from 'transfer-sandbox';
+  export const service = defineService({
+    read: ({ state, id, reference }) => ({ state, id, externalId: ${externalId} }),
+    states: { paid: 'SUCCESS', bounced: 'FAILED' },
+  });`;
+
+/** Checks nothing: the definition or the samples are refused before. */
+async function refuse(externalId: string, change: { success?: object; args?: readonly string[] } = {}) {
+  const { folder } = await makeBooks();
+  const [file = '', success = '', failed = ''] = ['own.mjs', 's.json', 'f.json'].map((name) => join(folder, name));
+  await writeFile(file, definition(externalId));
+  await writeFile(success, JSON.stringify(change.success ?? { state: 'paid', id: 7, reference: 'payout-17' }));
+  await writeFile(failed, JSON.stringify({ state: 'bounced', id: 8, reference: 'payout-18' }));
+  const args = change.args ?? ['--success', success, '--failed', failed];
+  return run('check', '--to', 'http://127.0.0.1:9/', '--service', file, ...args);
+}
+
+test.each<[string, Parameters<typeof refuse>, string]>([
+  ['an id that `read` makes of another one', ['reference.slice(4)'], 'the same state after reference of '],
+  ['an id that is in no value', ["'payout-17'"], 'to have a value that `read` takes `externalId` from.'],
+  ['a sample with another status', ['reference', { success: { state: 'bounced', id: 7, reference: 'a' } }], 'SUCCESS'],
+  ['a sample that `read` refuses', ['reference', { success: { state: 'gone', id: 7 } }], 'a key of `states`, got gone'],
+  ['no samples', ['reference', { args: [] }], 'Expected --success and --failed beside --service'],
+  ['a file that is not there', ['reference', { args: ['--success', 'no', '--failed', 'no'] }], 'got ENOENT.'],
+])('%s ends with 2', async (_what, args, message) => {
+  const { code, out, err } = await refuse(...args);
+  expect([code, out, err]).toEqual([2, '', expect.stringContaining(message)]);
+});
+
+test('a sample without its definition, and a port for a service that is not imitated, are refused', async () => {
+  const to = ['check', '--to', 'http://127.0.0.1:9/'];
+  expect((await run(...to, '--success', 'a.json')).err).toContain('Expected --service beside --success');
+  expect((await run(...to, '--service', 'a.mjs', '--port', '1')).err).toContain('Expected --port or --service');
+});

@@ -1,0 +1,49 @@
+import * as z from 'zod/v4';
+import { amountMessage, idMessage, isCallbackId, isExact, type TransferCallback } from './callback.js';
+
+const facts = {
+  id: z.string().refine(isCallbackId, idMessage),
+  externalId: z.string(),
+  reference: z.string(),
+  amount: z.number().refine(isExact, amountMessage),
+  currency: z.string(),
+  provider: z.string(),
+  // Any precision: rejecting a callback over its fractional digits would lose it.
+  timestamp: z.iso.datetime(),
+  externalReference: z.string(),
+  vouchercode: z.string(),
+};
+
+/** Any object, because its fields are not documented. Not `z.object`: the first versions of zod 4 accept arrays. */
+const accountDetails = z.custom<Record<string, unknown>>(
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  'Invalid input: expected object',
+);
+const mobileMoney = { paymentMethod: z.literal('mobile_money'), walletNumber: z.string(), bankAccount: z.null() };
+const bank = { paymentMethod: z.literal('bank'), walletNumber: z.null(), bankAccount: accountDetails };
+const success = { status: z.literal('SUCCESS'), failureReason: z.null() };
+const failure = { status: z.literal('FAILED'), failureReason: z.string().nullable() };
+
+/**
+ * The schema of the documented callback (service §2.1, §6). Requires every documented field with its documented type.
+ * Keeps undocumented fields.
+ *
+ * @example
+ * const { data } = transferCallbackSchema.parse(JSON.parse(text));
+ */
+export const transferCallbackSchema: z.ZodType<TransferCallback> = z.discriminatedUnion('event', [
+  z.looseObject({
+    event: z.literal('transfer.success'),
+    data: z.discriminatedUnion('paymentMethod', [
+      z.looseObject({ ...facts, ...mobileMoney, ...success }),
+      z.looseObject({ ...facts, ...bank, ...success }),
+    ]),
+  }),
+  z.looseObject({
+    event: z.literal('transfer.failed'),
+    data: z.discriminatedUnion('paymentMethod', [
+      z.looseObject({ ...facts, ...mobileMoney, ...failure }),
+      z.looseObject({ ...facts, ...bank, ...failure }),
+    ]),
+  }),
+]);
