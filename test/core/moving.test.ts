@@ -4,6 +4,7 @@ import { z } from 'zod/v4';
 import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { defineService } from 'transfer-callbacks/client';
 import { transferSucceeded } from 'transfer-callbacks/testing';
+import { reversingReceiver } from '../support/helpers/reversing.js';
 
 const schema = z.looseObject({
   event: z.literal('transfer.success'),
@@ -33,4 +34,22 @@ test('a copy of what was handled under a schema that converts amounts is a dupli
     expect(await after.receive(callback)).toMatchObject({ outcome });
   }
   expect(handler).toHaveBeenCalledTimes(1);
+});
+
+test('a reversal that onOther has handled is handled once more, by onReversed', async () => {
+  const store = memoryStore();
+  const handled: string[] = [];
+  const note = (name: string) => () => void handled.push(name);
+  const callback = { event: 'payout.returned', data: { id: 'tr-1', externalId: 'p-1' } };
+  const before = transferCallbackReceiver({
+    ...{ store, logger: false as const, onSuccess: note('success'), onFailed: note('failed'), onOther: note('other') },
+    schema: z
+      .looseObject({ data: z.looseObject({ id: z.string() }) })
+      .transform(({ data }) => ({ event: 'other' as const, type: 'payout.returned', data })),
+  });
+  expect(await before.receive(callback)).toMatchObject({ outcome: 'processed' });
+  const { receiver, ran } = reversingReceiver(store);
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'processed' });
+  expect(await receiver.receive(callback)).toMatchObject({ outcome: 'duplicate' });
+  expect([...handled, ...ran]).toEqual(['other', 'REVERSED tr-1']);
 });
