@@ -159,7 +159,7 @@ describe('a schema that makes a wrong field', () => {
     [{ amount: 15_000n }, 'amount', 'a number or a string, or undefined', 'a value of type bigint'],
     [{ amount: { value: 5 } }, 'amount', 'a number or a string, or undefined', 'a value of type object'],
     [{ currency: null }, 'currency', 'a string, or undefined', 'null'],
-    [{ currency: phone }, 'currency', 'a string, or undefined', 'a value of type object'],
+    [{ currency: phone }, 'currency', 'a string, or undefined', 'an array'],
   ])('is told which, and of the value its kind: %o', async (fields, path, expected, got) => {
     expect(await tell(fields)).toBe(`Expected \`schema\` to make \`data.${path}\` ${expected}, got ${got}.`);
   });

@@ -32,8 +32,9 @@ ${callbackHelp}
                              \`defineService\` has made. It may import that and
                              the verifiers from transfer-sandbox. Its verifier
                              signs, if it can: else give --header
-  --success, --failed FILE   A sample of each callback of that service, as JSON
-                             or a form. Its ids are replaced
+  --success FILE             A sample of a success of that service, as JSON or a
+                             form. Its ids are replaced
+  --failed FILE              A sample of a failure
   --reversed FILE            A sample of a reversal, if the service has any
   --port N                   Where the service answers queries, for an app that
                              asks it: http://127.0.0.1:N (default: any free
