@@ -68,7 +68,7 @@ export const weeklyTests = [
   'test/{hosts,mongo,sql}/**/*.test.ts',
   'sandbox/test/{cli/check/*,package/**/*}.test.ts',
   'test/cli/{loading,secrets}.test.ts',
-  'test/examples/dynamodb-store.test.ts',
+  'test/examples/{dynamodb-store,services-input}.test.ts',
   'test/faults/{reversal-race,soak}.test.ts',
   'test/package/{express-projects,release}.test.ts',
   'test/programs.test.ts',

@@ -145,12 +145,12 @@ export const everyRun: readonly Situation[] = [
   failureAndReversal,
   endedSuccessAndFailure,
   deadReversal,
-  lateSuccess,
   endedInATransaction,
 ];
 
 /** Those that take minutes or hours: for `npm run schedules`. */
 export const longRuns: readonly Situation[] = [
+  lateSuccess,
   {
     title: 'a success, two reversals after its lease, a process held up, 1 delay',
     deliveries: lateSuccess.deliveries,
