@@ -10,7 +10,7 @@ import {
   type OtherEvent,
 } from './callback.js';
 import { readFields, type CallbackFields } from './fields.js';
-import type { Ids, PayoutService, Reading } from './payout-service.js';
+import { toIds, type Ids, type PayoutService, type Reading } from './payout-service.js';
 
 /**
  * Makes the documented service (service §2, §6). `schema` may change the other fields of a callback, and may make events
@@ -107,8 +107,7 @@ function readIds(payload: unknown): Ids {
         .map((each) => (each as Record<string, unknown> | null | undefined)?.[name])
         .map((value) => (Number.isSafeInteger(value) ? String(value) : value))
         .find((value) => typeof value === 'string');
-    const [id, externalId] = [read('id'), read('externalId')];
-    return { ...(id !== undefined && { id }), ...(externalId !== undefined && { externalId }) };
+    return toIds(read('id'), read('externalId'));
   } catch {
     // The payload has no fields, or reading them throws.
     return {};

@@ -15,6 +15,11 @@ export interface Ids {
   readonly externalId?: string;
 }
 
+/** Returns the ids that are known. */
+export function toIds(id: string | undefined, externalId: string | undefined): Ids {
+  return { ...(id !== undefined && { id }), ...(externalId !== undefined && { externalId }) };
+}
+
 /** The meaning of a payload of a service. `state` is the service's own word. */
 export type Reading<E extends EventShape = EventShape> =
   | { readonly kind: 'callback'; readonly state: string; readonly callback: E; readonly fields: CallbackFields }

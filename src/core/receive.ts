@@ -1,3 +1,4 @@
+import { toPrintable } from '../lib/text.js';
 import type { CallbackShape, OtherEvent } from './callback.js';
 import { confirmCallback } from './confirm.js';
 import { Delivery, reconciliation, toCommonFields, type Arrival } from './delivery.js';
@@ -13,9 +14,8 @@ import {
   type TransferCallbackOutcome,
 } from './outcomes.js';
 import type { ReceiverParts } from './parts.js';
-import type { Reading } from './payout-service.js';
+import { toIds, type Reading } from './payout-service.js';
 import { report } from './report.js';
-import { toPrintable } from '../lib/text.js';
 import { validateCallback } from './validate.js';
 import { refuseEarly, verifySender, type VerifySender } from './verify.js';
 
@@ -62,8 +62,7 @@ function acknowledge<C extends CallbackShape, Tx>(
   const { id, externalId } = reading.ids;
   return {
     outcome: 'ignored',
-    ...(id !== undefined && { id: toPrintable(id) }),
-    ...(externalId !== undefined && { externalId: toPrintable(externalId) }),
+    ...toIds(id && toPrintable(id), externalId && toPrintable(externalId)),
     type: toPrintable(reading.state),
   };
 }

@@ -59,7 +59,7 @@ const none: ReadonlySet<StateMeaning> = new Set();
 
 function requireFor(meaning: StateMeaning, name: string, handler: unknown, meanings: ReadonlySet<StateMeaning>): void {
   if (meanings.has(meaning)) {
-    requireFunction(name, handler, `async ({ data }) => {}`);
+    requireFunction(name, handler, 'async ({ data }) => {}');
   } else if (handler !== undefined) {
     throw invalidArgument(
       name,

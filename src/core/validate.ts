@@ -3,7 +3,7 @@ import type { Issue } from '../lib/standard-schema.js';
 import { toPrintable } from '../lib/text.js';
 import { isCallbackId, type EventShape } from './callback.js';
 import { isUnreadable } from './input.js';
-import type { Ids, PayoutService, Reading } from './payout-service.js';
+import { toIds, type Ids, type PayoutService, type Reading } from './payout-service.js';
 
 type Invalid = Extract<Reading, { kind: 'invalid' }>;
 
@@ -27,11 +27,7 @@ export function validateCallback<E extends EventShape>(
 
 function invalid(issues: readonly Issue[], reading?: Extract<Reading, { kind: 'callback' }>): Invalid {
   const { id, externalId }: Ids = reading?.callback.data ?? {};
-  return {
-    kind: 'invalid',
-    issues,
-    ids: { ...(id !== undefined && { id }), ...(externalId !== undefined && { externalId }) },
-  };
+  return { kind: 'invalid', issues, ids: toIds(id, externalId) };
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   toOtherId,
   type EventShape,
 } from '../../core/callback.js';
-import type { Ids, Reading, StateMeaning } from '../../core/payout-service.js';
+import { toIds, type Ids, type Reading, type StateMeaning } from '../../core/payout-service.js';
 import { describeGiven, notSynchronous } from '../../lib/checks.js';
 import { toReason } from '../../lib/errors.js';
 import { parseWith, type Issue, type StandardSchema } from '../../lib/standard-schema.js';
@@ -100,7 +100,7 @@ function ignore(name: unknown, states: Definition['states']): Reading {
 function interpretTransfer(read: ReadTransfer, states: Definition['states']): Reading {
   const { id: givenId, externalId: givenExternalId, amount, currency, state: givenState, ...rest } = read;
   const [id, externalId] = [toText(givenId), toText(givenExternalId)];
-  const ids: Ids = { ...(id !== undefined && { id }), ...(externalId !== undefined && { externalId }) };
+  const ids = toIds(id, externalId);
   // The text of a list or of an object could be a state. No state is empty.
   const state = toText(givenState) ?? '';
   const meaning = Object.hasOwn(states, state) ? states[state] : undefined;
