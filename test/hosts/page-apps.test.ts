@@ -141,7 +141,7 @@ test(
   'the functions of Lambda book a callback once, and reconcile what got none',
   async () => {
     const service = await transferSandbox({ speed: 1_000, finalAfterMs: 1_000 });
-    onTestFinished(service.close);
+    onTestFinished(() => service.close());
     const { apiKey, apiSecret } = service.keys.valid;
     const all = {
       ...environment,
