@@ -236,7 +236,7 @@ function takeLock(table: Table, id: string, { idleTimeoutMs }: MechanismSettings
   return `SET ${[
     `@tc_left = ${releaseHeld}`,
     // Two rows, and an error of its own, if `autocommit` is 0: then what is sent outside of transactions is not committed.
-    '@tc_auto = (SELECT 1 UNION SELECT 2 - @@autocommit)',
+    '@tc_auto = (SELECT 1 UNION ALL SELECT 2 FROM DUAL WHERE @@autocommit = 0)',
     // Last of what may fail: a lock that is taken by a statement that fails is kept.
     `@tc_got = ${failUnless(`COALESCE(GET_LOCK(${name}, 0), 0)`)}`,
     `@tc_name = ${name}`,

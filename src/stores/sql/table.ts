@@ -65,8 +65,8 @@ export function isSettled(row: Row | 'held' | undefined): row is SettledRow {
 const claimColumns = 'id, token, event, external_id, claimed_at, expires_at';
 
 /**
- * The table, and the statements that all databases share. Texts are written in hexadecimal: no setting, collation or
- * placeholder of any library can change them.
+ * The table, and the statements that all databases share. Its literals mean the same under every setting and collation, and
+ * no library finds a placeholder in them.
  */
 export class Table {
   /** With its schema, and quoted. */
