@@ -6,29 +6,13 @@ import { databases } from './databases.js';
 import { makeStore } from './factories.js';
 import { libraries } from './libraries.js';
 
-/** What settings, collations, charsets, placeholders and comments may change, and what two ids may have in common. */
+/** What settings, collations, charsets, placeholders and comments may change, and what two ids may have in common. The receiver refuses the rest. */
 const awkward = [
-  ...['A1', 'a1', 'é', 'e', 'e\u0301', 'ß', 'ss', 'x', 'x ', ' x', 'x\t', "q'uote", 'q"uote', 'q`uote', 'back\\slash'],
+  ...['A1', 'a1', 'é', 'e', 'e\u0301', 'ß', 'ss', 'x', 'x ', ' x', "q'uote", 'q"uote', 'q`uote', 'back\\slash'],
   ...["\\'; DROP TABLE written; --", '$1', '?', '??', ':name', ':1', '${a}', '%', '_', '縗', '\u8868\u5341', '\uff02'],
-  ...[
-    '😀',
-    '😀😀',
-    'İ',
-    'i',
-    'I',
-    'ı',
-    '\u00a0',
-    '-',
-    '--',
-    '/*',
-    '*/',
-    '/*!50000 x*/',
-    ';',
-    ';COMMIT',
-    "');COMMIT;--",
-  ],
-  ...['ﬀ', 'ff', '１', '1', '\u03a9', '\u2126', '["a","b"]', 'a'.repeat(240), '😀'.repeat(60), '__proto__'],
-  ...['constructor', '\u200b', '\ufeff', '\u202e'],
+  ...['😀', '😀😀', 'İ', 'i', 'I', 'ı', '-', '--', '/*', '*/', '/*!50000 x*/', ';', ';COMMIT', "');COMMIT;--"],
+  ...['ﬀ', 'ff', '１', '1', '\u03a9', '\u2126', '["a","b"]', 'a'.repeat(230), '😀'.repeat(60), '__proto__'],
+  ...['constructor'],
 ];
 
 const onSuccess = (): void => undefined;

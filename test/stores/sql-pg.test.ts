@@ -105,7 +105,7 @@ test.each(['7d2c4e0a', 'x y.z/["a"]=+,_', "back\\slash 'quote' -- ? $1 :name", '
     const { rows } = await pool.query<{ held: string }>(
       `SELECT (classid::bigint << 32 | objid::bigint)::text AS held FROM pg_locks WHERE locktype = 'advisory'
         AND (classid::bigint << 32 | objid::bigint)::text = ${lockNumber}`,
-      [Buffer.from(`"transfer_callbacks" ${id}`).toString('hex')],
+      [Buffer.from(`"public"."transfer_callbacks" ${id}`).toString('hex')],
     );
     await claim.release();
     expect(rows).toHaveLength(1);
