@@ -91,9 +91,12 @@ async function claimAndRelease<Tx>(token: string, { options, rules }: Shared<Tx>
     throw error;
   }
   await claim.release();
-  const warning = await store.check?.(key, request);
+  const warning = store.check === undefined && rules.undoesWrites ? unchecked : await store.check?.(key, request);
   if (warning !== undefined) logger.warn({}, warning);
 }
+
+const unchecked =
+  'The store has no `check`: a claim was tried, and no commit. A database without transactions fails at the first callback.';
 
 /**
  * Forgets a settled callback, so that its next delivery runs the handler again. Never forgets a claim, or a record

@@ -73,7 +73,7 @@ export interface MongoStoreOptions {
  *   await store.migrate();
  * }
  */
-export interface MongoStore<Tx> extends Required<Omit<CallbackStore<Tx>, 'check' | 'processLocal'>> {
+export interface MongoStore<Tx> extends Required<Omit<CallbackStore<Tx>, 'processLocal'>> {
   /** Creates the collections, each with an index by which MongoDB deletes what has ended. May be repeated. */
   migrate(): Promise<void>;
 }
@@ -95,6 +95,7 @@ const ignore = (): void => undefined;
  * with an open transaction as `context.tx`: their writes with `{ session: tx }` and the record are committed together. If the
  * transaction meets a conflict, the handler runs again. Needs a replica set. Throws INVALID_ARGUMENT.
  *
+ * @experimental It has run on a server that speaks MongoDB's protocol, and not yet on MongoDB itself.
  * @example
  * const router = transferCallbackRouter({
  *   store: mongoStore(mongoClient),
@@ -127,6 +128,12 @@ export function mongoStore<Client extends MongoClient>(
     },
     read: (key) => read(records, leases, key),
     forget: async (_id, fingerprint) => (await records.deleteOne({ _id, fingerprint })).deletedCount === 1,
+    async check(key, request) {
+      const claiming = await claim({ key, request, session: client.startSession(), database, records, leases });
+      if (claiming.state === 'claimed') await claiming.claim.settle();
+      await records.deleteOne({ _id: key });
+      return undefined;
+    },
     async migrate() {
       // An hour later: a lapsed lease has the session of a dead process, for the claim that takes over.
       for (const each of [records, leases]) await each.createIndex({ expiresAt: 1 }, { expireAfterSeconds: 3_600 });
