@@ -1,32 +1,51 @@
 // Plants faults in the source, part by part, and reports how many of them the tests catch.
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { parts, reportOf } from './parts.mjs';
+import { parts } from './parts.mjs';
+import { findPart, findTests, parsePlace, readReport } from './who.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const names = Object.keys(parts);
 const kinds = { Killed: 'killed', Timeout: 'timedOut', Survived: 'survived', NoCoverage: 'survived' };
 const asked = process.argv.slice(2);
+if (asked[0] === '--who') {
+  printTests(parsePlace(asked[1]));
+  process.exit();
+}
 const unknown = asked.find((name) => !names.includes(name));
 if (unknown !== undefined) throw new Error(`Expected a part, one of ${names.join(', ')}, got ${unknown}.`);
 
 for (const part of asked.length === 0 ? names : asked) {
-  const stryker = `${root}mutants/node_modules/@stryker-mutator/core/bin/stryker.js`;
-  const env = { ...process.env, MUTANTS_PART: part };
-  const { status } = spawnSync(process.execPath, [stryker, 'run', 'mutants/stryker.config.mjs'], {
-    cwd: root,
-    env,
-    stdio: 'inherit',
-  });
-  const report = root + reportOf(part);
-  if (existsSync(report)) writeScore(part, JSON.parse(readFileSync(report)));
+  const status = runStryker(part);
+  const report = readReport(root, part);
+  if (report !== undefined) writeScore(part, report);
   if (status !== 0) {
     console.error(
       `${part}: expected at least ${parts[part].least} %. Kill the survivors above: a test that states a promise, or less code.`,
     );
     process.exit(status ?? 1);
   }
+}
+
+/** Runs the mutants of a part. Returns the exit code. */
+function runStryker(part, options = []) {
+  const stryker = `${root}mutants/node_modules/@stryker-mutator/core/bin/stryker.js`;
+  const env = { ...process.env, MUTANTS_PART: part };
+  const args = [stryker, 'run', 'mutants/stryker.config.mjs', ...options];
+  return spawnSync(process.execPath, args, { cwd: root, env, stdio: 'inherit' }).status;
+}
+
+/** Prints the tests that reach a place. Without a report of its file, runs the mutants of that file alone. */
+function printTests({ file, line }) {
+  const part = findPart(file);
+  const find = () => findTests(readReport(root, part) ?? { files: {} }, { file, line });
+  let tests = find();
+  if (tests === undefined) {
+    runStryker(part, ['--mutate', file]);
+    tests = find();
+  }
+  console.log(tests?.join('\n') ?? 'No mutant is there: the place has no code that a test could miss.');
 }
 
 /** Prints the score of a part, and writes it into the summary of a workflow's run. */
