@@ -1,8 +1,10 @@
 // Plants faults in the source, part by part, and reports how many of them the tests catch.
 import { spawnSync } from 'node:child_process';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parts } from './parts.mjs';
+import { parts, reportOf } from './parts.mjs';
 import { findPart, findTests, parsePlace, readReport } from './who.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -18,7 +20,7 @@ if (unknown !== undefined) throw new Error(`Expected a part, one of ${names.join
 
 for (const part of asked.length === 0 ? names : asked) {
   const status = runStryker(part);
-  const report = readReport(root, part);
+  const report = readReport(root + reportOf(part));
   if (report !== undefined) writeScore(part, report);
   if (status !== 0) {
     console.error(
@@ -28,23 +30,25 @@ for (const part of asked.length === 0 ? names : asked) {
   }
 }
 
-/** Runs the mutants of a part. Returns the exit code. */
-function runStryker(part, options = []) {
+/** Runs the mutants of a part, or with `reach` only the tests, to see what they reach. Returns the exit code. */
+function runStryker(part, { file, reach } = {}) {
   const stryker = `${root}mutants/node_modules/@stryker-mutator/core/bin/stryker.js`;
-  const env = { ...process.env, MUTANTS_PART: part };
-  const args = [stryker, 'run', 'mutants/stryker.config.mjs', ...options];
+  const env = { ...process.env, MUTANTS_PART: part, ...(reach && { MUTANTS_REACH: reach }) };
+  const args = [stryker, 'run', 'mutants/stryker.config.mjs', ...(file ? ['--mutate', file] : [])];
   return spawnSync(process.execPath, args, { cwd: root, env, stdio: 'inherit' }).status;
 }
 
-/** Prints the tests that reach a place. Without a report of its file, runs the mutants of that file alone. */
+/** Prints the tests that reach a place, by the last report of its part, or by a run of its tests without mutants. */
 function printTests({ file, line }) {
   const part = findPart(file);
-  const find = () => findTests(readReport(root, part) ?? { files: {} }, { file, line });
-  let tests = find();
-  if (tests === undefined) {
-    runStryker(part, ['--mutate', file]);
-    tests = find();
+  let report = readReport(root + reportOf(part));
+  if (report?.files[file] === undefined) {
+    const folder = mkdtempSync(join(tmpdir(), 'mutants-'));
+    runStryker(part, { file, reach: join(folder, 'reach.json') });
+    report = readReport(join(folder, 'reach.json'));
+    for (const left of [folder, `${root}.test/mutants`]) rmSync(left, { recursive: true, force: true });
   }
+  const tests = findTests(report ?? { files: {} }, { file, line });
   console.log(tests?.join('\n') ?? 'No mutant is there: the place has no code that a test could miss.');
 }
 

@@ -1,7 +1,7 @@
 // Finds the tests that reach a file of the source, or a line of it, in the report of a run.
 import { existsSync, readFileSync } from 'node:fs';
 import { matchesGlob } from 'node:path';
-import { parts, reportOf } from './parts.mjs';
+import { parts } from './parts.mjs';
 
 /** Parses `src/core/claim/line.ts` or `src/core/claim/line.ts:91`. */
 export function parsePlace(given) {
@@ -25,9 +25,8 @@ export function findPart(file) {
   return found;
 }
 
-/** Returns the last report of a part, or undefined if it has none. */
-export function readReport(root, part) {
-  const path = root + reportOf(part);
+/** Returns a report, or undefined if there is none. */
+export function readReport(path) {
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
 }
 
