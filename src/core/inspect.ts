@@ -225,7 +225,7 @@ function requireId(id: unknown): void {
 
 function requireText(option: string, value: unknown): void {
   if (typeof value !== 'string' || value.trim() === '')
-    throw invalidArgument(option, 'a text that is not empty', value);
+    throw invalidArgument(option, 'a string that is not empty', value);
 }
 
 /** Returns the error for a store that lacks an optional method. */

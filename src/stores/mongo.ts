@@ -34,9 +34,9 @@ interface MongoCollection {
 /** A document: the record of a callback, or the lease of a claim. Either has a time at which it ends. */
 interface Stored {
   readonly token: string;
-  /** Of a record that is settled. */
+  /** Set in a record that is settled. */
   readonly fingerprint?: string;
-  /** Of a lease: the session of the claim before, if that has lapsed. */
+  /** Set in a lease: the session of the claim before, if that has lapsed. */
   readonly lapsed?: object | null;
   readonly isRenewed?: boolean;
 }
@@ -84,7 +84,7 @@ const hasEnded = { $lte: ['$expiresAt', '$$NOW'] };
 const after = (ms: number): object => ({ $add: ['$$NOW', ms] });
 const isSettled = { fingerprint: { $exists: true }, ...isLive };
 const isUnsettled = { fingerprint: { $exists: false } };
-/** A text that begins with `$` would be the name of a field. */
+/** A string that begins with `$` would be the name of a field. */
 const literal = (value: unknown): object => ({ $literal: value });
 /** A record that a failover takes back must not have been acknowledged. */
 const concerns = { readPreference: 'primary', writeConcern: { w: 'majority' } };

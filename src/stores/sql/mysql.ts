@@ -19,20 +19,20 @@ import { defaultHeldMs, type InTheWay, type Opening, type Send, type SqlEngine }
 
 export const mysqlSyntax: Syntax = {
   quote: '`',
-  // As bytes: MySQL compares texts without their trailing blanks.
+  // As bytes: MySQL compares strings without their trailing blanks.
   key: 'varbinary(1020)',
   text: 'mediumblob',
   // Not from a local time, which repeats an hour when summer time ends.
   now: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)",
   literal: (text) => `X'${toHex(text)}'`,
-  // As digits: a text would be sent in the charset of the client, which may lack its characters.
+  // As digits: a string would be sent in the charset of the client, which may lack its characters.
   show: (column) => `HEX(${column})`,
   parse: (shown) => Buffer.from(shown, 'hex').toString(),
   // A scan would wait for rows that the transactions of handlers have locked.
   deleteFrom: (table) => `DELETE ${table} FROM ${table} FORCE INDEX (PRIMARY)`,
 };
 
-/** Numbers of errors. Their texts are in the language of `lc_messages`. */
+/** Numbers of errors. Their messages are in the language of `lc_messages`. */
 const errors = {
   duplicateKey: 1062,
   /** MariaDB has no other number for a lock that NOWAIT did not get. */

@@ -96,7 +96,7 @@ class TakenConnection implements OwnConnection<MysqlConnection> {
 
   giveBack(): void {
     this.#connection.off('error', this.#onError);
-    // Of a connection that is destroyed it does nothing.
+    // It does nothing if the connection is destroyed.
     this.#connection.release();
   }
 

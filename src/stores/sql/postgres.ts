@@ -27,7 +27,7 @@ export const postgresSyntax: Syntax = {
 };
 
 /**
- * A text that neither a setting of the server nor a library changes between quotes: no quote, no backslash, and nothing that
+ * A string that neither a setting of the server nor a library changes between quotes: no quote, no backslash, and nothing that
  * a library takes for a placeholder or a comment. The server plans it in half the time that it needs for `decode`.
  */
 const plain = /^(?!.*--)[\w .,/[\]"+=-]*$/;
@@ -44,7 +44,7 @@ interface Lock {
 
 /**
  * Claims callbacks in PostgreSQL, by a lock. The record is inserted by the first statement of the handler's transaction,
- * and counts as soon as that is committed: with the handler's writes, whoever commits it.
+ * and counts as soon as that is committed: with the handler's writes, even if the handler commits it.
  */
 export function postgresMechanism<Tx>(
   engine: SqlEngine<Tx>,
