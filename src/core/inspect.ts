@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { callStore, claimCallback } from './claim/call-store.js';
-import { idMessage, isCallbackId, toId, toAnnouncementKey, toReversalKey, toTransferKey } from './callback.js';
+import { expectedId, isCallbackId, toId, toAnnouncementKey, toReversalKey, toTransferKey } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
 import type { Shared } from './claim/held-claim.js';
@@ -219,8 +219,7 @@ function requireGranted<Tx>(what: string, reply: ClaimReply<Tx>): Claim<Tx> {
 }
 
 function requireId(id: unknown): void {
-  if (typeof id !== 'string' || !isCallbackId(toId(id)))
-    throw invalidArgument('id', idMessage.replace('Expected ', ''), id);
+  if (typeof id !== 'string' || !isCallbackId(toId(id))) throw invalidArgument('id', expectedId, id);
 }
 
 function requireText(option: string, value: unknown): void {

@@ -162,7 +162,7 @@ async function read(records: MongoCollection, leases: MongoCollection, key: stri
 
 /** Claims a callback that has not been seen as settled. */
 async function claim(parts: ClaimParts): Promise<ClaimReply<MongoSession>> {
-  const claim = toClaim(parts);
+  const held = toClaim(parts);
   try {
     const lease = await takeLease(parts);
     if (lease?.token !== parts.request.token) {
@@ -172,11 +172,11 @@ async function claim(parts: ClaimParts): Promise<ClaimReply<MongoSession>> {
     // MongoDB keeps the transaction of a dead process, and the documents that it has locked, for a minute.
     if (lease.lapsed) await parts.database.command({ killSessions: [lease.lapsed] }).catch(ignore);
     const record = await takeRecord(parts);
-    if (record?.fingerprint === undefined) return { state: 'claimed', claim };
-    await claim.release();
+    if (record?.fingerprint === undefined) return { state: 'claimed', claim: held };
+    await held.release();
     return { state: 'settled', fingerprint: record.fingerprint };
   } catch (error) {
-    claim.release().catch(ignore);
+    held.release().catch(ignore);
     // Another delivery has inserted the lease at the same moment.
     if ((error as { code?: unknown }).code === 11_000) return { state: 'in_progress' };
     throw error;
