@@ -6,9 +6,10 @@ export {
   urlToken,
   type TransferTokenVerifier,
 } from './http/verifiers/tokens.js';
-export { hmacSignature, type HmacSignature, type SignOptions } from './http/verifiers/hmac-signature.js';
+export { hmacSignature, type HmacSignature } from './http/verifiers/hmac-signature.js';
 export { messageSignature } from './http/verifiers/message-signature.js';
 export { publicKeySignature, type SignatureVerifier } from './http/verifiers/public-key-signature.js';
+export type { SignOptions } from './http/verifiers/signing.js';
 export { ipAllowList } from './http/verifiers/ip-allow-list.js';
 export type { SenderRequest, SenderVerifier } from './http/request.js';
 export type { Verifier } from './http/verify.js';
