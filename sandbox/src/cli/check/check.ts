@@ -6,8 +6,10 @@ import { Books } from './books.js';
 import { Breakage, type NamedTransfer } from './commands.js';
 import { breaking, failOnce } from './handler-fails.js';
 import { Progress } from './progress.js';
+import { requireServiceValue } from './load-by-name.js';
+import { namedServices } from './named-services.js';
 import { explainKey, explainRefusal } from './refusal.js';
-import { isWrong, report } from './report.js';
+import { isWrong, report, reportOrigin } from './report.js';
 import { toRows, unseenRow, type Played, type Row } from './rows.js';
 import { Stage } from './stage.js';
 import { startService, type RunningService } from './start-service.js';
@@ -28,12 +30,16 @@ is wrong, 1 if something is, 2 if the check could not be run or --mend failed.
                              and callbackHeaders. Default:
                              ${configFile}, .js or .cjs
 ${callbackHelp}
-  --service FILE             A module that exports another service, which
+  --service NAME             Another service, with its documented callbacks:
+                             ${Object.keys(namedServices).slice(0, 4).join(', ')},
+                             ${Object.keys(namedServices).slice(4, 9).join(', ')},
+                             ${Object.keys(namedServices).slice(9).join(', ')}. They were read in
+                             public documentation, and not seen live
+  --service FILE             A module that exports your own definition, which
                              \`defineService\` has made. It may import that and
-                             the verifiers from transfer-sandbox. Its verifier
-                             signs, if it can: else give --header
-  --success FILE             A sample of a success of that service, as JSON or a
-                             form. Its ids are replaced
+                             the verifiers from transfer-sandbox
+  --success FILE             A sample of a success for it, as JSON or a form. Its
+                             ids are replaced
   --failed FILE              A sample of a failure
   --reversed FILE            A sample of a reversal, if the service has any
   --port N                   Where the service answers queries, for an app that
@@ -50,6 +56,10 @@ ${callbackHelp}
   --patience SECONDS         How long a response may take (default 30). Two in a
                              row that take longer cut a row short
   --json                     Print one JSON object per line
+
+CALLBACK_SECRET has the secret that signs the callbacks, unless the definition
+has it: as your app has it, and for a public key of your app the private one in
+PEM. Take those of a test. What its verifiers cannot sign needs --header.
 
 What your app did cannot be seen from outside. These commands show it. Each gets
 a transfer: $ID is its externalId, $STATUS is SUCCESS, FAILED or REVERSED,
@@ -94,6 +104,7 @@ type Values = ReturnType<typeof parseArguments<typeof options>>['values'];
 
 /** Plays all cases, and judges the endpoint. */
 export async function run(args: readonly string[]): Promise<number> {
+  requireServiceValue(args);
   const { values, positionals } = parseArguments(args, options);
   allowPositionals(positionals, 0);
   if ((values.break === undefined) !== (values.mend === undefined)) {
@@ -106,7 +117,9 @@ export async function run(args: readonly string[]): Promise<number> {
   const endpoint = await findCallbackUrl(values);
   const books = values.count === undefined ? undefined : new Books(values.count, settleMs);
 
-  const service = await startService(values);
+  const { callbackUrl } = endpoint;
+  const service = await startService(values, typeof callbackUrl === 'string' ? callbackUrl : undefined);
+  if (service.origin !== undefined) reportOrigin(service.origin, isJson);
   const progress = new Progress(listTrials(service.service).length + (values.break === undefined ? 0 : 1));
   try {
     const stage = new Stage(service.service, endpoint, {
@@ -188,12 +201,16 @@ async function playAll(parts: Parts): Promise<Outcome> {
 }
 
 /** Returns why nothing can be seen after the first callback; `undefined` if it was acknowledged. */
-function findMissing({ stage: { silence }, values, service }: Parts, { responses }: Tried): string | undefined {
+function findMissing({ stage, values, service }: Parts, { responses }: Tried): string | undefined {
   const last = responses.at(-1);
   if (last === undefined || responses.some(isAcknowledgement)) return undefined;
   const { port, prepare } = values;
   const [keyRefusal, serviceUrl] = [service.findKeyRefusal(), service.url];
-  return explainRefusal(last, { port, prepare, silence, keyRefusal, serviceUrl });
+  const {
+    silence,
+    service: { isSigned },
+  } = stage;
+  return explainRefusal(last, { port, prepare, silence, keyRefusal, serviceUrl, isSigned });
 }
 
 /** Waits for the first booking. Resolves with a note if it was missing when it was acknowledged. */
