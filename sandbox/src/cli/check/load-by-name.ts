@@ -45,9 +45,12 @@ export async function loadByName(name: string, url: string | undefined): Promise
     const advice = meant === undefined ? '' : ` Did you mean \`${meant}\`?`;
     throw new UsageError(`${expected}${advice}`);
   }
-  const variables = { [named.variable]: toProof(name, named), ...toSignedUrl(named, url) };
+  const expectation = `${String(named.secret)} of ${name} that your endpoint has`;
+  const variables = { [named.variable]: toProof(named, expectation), ...toSignedUrl(named, url) };
   const [definition, payloads] = (await Promise.all([
-    withVariables(variables, () => import(`../../../../examples/services/${name}.ts`)).catch(refuseSecret),
+    withVariables(variables, () => import(`../../../../examples/services/${name}.ts`)).catch((error: unknown) => {
+      throw explainSecret(error, expectation);
+    }),
     import(`../../../../examples/services/payloads/${name}.json`),
   ])) as [Record<string, PayoutService>, { default: Payloads }];
   const service = definition[name];
@@ -56,7 +59,7 @@ export async function loadByName(name: string, url: string | undefined): Promise
 }
 
 /** Returns what the definition verifies with: the secret itself, or the public key of a private one. */
-function toProof(name: string, { secret: what, liveKey, isKeyPair }: NamedService): string {
+function toProof({ secret: what, liveKey, isKeyPair }: NamedService, expectation: string): string {
   if (what === undefined) return randomUUID(); // The definition needs a token. The right one is in the address.
   const secret = process.env[secretVariable];
   if (liveKey !== undefined && secret?.startsWith(liveKey) === true) {
@@ -64,7 +67,6 @@ function toProof(name: string, { secret: what, liveKey, isKeyPair }: NamedServic
   }
   const proof = isKeyPair === true ? findPublicKey(secret) : secret;
   if (proof !== undefined && proof !== '') return proof;
-  const expectation = `${what} of ${name} that your endpoint has`;
   throw new UsageError(describeInvalid(secretVariable, invalidSecret(secretVariable, expectation, secret)));
 }
 
@@ -80,7 +82,8 @@ function findPublicKey(pem = ''): string | undefined {
 
 function toSignedUrl({ urlVariable }: NamedService, url: string | undefined): Readonly<Record<string, string>> {
   if (urlVariable === undefined) return {};
-  const signed = process.env[urlVariable] ?? url;
+  const given = process.env[urlVariable];
+  const signed = given === undefined || given === '' ? url : given;
   if (signed !== undefined) return { [urlVariable]: signed };
   throw new UsageError(`Expected ${urlVariable} to be the address of your endpoint, which is signed.`);
 }
@@ -100,8 +103,11 @@ async function withVariables<T>(variables: Readonly<Record<string, string>>, run
 }
 
 /** Names CALLBACK_SECRET, if that is what a definition refuses. */
-function refuseSecret(error: unknown): never {
+function explainSecret(error: unknown, expectation: string): unknown {
   const invalid = error as Partial<TransferCallbackError>;
-  if (!['secret', 'secrets', 'publicKeys'].includes(String(invalid.option))) throw error;
-  throw new UsageError(describeInvalid(secretVariable, invalid));
+  if (invalid.option === 'publicKeys') {
+    return new UsageError(`Expected ${secretVariable} to be ${expectation}, got a key of another kind.`);
+  }
+  const isSecret = invalid.option === 'secret' || invalid.option === 'secrets';
+  return isSecret ? new UsageError(describeInvalid(secretVariable, invalid)) : error;
 }

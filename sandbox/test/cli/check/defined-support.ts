@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,8 +12,25 @@ import { makeBooks, serveHere, toChecked, type Book } from './support.js';
 
 export const key = 'the-secret-of-the-service-0123456789';
 
+/** Two pairs of a service that signs with a private key, in PEM. */
+const options = {
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+} as const;
+const [ec, rsa] = [
+  generateKeyPairSync('ec', { namedCurve: 'P-256', ...options }),
+  generateKeyPairSync('rsa', { modulusLength: 2_048, ...options }),
+];
+
+/** The private keys, by the service that signs with them. */
+export const privateKeys: Readonly<Record<string, string>> = { pawapay: ec.privateKey, wise: rsa.privateKey };
+
+/** The address of the merchant, as pawaPay knows it. */
+export const publicUrl = 'https://merchant.example/callbacks';
+
 /** What the definitions read of the environment. */
 export const secrets = {
+  ...{ PAWAPAY_PUBLIC_KEY: ec.publicKey, WISE_PUBLIC_KEY: rsa.publicKey, PAWAPAY_CALLBACK_URL: publicUrl },
   ...{ PAYSTACK_SECRET_KEY: key, KORAPAY_SECRET_KEY: key, MTN_CALLBACK_SECRET: key, CINETPAY_CALLBACK_SECRET: key },
   ...{ FLUTTERWAVE_SECRET_HASH: key, FLUTTERWAVE_SECRET_KEY: key, RAZORPAYX_WEBHOOK_SECRET: key },
   ...{ MONNIFY_CLIENT_SECRET: key, MONNIFY_SECRET_KEY: key, MPESA_CALLBACK_SECRET: key },
@@ -69,6 +87,8 @@ export async function checkService(name: string, url: string, ...args: string[])
   const { folder } = await makeBooks();
   const service = await writeService(name, folder);
   const own = ['check', '--to', url, '--json', ...service, ...args];
-  const { code, out, err } = await start(own, { env: secrets, cwd: folder }).ended;
+  const privateKey = privateKeys[name];
+  const env = { ...secrets, ...(privateKey !== undefined && { CALLBACK_SECRET: privateKey }) };
+  const { code, out, err } = await start(own, { env, cwd: folder }).ended;
   return { ...toChecked(code, out === '' ? [] : objects(out)), err };
 }
