@@ -7,5 +7,5 @@ test('what the README shows of `check` is what the README of the sandbox shows o
     findPage('sandbox/README.md'),
     'text',
   );
-  expect(whole).toContain(shown.slice(shown.indexOf('\n') + 1));
+  expect(whole).toContain(shown.slice(shown.indexOf('\n✗') + 1));
 });

@@ -2,6 +2,7 @@ import { isAcknowledgement } from '../../attempt/attempt.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from '../../../../src/cli/arguments.js';
 import { configFile, findConfigFile } from '../../../../src/cli/config-file.js';
 import { callbackHelp, callbackOptions, findEndpoint, requireUrl, type Endpoint } from '../endpoint-options.js';
+import { wrap } from '../../../../src/cli/terminal.js';
 import { Books } from './books.js';
 import { Breakage, type NamedTransfer } from './commands.js';
 import { breaking, failOnce } from './handler-fails.js';
@@ -15,6 +16,9 @@ import { Stage } from './stage.js';
 import { startService, type RunningService } from './start-service.js';
 import { judgeWire, type Tried } from './trial.js';
 import { listTrials } from './trials.js';
+
+/** From column 29 to column 80. */
+const listed = wrap(`not seen live: ${Object.keys(namedServices).join(', ')}`, 51).join(`\n${' '.repeat(29)}`);
 
 export const help = `Usage: transfer-sandbox check [--to URL] [options]
 
@@ -30,11 +34,8 @@ is wrong, 1 if something is, 2 if the check could not be run or --mend failed.
                              and callbackHeaders. Default:
                              ${configFile}, .js or .cjs
 ${callbackHelp}
-  --service NAME             Another service, with its documented callbacks:
-                             ${Object.keys(namedServices).slice(0, 4).join(', ')},
-                             ${Object.keys(namedServices).slice(4, 9).join(', ')},
-                             ${Object.keys(namedServices).slice(9).join(', ')}. They were read in
-                             public documentation, and not seen live
+  --service NAME             Another service, as public documents show it,
+                             ${listed}
   --service FILE             A module that exports your own definition, which
                              \`defineService\` has made. It may import that and
                              the verifiers from transfer-sandbox
