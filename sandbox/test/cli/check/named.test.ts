@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { messageSignature } from 'transfer-callbacks';
 import { objects, startSandboxCli as start } from '../../../../test/cli/support.js';
-import { listFiles } from '../../../../test/docs/pages.js';
+import { findBlocks, findPage, listFiles } from '../../../../test/docs/pages.js';
 import { key, privateKeys, publicUrl, secrets, withService } from './defined-support.js';
 import { makeBooks, readText, serveHere, startEndpoint, toChecked } from './support.js';
 
@@ -70,6 +70,19 @@ test('a refund for each copy of a failure is found in a handler of Paystack', as
   ]);
   expect(trial('failed-duplicate')?.because).toEqual(['One payout was booked 2 times.']);
   expect(trial('stranger')).toMatchObject({ verdict: 'right', responses: ['401'] });
+});
+
+test('the README shows what the handler of Paystack gets', async () => {
+  const { folder } = await makeBooks();
+  const { url, ledger, payouts } = await startEndpoint('paystack-refunds-each-copy.mjs', folder, {
+    PAYSTACK_SECRET_KEY: key,
+  });
+  const commands = ['--prepare', `echo "$ID" >> ${payouts}`, '--count', `grep -c "$ID $STATUS" ${ledger}`];
+  const args = ['check', '--service', 'paystack', '--to', url, '--settle', '3', ...commands];
+  const { out } = await start(args, { env: signed }).ended;
+  const [shown] = findBlocks(findPage('sandbox/README.md'), 'text');
+  expect(out).toContain(shown?.code ?? expect.fail('It shows no check.'));
+  expect(out).toMatch(/^paystack, as read in public documentation on [\d-]+, not seen live\. Source:\n/);
 });
 
 test('each copy that is booked again is found in a handler of Flutterwave, which knows its ids alone', async () => {
