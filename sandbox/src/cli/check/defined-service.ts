@@ -16,7 +16,7 @@ export interface Traits {
   readonly isForm: boolean;
   readonly signWith: SignWith;
   /** Why there is no reversal, if no state is REVERSED. */
-  readonly hasNoReversal: string;
+  readonly whyNoReversal: string;
 }
 
 const signsNothing =
@@ -35,7 +35,7 @@ export class DefinedService implements CheckedService {
   readonly #signers: readonly Sign[];
   readonly #isForm: boolean;
 
-  constructor(service: PayoutService, samples: Samples, { isForm, signWith, hasNoReversal }: Traits) {
+  constructor(service: PayoutService, samples: Samples, { isForm, signWith, whyNoReversal }: Traits) {
     this.#service = service;
     this.#samples = samples;
     this.#isForm = isForm;
@@ -44,7 +44,7 @@ export class DefinedService implements CheckedService {
     this.#signers = findSigners(service.verify, body, signWith);
     this.isSigned = this.#signers.length > 0;
     this.strangerGap = [service.verify].flat().some(readsBody) ? signsElsewhere : signsNothing;
-    this.gaps = this.#findGaps(hasNoReversal);
+    this.gaps = this.#findGaps(whyNoReversal);
     this.defined = {
       reverse: (transfer) => this.#write(this.#make('REVERSED', transfer)),
       makeUnknown: () => this.#announce('unknown-state', (payload) => samples.SUCCESS.makeUnknown(payload)),
@@ -133,11 +133,11 @@ export class DefinedService implements CheckedService {
     return this.#isForm ? new URLSearchParams(payload as Record<string, string>).toString() : JSON.stringify(payload);
   }
 
-  #findGaps(hasNoReversal: string): Gaps {
+  #findGaps(whyNoReversal: string): Gaps {
     const { SUCCESS: sample } = this.#samples;
     const { meanings = new Set<StateMeaning>() } = this.#service;
     const hasReversals = meanings.has('REVERSED');
-    const reversal = hasReversals ? 'Give --reversed, a sample of a reversal.' : hasNoReversal;
+    const reversal = hasReversals ? 'Give --reversed, a sample of a reversal.' : whyNoReversal;
     const all: readonly [name: string, isGap: boolean, why: string][] = [
       ['reversed', this.#samples.REVERSED === undefined, reversal],
       ['failed-reversed', this.#samples.REVERSED === undefined, reversal],

@@ -45,11 +45,10 @@ export async function loadByName(name: string, url: string | undefined): Promise
     const advice = meant === undefined ? '' : ` Did you mean \`${meant}\`?`;
     throw new UsageError(`${expected}${advice}`);
   }
-  const expectation = `${String(named.secret)} of ${name} that your endpoint has`;
-  const variables = { [named.variable]: toProof(named, expectation), ...toSignedUrl(named, url) };
+  const variables = { [named.variable]: toProof(name, named), ...toSignedUrl(named, url) };
   const [definition, payloads] = (await Promise.all([
     withVariables(variables, () => import(`../../../../examples/services/${name}.ts`)).catch((error: unknown) => {
-      throw explainSecret(error, expectation);
+      throw explainSecret(error, describeSecret(name, named));
     }),
     import(`../../../../examples/services/payloads/${name}.json`),
   ])) as [Record<string, PayoutService>, { default: Payloads }];
@@ -59,7 +58,8 @@ export async function loadByName(name: string, url: string | undefined): Promise
 }
 
 /** Returns what the definition verifies with: the secret itself, or the public key of a private one. */
-function toProof({ secret: what, liveKey, isKeyPair }: NamedService, expectation: string): string {
+function toProof(name: string, named: NamedService): string {
+  const { secret: what, liveKey, isKeyPair } = named;
   if (what === undefined) return randomUUID(); // The definition needs a token. The right one is in the address.
   const secret = process.env[secretVariable];
   if (liveKey !== undefined && secret?.startsWith(liveKey) === true) {
@@ -67,7 +67,12 @@ function toProof({ secret: what, liveKey, isKeyPair }: NamedService, expectation
   }
   const proof = isKeyPair === true ? findPublicKey(secret) : secret;
   if (proof !== undefined && proof !== '') return proof;
-  throw new UsageError(describeInvalid(secretVariable, invalidSecret(secretVariable, expectation, secret)));
+  const invalid = invalidSecret(secretVariable, describeSecret(name, named), secret);
+  throw new UsageError(describeInvalid(secretVariable, invalid));
+}
+
+function describeSecret(name: string, { secret = '' }: NamedService): string {
+  return `${secret} of ${name} that your endpoint has`;
 }
 
 /** Returns the public key of a private key, in PEM. */

@@ -50,8 +50,8 @@ async function loadFiles({ service: file, success, failed, reversed }: ServiceFi
     REVERSED: givenBack && new Sample(String(reversed), givenBack.payload, { service, status: 'REVERSED' }),
   };
   const signWith = { secret: process.env[secretVariable] };
-  const hasNoReversal = 'The definition has no REVERSED.';
-  return new DefinedService(service, samples, { isForm: paid.isForm, signWith, hasNoReversal });
+  const whyNoReversal = 'The definition has no REVERSED.';
+  return new DefinedService(service, samples, { isForm: paid.isForm, signWith, whyNoReversal });
 }
 
 async function loadNamed({ service: name, ...files }: ServiceFiles, url: string | undefined): Promise<LoadedService> {
@@ -68,8 +68,8 @@ async function loadNamed({ service: name, ...files }: ServiceFiles, url: string 
     REVERSED: reversed === undefined ? undefined : toSample(reversed, 'REVERSED'),
   };
   const signWith = { secret: process.env[secretVariable], toOptions: named.toSignOptions };
-  const hasNoReversal = 'No document that was read shows a reversal.';
-  const traits = { isForm: named.isForm === true, signWith, hasNoReversal };
+  const whyNoReversal = 'No document that was read shows a reversal.';
+  const traits = { isForm: named.isForm === true, signWith, whyNoReversal };
   return { service: new DefinedService(service, samples, traits), origin: { service: name, source, readOn } };
 }
 
