@@ -102,12 +102,14 @@ test('each copy that is booked again is found in a handler of Flutterwave, which
   expect(trial('stranger')).toMatchObject({ verdict: 'right', responses: ['401'] });
 });
 
-test('pawaPay signs the address of --to, and no variable of a definition is left to the commands', async () => {
+test('pawaPay signs the address of --to, in DER, and no variable of a definition is left to the commands', async () => {
   const verdicts: boolean[] = [];
+  const signatures: string[] = [];
   const url = await serveHere((request, response) => {
     void readText(request).then((body) => {
       const verify = messageSignature({ publicKeys: secrets.PAWAPAY_PUBLIC_KEY, url: `${url}/callbacks` });
       verdicts.push(verify(request, undefined, Buffer.from(body)));
+      signatures.push(String(request.headers.signature));
       response.writeHead(verdicts.at(-1) === true ? 200 : 401).end();
     });
   });
@@ -115,6 +117,8 @@ test('pawaPay signs the address of --to, and no variable of a definition is left
   const env = { CALLBACK_SECRET: privateKeys.pawapay ?? '' };
   const { code, err } = await checkNamed('pawapay', `${url}/callbacks`, prepare, env);
   expect([code, err, verdicts[0]]).toEqual([1, '', true]);
+  // Two numbers would be 64 bytes.
+  expect(Buffer.from(signatures[0]?.slice('sig=:'.length, -1) ?? '', 'base64').length).toBeGreaterThan(66);
 });
 
 const shortKey = generateKeyPairSync('rsa', { modulusLength: 1_024 })
