@@ -8,12 +8,10 @@ import {
   publicKeySignature,
   type SignatureVerifier,
 } from 'transfer-callbacks';
-import { keyPairs, toPem, type KeyPair } from './keys.js';
+import { keyPairs, toPem, toPrivatePem } from './keys.js';
 
 const body = '{"event":"transfer.success","data": {"id": "1"}}';
 const url = 'https://merchant.example/public/callbacks?b=1';
-const toPrivatePem = ({ privateKey }: KeyPair): string =>
-  privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
 function accepts(verify: SignatureVerifier, headers: Record<string, string>, text = body): boolean {
   return verify({ method: 'POST', headers }, undefined, Buffer.from(text));

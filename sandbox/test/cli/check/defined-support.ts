@@ -1,4 +1,3 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,29 +7,22 @@ import type { PayoutService, ReceiverOptions } from 'transfer-callbacks';
 import type { ServiceEvent } from 'transfer-callbacks/client';
 import ts from 'typescript';
 import { objects, root, startSandboxCli as start } from '../../../../test/cli/support.js';
+import { keyPairs, toPem, toPrivatePem } from '../../../../test/http/verifiers/keys.js';
 import { makeBooks, serveHere, toChecked, type Book } from './support.js';
 
 export const key = 'the-secret-of-the-service-0123456789';
 
-/** Two pairs of a service that signs with a private key, in PEM. */
-const options = {
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-} as const;
-const [ec, rsa] = [
-  generateKeyPairSync('ec', { namedCurve: 'P-256', ...options }),
-  generateKeyPairSync('rsa', { modulusLength: 2_048, ...options }),
-];
+const [[ec], [rsa]] = [keyPairs.p256, keyPairs.rsa];
 
-/** The private keys, by the service that signs with them. */
-export const privateKeys: Readonly<Record<string, string>> = { pawapay: ec.privateKey, wise: rsa.privateKey };
+/** The private keys in PEM, by the service that signs with them. */
+export const privateKeys: Readonly<Record<string, string>> = { pawapay: toPrivatePem(ec), wise: toPrivatePem(rsa) };
 
 /** The address of the merchant, as pawaPay knows it. */
 export const publicUrl = 'https://merchant.example/callbacks';
 
 /** What the definitions read of the environment. */
 export const secrets = {
-  ...{ PAWAPAY_PUBLIC_KEY: ec.publicKey, WISE_PUBLIC_KEY: rsa.publicKey, PAWAPAY_CALLBACK_URL: publicUrl },
+  ...{ PAWAPAY_PUBLIC_KEY: toPem(ec), WISE_PUBLIC_KEY: toPem(rsa), PAWAPAY_CALLBACK_URL: publicUrl },
   ...{ PAYSTACK_SECRET_KEY: key, KORAPAY_SECRET_KEY: key, MTN_CALLBACK_SECRET: key, CINETPAY_CALLBACK_SECRET: key },
   ...{ FLUTTERWAVE_SECRET_HASH: key, FLUTTERWAVE_SECRET_KEY: key, RAZORPAYX_WEBHOOK_SECRET: key },
   ...{ MONNIFY_CLIENT_SECRET: key, MONNIFY_SECRET_KEY: key, MPESA_CALLBACK_SECRET: key },
