@@ -1,7 +1,7 @@
 import { transform } from 'esbuild';
 import { existsSync, readFileSync } from 'node:fs';
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { extname, join, parse } from 'node:path';
+import { extname, join } from 'node:path';
 import { defineConfig, type Options } from 'tsup';
 
 /** Runs in the folder of either package. What the sandbox imports of `../src` is built into it. */
@@ -54,9 +54,9 @@ const code = (outDir: string): Options => ({
   async onSuccess() {
     await rm(join(outDir, 'router.js'), { force: true }); // Nothing imports it. The index has the chunk.
     for (const name of await readdir(outDir)) {
-      // Only the command line imports the other files.
-      if (/^chunk-\w+\.js$/.test(name) || Object.hasOwn(libraries, parse(name).name))
-        await writeCommonJs(join(outDir, name));
+      // Only the command line imports what has another name.
+      const isImported = name.startsWith('chunk-') || Object.hasOwn(libraries, name.slice(0, -'.js'.length));
+      if (name.endsWith('.js') && isImported) await writeCommonJs(join(outDir, name));
     }
     for (const name of Object.keys(libraries)) {
       await writeFile(join(outDir, `${name}.d.ts`), `export * from './${name}.cjs';\n`);

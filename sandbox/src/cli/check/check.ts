@@ -1,14 +1,14 @@
 import { isAcknowledgement } from '../../attempt/attempt.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from '../../../../src/cli/arguments.js';
 import { configFile, findConfigFile } from '../../../../src/cli/config-file.js';
-import { callbackHelp, callbackOptions, findEndpoint, requireUrl, type Endpoint } from '../endpoint-options.js';
 import { wrap } from '../../../../src/cli/terminal.js';
+import { callbackHelp, callbackOptions, findEndpoint, requireUrl, type Endpoint } from '../endpoint-options.js';
 import { Books } from './books.js';
 import { Breakage, type NamedTransfer } from './commands.js';
 import { breaking, failOnce } from './handler-fails.js';
-import { Progress } from './progress.js';
 import { requireServiceValue } from './load-by-name.js';
 import { namedServices } from './named-services.js';
+import { Progress } from './progress.js';
 import { explainKey, explainRefusal } from './refusal.js';
 import { isWrong, report, reportOrigin } from './report.js';
 import { toRows, unseenRow, type Played, type Row } from './rows.js';
@@ -39,8 +39,8 @@ ${callbackHelp}
   --service FILE             A module that exports your own definition, which
                              \`defineService\` has made. It may import that and
                              the verifiers from transfer-sandbox
-  --success FILE             A sample of a success for it, as JSON or a form. Its
-                             ids are replaced
+  --success FILE             A sample of a success for it, as JSON or a form.
+                             Its ids are replaced
   --failed FILE              A sample of a failure
   --reversed FILE            A sample of a reversal, if the service has any
   --port N                   Where the service answers queries, for an app that
