@@ -26,3 +26,9 @@ test('the callback of the README is one as the service documents it', () => {
   const [{ code } = expect.fail('The README shows no callback.')] = findBlocks(readme, 'json');
   expect(transferCallbackSchema.parse(JSON.parse(code))).toEqual(JSON.parse(code));
 });
+
+test('the README has the two commands that a fresh clone begins with', () => {
+  for (const command of ['npm ci && npm run demo', 'npm ci && npm test']) {
+    expect(findPage('README.md').text).toMatch(new RegExp(`^${command} +#`, 'm'));
+  }
+});
