@@ -144,11 +144,11 @@ module.exports = [
     [
       'node:(?:util|module|events|fs|http|net|os|child_process|timers/promises)',
       receiver('(?:lib|cli|testing)/[^/]+'),
-      receiver(String.raw`core/service\.js`),
+      receiver(String.raw`core/(?:payout-)?service\.js`),
       String.raw`\.\./service/[^/]+`,
       attempt,
       String.raw`\.\./index\.js`,
-      String.raw`\./check/check\.js`,
+      String.raw`\./check/(?:check|defined-service|load-service|payload)\.js`,
       ownFolder,
     ],
     'The command line of the sandbox knows its service, lib, and what both command lines share.',

@@ -3,17 +3,17 @@ import { register } from 'node:module';
 import { UsageError } from '../../../../src/cli/arguments.js';
 import { loadExports } from '../../../../src/cli/config-file.js';
 import type { PayoutService } from '../../../../src/core/payout-service.js';
-import { parseJson } from '../../../../src/lib/text.js';
 import { DefinedService } from './defined-service.js';
+import { parsePayload, type Payload } from './payload.js';
 import { Sample } from './sample.js';
 import type { FinalStatus } from './service.js';
 
 /** The files of a service: its definition, and a sample of each callback. */
 export interface ServiceFiles {
   readonly service: string;
-  readonly success: string | undefined;
-  readonly failed: string | undefined;
-  readonly reversed: string | undefined;
+  readonly success?: string | undefined;
+  readonly failed?: string | undefined;
+  readonly reversed?: string | undefined;
 }
 
 /** Loads a definition and its samples. Throws UsageError. */
@@ -27,14 +27,15 @@ export async function loadService({ service: file, success, failed, reversed }: 
   const toSample = (name: string, payload: unknown, status: FinalStatus): Sample =>
     new Sample(name, payload, { service, status });
   const samples = {
-    SUCCESS: toSample(success, paid.payload, 'SUCCESS'),
-    FAILED: toSample(failed, refused.payload, 'FAILED'),
-    REVERSED: givenBack && toSample(String(reversed), givenBack.payload, 'REVERSED'),
+    SUCCESS: toSample(success, paid.value, 'SUCCESS'),
+    FAILED: toSample(failed, refused.value, 'FAILED'),
+    REVERSED: givenBack && toSample(String(reversed), givenBack.value, 'REVERSED'),
   };
   return new DefinedService(service, samples, { isForm: paid.isForm });
 }
 
-async function loadDefinition(file: string): Promise<PayoutService> {
+/** Loads the definition of a service. Throws UsageError. */
+export async function loadDefinition(file: string): Promise<PayoutService> {
   registerOwnName();
   const all = Object.values(await loadExports(file));
   const definitions = new Set(all.filter((each): each is PayoutService => isDefinition(each)));
@@ -64,19 +65,15 @@ function registerOwnName(): void {
 }
 
 /** Reads a sample, which is JSON or a form. Throws UsageError. */
-function readSample(option: string, file: string): { readonly payload: unknown; readonly isForm: boolean } {
-  const text = readText(option, file);
-  const payload = parseJson(text);
-  if (typeof payload === 'object' && payload !== null) return { payload, isForm: false };
-  if (payload !== undefined || !/^[^\s=&{[]+=\S*$/.test(text)) {
-    throw new UsageError(`Expected ${option} to name a file with the JSON, or the form, of a callback.`);
-  }
-  return { payload: Object.fromEntries(new URLSearchParams(text)), isForm: true };
+function readSample(option: string, file: string): Payload {
+  const payload = parsePayload(readText(option, file));
+  if (typeof payload?.value === 'object' && payload.value !== null) return payload;
+  throw new UsageError(`Expected ${option} to name a file with the JSON, or the form, of a callback.`);
 }
 
 function readText(option: string, file: string): string {
   try {
-    return readFileSync(file, 'utf8').trim();
+    return readFileSync(file, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new UsageError(`Expected ${option} to name a file that can be read, got ${String(code)}.`);
