@@ -156,7 +156,7 @@ module.exports = [
   allowImports(
     ['sandbox/src/cli/check/**'],
     [
-      'node:(?:child_process|crypto|fs|module|timers/promises)',
+      'node:(?:child_process|crypto|fs|module|timers/promises|url)',
       String.raw`\.\./\.\./\.\./\.\./src/(?:(?:lib|cli|testing)/[^/]+|core/(?:payout-)?service\.js)`,
       String.raw`\.\./\.\./(?:service|attempt)/[^/]+`,
       String.raw`\.\./\.\./index\.js`,

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { register } from 'node:module';
 import { UsageError } from '../../../../src/cli/arguments.js';
 import { loadExports } from '../../../../src/cli/config-file.js';
 import type { PayoutService } from '../../../../src/core/payout-service.js';
 import { DefinedService } from './defined-service.js';
+import { lendPackage } from './lend-package.js';
 import { parsePayload, type Payload } from './payload.js';
 import { Sample } from './sample.js';
 import type { FinalStatus } from './service.js';
@@ -36,7 +36,7 @@ export async function loadService({ service: file, success, failed, reversed }: 
 
 /** Loads the definition of a service. Throws UsageError. */
 export async function loadDefinition(file: string): Promise<PayoutService> {
-  registerOwnName();
+  lendPackage();
   const all = Object.values(await loadExports(file));
   const definitions = new Set(all.filter((each): each is PayoutService => isDefinition(each)));
   const [service] = definitions;
@@ -48,20 +48,6 @@ export async function loadDefinition(file: string): Promise<PayoutService> {
 
 function isDefinition(value: unknown): boolean {
   return typeof (value as Partial<PayoutService> | null | undefined)?.readCallback === 'function';
-}
-
-/** Lets a file import `transfer-sandbox` where it is not installed: npx keeps it in a folder of its own. */
-function registerOwnName(): void {
-  const own = JSON.stringify(new URL('index.js', import.meta.url).href);
-  const hook = `export async function resolve(name, context, next) {
-    try {
-      return await next(name, context);
-    } catch (error) {
-      if (name !== 'transfer-sandbox') throw error;
-      return { url: ${own}, shortCircuit: true };
-    }
-  }`;
-  register(`data:text/javascript,${encodeURIComponent(hook)}`);
 }
 
 /** Reads a sample, which is JSON or a form. Throws UsageError. */
