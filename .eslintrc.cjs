@@ -144,11 +144,11 @@ module.exports = [
     [
       'node:(?:util|module|events|fs|http|net|os|child_process|timers/promises)',
       receiver('(?:lib|cli|testing)/[^/]+'),
-      receiver(String.raw`core/service\.js`),
+      receiver(String.raw`core/(?:payout-)?service\.js`),
       String.raw`\.\./service/[^/]+`,
       attempt,
       String.raw`\.\./index\.js`,
-      String.raw`\./check/check\.js`,
+      String.raw`\./check/(?:check|defined-service|load-by-name|load-service|payload|report)\.js`,
       ownFolder,
     ],
     'The command line of the sandbox knows its service, lib, and what both command lines share.',
@@ -156,7 +156,7 @@ module.exports = [
   allowImports(
     ['sandbox/src/cli/check/**'],
     [
-      'node:(?:child_process|crypto|fs|module|timers/promises)',
+      'node:(?:child_process|crypto|fs|module|timers/promises|url)',
       String.raw`\.\./\.\./\.\./\.\./src/(?:(?:lib|cli|testing)/[^/]+|core/(?:payout-)?service\.js)`,
       String.raw`\.\./\.\./(?:service|attempt)/[^/]+`,
       String.raw`\.\./\.\./index\.js`,

@@ -51,7 +51,7 @@ export const longTests = {
   inOwnProcess: [
     'test/{no-*,servers}.test.ts',
     'test/cli/{config,inspect*,reconcile*,usage}.test.ts',
-    'sandbox/test/cli/{trigger,usage}.test.ts',
+    'sandbox/test/cli/{trigger*,usage}.test.ts',
     'sandbox/test/{console,demo}/**/*.test.ts',
     'test/{package,schedules,types}/**/*.test.ts',
     'test/docs/snippets.test.ts',

@@ -2,11 +2,16 @@ import { isAcknowledgement, type AttemptResponse } from '../attempt/attempt.js';
 import { fit, paint, printable, width } from '../../../src/cli/terminal.js';
 import type { SandboxAttempt } from '../service/announcements.js';
 
-/** Two or three lines on an attempt: what was sent, what came back and why. `when` comes first, and sets the indent. */
-export function attemptRows(attempt: SandboxAttempt, when: string): string {
+type Describe = (body: string) => string | undefined;
+
+/**
+ * Two or three lines on an attempt: what was sent, what came back and why. `when` comes first, and sets the indent.
+ * `describe` returns the facts of a body; `undefined` for what is no callback.
+ */
+export function attemptRows(attempt: SandboxAttempt, when: string, describe: Describe = describeDocumented): string {
   const { number, response, durationMs, reason, nextAtMs, plannedAtMs } = attempt;
   const indent = ' '.repeat(when.length + 2);
-  const tail = `  ${describe(attempt.body)}  attempt ${number}`;
+  const tail = `  ${printable(describe(attempt.body) ?? '(no callback)')}  attempt ${number}`;
   const name = fit(printable(attempt.externalId), width() - indent.length - tail.length);
 
   const result = describeResponse(response);
@@ -32,16 +37,12 @@ function describeResponse(response: AttemptResponse): string {
   return isLost(response) ? 'lost: part of the scenario' : fit(printable(response.error), 50);
 }
 
-/**
- * The event and the amount of a callback's body; a payload of one's own, and that of the scenario `malformed`, may be
- * none.
- */
-function describe(body: string): string {
+/** A payload of one's own, and that of the scenario `malformed`, may be no callback. */
+function describeDocumented(body: string): string | undefined {
   try {
     const { event, data } = JSON.parse(body) as { event?: string; data: { amount: number; currency: string } };
-    if (event === undefined) return '(no callback)';
-    return printable(`${event}  ${data.amount} ${data.currency}`);
+    return event === undefined ? undefined : `${event}  ${data.amount} ${data.currency}`;
   } catch {
-    return '(no callback)';
+    return undefined;
   }
 }

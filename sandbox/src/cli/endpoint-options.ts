@@ -95,6 +95,13 @@ export function requireUrl(name: string, url: string, allowOtherHosts: boolean):
   throw new UsageError(`Expected ${name} to be ${fault}${advice}.`);
 }
 
+/** Returns where the callback of a transfer goes. Throws UsageError if it may not. */
+export function toUrl({ callbackUrl, allowOtherHosts }: Endpoint, externalId: string): string {
+  const url = typeof callbackUrl === 'function' ? callbackUrl(externalId) : String(callbackUrl);
+  requireUrl('what callbackUrl returns', url, allowOtherHosts);
+  return url;
+}
+
 /** Parses `Name: value` lines. Throws UsageError. */
 function toHeaders(lines: readonly string[]): Record<string, string> {
   const headers = new Map<string, string>();

@@ -1,30 +1,35 @@
 import { readFileSync } from 'node:fs';
 import { attemptCallback, findReason, isAcknowledgement } from '../attempt/attempt.js';
-import { requireAttemptHeaders } from '../attempt/headers.js';
+import { requireAttemptHeaders, type AttemptHeaders } from '../attempt/headers.js';
+import { addSignature, Signer } from '../attempt/signer.js';
 import { parseJson } from '../../../src/lib/text.js';
 import { explainResponse } from '../service/hints.js';
 import { UsageError } from '../../../src/cli/arguments.js';
 import { attemptRows } from './attempt-rows.js';
-import { requireUrl, toHint, type Endpoint } from './endpoint-options.js';
+import type { Definition } from './check/load-service.js';
+import { describeBody, parsePayload, toContentType } from './check/payload.js';
+import { toHint, toUrl, type Endpoint } from './endpoint-options.js';
+import { signatureMissing } from './trigger-service.js';
 import { jsonLine, messageOf, print } from '../../../src/cli/terminal.js';
 
 /**
  * Sends the bytes of a file once, as an attempt of the service, and prints the response. Resolves with the exit code.
+ * Without a definition the service is the documented one.
  */
 export async function sendFile(
   path: string,
-  { callbackUrl, callbackHeaders, allowOtherHosts }: Endpoint,
-  json: boolean,
+  endpoint: Endpoint,
+  { json, definition }: { readonly json: boolean; readonly definition: Definition | undefined },
 ): Promise<number> {
-  requireAttemptHeaders(callbackHeaders, 'callbackHeaders');
+  requireAttemptHeaders(endpoint.callbackHeaders, 'callbackHeaders');
   const bytes = read(path);
   const body = bytes.toString();
-  const externalId = findExternalId(body);
-  const url = typeof callbackUrl === 'function' ? callbackUrl(externalId) : String(callbackUrl);
-  requireUrl('what callbackUrl returns', url, allowOtherHosts);
+  const { externalId, headers, contentType, describe } =
+    definition === undefined ? readDocumented(body, endpoint) : readDefined(definition, body, endpoint);
+  const url = toUrl(endpoint, externalId);
   const sentAtMs = Date.now();
   const startedAt = performance.now();
-  const response = await attemptCallback(url, bytes, { headers: callbackHeaders });
+  const response = await attemptCallback(url, bytes, { headers, contentType });
   const reason = findReason(response);
   const attempt = {
     // There is no transfer: it is printed as an attempt of one.
@@ -36,12 +41,13 @@ export async function sendFile(
     nextAtMs: undefined,
     durationMs: Math.round(performance.now() - startedAt),
     body,
-    contentType: 'application/json',
+    contentType,
     response,
     reason,
     hint: explainResponse(response, reason),
   };
-  print(json ? jsonLine({ type: 'attempt', ...attempt }) : attemptRows(attempt, '   0 s') + toHint(response, reason));
+  const rows = attemptRows(attempt, '   0 s', describe);
+  print(json ? jsonLine({ type: 'attempt', ...attempt }) : rows + toHint(response, reason));
   return isAcknowledgement(response) ? 0 : 1;
 }
 
@@ -53,8 +59,30 @@ function read(path: string): Buffer {
   }
 }
 
-/** A payload from a file may have none. `transferToken` refuses to make a token without it. */
-function findExternalId(body: string): string {
+/** What the bytes of a file are sent with. */
+interface Sending {
+  /** Empty if the payload has none. `transferToken` refuses to make a token without it. */
+  readonly externalId: string;
+  readonly headers: AttemptHeaders;
+  readonly contentType: string;
+  readonly describe?: (body: string) => string | undefined;
+}
+
+function readDocumented(body: string, { callbackHeaders: headers }: Endpoint): Sending {
   const { data } = (parseJson(body) ?? {}) as { data?: { externalId?: unknown } | null };
-  return typeof data?.externalId === 'string' ? data.externalId : '';
+  const externalId = typeof data?.externalId === 'string' ? data.externalId : '';
+  return { externalId, headers, contentType: toContentType(false) };
+}
+
+function readDefined({ service, signWith }: Definition, body: string, { callbackHeaders }: Endpoint): Sending {
+  const signer = new Signer(service.verify, body, signWith);
+  if (signer.isMissing(callbackHeaders)) throw signatureMissing();
+  const payload = parsePayload(body);
+  const reading = payload && service.readCallback(payload.value);
+  return {
+    externalId: (reading?.kind === 'callback' ? reading.fields.externalId : undefined) ?? '',
+    headers: addSignature(callbackHeaders, (bytes) => signer.sign(bytes)),
+    contentType: toContentType(payload?.isForm === true),
+    describe: (text) => describeBody(service, text),
+  };
 }

@@ -1,12 +1,17 @@
 import { isAcknowledgement } from '../attempt/attempt.js';
 import { transferSandbox } from '../index.js';
-import { judgeAttempts } from '../service/scenarios.js';
+import type { SandboxAttempt } from '../service/announcements.js';
+import { judgeAttempts, type TransferScenario, type Verdict } from '../service/scenarios.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from '../../../src/cli/arguments.js';
 import { attemptRows } from './attempt-rows.js';
+import { requireServiceValue } from './check/load-by-name.js';
+import { loadDefinition, loadService } from './check/load-service.js';
+import { reportOrigin } from './check/report.js';
 import { createTransfer } from './create-transfer.js';
 import { sendFile } from './trigger-data.js';
+import { playDefined, type Play } from './trigger-service.js';
 import { configFile, findConfigFile } from '../../../src/cli/config-file.js';
-import { callbackHelp, callbackOptions, findEndpoint, requireUrl, toHint } from './endpoint-options.js';
+import { callbackHelp, callbackOptions, findEndpoint, toHint, toUrl } from './endpoint-options.js';
 import { jsonLine, paint, print } from '../../../src/cli/terminal.js';
 import { scenarioList, toScenario } from './scenario.js';
 
@@ -27,8 +32,14 @@ changed by hand, and exits with 0 if they were acknowledged.
                              ${configFile}, .js or .cjs
 ${callbackHelp}
   --data FILE                Send this payload instead of a transfer
+  --service FILE|NAME        Another service, as for check. It signs if its
+                             verifier can, and plays the scenarios that are
+                             about what is sent. With --data it signs the bytes
+  --success FILE             A sample of a success of that service, as JSON or a
+                             form. Its ids are replaced
+  --failed FILE              A sample of a failure
   --amount N                 The amount of the transfer
-  --external-id ID           Its externalId (default: made up from the seed)
+  --external-id ID           Its externalId (default: made up)
   --speed N                  How many times as fast as real time (default 1000)
   --seed N                   Repeats the ids of another run (default: random)
   --json                     Print one JSON object per line
@@ -41,6 +52,9 @@ const options = {
   ...callbackOptions,
   to: text,
   data: text,
+  service: text,
+  success: text,
+  failed: text,
   amount: text,
   'external-id': text,
   speed: text,
@@ -48,61 +62,90 @@ const options = {
   json: flag,
 };
 
+type Values = ReturnType<typeof parseArguments<typeof options>>['values'];
+
 /** Plays one transfer and judges the responses. */
 export async function run(args: readonly string[]): Promise<number> {
+  requireServiceValue(args);
   const { values, positionals } = parseArguments(args, options);
   const [name] = positionals;
-  const { to, data, json = false, 'external-id': externalId } = values;
+  const { to, data, service: definition, json = false, 'external-id': externalId } = values;
   if (name === undefined && data === undefined) {
     throw new UsageError('Expected a scenario, such as success: transfer-sandbox trigger success --to URL.');
   }
   allowPositionals(positionals, data === undefined ? 1 : 0);
   const scenario = toScenario(name ?? 'success');
+  requireFit(values);
   const file = to === undefined ? findConfigFile(values.config) : undefined;
   const endpoint = await findEndpoint('--to', to, file, values);
   if (endpoint.callbackUrl === undefined) {
     throw new UsageError(`Expected --to URL, the callback endpoint, or a callbackUrl exported from ${configFile}.`);
   }
-  if (data !== undefined) return sendFile(data, endpoint, json);
-  if (externalId === '') throw new UsageError('Expected --external-id to be a string of at least one character.');
-  // The sandbox would name its own option.
-  if (typeof endpoint.callbackUrl === 'function') {
-    const url = endpoint.callbackUrl(externalId ?? crypto.randomUUID());
-    requireUrl('what callbackUrl returns', url, endpoint.allowOtherHosts);
+  // The address may be signed. That of a function has the externalId.
+  const url = typeof endpoint.callbackUrl === 'string' ? endpoint.callbackUrl : undefined;
+  if (data !== undefined) {
+    const signed = definition === undefined ? undefined : await loadDefinition(definition, url);
+    return sendFile(data, endpoint, { json, definition: signed });
   }
-  const amount = toNumber('--amount', values.amount);
+  if (externalId === '') throw new UsageError('Expected --external-id to be a string of at least one character.');
 
-  let firstAtMs: number | undefined;
-  const sandbox = await transferSandbox({
-    ...endpoint,
-    scenario,
-    finalAfterMs: 0,
-    speed: toNumber('--speed', values.speed) ?? 1_000,
-    seed: toNumber('--seed', values.seed),
-    onAttempt(attempt) {
-      firstAtMs ??= attempt.plannedAtMs;
-      const when = `${(attempt.plannedAtMs - firstAtMs) / 1_000} s`.padStart(6);
-      print(json ? jsonLine({ type: 'attempt', ...attempt }) : attemptRows(attempt, when));
+  const { service, origin } =
+    definition === undefined ? {} : await loadService({ ...values, service: definition }, url);
+  if (origin !== undefined) reportOrigin(origin, json);
+  const attempts: SandboxAttempt[] = [];
+  const play: Play = {
+    ...{ scenario, endpoint, externalId, speed: toNumber('--speed', values.speed) ?? 1_000 },
+    record(attempt) {
+      attempts.push(attempt);
+      const sinceMs = attempt.plannedAtMs - (attempts[0] ?? attempt).plannedAtMs;
+      const when = `${sinceMs / 1_000} s`.padStart(6);
+      const describe = service && ((body: string) => service.describe(body));
+      print(json ? jsonLine({ type: 'attempt', ...attempt }) : attemptRows(attempt, when, describe));
     },
+  };
+  await (service === undefined ? playDocumented(values, play) : playDefined(service, play));
+  const verdict = judgeAttempts(scenario, attempts, service);
+  if (json) printResult(scenario, attempts, verdict);
+  else printVerdict(verdict, attempts.at(-1));
+  return verdict.passed ? 0 : 1;
+}
+
+function printResult(scenario: TransferScenario, attempts: readonly SandboxAttempt[], verdict: Verdict): void {
+  const acknowledged = attempts.some(({ response }) => isAcknowledgement(response));
+  print(jsonLine({ type: 'result', scenario, attempts: attempts.length, acknowledged, ...verdict }));
+}
+
+function printVerdict({ passed, because }: Verdict, last: SandboxAttempt | undefined): void {
+  if (!passed && last !== undefined) print(toHint(last.response, last.reason));
+  print(`${passed ? paint('green', 'Passed.') : paint('red', 'Not passed.')} ${because}\n`);
+}
+
+/** Throws UsageError for an option that another one leaves without a meaning. */
+function requireFit({ service, success, failed, data, amount, seed }: Values): void {
+  const hasSample = success !== undefined || failed !== undefined;
+  if (hasSample && service === undefined) throw new UsageError('Expected --service beside --success and --failed.');
+  if (hasSample && data !== undefined) throw new UsageError('Expected --data, or --success and --failed, not both.');
+  if (service === undefined) return;
+  if (amount !== undefined) throw new UsageError('Expected --amount or --service, not both: a sample has its amount.');
+  if (seed !== undefined) throw new UsageError('Expected --seed or --service, not both: the ids are always fresh.');
+}
+
+/** Plays a transfer of the documented service, which the sandbox imitates. */
+async function playDocumented({ amount, seed }: Values, play: Play): Promise<void> {
+  const { scenario, endpoint, externalId, speed, record } = play;
+  // The sandbox would name its own option.
+  if (typeof endpoint.callbackUrl === 'function') toUrl(endpoint, externalId ?? crypto.randomUUID());
+  const request = { amount: toNumber('--amount', amount), externalId };
+  const sandbox = await transferSandbox({
+    ...{ ...endpoint, scenario, finalAfterMs: 0, speed, onAttempt: record },
+    seed: toNumber('--seed', seed),
   });
   try {
     // Otherwise the beginning of the externalId would choose the scenario.
     if (externalId !== undefined) sandbox.setScenario(externalId, scenario);
-    await createTransfer(sandbox, { amount, externalId });
+    await createTransfer(sandbox, request);
     await sandbox.idle();
   } finally {
     await sandbox.close();
   }
-
-  const { attempts } = sandbox;
-  const verdict = judgeAttempts(scenario, attempts);
-  const acknowledged = attempts.some(({ response }) => isAcknowledgement(response));
-  if (json) {
-    print(jsonLine({ type: 'result', scenario, attempts: attempts.length, acknowledged, ...verdict }));
-  } else {
-    const last = attempts.at(-1);
-    if (!verdict.passed && last !== undefined) print(toHint(last.response, last.reason));
-    print(`${verdict.passed ? paint('green', 'Passed.') : paint('red', 'Not passed.')} ${verdict.because}\n`);
-  }
-  return verdict.passed ? 0 : 1;
 }

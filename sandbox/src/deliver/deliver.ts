@@ -1,8 +1,13 @@
 import { attemptsPerCallback } from '../../../src/core/service.js';
-import { invalidArgument, onlyKnownOptions, requireBoolean, wholeNumber } from '../../../src/lib/checks.js';
+import type { PayoutService } from '../../../src/core/payout-service.js';
+import { hasMethods, invalidArgument, onlyKnownOptions, requireBoolean, wholeNumber } from '../../../src/lib/checks.js';
 import { attemptCallback, isAcknowledgement, type AttemptResponse, type AttemptOptions } from '../attempt/attempt.js';
 import { requireAttemptHeaders, type AttemptHeaders } from '../attempt/headers.js';
+import { addSignature, Signer } from '../attempt/signer.js';
 import { openTarget, type DeliverTarget } from './target.js';
+
+/** Not the whole of a service: that of `transfer-callbacks` has a type of its own for what its query finds. */
+type SigningService = Pick<PayoutService, 'readCallback' | 'verify'>;
 
 /** Options of `deliver`. */
 export interface DeliverOptions {
@@ -18,6 +23,12 @@ export interface DeliverOptions {
    * @default none
    */
   headers?: AttemptHeaders | undefined;
+  /**
+   * Another service, made by `defineService`: its verifier signs each attempt, if it can. `headers` of the same name
+   * replace a signature.
+   * @default the documented service, which signs nothing
+   */
+  service?: SigningService | undefined;
   /**
    * How often the callback is delivered; the service may do so more than once (service §6.2).
    * @default 1
@@ -45,6 +56,7 @@ export interface DeliverOptions {
 const optionNames: readonly (keyof DeliverOptions)[] = [
   'path',
   'headers',
+  'service',
   'copies',
   'concurrent',
   'retry',
@@ -56,13 +68,19 @@ const optionNames: readonly (keyof DeliverOptions)[] = [
  * or the fourth attempt has failed. `target` is an Express app, any other request listener, a server of `node:http` or
  * `node:https`, or a URL. A server need not listen: it is then reached through a port of 127.0.0.1 that is open during
  * the delivery. The certificate of a server is not checked; that of a URL is. A `callback` that is a string is sent
- * unchanged, anything else as JSON.
+ * unchanged, a `URLSearchParams` as a form, anything else as JSON.
  *
  * Resolves with whether each copy was acknowledged with a 2xx, at its first attempt or a later one, and with the status
  * of the response to each attempt, copy by copy, or why there was none. Rejects with INVALID_ARGUMENT only.
  *
  * @example
  * const { acknowledged } = await deliver(app, transferSucceeded(), { path: '/callbacks/transfers', copies: 5 });
+ * const service = defineService({
+ *   read: ({ state, id }) => ({ state, id, externalId: id }),
+ *   states: { paid: 'SUCCESS', bounced: 'FAILED' },
+ *   verify: hmacSignature({ header: 'x-signature', secrets: process.env.CALLBACK_SECRET }),
+ * });
+ * await deliver(app, { state: 'paid', id: 'payout-1' }, { service });
  */
 export async function deliver(
   target: DeliverTarget,
@@ -70,18 +88,20 @@ export async function deliver(
   options: DeliverOptions = {},
 ): Promise<{ acknowledged: boolean; responses: (number | string)[] }> {
   onlyKnownOptions(options, optionNames);
-  const { path = '', headers = {}, copies = 1, concurrent = false } = options;
+  const { path = '', headers: given = {}, service, copies = 1, concurrent = false } = options;
   const { retry = true, attemptTimeoutMs: timeoutMs = 10_000 } = options;
-  requireAttemptHeaders(headers, 'headers');
+  requireAttemptHeaders(given, 'headers');
   wholeNumber('copies', copies, { min: 1, example: 2 });
   wholeNumber('attemptTimeoutMs', timeoutMs, { min: 1, example: 10_000 });
   requireBoolean('concurrent', concurrent);
   requireBoolean('retry', retry);
   const body = renderBody(callback);
+  const headers = service === undefined ? given : signAs(service, body, given);
+  const contentType = callback instanceof URLSearchParams ? 'application/x-www-form-urlencoded' : 'application/json';
   const opened = await openTarget(target);
   try {
     const url = urlAt(path, opened.baseUrl);
-    const attempt = { headers, timeoutMs, anyCertificate: opened.anyCertificate };
+    const attempt = { contentType, headers, timeoutMs, anyCertificate: opened.anyCertificate };
     const send = (): Promise<AttemptResponse[]> => deliverOnce(url, body, attempt, retry);
     const delivered: AttemptResponse[][] = [];
     if (concurrent) delivered.push(...(await Promise.all(Array.from({ length: copies }, send))));
@@ -110,8 +130,27 @@ async function deliverOnce(
   return responses;
 }
 
+/** Returns the headers with the signature of the service. Throws INVALID_ARGUMENT if nothing can make it. */
+function signAs(service: SigningService, body: string, given: AttemptHeaders): AttemptHeaders {
+  if (!hasMethods(service, 'readCallback')) {
+    throw invalidArgument(
+      'service',
+      'made by `defineService`',
+      service,
+      'service: defineService({ read, states })',
+    );
+  }
+  const signer = new Signer(service.verify, body);
+  if (signer.isMissing(given)) {
+    const expected = 'one whose verifier can sign this callback, or `headers` beside it to be a function that signs';
+    throw invalidArgument('service', expected, service, "headers: (body) => ({ 'x-signature': sign(body) })");
+  }
+  return addSignature(given, (bytes) => signer.sign(bytes));
+}
+
 function renderBody(callback: unknown): string {
   if (typeof callback === 'string') return callback;
+  if (callback instanceof URLSearchParams) return callback.toString();
   let text: string | undefined;
   try {
     text = JSON.stringify(callback);

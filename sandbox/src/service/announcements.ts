@@ -61,6 +61,11 @@ export interface AnnouncerParts {
   /** How long one attempt waits for its response, in milliseconds of real time. */
   readonly timeoutMs: number;
   readonly headers: AttemptHeaders;
+  /**
+   * That of another service, if it is not the documented one.
+   * @default 'application/json'
+   */
+  readonly contentType?: string;
   readonly signal: AbortSignal;
   record(attempt: SandboxAttempt): void;
 }
@@ -128,7 +133,7 @@ export function callbackAnnouncer(parts: AnnouncerParts) {
 async function sendCopy(parts: AnnouncerParts, { url, body, behaviour }: Announcement, index: number): Promise<Sent> {
   const sentAtMs = parts.clock.nowMs();
   const fault = index === 0 ? behaviour.firstAttempt : undefined;
-  const contentType = fault === 'text/plain' ? fault : 'application/json';
+  const contentType = fault === 'text/plain' ? fault : (parts.contentType ?? 'application/json');
   if (index < (behaviour.lost ?? 0)) {
     return { sentAtMs, durationMs: 0, body, contentType, response: { error: 'lost' } };
   }

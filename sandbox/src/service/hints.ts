@@ -30,8 +30,9 @@ const byOutcome: Partial<Readonly<Record<ReceiverOutcome, string>>> = {
   duplicate: 'Handled before: your handler did not run again.',
   handler_failed: `Your handler threw. ${see}`,
   unconfirmed:
-    'Your app asks the service (`confirm`), which has not confirmed it. No service knows what `trigger` sends: run ' +
-    '`transfer-sandbox`, let the `baseUrl` of your app be its address, and create the transfer there.',
+    'Your app asks the service (`confirm`), which has not confirmed it. No service knows what `trigger` sends. For ' +
+    'the documented service run `transfer-sandbox`, let the `baseUrl` of your app be its address, and create the ' +
+    'transfer there.',
   unreadable: `Your app read the body before the router, or its schema threw. ${see}`,
 };
 

@@ -160,9 +160,7 @@ function checkServer({ port, host, apiKey, apiSecret, seed, console }: ResolvedS
 function checkTime(resolved: ResolvedSandboxOptions, givenSpeed: unknown): void {
   const { finalAfterMs, speed, clock, attemptTimeoutMs } = resolved;
   wholeNumber('finalAfterMs', finalAfterMs, { min: 0, example: 1_000 });
-  if (typeof speed !== 'number' || !(speed > 0 && speed <= maxSpeed)) {
-    throw invalidArgument('speed', `a number above 0, up to ${maxSpeed}`, speed, 'speed: 1');
-  }
+  requireSpeed(speed);
   if (clock !== undefined && (clock as unknown) !== 'manual') {
     throw invalidArgument('clock', '"manual" if given', clock, "clock: 'manual'");
   }
@@ -170,6 +168,11 @@ function checkTime(resolved: ResolvedSandboxOptions, givenSpeed: unknown): void 
     throw invalidArgument('speed', 'left out, since `clock` is "manual"', speed);
   }
   wholeNumber('attemptTimeoutMs', attemptTimeoutMs, { min: 1, example: 10_000 });
+}
+
+export function requireSpeed(speed: unknown): void {
+  if (typeof speed === 'number' && speed > 0 && speed <= maxSpeed) return;
+  throw invalidArgument('speed', `a number above 0, up to ${maxSpeed}`, speed, 'speed: 1');
 }
 
 function checkCallbacks(resolved: ResolvedSandboxOptions): void {

@@ -120,6 +120,21 @@ interface Judged {
   readonly response: AttemptResponse;
 }
 
+/** How the bodies of a service are read here. */
+export interface Dialect {
+  readonly contentType: string;
+  /** Returns the final status that a body announces; `undefined` for one that cannot be read. */
+  findStatus(body: string): string | undefined;
+}
+
+const documented: Dialect = {
+  contentType: 'application/json',
+  findStatus(body) {
+    const { data } = (parseJson(body) ?? {}) as { data?: { status?: string } | null };
+    return data?.status;
+  },
+};
+
 /** What a right endpoint does with an attempt: `either` is right in both ways. */
 export interface Expected<Attempt extends Judged> {
   readonly does: 'acknowledge' | 'refuse' | 'either';
@@ -128,17 +143,20 @@ export interface Expected<Attempt extends Judged> {
 }
 
 /** Returns what a right endpoint does with an attempt, after those of the same transfer that came `before` it. */
-export function expectOf<Attempt extends Judged>(attempt: Attempt, before: readonly Attempt[]): Expected<Attempt> {
-  const { body, contentType } = attempt;
-  if (parseJson(body) === undefined) return { does: 'refuse' };
-  const status = findStatus(body);
+export function expectOf<Attempt extends Judged>(
+  { body, contentType }: Attempt,
+  before: readonly Attempt[],
+  dialect = documented,
+): Expected<Attempt> {
+  const status = dialect.findStatus(body);
+  if (status === undefined) return { does: 'refuse' };
   const contradicted = before.findLast((each) => {
-    const announced = findStatus(each.body);
-    return isAcknowledged(each) && announced !== undefined && status !== undefined && announced !== status;
+    const announced = dialect.findStatus(each.body);
+    return isAcknowledged(each) && announced !== undefined && announced !== status;
   });
   if (contradicted !== undefined) return { does: 'refuse', contradicted };
   // An endpoint may read JSON under any type. One that does not must refuse it.
-  return { does: contentType === 'application/json' ? 'acknowledge' : 'either' };
+  return { does: contentType === dialect.contentType ? 'acknowledge' : 'either' };
 }
 
 /** Whether the endpoint responded as it should in a scenario, and why in one sentence. */
@@ -151,10 +169,10 @@ export interface Verdict {
  * Judges an endpoint by its responses alone: what its handlers did, only the endpoint knows. `attempts` are all those
  * of one transfer, in their order.
  */
-export function judgeAttempts(scenario: TransferScenario, attempts: readonly Judged[]): Verdict {
+export function judgeAttempts(scenario: TransferScenario, attempts: readonly Judged[], dialect = documented): Verdict {
   const last = attempts.at(-1);
   if (last === undefined) return passed('No callback was sent: in this scenario only a query tells the final status.');
-  const expected = attempts.map((attempt, index) => expectOf(attempt, attempts.slice(0, index)));
+  const expected = attempts.map((attempt, index) => expectOf(attempt, attempts.slice(0, index), dialect));
   const wrong = attempts.findIndex((attempt, index) => expected[index]?.does === 'refuse' && isAcknowledged(attempt));
   if (wrong !== -1) {
     return failed(
@@ -173,19 +191,13 @@ export function judgeAttempts(scenario: TransferScenario, attempts: readonly Jud
     return failed('The callback was acknowledged, but refused when it came again.');
   }
   const { number, contentType } = acknowledged;
-  return contentType === 'application/json'
+  return contentType === dialect.contentType
     ? passed(`The callback was acknowledged at attempt ${number}.`)
     : passed(`JSON under ${contentType} was acknowledged: right if your app has read it.`);
 }
 
 function isAcknowledged({ response }: Judged): boolean {
   return isAcknowledgement(response);
-}
-
-/** The status in the body of a callback; `undefined` in one that is cut short. */
-function findStatus(body: string): string | undefined {
-  const { data } = (parseJson(body) ?? {}) as { data?: { status?: string } | null };
-  return data?.status;
 }
 
 const passed = (because: string): Verdict => ({ passed: true, because });

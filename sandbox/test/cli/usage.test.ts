@@ -57,6 +57,11 @@ describe('wrong arguments are named in one line, with exit code 2:', () => {
     ['Unexpected argument: got "flip".', ['trigger', 'failed', 'flip', ...to]],
     ['Unexpected argument: got "failed".', ['trigger', 'failed', '--data', 'package.json', ...to]],
     ['Expected --data to name a file that can be read, got ENOENT', ['trigger', '--data', 'no-file', ...to]],
+    ['Expected --service beside --success and --failed.', ['trigger', 'failed', '--failed', 'f.json', ...to]],
+    [
+      'Expected --data, or --success and --failed, not both.',
+      ['trigger', '--data', 'a.json', '--service', 'a.mjs', '--success', 's.json', ...to],
+    ],
     ["Option '--to <value>' argument missing.", ['trigger', 'failed', '--to']],
     ['Expected --external-id to be a string of at least one character.', ['trigger', 'burst', ...to, '--external-id=']],
     ['Expected --to to be a URL on this machine, or --allow-other-hosts', ['trigger', 'failed', '--to=http://e.com']],

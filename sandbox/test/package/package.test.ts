@@ -149,34 +149,54 @@ test('npx runs its command offline, from the tarball', async () => {
   expect(bodies).toHaveLength(1);
 });
 
-test('npx checks an endpoint of another service in an empty folder, by a definition that imports the package', async () => {
-  const { url, close } = await serve((request, response) => {
-    request
-      .resume()
-      .on('end', () => response.writeHead(request.headers['x-signature'] === undefined ? 401 : 200).end());
-  });
-  onTestFinished(close);
-  const folder = join(workshop, 'service');
-  await mkdir(folder);
-  const definition = `import { defineService, hmacSignature } from '${name}';
-    export const service = defineService({
+test.each([
+  ['mjs', `import { defineService, hmacSignature } from '${name}'; export const service =`],
+  ['cjs', `const { defineService, hmacSignature } = require('${name}'); exports.service =`],
+])(
+  'npx speaks another service in an empty folder, by a definition in .%s that loads the package',
+  async (ending, load) => {
+    const { url, close } = await serve((request, response) => {
+      request
+        .resume()
+        .on('end', () => response.writeHead(request.headers['x-signature'] === undefined ? 401 : 200).end());
+    });
+    onTestFinished(close);
+    const folder = join(workshop, `service-${ending}`);
+    await mkdir(folder);
+    const definition = `${load} defineService({
       read: ({ state, id, reference }) => ({ state, id, externalId: reference }),
       states: { paid: 'SUCCESS', bounced: 'FAILED' },
       verify: hmacSignature({ header: 'x-signature', secrets: 'the-secret-of-the-service' }),
     });`;
-  const toSample = (state: string): string => JSON.stringify({ state, id: 7, reference: 'payout-17' });
-  await writeFile(join(folder, 'service.mjs'), definition);
-  await writeFile(join(folder, 'paid.json'), toSample('paid'));
-  await writeFile(join(folder, 'bounced.json'), toSample('bounced'));
-  const service = ['--service', './service.mjs', '--success', 'paid.json', '--failed', 'bounced.json'];
-  const args = ['--yes', '--offline', `file:${inject('sandboxTarball')}`, 'check', '--to', url, '--json', ...service];
-  // The endpoint acknowledges whatever is signed, so that the check ends with 1.
-  const printed = await run('sh', ['-c', 'npx "$@" || test $? = 1', 'npx', ...args], folder);
-  const lines = printed.trim().split('\n');
-  const rows = lines.map((line) => JSON.parse(line) as { name?: string; verdict?: string });
-  const find = (row: string) => rows.find((each) => each.name === row)?.verdict;
-  expect(['success', 'duplicate', 'stranger', 'unbookable'].map(find)).toEqual(['right', 'right', 'right', 'wrong']);
-});
+    const toSample = (state: string): string => JSON.stringify({ state, id: 7, reference: 'payout-17' });
+    await writeFile(join(folder, `service.${ending}`), definition);
+    await writeFile(join(folder, 'paid.json'), toSample('paid'));
+    await writeFile(join(folder, 'bounced.json'), toSample('bounced'));
+    const service = ['--service', `./service.${ending}`, '--success', 'paid.json', '--failed', 'bounced.json'];
+    const npx = async (...args: string[]) => {
+      const own = [
+        '--yes',
+        '--offline',
+        `file:${inject('sandboxTarball')}`,
+        ...args,
+        '--to',
+        url,
+        '--json',
+        ...service,
+      ];
+      // The endpoint acknowledges whatever is signed, so that the check ends with 1.
+      const printed = await run('sh', ['-c', 'npx "$@" || test $? = 1', 'npx', ...own], folder);
+      return printed
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { name?: string; verdict?: string; passed?: boolean });
+    };
+    expect((await npx('trigger', 'duplicate')).at(-1)?.passed).toBe(true);
+    const rows = await npx('check');
+    const find = (row: string) => rows.find((each) => each.name === row)?.verdict;
+    expect(['success', 'duplicate', 'stranger', 'unbookable'].map(find)).toEqual(['right', 'right', 'right', 'wrong']);
+  },
+);
 
 test('npx checks an endpoint of a service by its name in an empty folder', async () => {
   const key = 'sk_test_of_an_endpoint';
@@ -213,7 +233,7 @@ test.each(['mts', 'cts'])(
     await writeFile(
       join(folder, `main.${ending}`),
       `import { transferCallbackReceiver, transferCallbackListener, memoryStore, type TransferCallback } from 'transfer-callbacks/node';
-       import { transferClient } from 'transfer-callbacks/client';
+       import { defineService, transferClient } from 'transfer-callbacks/client';
        import { transferFailed, transferSucceeded } from 'transfer-callbacks/testing';
        import * as sandbox from '${name}';
        const options = { store: memoryStore(), onSuccess: () => undefined, onFailed: () => undefined };
@@ -221,6 +241,8 @@ test.each(['mts', 'cts'])(
        export const outcomes = [receiver.receive(sandbox.transferSucceeded()), receiver.receive(sandbox.transferFailed())];
        const app = transferCallbackListener(options);
        export const delivered = [sandbox.deliver(app, transferSucceeded()), sandbox.deliver(app, transferFailed())];
+       const service = defineService({ read: (id: number) => ({ state: 1, id, externalId: id }), states: { 1: 'SUCCESS', 2: 'FAILED' } });
+       export const signed = sandbox.deliver(app, 7, { service });
        export const callbacks: TransferCallback[] = [sandbox.transferSucceeded({ amount: 1 }), sandbox.transferFailed()];
        export const clientOf = ({ baseUrl, keys }: sandbox.TransferSandbox) => transferClient({ baseUrl, ...keys.valid });
        // @ts-expect-error An amount is a number.

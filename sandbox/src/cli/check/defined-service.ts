@@ -1,8 +1,10 @@
+import type { AttemptHeaders } from '../../attempt/headers.js';
+import { Signer, type SignWith } from '../../attempt/signer.js';
 import type { PayoutService, StateMeaning } from '../../../../src/core/payout-service.js';
 import type { InvalidBody } from './bodies.js';
+import { describeBody, readBody, toContentType } from './payload.js';
 import type { Ids, Sample } from './sample.js';
 import type { Announced, CheckedService, DefinedRows, FinalStatus, Gaps } from './service.js';
-import { findSigners, trySign, type Sign, type SignWith } from './signers.js';
 
 /** The samples of a service, by the status of their transfer. */
 export interface Samples {
@@ -26,24 +28,24 @@ const signsElsewhere = 'This check cannot sign for this service: set CALLBACK_SE
 /** A service by its definition: what it sends is made of samples, with fresh ids. */
 export class DefinedService implements CheckedService {
   readonly contentType: string;
+  /** Whether its callbacks are forms, and no JSON. */
+  readonly isForm: boolean;
   readonly gaps: Gaps;
   readonly isSigned: boolean;
   readonly strangerGap: string;
   readonly defined: DefinedRows;
   readonly #service: PayoutService;
   readonly #samples: Samples;
-  readonly #signers: readonly Sign[];
-  readonly #isForm: boolean;
+  readonly #signer: Signer;
 
   constructor(service: PayoutService, samples: Samples, { isForm, signWith, whyNoReversal }: Traits) {
     this.#service = service;
     this.#samples = samples;
-    this.#isForm = isForm;
-    this.contentType = isForm ? 'application/x-www-form-urlencoded' : 'application/json';
-    const body = this.#write(samples.SUCCESS.payload);
-    this.#signers = findSigners(service.verify, body, signWith);
-    this.isSigned = this.#signers.length > 0;
-    this.strangerGap = [service.verify].flat().some(readsBody) ? signsElsewhere : signsNothing;
+    this.isForm = isForm;
+    this.contentType = toContentType(isForm);
+    this.#signer = new Signer(service.verify, this.#write(samples.SUCCESS.payload), signWith);
+    this.isSigned = this.#signer.canSign;
+    this.strangerGap = this.#signer.isMissing() ? signsElsewhere : signsNothing;
     this.gaps = this.#findGaps(whyNoReversal);
     this.defined = {
       reverse: (transfer) => this.#write(this.#make('REVERSED', transfer)),
@@ -52,15 +54,39 @@ export class DefinedService implements CheckedService {
     };
   }
 
-  sign(body: string): Readonly<Record<string, string>> {
-    return Object.assign({}, ...this.#signers.map((sign) => trySign(sign, body) ?? {})) as Record<string, string>;
+  /** Whether callbacks with these headers would come without their signature. */
+  isSignatureMissing(given: AttemptHeaders): boolean {
+    return this.#signer.isMissing(given);
+  }
+
+  sign(body: string | Uint8Array): Readonly<Record<string, string>> {
+    return this.#signer.sign(body);
   }
 
   create(name: string, status: FinalStatus): Promise<Announced> {
-    // Both outcomes of one transfer have its ids, so both are made in the form of one sample.
-    const ids = this.#samples.SUCCESS.toFreshIds(name);
+    return Promise.resolve(this.announce(status, this.toFreshIds(`check-${name}`)));
+  }
+
+  /** Returns ids that no other transfer has. Both outcomes of a transfer have them, in the form of one sample. */
+  toFreshIds(name: string, externalId?: string): Ids {
+    return this.#samples.SUCCESS.toFreshIds(name, externalId);
+  }
+
+  /** Returns a transfer with these ids, and the body of its callback. Throws UsageError if `read` returns others. */
+  announce(status: FinalStatus, ids: Ids): Announced {
     const { amount, currency } = (this.#samples[status] ?? this.#samples.SUCCESS).money;
-    return Promise.resolve({ ...ids, status, amount, currency, body: this.#write(this.#make(status, ids)) });
+    return { ...ids, status, amount, currency, body: this.#write(this.#make(status, ids)) };
+  }
+
+  /** Returns the final status that a body announces; `undefined` if it announces none. */
+  findStatus(body: string): string | undefined {
+    const reading = readBody(this.#service, body);
+    return reading?.kind === 'callback' ? reading.fields.status : undefined;
+  }
+
+  /** Returns the state and the amount of a callback, for people. */
+  describe(body: string): string | undefined {
+    return describeBody(this.#service, body);
   }
 
   contradict(transfer: Announced): string {
@@ -72,7 +98,7 @@ export class DefinedService implements CheckedService {
   }
 
   cutShort(transfer: Announced): string {
-    if (!this.#isForm) return transfer.body.slice(0, transfer.body.length / 2);
+    if (!this.isForm) return transfer.body.slice(0, transfer.body.length / 2);
     // Half a form is a form. Without its state it is not whole.
     return this.#write(this.#samples.SUCCESS.withoutState(this.#make('SUCCESS', transfer)) ?? {});
   }
@@ -103,11 +129,11 @@ export class DefinedService implements CheckedService {
       ['a body that is not JSON', 'state=success'],
       ['null', 'null'],
     ];
-    const written = [...texts, ...(this.#isForm ? [] : jsonTexts)].map(([title, body]) => {
+    const written = [...texts, ...(this.isForm ? [] : jsonTexts)].map(([title, body]) => {
       return { title, body, isBookable: false, transfer: this.#announce('unbookable', (payload) => payload) };
     });
     // Without a signature a body would be refused for that alone.
-    return [...made, ...written].filter(({ body }) => this.#signers.every((sign) => trySign(sign, body) !== undefined));
+    return [...made, ...written].filter(({ body }) => !this.#signer.fails(body));
   }
 
   undocumented(): readonly InvalidBody[] {
@@ -123,14 +149,14 @@ export class DefinedService implements CheckedService {
   }
 
   #announce(name: string, change: (payload: unknown) => unknown): Announced {
-    const ids = this.#samples.SUCCESS.toFreshIds(name);
+    const ids = this.toFreshIds(`check-${name}`);
     const body = this.#write(change(this.#make('SUCCESS', ids)));
     const { amount, currency } = this.#samples.SUCCESS.money;
     return { ...ids, status: 'SUCCESS', amount, currency, body };
   }
 
   #write(payload: unknown): string {
-    return this.#isForm ? new URLSearchParams(payload as Record<string, string>).toString() : JSON.stringify(payload);
+    return this.isForm ? new URLSearchParams(payload as Record<string, string>).toString() : JSON.stringify(payload);
   }
 
   #findGaps(whyNoReversal: string): Gaps {
@@ -149,9 +175,4 @@ export class DefinedService implements CheckedService {
     ];
     return Object.fromEntries(all.filter(([, isGap]) => isGap).map(([name, , why]) => [name, why]));
   }
-}
-
-/** Whether a verifier takes the bytes of the body: what is no signature needs none. */
-function readsBody(verify: unknown): boolean {
-  return typeof verify === 'function' && verify.length > 2;
 }

@@ -5,7 +5,9 @@ import { invalidSecret } from '../../../../src/lib/checks.js';
 import { didYouMean } from '../../../../src/lib/did-you-mean.js';
 import type { TransferCallbackError } from '../../../../src/lib/errors.js';
 import { namedServices, type NamedService } from './named-services.js';
-import { secretVariable } from './signers.js';
+
+/** The variable of the secret that is in no definition. */
+export const secretVariable = 'CALLBACK_SECRET';
 
 /** The samples of examples/services/payloads, and where they come from. */
 interface Payloads {

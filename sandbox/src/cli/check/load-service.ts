@@ -1,22 +1,23 @@
 import { readFileSync } from 'node:fs';
-import { register } from 'node:module';
-import { UsageError } from '../../../../src/cli/arguments.js';
+import { describeInvalid, UsageError } from '../../../../src/cli/arguments.js';
 import { loadExports } from '../../../../src/cli/config-file.js';
 import type { PayoutService } from '../../../../src/core/payout-service.js';
-import { parseJson } from '../../../../src/lib/text.js';
-import { DefinedService } from './defined-service.js';
-import { isName, loadByName } from './load-by-name.js';
+import type { TransferCallbackError } from '../../../../src/lib/errors.js';
+import type { SignWith } from '../../attempt/signer.js';
+import { DefinedService, type Samples, type Traits } from './defined-service.js';
+import { lendPackage } from './lend-package.js';
+import { isName, loadByName, secretVariable, type LoadedByName } from './load-by-name.js';
+import { parsePayload, type Payload } from './payload.js';
 import { Sample } from './sample.js';
 import type { FinalStatus } from './service.js';
-import { secretVariable } from './signers.js';
 
 /** The files of a service: its definition, and a sample of each callback. */
 export interface ServiceFiles {
   /** A file, or the name of a definition in this package, which has samples. */
   readonly service: string;
-  readonly success: string | undefined;
-  readonly failed: string | undefined;
-  readonly reversed: string | undefined;
+  readonly success?: string | undefined;
+  readonly failed?: string | undefined;
+  readonly reversed?: string | undefined;
 }
 
 /** A definition in this package, and where it comes from. */
@@ -32,49 +33,86 @@ export interface LoadedService {
   readonly origin?: Origin;
 }
 
+/** A definition, and what its verifiers sign with. */
+export interface Definition {
+  readonly service: PayoutService;
+  readonly signWith: SignWith;
+  /** Set for a definition in this package. */
+  readonly byName?: LoadedByName;
+}
+
 /** Loads a definition and its samples. `url` is the callback endpoint. Throws UsageError. */
 export async function loadService(files: ServiceFiles, url: string | undefined): Promise<LoadedService> {
-  return isName(files.service) ? loadNamed(files, url) : { service: await loadFiles(files) };
-}
-
-async function loadFiles({ service: file, success, failed, reversed }: ServiceFiles): Promise<DefinedService> {
-  if (success === undefined || failed === undefined) {
+  const { service, success, failed } = files;
+  if (!isName(service) && (success === undefined || failed === undefined)) {
     throw new UsageError('Expected --success and --failed beside --service: a sample of each callback.');
   }
-  const service = await loadDefinition(file);
-  const [paid, refused] = [readSample('--success', success), readSample('--failed', failed)];
-  const givenBack = reversed === undefined ? undefined : readSample('--reversed', reversed);
-  const samples = {
-    SUCCESS: new Sample(success, paid.payload, { service, status: 'SUCCESS' }),
-    FAILED: new Sample(failed, refused.payload, { service, status: 'FAILED' }),
-    REVERSED: givenBack && new Sample(String(reversed), givenBack.payload, { service, status: 'REVERSED' }),
-  };
-  const signWith = { secret: process.env[secretVariable] };
-  const whyNoReversal = 'The definition has no REVERSED.';
-  return new DefinedService(service, samples, { isForm: paid.isForm, signWith, whyNoReversal });
+  const definition = await loadDefinition(service, url);
+  return definition.byName === undefined
+    ? withFiles(definition, files)
+    : withOwnSamples(definition.byName, definition, files);
 }
 
-async function loadNamed({ service: name, ...files }: ServiceFiles, url: string | undefined): Promise<LoadedService> {
-  const { named, service, payloads } = await loadByName(name, url);
-  if (Object.values(files).some((file) => file !== undefined)) {
+/** Loads a definition out of a file, or by its name. Throws UsageError. */
+export async function loadDefinition(given: string, url: string | undefined): Promise<Definition> {
+  const secret = process.env[secretVariable];
+  if (!isName(given)) return { service: await importDefinition(given), signWith: { secret } };
+  const byName = await loadByName(given, url);
+  return { service: byName.service, signWith: { secret, toOptions: byName.named.toSignOptions }, byName };
+}
+
+function withFiles(
+  { service, signWith }: Definition,
+  { success = '', failed = '', reversed }: ServiceFiles,
+): LoadedService {
+  const [paid, refused] = [readSample('--success', success), readSample('--failed', failed)];
+  const givenBack = reversed === undefined ? undefined : readSample('--reversed', reversed);
+  const toSample = (name: string, payload: unknown, status: FinalStatus): Sample =>
+    new Sample(name, payload, { service, status });
+  const samples = {
+    SUCCESS: toSample(success, paid.value, 'SUCCESS'),
+    FAILED: toSample(failed, refused.value, 'FAILED'),
+    REVERSED: givenBack && toSample(String(reversed), givenBack.value, 'REVERSED'),
+  };
+  const whyNoReversal = 'The definition has no REVERSED.';
+  return { service: makeService(service, samples, { isForm: paid.isForm, signWith, whyNoReversal }) };
+}
+
+function withOwnSamples(
+  { named, payloads }: LoadedByName,
+  { service, signWith }: Definition,
+  { service: name, success, failed, reversed }: ServiceFiles,
+): LoadedService {
+  if ([success, failed, reversed].some((file) => file !== undefined)) {
     throw new UsageError(`Expected --service to be a file beside a sample: ${name} has samples of its own.`);
   }
-  const { success, failed, reversed, source, readOn } = payloads;
   const toSample = (payload: unknown, status: FinalStatus): Sample =>
     new Sample(`the sample of ${name}`, payload, { service, status });
   const samples = {
-    SUCCESS: toSample(success, 'SUCCESS'),
-    FAILED: toSample(failed, 'FAILED'),
-    REVERSED: reversed === undefined ? undefined : toSample(reversed, 'REVERSED'),
+    SUCCESS: toSample(payloads.success, 'SUCCESS'),
+    FAILED: toSample(payloads.failed, 'FAILED'),
+    REVERSED: payloads.reversed === undefined ? undefined : toSample(payloads.reversed, 'REVERSED'),
   };
-  const signWith = { secret: process.env[secretVariable], toOptions: named.toSignOptions };
   const whyNoReversal = 'No document that was read shows a reversal.';
-  const traits = { isForm: named.isForm === true, signWith, whyNoReversal };
-  return { service: new DefinedService(service, samples, traits), origin: { service: name, source, readOn } };
+  const { source, readOn } = payloads;
+  return {
+    service: makeService(service, samples, { isForm: named.isForm === true, signWith, whyNoReversal }),
+    origin: { service: name, source, readOn },
+  };
 }
 
-async function loadDefinition(file: string): Promise<PayoutService> {
-  registerOwnName();
+/** Throws UsageError if CALLBACK_SECRET cannot sign. */
+function makeService(service: PayoutService, samples: Samples, traits: Traits): DefinedService {
+  try {
+    return new DefinedService(service, samples, traits);
+  } catch (error) {
+    const invalid = error as Partial<TransferCallbackError>;
+    throw invalid.option === 'secret' ? new UsageError(describeInvalid(secretVariable, invalid)) : error;
+  }
+}
+
+async function importDefinition(file: string): Promise<PayoutService> {
+  lendPackage();
   const all = Object.values(await loadExports(file));
   const definitions = new Set(all.filter((each): each is PayoutService => isDefinition(each)));
   const [service] = definitions;
@@ -88,34 +126,16 @@ function isDefinition(value: unknown): boolean {
   return typeof (value as Partial<PayoutService> | null | undefined)?.readCallback === 'function';
 }
 
-/** Lets a file import `transfer-sandbox` where it is not installed: npx keeps it in a folder of its own. */
-function registerOwnName(): void {
-  const own = JSON.stringify(new URL('index.js', import.meta.url).href);
-  const hook = `export async function resolve(name, context, next) {
-    try {
-      return await next(name, context);
-    } catch (error) {
-      if (name !== 'transfer-sandbox') throw error;
-      return { url: ${own}, shortCircuit: true };
-    }
-  }`;
-  register(`data:text/javascript,${encodeURIComponent(hook)}`);
-}
-
 /** Reads a sample, which is JSON or a form. Throws UsageError. */
-function readSample(option: string, file: string): { readonly payload: unknown; readonly isForm: boolean } {
-  const text = readText(option, file);
-  const payload = parseJson(text);
-  if (typeof payload === 'object' && payload !== null) return { payload, isForm: false };
-  if (payload !== undefined || !/^[^\s=&{[]+=\S*$/.test(text)) {
-    throw new UsageError(`Expected ${option} to name a file with the JSON, or the form, of a callback.`);
-  }
-  return { payload: Object.fromEntries(new URLSearchParams(text)), isForm: true };
+function readSample(option: string, file: string): Payload {
+  const payload = parsePayload(readText(option, file));
+  if (typeof payload?.value === 'object' && payload.value !== null) return payload;
+  throw new UsageError(`Expected ${option} to name a file with the JSON, or the form, of a callback.`);
 }
 
 function readText(option: string, file: string): string {
   try {
-    return readFileSync(file, 'utf8').trim();
+    return readFileSync(file, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new UsageError(`Expected ${option} to name a file that can be read, got ${String(code)}.`);

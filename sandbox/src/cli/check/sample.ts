@@ -60,9 +60,9 @@ export class Sample {
     return { amount, currency };
   }
 
-  /** Returns ids that no other transfer has, in the form of those of the sample. */
-  toFreshIds(name: string): Ids {
-    const externalId = this.#toFresh('externalId', `check-${name}-${crypto.randomUUID()}`);
+  /** Returns ids that no other transfer has, in the form of those of the sample, unless the own one is `given`. */
+  toFreshIds(name: string, given?: string): Ids {
+    const externalId = given ?? this.#toFresh('externalId', `${name}-${crypto.randomUUID()}`);
     if (this.hasOneId) return { id: externalId, externalId };
     const own = this.#reading.fields.id;
     const prefix = /^[A-Za-z]+[_|-]/.exec(own)?.[0] ?? '';

@@ -24,7 +24,7 @@ export interface CheckedService {
   /** Why a stranger proves nothing without an address of his own; `undefined` if nothing is known of that. */
   readonly strangerGap?: string | undefined;
   /** Returns the headers that prove the sender of a body. */
-  sign(body: string): Readonly<Record<string, string>>;
+  sign(body: string | Uint8Array): Readonly<Record<string, string>>;
   /** Creates a transfer that has ended. An app that asks the service finds it there. */
   create(name: string, status: FinalStatus): Promise<Announced>;
   /** Returns the callback of a success under the id of a transfer that has failed. */

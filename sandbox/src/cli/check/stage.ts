@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { attemptCallback, isAcknowledgement, isSilent } from '../../attempt/attempt.js';
-import { toHeaders, type AttemptHeaders } from '../../attempt/headers.js';
+import type { AttemptHeaders } from '../../attempt/headers.js';
+import { addSignature } from '../../attempt/signer.js';
 import type { AttemptOptions, AttemptResponse } from '../../attempt/attempt.js';
 import { startTogether } from '../../attempt/start-together.js';
 import { attemptsPerCallback, firstRetryMs } from '../../../../src/core/service.js';
 import { UsageError } from '../../../../src/cli/arguments.js';
-import { requireUrl, type Endpoint } from '../endpoint-options.js';
+import { toUrl, type Endpoint } from '../endpoint-options.js';
 import { runCommand, type NamedTransfer } from './commands.js';
 import type { Announced, CheckedService, FinalStatus } from './service.js';
 
@@ -40,14 +41,13 @@ export class Stage {
     this.service = service;
     this.#endpoint = endpoint;
     this.#options = options;
-    // What is given by hand replaces a signature of the same name.
-    this.#headers = (body) => ({ ...service.sign(String(body)), ...toHeaders(endpoint.callbackHeaders, body) });
+    this.#headers = addSignature(endpoint.callbackHeaders, (body) => service.sign(body));
   }
 
   /** Where a stranger sends a callback. The address of a service that signs is no secret. */
   findStrangerUrl({ externalId }: NamedTransfer): string | undefined {
     const { strangerUrl } = this.#options;
-    return strangerUrl === undefined && this.service.isSigned ? this.#toUrl(externalId) : strangerUrl;
+    return strangerUrl === undefined && this.service.isSigned ? toUrl(this.#endpoint, externalId) : strangerUrl;
   }
 
   get isRealTime(): boolean {
@@ -123,14 +123,7 @@ export class Stage {
   ): Promise<AttemptResponse> {
     const { contentType } = this.service;
     const own = { contentType, ...others, headers: this.#headers, timeoutMs: this.#options.patienceMs };
-    return this.#note(await attemptCallback(this.#toUrl(externalId), body, own));
-  }
-
-  #toUrl(externalId: string): string {
-    const { callbackUrl, allowOtherHosts } = this.#endpoint;
-    const url = typeof callbackUrl === 'function' ? callbackUrl(externalId) : String(callbackUrl);
-    requireUrl('what callbackUrl returns', url, allowOtherHosts);
-    return url;
+    return this.#note(await attemptCallback(toUrl(this.#endpoint, externalId), body, own));
   }
 
   #note(response: AttemptResponse): AttemptResponse {

@@ -63,10 +63,11 @@ describe('no right endpoint is called wrong:', () => {
     expect([ended.code, ended.out, ended.err]).toEqual([0, expect.stringContaining(', 0 wrong, 0 not seen.'), '']);
   });
 
-  test('an app with a schema of three fields', async () => {
+  test('an app with a schema of the fields that it must make, and no others', async () => {
     const { book, commands } = await makeBooks();
-    const data = z.object({ id: z.string(), externalId: z.string(), status: z.enum(['SUCCESS', 'FAILED']) });
-    const schema = z.object({ event: z.string(), data });
+    const ids = { id: z.string(), externalId: z.string() };
+    const facts = { status: z.enum(['SUCCESS', 'FAILED']), amount: z.number(), currency: z.string() };
+    const schema = z.object({ event: z.string(), data: z.object({ ...ids, ...facts }) });
     const url = await withRouter({ schema, onSuccess: book, onFailed: book });
     expect(await check(url, ...commands)).toMatchObject({ code: 0, unseen: [] });
   });

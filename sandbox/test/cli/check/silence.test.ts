@@ -5,15 +5,15 @@ import { checkLoudly, isWhole, makeBooks, readText, serveHere } from './support.
 
 const cutShort = 'Two requests in a row got no response within 3 s. The rest of this row is skipped.';
 
-test('an endpoint that never responds is judged after two attempts, and so within two minutes by default', async () => {
+test('an endpoint that never responds is judged after two attempts, within two minutes', async () => {
   let requests = 0;
   const url = await serveHere(() => (requests += 1));
   const startedAt = performance.now();
-  const { code, err, result } = await checkLoudly(url, '--patience', '1.5');
+  const { code, err, result } = await checkLoudly(url);
   expect([code, requests]).toEqual([2, 2]);
-  expect(err).toMatch(/^success: Two requests in a row got no response within 1\.5 s\./);
+  expect(err).toMatch(/^success: Two requests in a row got no response within 30 s\./);
   expect(result?.missing).toMatch(/^The first callback was sent twice and got no response\. /);
-  expect(performance.now() - startedAt).toBeGreaterThan(3_000);
+  expect(performance.now() - startedAt).toBeLessThan(120_000);
 });
 
 test('what gets no response is said immediately, and the rest of its row is skipped', async () => {

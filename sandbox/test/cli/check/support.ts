@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,12 +22,15 @@ export type Book = (callback: { data: Booked }) => Promise<void>;
 export async function makeBooks() {
   const folder = await mkdtemp(join(tmpdir(), 'transfer-sandbox-check-'));
   onTestFinished(() => rm(folder, { recursive: true }));
-  const ledger = join(folder, 'ledger');
+  // They are moved in one step: what is booked between two would be lost, and not by the app.
+  const [open, away] = [join(folder, 'open'), join(folder, 'away')];
+  const ledger = join(open, 'ledger');
+  await mkdir(open);
   await writeFile(ledger, '');
   const book: Book = async ({ data }) => appendFile(ledger, `${data.externalId} ${data.status}\n`);
   const count = ['--count', `grep -c "^$ID $STATUS$" ${ledger}`];
-  const breaking = ['--break', `mv ${ledger} ${ledger}-away && mkdir ${ledger}`];
-  const mending = ['--mend', `rmdir ${ledger} && mv ${ledger}-away ${ledger}`];
+  const breaking = ['--break', `mv ${open} ${away}`];
+  const mending = ['--mend', `mv ${away} ${open}`];
   return { folder, ledger, book, count, commands: [...count, ...breaking, ...mending] };
 }
 
