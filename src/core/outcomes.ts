@@ -259,7 +259,7 @@ export interface Ignored {
   outcome: 'ignored';
   /** The name that `read` ignores, or the state that is `PENDING`. */
   type: string;
-  /** How many of this name this receiver has ignored. `undefined` for a state, and after 1 000 names. */
+  /** How many of this name this receiver has ignored, since 1 000 other names. `undefined` for a state. */
   count?: number | undefined;
   /** The ids of a transfer that is not final, if `read` finds them. */
   id?: string;
