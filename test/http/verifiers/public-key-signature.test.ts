@@ -1,12 +1,9 @@
 import { constants, sign as signBytes } from 'node:crypto';
-import express from 'express';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { publicKeySignature } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { expressServers, httpServers } from '../../support/servers/http-servers.js';
-import { start, startGuarded } from '../support.js';
-import { post } from '../../support/helpers/post.js';
-import { recordingOptions } from '../../support/helpers/recording-options.js';
+import { httpServers } from '../../support/servers/http-servers.js';
+import { startGuarded } from '../support.js';
 import { keyPairs, toPem, type KeyPair } from './keys.js';
 import { rfc, toBase } from './rfc-9421.js';
 
@@ -154,18 +151,10 @@ test('a key may be written in one line, as a certificate, or in PKCS #1', () => 
   expect(ofCertificate(signed(keys), undefined, body)).toBe(false);
 });
 
-test('a request whose body was not read is refused, and a parser that leaves no bytes is named in the log', async () => {
+test('a request whose body was not read is refused', () => {
   const [keys] = keyPairs.ed25519;
   const verify = publicKeySignature({ header, publicKeys: toPem(keys) });
   const headers = { 'x-signature': signEd('', keys).toString('base64') };
   expect(verify({ headers }, undefined, Buffer.alloc(0))).toBe(true);
   expect(verify({ headers }, undefined, undefined)).toBe(false);
-
-  const [server = expect.fail()] = expressServers;
-  const { options, logged } = recordingOptions();
-  const { url } = await start(server, { ...options, verify }, { before: [express.json()] });
-  const callback = transferSucceeded();
-  const signature = signEd(JSON.stringify(callback), keys).toString('base64');
-  expect((await post(url, callback, { headers: { [header]: signature } })).status).toBe(401);
-  expect(logged).toMatchObject([{ details: { outcome: 'unauthorized', err: { code: 'BODY_CONSUMED' } } }]);
 });
