@@ -220,6 +220,12 @@ test.each<[string, Signing]>([
   expect(accepts(signMessage(body, signing))).toBe(true);
 });
 
+test('a signed header is compared by its bytes, which hosts decode as Latin-1', () => {
+  const signed = signMessage(body, { values: { 'signature-date': 'à midi' } });
+  expect(accepts(signed)).toBe(false);
+  expect(accepts({ ...signed, 'Signature-Date': Buffer.from('à midi').toString('latin1') })).toBe(true);
+});
+
 test.each([
   ['HTTPS://user:password@MERCHANT.example:443/public/callbacks#part', '"@authority" "@path" "@target-uri"', {}],
   ['http://merchant.example:80', '"@authority" "@path" "@scheme"', { '@path': '/', '@scheme': 'http' }],

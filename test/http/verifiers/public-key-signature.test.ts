@@ -110,6 +110,20 @@ describe.each(httpServers)('on $name', (server) => {
   });
 });
 
+test.each([
+  ['rsa', [signer('sha1'), signer('sha384'), signer('sha512')]],
+  ['rsa', ['sha256', 'sha512'].map((hash) => signer(hash, { ...pss, saltLength: 32 }))],
+  ['p256', ['sha1', 'sha384', 'sha512'].flatMap((hash) => [signer(hash), signer(hash, raw)])],
+  ['p384', ['sha1', 'sha256', 'sha512'].flatMap((hash) => [signer(hash), signer(hash, raw)])],
+] as const)('a signature with a key of %s by an algorithm that is not documented is refused', (kind, signers) => {
+  const [keys] = keyPairs[kind];
+  const verify = publicKeySignature({ header, publicKeys: toPem(keys) });
+  for (const sign of signers) {
+    const headers = { 'x-signature': sign('the body', keys).toString('base64') };
+    expect(verify({ headers }, undefined, Buffer.from('the body'))).toBe(false);
+  }
+});
+
 test.each(rfc.signatures)('the signature of RFC 9421 $name is one of its base', (example) => {
   const { publicKey, signature } = example;
   const base = toBase(example);
