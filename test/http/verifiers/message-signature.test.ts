@@ -56,6 +56,7 @@ const refused: [string, Signing | ((signed: SentHeaders) => SentHeaders)][] = [
   ['a second digest that is wrong', { digest: `${sha256}, ${digestOf(`${body} `)}` }],
   ['a digest that is there twice', { digest: `${sha512}, ${sha512}` }],
   ['a digest by a broken algorithm', { digest: digestOf(body, 'md5') }],
+  ['a digest by SHA-1', { digest: digestOf(body, 'sha-1') }],
   ['a digest by another algorithm beside one that is known', { digest: `${sha512}, ${digestOf(body, 'sha-384')}` }],
   ['a digest with a parameter', { digest: `${sha512};q=1` }],
   ['a digest by two names', { digest: sha512.replace('sha-512', 'SHA-512') }],
