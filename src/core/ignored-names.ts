@@ -1,15 +1,17 @@
-/** A sender that is trusted may still send names without end. */
+/** Strangers may send names without end, if no verifier refuses them. */
 const mostNames = 1_000;
 
 /** Counts the events that the definition of a service ignores, by their names. */
 export class IgnoredNames {
+  /** The name that has not come for the longest time is the first one. */
   readonly #counts = new Map<string, number>();
 
-  /** Returns how many events of this name have come: 1 for the first. `undefined` if too many names have come before. */
-  count(name: string): number | undefined {
-    const count = this.#counts.get(name) ?? 0;
-    if (count === 0 && this.#counts.size === mostNames) return undefined;
-    this.#counts.set(name, count + 1);
-    return count + 1;
+  /** Returns how many events of this name have come: 1 for the first. Forgets a name after 1 000 others. */
+  count(name: string): number {
+    const count = (this.#counts.get(name) ?? 0) + 1;
+    this.#counts.delete(name);
+    this.#counts.set(name, count);
+    if (this.#counts.size > mostNames) this.#counts.delete(String(this.#counts.keys().next().value));
+    return count;
   }
 }

@@ -65,15 +65,15 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
     line: 'A callback contradicts the one that was settled under its id.',
   },
   /**
-   * Not the documented callback. The status is 405, 413 or 415 for a wrong method, length or type, and 500 if your app
+   * Not the expected callback. The status is 405, 413 or 415 for a wrong method, length or type, and 500 if your app
    * had read the body, if its `schema` or `payload` threw, or if its `read` returned a promise. Retries change nothing:
    * investigate.
    */
   invalid: {
     status: 400,
-    message: 'This is not a documented callback.',
+    message: 'This is not the expected callback.',
     level: 'warn',
-    line: 'A callback is not as documented.',
+    line: 'A callback is not as expected.',
   },
   /** A verifier did not accept the sender within `verifyTimeoutMs`. The service retries, if it was the service. */
   unauthorized: {
@@ -173,7 +173,7 @@ export const special = {
   undocumented: {
     ...outcomes.invalid,
     level: 'error',
-    line: 'A callback of a verified sender is not as documented; look into what it announces.',
+    line: 'A callback of a verified sender is not as expected; look into what it announces.',
   },
   /** `unauthorized` because `receive` was called with wrong options */
   miscalled: {
@@ -233,7 +233,7 @@ export type Ending =
   | { outcome: 'store_unavailable'; error: unknown }
   | { outcome: 'closing' };
 
-/** The case of a payload that is not as documented. */
+/** The case of a payload that is not as expected. */
 export interface Invalid {
   outcome: 'invalid';
   /** What is wrong, and where. */
@@ -259,7 +259,7 @@ export interface Ignored {
   outcome: 'ignored';
   /** The name that `read` ignores, or the state that is `PENDING`. */
   type: string;
-  /** How many of this name this receiver has ignored. `undefined` for a state, and after 1 000 names. */
+  /** How many of this name this receiver has ignored, since 1 000 other names. `undefined` for a state. */
   count?: number | undefined;
   /** The ids of a transfer that is not final, if `read` finds them. */
   id?: string;

@@ -6,6 +6,8 @@ import { z } from 'zod/v4';
 import {
   hmacSignature,
   memoryStore,
+  messageSignature,
+  publicKeySignature,
   transferToken,
   type TransferCallbackOptions,
   type Verifier,
@@ -15,6 +17,7 @@ import { post } from '../support/helpers/post.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { chunk, head, overSocket } from '../support/helpers/sockets.js';
 import { json, manyScripts, start, unauthorized } from './support.js';
+import { keyPairs, toPem } from './verifiers/keys.js';
 
 /** A verifier that keeps what it gets, and accepts. */
 function keeper() {
@@ -139,15 +142,24 @@ describe.each(nodeServers)('on $name', (server) => {
     ],
     ['leaves an empty object of a body that it has read', leaves(() => ({ body: {} }))],
   ];
-  test.each(gone)('a verifier that needs the bytes refuses behind middleware that %s', async (_what, before) => {
-    const { options, handled, logged } = recordingOptions();
-    const verify = hmacSignature({ header: 'x-signature', secrets: secret });
-    const { url } = await start(server, { ...options, verify }, { before: [before] });
-    const response = await post(url, callback);
-    expect([response.status, response.body]).toEqual([401, unauthorized]);
-    expect(handled).toEqual([]);
-    const message = expect.stringMatching(/^A verifier needs the bytes.*mount the router before/) as string;
-    expect(logged).toMatchObject([{ details: { outcome: 'unauthorized', err: { code: 'BODY_CONSUMED', message } } }]);
+  const header = 'x-signature';
+  const publicKeys = toPem(keyPairs.ed25519[0]);
+  const signatures: readonly Verifier[] = [
+    hmacSignature({ header, secrets: secret }),
+    hmacSignature({ header, secrets: () => secret }),
+    publicKeySignature({ header, publicKeys }),
+    messageSignature({ publicKeys, url: 'https://merchant.example/callbacks' }),
+  ];
+  test.each(gone)('each verifier of a signature refuses behind middleware that %s', async (_what, before) => {
+    for (const verify of signatures) {
+      const { options, handled, logged } = recordingOptions();
+      const { url } = await start(server, { ...options, verify }, { before: [before] });
+      const response = await post(url, callback);
+      expect([response.status, response.body]).toEqual([401, unauthorized]);
+      expect(handled).toEqual([]);
+      const message = expect.stringMatching(/^A verifier needs the bytes.*mount the router before/) as string;
+      expect(logged).toMatchObject([{ details: { outcome: 'unauthorized', err: { code: 'BODY_CONSUMED', message } } }]);
+    }
   });
 
   /** Express's parsers as an app mounts them that keeps the bytes of each body. */

@@ -103,7 +103,7 @@ const rows: Row[] = [
     outcome: 'invalid',
     status: 400,
     headers: keptOpen,
-    body: errorBody(400, 'This is not a documented callback: see data.amount.'),
+    body: errorBody(400, 'This is not the expected callback: see data.amount.'),
     async request(server) {
       const { event, data } = transferSucceeded();
       return deliver((await start(server, recordingOptions().options)).url, {
@@ -207,7 +207,7 @@ describe.each(httpServers)('on $name', (server) => {
   test('the response to a body that is no object names no place', async () => {
     const { url } = await start(server, recordingOptions().options);
     const response = await deliver(url, '"callback"');
-    expect([response.status, response.body]).toEqual([400, errorBody(400, 'This is not a documented callback.')]);
+    expect([response.status, response.body]).toEqual([400, errorBody(400, 'This is not the expected callback.')]);
   });
 
   test('the pause of RetryLater is rounded up to seconds', async () => {

@@ -71,7 +71,7 @@ describe.each(httpServers)('on $name', (server) => {
     }
     expect(await sendSigned({ ...callback, event: 'lost' })).toEqual([
       400,
-      errorBody(400, 'This is not a documented callback: see state.'),
+      errorBody(400, 'This is not the expected callback: see state.'),
     ]);
     expect(handled).toMatchObject([{ event: 'transfer.success', data: { id: '7' } }]);
     // The first event of its name has not been counted before, and an unknown state of a verified sender is an error.
@@ -121,13 +121,15 @@ describe.each(httpServers)('on $name', (server) => {
       { part: 'data' },
     );
     const read = ({ status, id }: { status: string; id: number }) => ({ state: status, id, externalId: id });
-    const { send, sendSigned, handled } = await startService(server, define({ verify, read }));
+    const both = [headerToken('X-Token', 'another-secret-of-16'), verify];
+    const { sendSigned, handled } = await startService(server, define({ verify: both, read }));
     const data = { id: 7, status: 'paid' };
     // A stranger flips what is not signed, to have the paid transfer refunded.
     const flipped = { event: 'bounced', status: 'bounced', data };
     expect(await sendSigned(flipped, JSON.stringify(data))).toEqual(processed);
     expect(handled).toMatchObject([{ event: 'transfer.success' }]);
-    expect(await send({ ...flipped, data: { ...data, status: 'bounced' } })).toEqual(refused);
+    const forged = { ...flipped, data: { ...data, status: 'bounced' } };
+    expect(await sendSigned(forged, JSON.stringify(data))).toEqual(refused);
     expect(handled).toHaveLength(1);
   });
 });

@@ -56,6 +56,13 @@ describe.each(httpServers)('on $name', (server) => {
     expect(text).not.toContain(older);
   });
 
+  test('a verifier that returns anything but true, or resolves with it, refuses', async () => {
+    for (const verdict of [undefined, 1, 'true', { ok: false }, Promise.resolve({ ok: true })]) {
+      const { url, refuses } = await startGuarded(server, () => verdict);
+      await refuses(url);
+    }
+  });
+
   test('all verifiers of a list must accept, and are called in order until one refuses', async () => {
     const asked: string[] = [];
     const says = (name: string, verdict: boolean) => () => {

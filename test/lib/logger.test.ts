@@ -45,7 +45,7 @@ test.each([
   await receiver.receive(transferSucceeded({ id: '' }));
   await receiver.receive(transferFailed());
   const undocumented = (issue: RegExp): unknown[] => [
-    'A callback is not as documented.',
+    'A callback is not as expected.',
     expect.objectContaining({ outcome: 'invalid', issues: [expect.stringMatching(issue)] }),
   ];
   expect(warn?.mock.calls).toEqual([

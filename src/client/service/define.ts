@@ -217,10 +217,28 @@ function makeQuery(
 /** Rejects with a `TransferClientError`. An error of `query` after a response does not mean that the service is down. */
 async function callQuery(call: () => unknown, requests: QueryRequests): Promise<unknown> {
   try {
-    return await call();
+    const payload = await call();
+    requireAwaited(payload);
+    return payload;
   } catch (cause) {
     if (isClientError(cause)) throw cause;
     const code = requests.hasResponse ? 'UNREADABLE_RESPONSE' : 'UNAVAILABLE';
     throw new TransferClientError(code, `\`query\` threw: ${messageOf(cause)}`, { cause });
   }
+}
+
+/** Throws UNREADABLE_RESPONSE if there is a promise anywhere in the payload, such as that of a `get` without `await`. */
+function requireAwaited(payload: unknown): void {
+  const values = new Set([payload]);
+  // A Set that grows during its iteration replaces recursion, so deep nesting and cycles are safe.
+  for (const value of values) {
+    if (typeof value !== 'object' || value === null) continue;
+    for (const child of Object.values(value) as unknown[]) values.add(child);
+  }
+  const promises = [...values].filter((value) => value instanceof Promise);
+  if (promises.length === 0) return;
+  // Nothing else awaits them: an unhandled rejection would end the process.
+  for (const promise of promises) promise.catch(() => undefined);
+  const message = 'Expected `query` to resolve with a transfer, got a promise in it. Write `await get(url)`.';
+  throw new TransferClientError('UNREADABLE_RESPONSE', message);
 }

@@ -24,7 +24,14 @@ export class QueryRequests {
     this.#signal = signal;
   }
 
-  readonly get: Get = async (url, headers = {}) => {
+  readonly get: Get = (url, headers = {}) => {
+    const response = this.#send(url, headers);
+    // A `query` may forget to await it, and an unhandled rejection would end the process.
+    response.catch(() => undefined);
+    return response;
+  };
+
+  async #send(url: string, headers: Readonly<Record<string, string>>): Promise<unknown> {
     requireStrings(headers);
     const own = { baseUrl: this.#toUrl(url), headers, secrets: findSecrets(headers), isDefined: true };
     const access = { ...this.#common, ...own };
@@ -38,7 +45,7 @@ export class QueryRequests {
     }
     this.hasResponse = true;
     return json;
-  };
+  }
 
   #toUrl(path: string): string {
     const url = /^https?:\/\//i.test(path) ? path : this.#baseUrl + path;

@@ -1,7 +1,8 @@
 // `confirm: true`: the service is asked by its definition, and what that resolves with is handled.
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, transferCallbackReceiver } from 'transfer-callbacks';
 import { confirmWith, defineService } from 'transfer-callbacks/client';
+import { later } from '../../core/support.js';
 import { containing } from '../../support/helpers/containing.js';
 import { announced, reversingReceiver, reversingService, type Status } from '../../support/helpers/reversing.js';
 import { hangUp, startService, type Reply } from '../support.js';
@@ -103,13 +104,26 @@ test('what `query` ignores, or takes for an event of `onOther`, confirms nothing
 });
 
 test('confirmWith takes a defined service, with its own limits, and refuses one that cannot be asked', async () => {
-  const silent: Reply = () => undefined;
-  const { service } = await startPayouts({ a: silent });
-  const { receiver } = reversingReceiver(memoryStore(), { service, confirm: confirmWith(service, { timeoutMs: 50 }) });
-  expect(await receiver.receive(announced('SUCCESS', 'a'))).toMatchObject({
+  const gate = later();
+  const slow: Reply = (response) => {
+    void gate.promise.then(() => response.end(JSON.stringify(announced('SUCCESS', 'a'))));
+  };
+  const { service, received } = await startPayouts({ a: slow, b: 'SUCCESS' });
+  const confirm = confirmWith(service, { concurrency: 1, timeoutMs: 60_000 });
+  const { receiver } = reversingReceiver(memoryStore(), { service, confirm, confirmTimeoutMs: 60_000 });
+  const reading = receiver.receive(announced('SUCCESS', 'a'));
+  await vi.waitUntil(() => received.length === 1);
+  // Four wait for the only slot, and all others are too many.
+  const waiting = Array.from({ length: 4 }, () => receiver.receive(announced('SUCCESS', 'b')));
+  expect(await receiver.receive(announced('SUCCESS', 'b'))).toMatchObject({
     outcome: 'unconfirmed',
-    error: { code: 'UNAVAILABLE', message: containing('The transfer was not read within 50 ms.') },
+    error: { code: 'BUSY' },
   });
+  expect(received).toHaveLength(1);
+  gate.resolve();
+  const ended = await Promise.all([reading, ...waiting]);
+  const outcomes = ended.map(({ outcome }) => outcome);
+  expect(outcomes).toEqual(['processed', 'processed', 'duplicate', 'duplicate', 'duplicate']);
   expect(() => confirmWith(reversingService)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   expect(() => reversingReceiver(memoryStore(), { confirm: true })).toThrow(
     expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing('this service has no `query` to ask') }),

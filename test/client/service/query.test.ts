@@ -180,6 +180,30 @@ describe('a `query`', () => {
     expect(await asking(query).ask()).toMatchObject({ result: 'processed', status: 'payout.bounced' });
   });
 
+  test('that does not await `get` is told so, and what is never awaited ends nothing when it rejects', async () => {
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    const { baseUrl, received } = await startService([[404, '']]);
+    const forgetful: Query[] = [
+      (id, get) => ({ event: 'payout.paid', data: get(`/${id}`) }),
+      (id, get) => ({ event: 'payout.paid', data: { id, parts: [get(`/${id}`).then((found: unknown) => found)] } }),
+      (_id, get) => [get('ftp://service.example'), get('ftp://service.example').then()],
+    ];
+    for (const query of forgetful) {
+      const message = containing('Expected `query` to resolve with a transfer, got a promise in it. Write `await get(');
+      const ended = await asking(query, { baseUrl }).ask();
+      expect(ended).toMatchObject({ result: 'failed', error: { code: 'UNREADABLE_RESPONSE', message } });
+    }
+    const dropping = asking((id, get) => (void get('ftp://service.example'), announced('SUCCESS', id)));
+    expect(await dropping.ask()).toMatchObject({ result: 'processed' });
+    // The responses to the first two have come before that to another request.
+    await vi.waitUntil(() => received.length === 2);
+    await asking((id, get) => get(`/${id}`), { baseUrl }).ask();
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+
   test('that throws before a response is an outage, and behind one it is not: ten of them do not end a pass', async () => {
     const { baseUrl } = await startService(({ url = '' }) => [200, announced('SUCCESS', url.slice(1))]);
     const bug = (): never => {

@@ -57,6 +57,8 @@ describe.each(httpServers)('on $name', (server) => {
       (newer) => newer.toUpperCase(),
       (_newer, old) => `t=1,v1=${foreign},v1=${old}`,
       (newer) => `v1,${foreign} v1,${newer}`,
+      // What is shorter or longer is no signature.
+      (newer) => `id=${foreign.slice(24)},${foreign}${foreign},v1=${newer}`,
     ];
     for (const write of written) {
       const one = transferSucceeded();
@@ -168,6 +170,16 @@ describe.each(httpServers)('by the request on ', (server) => {
   });
 });
 
+test('during a rotation each secret is compared that a function returns, in its encoding', async () => {
+  const [newer = '', old = '', foreign] = ['00', '11', '22'].map((byte) => byte.repeat(16));
+  for (const secrets of [() => [newer, undefined, old], () => Promise.resolve([newer, old])]) {
+    const verify = hmacSignature({ header: 'x-sign', secrets, secretEncoding: 'hex' });
+    const accepts = (key = '') =>
+      verify({ headers: verify.sign('the body', { secret: key }) }, undefined, Buffer.from('the body'));
+    expect(await Promise.all([newer, old, foreign].map(accepts))).toEqual([true, true, false]);
+  }
+});
+
 test('the router gives a function of the secrets the request of Express, with the parameters of its route', async () => {
   const verify = hmacSignature({
     header: 'X-Signature',
@@ -220,6 +232,17 @@ test('a timestamp in ISO 8601 may stand in the header of the signature', () => {
   }
 });
 
+test('a timestamp in the header of the signature is known by its whole name', () => {
+  const verify = hmacSignature({ header: 'x-sign', secrets: secret, timestamp: 't=' });
+  const time = '1790000000';
+  setDate(Number(time) * 1_000);
+  const v1 = sign(`${time}.the body`, secret);
+  for (const value of [`sent=1,t=${time},v1=${v1}`, `sent=1; t=${time} v1=${v1}`, `v1=${v1},t=${time}`]) {
+    expect(verify({ headers: { 'x-sign': value } }, undefined, Buffer.from('the body'))).toBe(true);
+  }
+  expect(verify({ headers: { 'x-sign': `sent=${time},v1=${v1}` } }, undefined, Buffer.from('the body'))).toBe(false);
+});
+
 test('hmacSignature checks what is signed in any order, with a secret in any encoding', () => {
   const verify = hmacSignature({
     header: 'x-sign',
@@ -227,7 +250,7 @@ test('hmacSignature checks what is signed in any order, with a secret in any enc
     secretEncoding: 'hex',
     algorithm: 'sha384',
     encoding: 'base64',
-    signed: 'POST https://merchant.example/callbacks\n{x-id}\n{body}\n{x-id}',
+    signed: 'POST https://merchant.example/callbacks\n{X-Id}\n{body}\n{x-id}',
   });
   const key = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
   const text = 'POST https://merchant.example/callbacks\n7\nthe body\n7';
@@ -248,6 +271,8 @@ test('a timestamp of up to eleven digits is in seconds, and a longer one in mill
   const times = [
     ['99999999999', 99_999_999_999_000],
     ['100000000000', 100_000_000_000],
+    // It is signed as it was sent.
+    ['01790000000', 1_790_000_000_000],
   ] as const;
   for (const [time, sentMs] of times) {
     setDate(sentMs);

@@ -29,8 +29,9 @@ test.each([
 });
 
 test.each(['__proto__', 'constructor', 'status', 'é', 'a.b', '"', '\\', '0'])('a member named %s is found', (name) => {
-  expect(find(`{"a":1,${JSON.stringify(name)}:{"b":2}}`, name)).toBe('{"b":2}');
-  expect(find('{"a":1}', name)).toBeUndefined();
+  const member = `${JSON.stringify(name)}:{"b":2}`;
+  expect(find(`{"a":1,${member}}`, name)).toBe('{"b":2}');
+  for (const body of ['{"a":1}', `{${member},}`, `[{${member}}]`]) expect(find(body, name)).toBeUndefined();
 });
 
 test.each([

@@ -56,6 +56,7 @@ const refused: [string, Signing | ((signed: SentHeaders) => SentHeaders)][] = [
   ['a second digest that is wrong', { digest: `${sha256}, ${digestOf(`${body} `)}` }],
   ['a digest that is there twice', { digest: `${sha512}, ${sha512}` }],
   ['a digest by a broken algorithm', { digest: digestOf(body, 'md5') }],
+  ['a digest by SHA-1', { digest: digestOf(body, 'sha-1') }],
   ['a digest by another algorithm beside one that is known', { digest: `${sha512}, ${digestOf(body, 'sha-384')}` }],
   ['a digest with a parameter', { digest: `${sha512};q=1` }],
   ['a digest by two names', { digest: sha512.replace('sha-512', 'SHA-512') }],
@@ -218,6 +219,12 @@ test.each<[string, Signing]>([
   ['all parameters', { params: `;nonce="a\\"b\\\\";tag="c d";keyid="";expires=${now};created=${now}` }],
 ])('a signature with %s is accepted', (_, signing) => {
   expect(accepts(signMessage(body, signing))).toBe(true);
+});
+
+test('a signed header is compared by its bytes, which hosts decode as Latin-1', () => {
+  const signed = signMessage(body, { values: { 'signature-date': 'à midi' } });
+  expect(accepts(signed)).toBe(false);
+  expect(accepts({ ...signed, 'Signature-Date': Buffer.from('à midi').toString('latin1') })).toBe(true);
 });
 
 test.each([

@@ -1,12 +1,9 @@
 import { constants, sign as signBytes } from 'node:crypto';
-import express from 'express';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { publicKeySignature } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { expressServers, httpServers } from '../../support/servers/http-servers.js';
-import { start, startGuarded } from '../support.js';
-import { post } from '../../support/helpers/post.js';
-import { recordingOptions } from '../../support/helpers/recording-options.js';
+import { httpServers } from '../../support/servers/http-servers.js';
+import { startGuarded } from '../support.js';
 import { keyPairs, toPem, type KeyPair } from './keys.js';
 import { rfc, toBase } from './rfc-9421.js';
 
@@ -76,9 +73,12 @@ describe.each(httpServers)('on $name', (server) => {
       const [a, b, x] = [sha256(body, newer), signEd(body, older), signEd(body, foreign)].map((each) =>
         each.toString('hex'),
       );
-      return { right: [a, b, `v1=${x},v1=${b}`, `t=1,${a?.toUpperCase()}`, `${x} ${x} ${x} ${a}`], x };
+      // What is shorter than any signature is none.
+      const short = ['00', '11', '22', '33'].map((byte) => byte.repeat(32)).join(' ');
+      const right = [a, b, `v1=${x},v1=${b}`, `t=1,${a?.toUpperCase()}`, `${x} ${x} ${x} ${a}`, `${short} ${b}`];
+      return { right, x };
     };
-    for (const at of [0, 1, 2, 3, 4]) {
+    for (const at of [0, 1, 2, 3, 4, 5]) {
       const one = transferSucceeded();
       await admits(url, { headers: { [header]: values(JSON.stringify(one)).right[at] } }, one);
     }
@@ -111,6 +111,20 @@ describe.each(httpServers)('on $name', (server) => {
     vi.setSystemTime(sentMs + 61_000);
     await refuses(url, sent(body), body);
   });
+});
+
+test.each([
+  ['rsa', [signer('sha1'), signer('sha384'), signer('sha512')]],
+  ['rsa', ['sha256', 'sha512'].map((hash) => signer(hash, { ...pss, saltLength: 32 }))],
+  ['p256', ['sha1', 'sha384', 'sha512'].flatMap((hash) => [signer(hash), signer(hash, raw)])],
+  ['p384', ['sha1', 'sha256', 'sha512'].flatMap((hash) => [signer(hash), signer(hash, raw)])],
+] as const)('a signature with a key of %s by an algorithm that is not documented is refused', (kind, signers) => {
+  const [keys] = keyPairs[kind];
+  const verify = publicKeySignature({ header, publicKeys: toPem(keys) });
+  for (const sign of signers) {
+    const headers = { 'x-signature': sign('the body', keys).toString('base64') };
+    expect(verify({ headers }, undefined, Buffer.from('the body'))).toBe(false);
+  }
 });
 
 test.each(rfc.signatures)('the signature of RFC 9421 $name is one of its base', (example) => {
@@ -154,18 +168,10 @@ test('a key may be written in one line, as a certificate, or in PKCS #1', () => 
   expect(ofCertificate(signed(keys), undefined, body)).toBe(false);
 });
 
-test('a request whose body was not read is refused, and a parser that leaves no bytes is named in the log', async () => {
+test('a request whose body was not read is refused', () => {
   const [keys] = keyPairs.ed25519;
   const verify = publicKeySignature({ header, publicKeys: toPem(keys) });
   const headers = { 'x-signature': signEd('', keys).toString('base64') };
   expect(verify({ headers }, undefined, Buffer.alloc(0))).toBe(true);
   expect(verify({ headers }, undefined, undefined)).toBe(false);
-
-  const [server = expect.fail()] = expressServers;
-  const { options, logged } = recordingOptions();
-  const { url } = await start(server, { ...options, verify }, { before: [express.json()] });
-  const callback = transferSucceeded();
-  const signature = signEd(JSON.stringify(callback), keys).toString('base64');
-  expect((await post(url, callback, { headers: { [header]: signature } })).status).toBe(401);
-  expect(logged).toMatchObject([{ details: { outcome: 'unauthorized', err: { code: 'BODY_CONSUMED' } } }]);
 });

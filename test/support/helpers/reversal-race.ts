@@ -6,7 +6,7 @@ import { announced, reversingReceiver, type Status } from './reversing.js';
 
 const statuses = ['SUCCESS', 'FAILED', 'REVERSED'] as const;
 
-/** How many transfers each race has: `RACE_TRANSFERS=400 npx vitest run test/stores/reversal-race.test.ts` prints the counts, too. */
+/** How many transfers each race has. With RACE_TRANSFERS=400 and `--reporter=default` the counts are printed, too. */
 export const transfersOr = (count: number): number => Number(process.env.RACE_TRANSFERS ?? count);
 
 /** Of a success. Its record is ended by it. */
