@@ -75,7 +75,9 @@ export function runHandler<C extends CallbackShape, Tx>(
       const context = toContext(delivery, claim, watched, (call) => {
         added.add(call);
       });
-      const failure = await callHandler(delivery, context, options);
+      const handling = callHandler(delivery, context, options);
+      watched?.beginWatch();
+      const failure = await handling;
       afterCommit.close();
       cancelDeadline();
       if (failure === undefined) warnOfUnusedTx(watched, delivery, options);

@@ -10,10 +10,15 @@ export class WatchedTx<Tx> {
   readonly #tx: Tx;
   #isUsed = false;
   #hasWaited = false;
-  readonly #turn: Timer;
+  #turn: Timer | undefined;
 
   constructor(tx: Tx) {
     this.#tx = tx;
+  }
+
+  /** Notes from now on whether the handler waits. Most handlers have used `tx` by then, and cost no timer. */
+  beginWatch(): void {
+    if (this.#isUsed) return;
     this.#turn = setTimeout(() => {
       this.#hasWaited = true;
     }, 0);
