@@ -326,8 +326,8 @@ interface Measured {
 type Flat<T> = T extends unknown ? { readonly [K in keyof T]: T[K] } : never;
 
 /**
- * How a delivery ended. `receive` resolves with it; `onOutcome` and the diagnostics channel get it. Frozen. Of each
- * text of the callback it has the first 255 characters, with characters that change how a line is displayed as
+ * How a delivery ended. `receive` resolves with it; `onOutcome` and the diagnostics channel get it. Frozen. It
+ * has the first 255 characters of each string of the callback, with characters that change how a line is displayed as
  * `\u{202e}`. `E` is what the schema produces: if it makes no event for `onOther`, `externalId` and `status` of a valid
  * callback are never missing.
  *

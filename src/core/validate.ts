@@ -7,7 +7,7 @@ import { toIds, type Ids, type PayoutService, type Reading } from './payout-serv
 
 type Invalid = Extract<Reading, { kind: 'invalid' }>;
 
-/** Returns what the service reads of `input`. Texts of what is invalid are printable. Never throws. */
+/** Returns what the service reads of `input`. The strings of an invalid callback are printable. Never throws. */
 export function validateCallback<E extends EventShape>(
   input: unknown,
   service: PayoutService<E>,

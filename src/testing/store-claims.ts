@@ -6,7 +6,7 @@ const externalId = `payout 00001 \0\ud800${'é付😀"\\\''.repeat(216)}`;
 /** As the receiver makes it, of 2 000 characters. */
 const fingerprint = JSON.stringify(['SUCCESS', 15_000, 'XAF', externalId]);
 
-/** Texts that databases may take for equal (by case, blanks, normal form or collation) or for their own syntax. */
+/** Strings that databases may take for equal (by case, blanks, normal form or collation) or for their own syntax. */
 const keyEnds = ['a', 'A', 'a ', 'é', 'e\u0301', '😀', '😃', '付款', 'a:b', 'a b', '*', '{a}', "'; --"];
 
 /** Checks in which no lease and no record ends. */

@@ -1,6 +1,6 @@
-// The English of the README and of the documents, as far as a program can see it.
+// The English of the README, of the documents and of comments, as far as a program can see it.
 import { expect, test } from 'vitest';
-import { pages, withoutBlocks, type Page } from './pages.js';
+import { listFiles, pages, readText, withoutBlocks, type Page } from './pages.js';
 
 const documents = pages.filter(({ path }) => path === 'README.md' || path.startsWith('docs/'));
 
@@ -54,4 +54,24 @@ test('a string is a string, and "also if" is "even if"', () => {
 test('no paragraph has more than 80 words', () => {
   const long = pieces.filter((piece) => !isRow(piece) && piece.text.split(' ').length > 80);
   expect(long.map(show)).toEqual([]);
+});
+
+/** The lines of comments, without those for a tool. */
+const comments = ['src', 'sandbox/src']
+  .flatMap((folder) => listFiles(folder, '.ts'))
+  .flatMap((path) =>
+    readText(path)
+      .split('\n')
+      .map((text, index) => ({ path: `${path}:${index + 1}`, text })),
+  )
+  .filter(({ text }) => /^\s*(?:\/\/|\/\*\*|\*) /.test(text) && !/eslint-disable|prettier-ignore/.test(text));
+
+test('no comment begins with "Of", or calls a string a text', () => {
+  expect(comments.length).toBeGreaterThan(2_000);
+  const wrong = /(?:\/\/|\/\*\*|\.) Of |\b(?:[Aa]lso if|[Aa] text|[Tt]exts)\b/;
+  expect(comments.filter(({ text }) => wrong.test(text)).map(show)).toEqual([]);
+});
+
+test('no comment is wider than 120 columns', () => {
+  expect(comments.filter(({ text }) => text.length > 120).map(show)).toEqual([]);
 });

@@ -12,7 +12,7 @@ type SigningService = Pick<PayoutService, 'readCallback' | 'verify'>;
 /** Options of `deliver`. */
 export interface DeliverOptions {
   /**
-   * The path of the callback endpoint in the app, with its token if it has one. Of a URL its own path is the default.
+   * The path of the callback endpoint in the app, with its token if it has one. The default for a URL is its own path.
    * @default '/'
    */
   path?: string | undefined;

@@ -23,8 +23,8 @@ export interface ReconcileOptions<C extends CallbackShape, Tx> extends PassOptio
    */
   pending?: TransferList | undefined;
   /**
-   * The transfers that are paid in your books and may still be reversed, oldest first. Of these only a reversal is
-   * handed to the receiver. Taken after `pending`.
+   * The transfers that are paid in your books and may still be reversed, oldest first. Only reversals
+   * are handed to the receiver. Taken after `pending`.
    * @default none
    */
   paid?: TransferList | undefined;

@@ -56,7 +56,7 @@ export function isLive({ leftMs }: Row): boolean {
   return leftMs > 0;
 }
 
-/** Whether the handler has succeeded, and the record of it still counts. Of a row that is held nothing is known. */
+/** Whether the handler has succeeded, and the record of it still counts. Nothing is known of a row that is held. */
 export function isSettled(row: Row | 'held' | undefined): row is SettledRow {
   return typeof row === 'object' && row.fingerprint !== null && isLive(row);
 }
