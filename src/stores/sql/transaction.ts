@@ -29,8 +29,8 @@ export interface Opening {
   /** Sends the first statements. Resolves with what is in the way, or with undefined if the claim is granted. */
   claim(send: Send): Promise<InTheWay | undefined>;
   /**
-   * Rolls back, and restores the connection. Called if `claim` or a later statement has failed. Called again if it rejects,
-   * unless the connection has ended.
+   * Rolls back, and restores the connection. Called if `claim` or a later statement has failed. The transaction of a
+   * library calls it again if it rejects, unless the connection has ended.
    */
   undo(send: Send): Promise<unknown>;
 }
