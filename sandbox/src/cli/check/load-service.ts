@@ -83,7 +83,7 @@ function withOwnSamples(
   { service: name, success, failed, reversed }: ServiceFiles,
 ): LoadedService {
   if ([success, failed, reversed].some((file) => file !== undefined)) {
-    throw new UsageError(`Expected --service to be a file beside a sample: ${name} has samples of its own.`);
+    throw new UsageError(`Expected --service to be a file beside a sample: ${name} has its own samples.`);
   }
   const toSample = (payload: unknown, status: FinalStatus): Sample =>
     new Sample(`the sample of ${name}`, payload, { service, status });

@@ -7,7 +7,7 @@ export interface Payload {
   readonly isForm: boolean;
 }
 
-/** Parses JSON or a form. Returns `undefined` for any other text. */
+/** Parses JSON or a form. Returns `undefined` for any other string. */
 export function parsePayload(body: string): Payload | undefined {
   const value = parseJson(body);
   if (value !== undefined) return { value, isForm: false };
@@ -20,7 +20,7 @@ export function toContentType(isForm: boolean): string {
   return isForm ? 'application/x-www-form-urlencoded' : 'application/json';
 }
 
-/** Reads a body by a definition. Returns `undefined` for a text that is neither JSON nor a form. */
+/** Reads a body by a definition. Returns `undefined` for a string that is neither JSON nor a form. */
 export function readBody({ readCallback }: PayoutService, body: string): Reading | undefined {
   const payload = parsePayload(body);
   return payload && readCallback(payload.value);
