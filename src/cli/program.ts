@@ -17,7 +17,7 @@ export interface Program {
   readonly commands: ReadonlyMap<string, Command>;
   /** What runs if no command is named. Without it, the help is printed. */
   readonly defaultCommand?: string;
-  /** By command, options that are not called the same with hyphens. */
+  /** By command, options that are not called the same with hyphens, and variables. */
   readonly flags: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** The commands that go on without a reader. */
   readonly needNoReader: readonly string[];

@@ -93,6 +93,22 @@ describe('processes', () => {
     expect(await bookings(id)).toEqual(['SUCCESS']);
   });
 
+  test('a claim is over if its connection has ended before the process reads the reply', async () => {
+    const own = server.pool({ max: 1 });
+    await own.query('SELECT 1');
+    const claiming = pgStore(own, { idleTimeoutMs: 50 }).claim(randomUUID(), requestOf('frozen'));
+    // The client sends the claim in this turn. PostgreSQL replies and ends the session while this process is frozen.
+    await new Promise((resolve) => setImmediate(resolve));
+    blockEventLoop(1_000);
+    const isHeld = claiming.then(
+      (reply) => (reply.state === 'claimed' ? () => reply.claim.renew() : expect.fail(reply.state)),
+      () => () => Promise.resolve(false),
+    );
+    await vi.waitFor(async () => {
+      expect(await (await isHeld)()).toBe(false);
+    });
+  });
+
   test.each([
     ['by default is shorter than the pause before the first retry', {}, '25s'],
     ['is left to the connection if null', { idleTimeoutMs: null }, '7s'],

@@ -13,24 +13,25 @@ export interface SignWith {
 
 /** Signs bodies as a service does, by the verifiers of its definition that can. */
 export class Signer {
-  readonly #isSigned: boolean;
+  /** Whether a verifier needs a signature, and cannot make it. */
+  readonly #lacksSignature: boolean;
   readonly #signs: readonly Sign[];
 
   /** A verifier that cannot sign `sample` is left out. Throws INVALID_ARGUMENT if the secret is of another kind. */
   constructor(verify: unknown, sample: string, signWith: SignWith = {}) {
-    const verifiers = [verify].flat();
-    this.#isSigned = verifiers.some(readsBody);
-    this.#signs = verifiers.flatMap((each) => findSign(each, sample, signWith));
+    const found = [verify].flat().map((each) => ({ verifier: each, sign: findSign(each, sample, signWith) }));
+    this.#lacksSignature = found.some(({ verifier, sign }) => sign === undefined && readsBody(verifier));
+    this.#signs = found.flatMap(({ sign }) => sign ?? []);
   }
 
   /** Whether callbacks with these headers would come without their signature. */
   isMissing(given: AttemptHeaders = {}): boolean {
     const isGiven = typeof given === 'function' || Object.keys(given).length > 0;
-    return this.#isSigned && !this.canSign && !isGiven;
+    return this.#lacksSignature && !isGiven;
   }
 
   get canSign(): boolean {
-    return this.#signs.length > 0;
+    return this.#signs.length > 0 && !this.#lacksSignature;
   }
 
   /** Whether a body cannot be signed, such as one without the part that is signed. */
@@ -58,13 +59,13 @@ function readsBody(verify: unknown): boolean {
 }
 
 /** A verifier that has a secret itself needs none. */
-function findSign(verify: unknown, sample: string, { secret, toOptions }: SignWith): readonly Sign[] {
+function findSign(verify: unknown, sample: string, { secret, toOptions }: SignWith): Sign | undefined {
   const { sign } = (verify ?? {}) as { sign?: (...args: readonly unknown[]) => Record<string, string> };
-  if (typeof sign !== 'function') return [];
-  const all: readonly Sign[] = [(body) => sign(body), (body) => sign(body, { secret, ...toOptions?.() })];
-  const found = all.find((each) => trySign(each, sample) !== undefined);
-  if (found === undefined && secret !== undefined) requireUsable(() => sign(sample, { secret }));
-  return found === undefined ? [] : [found];
+  if (typeof sign !== 'function') return undefined;
+  const signWithSecret: Sign = (body) => sign(body, { secret, ...toOptions?.() });
+  const found = [sign, signWithSecret].find((each) => trySign(each, sample) !== undefined);
+  if (found === undefined && secret !== undefined) requireUsable(() => signWithSecret(sample));
+  return found;
 }
 
 /** Throws if it is the secret that cannot sign. */

@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import { runProgram } from '../../../src/cli/program.js';
 import * as check from './check/check.js';
+import { secretVariable } from './check/load-by-name.js';
 import * as sandbox from './sandbox.js';
 import * as trigger from './trigger.js';
 
@@ -27,9 +28,9 @@ runProgram({
   commands: new Map(Object.entries({ check, sandbox, trigger })),
   defaultCommand: 'sandbox',
   flags: {
-    check: { callbackHeaders: '--header' },
+    check: { callbackHeaders: '--header', secret: secretVariable },
     sandbox: { finalAfterMs: '--final-after', callbackHeaders: '--header' },
-    trigger: { callbackHeaders: '--header', scenario: '<scenario>' },
+    trigger: { callbackHeaders: '--header', scenario: '<scenario>', secret: secretVariable },
   },
   // It ends with the code of a verdict.
   needNoReader: ['check', 'trigger'],

@@ -6,7 +6,7 @@ import { requireAttemptHeaders, type AttemptHeaders } from '../attempt/headers.j
 import { addSignature, Signer } from '../attempt/signer.js';
 import { openTarget, type DeliverTarget } from './target.js';
 
-/** Not the whole of a service: that of `transfer-callbacks` has a type of its own for what its query finds. */
+/** Only these members: the type of what a query finds differs between the two packages. */
 type SigningService = Pick<PayoutService, 'readCallback' | 'verify'>;
 
 /** Options of `deliver`. */
@@ -133,12 +133,7 @@ async function deliverOnce(
 /** Returns the headers with the signature of the service. Throws INVALID_ARGUMENT if nothing can make it. */
 function signAs(service: SigningService, body: string, given: AttemptHeaders): AttemptHeaders {
   if (!hasMethods(service, 'readCallback')) {
-    throw invalidArgument(
-      'service',
-      'made by `defineService`',
-      service,
-      'service: defineService({ read, states })',
-    );
+    throw invalidArgument('service', 'made by `defineService`', service, 'service: defineService({ read, states })');
   }
   const signer = new Signer(service.verify, body);
   if (signer.isMissing(given)) {

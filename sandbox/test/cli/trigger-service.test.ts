@@ -132,6 +132,24 @@ test('a service whose verifier cannot sign is refused, unless --header is given'
   expect(received.map(({ headers }) => headers['x-signature'])).toEqual(['abc', 'abc']);
 });
 
+test('a CALLBACK_SECRET of another kind is named, and not shown', async () => {
+  const verify = `publicKeySignature({ header: 'x-signature', publicKeys: ${JSON.stringify(publicKey)} })`;
+  const { samples, service, success } = await writeOwn(verify);
+  for (const args of [
+    ['success', ...samples],
+    ['--data', success, '--service', service],
+  ]) {
+    const env = { CALLBACK_SECRET: 'no-private-key' };
+    const { code, out, err } = await start(['trigger', '--to', 'http://127.0.0.1:9/', ...args], { env }).ended;
+    expect([code, out, err]).toEqual([
+      2,
+      '',
+      expect.stringContaining('Expected CALLBACK_SECRET to be the private key'),
+    ]);
+    expect(err).not.toContain('no-private-key');
+  }
+});
+
 test.each<[string, readonly string[], string]>([
   ['a scenario of queries', ['query-lags'], 'Expected <scenario> with --service to be one of success, failed, '],
   ['an amount', ['success', '--amount', '5'], 'Expected --amount or --service, not both: a sample has its amount.'],

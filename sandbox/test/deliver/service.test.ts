@@ -3,7 +3,7 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 import express, { urlencoded, type Express } from 'express';
 import { expect, test } from 'vitest';
 import { memoryStore, transferCallbackRouter, type PayoutService } from 'transfer-callbacks';
-import { defineService, deliver, hmacSignature, publicKeySignature, urlToken } from 'transfer-sandbox';
+import { defineService, deliver, headerToken, hmacSignature, publicKeySignature, urlToken } from 'transfer-sandbox';
 import { containing } from '../../../test/support/helpers/containing.js';
 
 const secret = 'the-secret-of-the-service';
@@ -97,6 +97,8 @@ test('deliver refuses a service whose verifier cannot sign, unless `headers` do'
   const bySecret = hmacSignature({ header: 'x-signature', secrets: () => Promise.resolve(secret) });
   const ofTenants = defineService({ ...options, verify: bySecret });
   await expect(deliver(app, paid, { service: ofTenants })).rejects.toMatchObject(cannotSign);
+  const half = defineService({ ...options, verify: [bySecret, headerToken('x-token', secret)] });
+  await expect(deliver(app, paid, { service: half })).rejects.toMatchObject(cannotSign);
   const headers = (body: Buffer) => ({ 'x-signature': sign('sha256', body, privateKey).toString('base64') });
   expect((await deliver(app, paid, { service: signedByKey, headers })).responses).toEqual([200]);
 });

@@ -57,7 +57,7 @@ export function resolveSignedContent(options: SignedContentOptions, encoding: Si
   const template = typeof signed === 'string' ? parseTemplate(signed) : [];
   const has = (name: string): boolean => template.some((each) => 'name' in each && each.name === name);
   if (!has('body') || has('timestamp') !== (timestamp !== undefined)) {
-    const expected = `a text with {body}, and ${timestamp === undefined ? 'without' : 'with'} {timestamp}`;
+    const expected = `a string with {body}, and ${timestamp === undefined ? 'without' : 'with'} {timestamp}`;
     throw invalidSecret('signed', expected, signed, `signed: '${usual}'`);
   }
   if (part !== undefined && (typeof part !== 'string' || part === '')) {

@@ -50,7 +50,7 @@ export function makeSign<Options extends SignOptions>(
 /** Returns the bytes of a body that is to be signed. Throws INVALID_ARGUMENT. */
 export function requireBody(body: unknown): Buffer {
   if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body as string);
-  throw invalidSecret('body', 'the text or the bytes that are sent', body, 'sign(JSON.stringify(callback))');
+  throw invalidSecret('body', 'the string or the bytes that are sent', body, 'sign(JSON.stringify(callback))');
 }
 
 export function toLowerNames(headers: SignOptions['headers'] = {}): ReadonlyMap<string, string> {
@@ -67,6 +67,6 @@ function requirePart(content: SignedContent, body: Buffer): Uint8Array {
 /** A value that changes on its way, or that HTTP cannot carry, would make another signature. */
 export function requireSigned(name: string, value: unknown): string {
   if (typeof value === 'string' && /^[!-~](?:[ -~]*[!-~])?$/.test(value)) return value;
-  const expected = `a text with the header \`${name}\`, which is signed, in visible ASCII characters`;
+  const expected = `a string with the header \`${name}\`, which is signed, in visible ASCII characters`;
   throw invalidSecret('headers', expected, value, `headers: { '${name}': 'a value' }`);
 }

@@ -4,9 +4,9 @@ import { TransferCallbackError } from '../../lib/errors.js';
 import { lend, type LendRules, type Loan } from './lend.js';
 import { mysqlMechanism } from './mysql.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
-import { beginOwn, type OwnConnection } from './own-transaction.js';
+import { beginOwn, rollbackMs, type OwnConnection } from './own-transaction.js';
 import { makeStore, type SqlStore } from './store.js';
-import { patienceMs, rollbackMs, type Opening, type Send, type SqlEngine } from './transaction.js';
+import { patienceMs, type Opening, type Send, type SqlEngine } from './transaction.js';
 
 /** What the store uses of a connection of a pool of `mysql2/promise`. */
 interface MysqlConnection {

@@ -9,6 +9,9 @@ import {
   type Send,
 } from './transaction.js';
 
+/** How long a ROLLBACK may wait for the queries that a handler has left running, in milliseconds. */
+export const rollbackMs = 500;
+
 /** A connection that the store has taken out of a pool, and on which it begins and ends a transaction itself. */
 export interface OwnConnection<Tx> {
   readonly send: Send;
@@ -27,11 +30,19 @@ export async function beginOwn<Tx>(
   opening: Opening,
   timeoutMs: number,
 ): Promise<OpenTransaction<Tx> | RefusedTransaction> {
+  let broken: Error | undefined;
+  connection.onEnd = (error) => {
+    broken = error;
+  };
   try {
     const inTheWay = await opening.claim(connection.send);
-    if (inTheWay === undefined) return new OwnTransaction(connection, opening, timeoutMs / 2);
-    connection.giveBack();
-    return { inTheWay, ended: Promise.resolve() };
+    if (inTheWay !== undefined) {
+      connection.giveBack();
+      return { inTheWay, ended: Promise.resolve() };
+    }
+    // A process that was frozen reads the reply and the end of its connection in one turn.
+    if (broken !== undefined) throw broken;
+    return new OwnTransaction(connection, opening, timeoutMs / 2);
   } catch (error) {
     await connection.rollBack(opening);
     throw error;

@@ -3,10 +3,10 @@ import { TransferCallbackError } from '../../lib/errors.js';
 import { graceMs, setBackgroundTimer, setDeadline } from '../../lib/deadline.js';
 import { lend, type Loan } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
-import { beginOwn, type OwnConnection } from './own-transaction.js';
+import { beginOwn, rollbackMs, type OwnConnection } from './own-transaction.js';
 import { postgresMechanism } from './postgres.js';
 import { makeStore, type SqlStore } from './store.js';
-import { patienceMs, rollbackMs, type Send, type SqlEngine } from './transaction.js';
+import { patienceMs, type Send, type SqlEngine } from './transaction.js';
 
 /** What the store uses of a client of `pg`'s pool. */
 interface PgClient {

@@ -14,10 +14,9 @@ export interface SqlEngine<Tx> {
 
 /**
  * Where a statement of the store stands in a transaction, if that matters. PostgreSQL commits the last one in the same
- * message. After a look the claim is refused: nothing was written, and the transaction may end with it. An undo must not
- * wait for long, and in PostgreSQL it is the ROLLBACK alone.
+ * message. After a look the claim is refused: nothing was written, and the transaction may end with it.
  */
-export type StatementPlace = 'first' | 'look' | 'last' | 'rollback' | 'undo';
+export type StatementPlace = 'first' | 'look' | 'last' | 'rollback';
 
 /** Sends a statement of the store within a transaction, and resolves with its rows. */
 export type Send = (sql: string, place?: StatementPlace) => Promise<readonly unknown[]>;
@@ -30,8 +29,8 @@ export interface Opening {
   /** Sends the first statements. Resolves with what is in the way, or with undefined if the claim is granted. */
   claim(send: Send): Promise<InTheWay | undefined>;
   /**
-   * Rolls back, and restores the connection. Called if `claim` or a later statement has failed. Called again if it rejects,
-   * unless the connection has ended.
+   * Rolls back, and restores the connection. Called if `claim` or a later statement has failed. The transaction of a
+   * library calls it again if it rejects, unless the connection has ended.
    */
   undo(send: Send): Promise<unknown>;
 }
@@ -63,8 +62,6 @@ export interface TransactionTimes {
 
 /** How long a call waits for its database if its caller does not say, in milliseconds. */
 export const patienceMs = 30_000;
-/** How long a ROLLBACK may wait for the queries that a handler has left running, in milliseconds. */
-export const rollbackMs = 500;
 /** How long a transaction may last if the caller of `claim` does not say. */
 export const defaultHeldMs = 120_000;
 
@@ -218,7 +215,7 @@ class TurnedTransaction<Tx> {
     for (let pauseMs = undoPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestUndoPauseMs)) {
       const sentAt = performance.now();
       try {
-        await this.#opening.undo((sql, place = 'undo') => this.#runner.send(sql, tx, place));
+        await this.#opening.undo((sql, place) => this.#runner.send(sql, tx, place));
         return;
       } catch {
         // It is sent again.
@@ -233,7 +230,7 @@ class TurnedTransaction<Tx> {
 
   /** Whether the connection still serves any statement. */
   #replies(tx: Tx): Promise<boolean> {
-    return this.#runner.send('SELECT 1', tx, 'undo').then(
+    return this.#runner.send('SELECT 1', tx).then(
       () => true,
       () => false,
     );

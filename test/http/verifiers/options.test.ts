@@ -28,7 +28,7 @@ const aUsername = 'a string of at least one character and without a colon';
 const list = 'a list of at least one address or range';
 const range = 'an IP address or a CIDR range';
 const text = (length: number): string => `a string of ${length} characters`;
-const signedHeader = 'a text with the header `x-id`, which is signed, in visible ASCII characters';
+const signedHeader = 'a string with the header `x-id`, which is signed, in visible ASCII characters';
 const hmac =
   (changed: object): (() => unknown) =>
   () =>
@@ -115,12 +115,12 @@ const wrong: [what: string, make: () => unknown, option: string, expected: strin
       [{ secretEncoding: 'latin1' }, 'secretEncoding', "'utf8' or 'base64' or 'hex'", '"latin1"'],
       [{ algorithm: 'sha1' }, 'algorithm', "'sha256' or 'sha384' or 'sha512'", '"sha1"'],
       [{ encoding: 'base32' }, 'encoding', "'hex' or 'base64'", '"base32"'],
-      [{ signed: 7 }, 'signed', 'a text with {body}, and without {timestamp}', "a number. Write `signed: '{body}'`"],
-      [{ signed: '{timestamp}.{body}' }, 'signed', 'a text with {body}, and without {timestamp}', text(18)],
-      [{ signed: '{x-id}' }, 'signed', 'a text with {body}, and without {timestamp}', text(6)],
-      [{ signed: 'body' }, 'signed', 'a text with {body}, and without {timestamp}', text(4)],
+      [{ signed: 7 }, 'signed', 'a string with {body}, and without {timestamp}', "a number. Write `signed: '{body}'`"],
+      [{ signed: '{timestamp}.{body}' }, 'signed', 'a string with {body}, and without {timestamp}', text(18)],
+      [{ signed: '{x-id}' }, 'signed', 'a string with {body}, and without {timestamp}', text(6)],
+      [{ signed: 'body' }, 'signed', 'a string with {body}, and without {timestamp}', text(4)],
       [{ signed: '{body}{a b}' }, 'signed', aName, text(3)],
-      [{ timestamp: 't=', signed: '{body}' }, 'signed', 'a text with {body}, and with {timestamp}', text(6)],
+      [{ timestamp: 't=', signed: '{body}' }, 'signed', 'a string with {body}, and with {timestamp}', text(6)],
       [{ timestamp: 't =', signed: '{timestamp}{body}' }, 'timestamp', aName, text(3)],
       [{ timestamp: '-t=', signed: '{timestamp}{body}' }, 'timestamp', aName, text(3)],
       [{ timestamp: 't=1', signed: '{timestamp}{body}' }, 'timestamp', aName, text(3)],
@@ -145,7 +145,7 @@ const wrong: [what: string, make: () => unknown, option: string, expected: strin
         'written in hex',
         text(23),
       ],
-      ['of an object', {}, [{ secret }], 'body', 'the text or the bytes that are sent', 'an object'],
+      ['of an object', {}, [{ secret }], 'body', 'the string or the bytes that are sent', 'an object'],
       ['without a signed header', { signed: '{x-id}{body}' }, ['x'], 'headers', signedHeader, 'undefined'],
       [
         'of a header that HTTP trims',
@@ -195,7 +195,7 @@ const wrong: [what: string, make: () => unknown, option: string, expected: strin
     [
       [byKey({ header: 'a b' }), 'header', aName, text(3)],
       [byKey({ encoding: 'utf8' }), 'encoding', "'hex' or 'base64'", '"utf8"'],
-      [byKey({ signed: '' }), 'signed', 'a text with {body}, and without {timestamp}', text(0)],
+      [byKey({ signed: '' }), 'signed', 'a string with {body}, and without {timestamp}', text(0)],
       [byKey({ part: 7 }), 'part', 'the name of a member', '7'],
       [byMessage({ url: undefined }), 'url', aUrl, 'undefined'],
       [byMessage({ url: '/callbacks' }), 'url', aUrl, '"/callbacks"'],

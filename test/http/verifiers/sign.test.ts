@@ -103,7 +103,7 @@ test('sign refuses another key, none, and what it does not know, and shows no ke
     [[body, { secret: toPem(keys) }], `${wrong}a string of 451 characters. Correct its environment variable.`],
     [[body, { secret: undefined }], `${wrong}undefined. Is its environment variable set?`],
     [[body], 'Expected `options` to be an object, got undefined.'],
-    [[7, right], 'Expected `body` to be the text or the bytes that are sent, got a number.'],
+    [[7, right], 'Expected `body` to be the string or the bytes that are sent, got a number.'],
     [[body, { ...right, key: 'x' }], 'Unknown option `key`'],
     [[body, { ...right, dsaEncoding: 'raw' }], "Expected `dsaEncoding` to be 'der' or 'ieee-p1363'"],
   ];
@@ -115,7 +115,7 @@ test('sign refuses another key, none, and what it does not know, and shows no ke
     }
   }
   const covering = messageSignature({ url, publicKeys: toPem(keys), covered: ['x-id'] });
-  expect(() => covering.sign(body, right)).toThrow('a text with the header `x-id`, which is signed');
+  expect(() => covering.sign(body, right)).toThrow('a string with the header `x-id`, which is signed');
 });
 
 test('the verifiers of a secret in a header have the header that they accept, with the first secret', () => {

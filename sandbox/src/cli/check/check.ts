@@ -207,11 +207,8 @@ function findMissing({ stage, values, service }: Parts, { responses }: Tried): s
   if (last === undefined || responses.some(isAcknowledgement)) return undefined;
   const { port, prepare } = values;
   const [keyRefusal, serviceUrl] = [service.findKeyRefusal(), service.url];
-  const {
-    silence,
-    service: { isSigned },
-  } = stage;
-  return explainRefusal(last, { port, prepare, silence, keyRefusal, serviceUrl, isSigned });
+  const { isSigned } = stage.service;
+  return explainRefusal(last, { port, prepare, silence: stage.silence, keyRefusal, serviceUrl, isSigned });
 }
 
 /** Waits for the first booking. Resolves with a note if it was missing when it was acknowledged. */

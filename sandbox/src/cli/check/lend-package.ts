@@ -8,7 +8,7 @@ interface Resolver {
   _resolveFilename: (request: string, ...others: readonly unknown[]) => string;
 }
 
-/** Lets a file load this package where it is not installed: npx keeps it in a folder of its own. */
+/** Lets a file load this package where it is not installed: npx keeps it in another folder. */
 export function lendPackage(): void {
   lendToImport(new URL('index.js', import.meta.url).href);
   lendToRequire(fileURLToPath(new URL('index.cjs', import.meta.url)));

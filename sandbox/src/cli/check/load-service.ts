@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { describeInvalid, UsageError } from '../../../../src/cli/arguments.js';
+import { UsageError } from '../../../../src/cli/arguments.js';
 import { loadExports } from '../../../../src/cli/config-file.js';
 import type { PayoutService } from '../../../../src/core/payout-service.js';
-import type { TransferCallbackError } from '../../../../src/lib/errors.js';
 import type { SignWith } from '../../attempt/signer.js';
-import { DefinedService, type Samples, type Traits } from './defined-service.js';
+import { DefinedService } from './defined-service.js';
 import { lendPackage } from './lend-package.js';
 import { isName, loadByName, secretVariable, type LoadedByName } from './load-by-name.js';
 import { parsePayload, type Payload } from './payload.js';
@@ -41,7 +40,7 @@ export interface Definition {
   readonly byName?: LoadedByName;
 }
 
-/** Loads a definition and its samples. `url` is the callback endpoint. Throws UsageError. */
+/** Loads a definition and its samples. `url` is the callback endpoint. Throws UsageError, and INVALID_ARGUMENT. */
 export async function loadService(files: ServiceFiles, url: string | undefined): Promise<LoadedService> {
   const { service, success, failed } = files;
   if (!isName(service) && (success === undefined || failed === undefined)) {
@@ -75,7 +74,7 @@ function withFiles(
     REVERSED: givenBack && toSample(String(reversed), givenBack.value, 'REVERSED'),
   };
   const whyNoReversal = 'The definition has no REVERSED.';
-  return { service: makeService(service, samples, { isForm: paid.isForm, signWith, whyNoReversal }) };
+  return { service: new DefinedService(service, samples, { isForm: paid.isForm, signWith, whyNoReversal }) };
 }
 
 function withOwnSamples(
@@ -84,7 +83,7 @@ function withOwnSamples(
   { service: name, success, failed, reversed }: ServiceFiles,
 ): LoadedService {
   if ([success, failed, reversed].some((file) => file !== undefined)) {
-    throw new UsageError(`Expected --service to be a file beside a sample: ${name} has samples of its own.`);
+    throw new UsageError(`Expected --service to be a file beside a sample: ${name} has its own samples.`);
   }
   const toSample = (payload: unknown, status: FinalStatus): Sample =>
     new Sample(`the sample of ${name}`, payload, { service, status });
@@ -96,19 +95,9 @@ function withOwnSamples(
   const whyNoReversal = 'No document that was read shows a reversal.';
   const { source, readOn } = payloads;
   return {
-    service: makeService(service, samples, { isForm: named.isForm === true, signWith, whyNoReversal }),
+    service: new DefinedService(service, samples, { isForm: named.isForm === true, signWith, whyNoReversal }),
     origin: { service: name, source, readOn },
   };
-}
-
-/** Throws UsageError if CALLBACK_SECRET cannot sign. */
-function makeService(service: PayoutService, samples: Samples, traits: Traits): DefinedService {
-  try {
-    return new DefinedService(service, samples, traits);
-  } catch (error) {
-    const invalid = error as Partial<TransferCallbackError>;
-    throw invalid.option === 'secret' ? new UsageError(describeInvalid(secretVariable, invalid)) : error;
-  }
 }
 
 async function importDefinition(file: string): Promise<PayoutService> {

@@ -7,7 +7,7 @@ export interface Payload {
   readonly isForm: boolean;
 }
 
-/** Parses JSON or a form. Returns `undefined` for any other text. */
+/** Parses JSON or a form. Returns `undefined` for any other string. */
 export function parsePayload(body: string): Payload | undefined {
   const value = parseJson(body);
   if (value !== undefined) return { value, isForm: false };

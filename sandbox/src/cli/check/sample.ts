@@ -14,8 +14,8 @@ export interface Ids {
   readonly externalId: string;
 }
 
-/** What a definition of a service is used for here. */
-export type Definition = Pick<PayoutService, 'readCallback' | 'verify'>;
+/** A definition, which reads the payloads. */
+type Reader = Pick<PayoutService, 'readCallback'>;
 
 /** A shorter value may be in a payload twice by chance. */
 const leastLength = 6;
@@ -24,14 +24,14 @@ const leastLength = 6;
 export class Sample {
   readonly payload: unknown;
   readonly #file: string;
-  readonly #service: Definition;
+  readonly #service: Reader;
   readonly #reading: Callback;
   readonly #leaves: readonly Leaf[];
   readonly #ids: Readonly<Record<IdName, readonly Leaf[]>>;
   readonly #amount: Leaf | undefined;
 
   /** Throws UsageError unless `read` reads the ids and the state of the sample in a way that can be repeated. */
-  constructor(file: string, payload: unknown, { service, status }: { service: Definition; status: FinalStatus }) {
+  constructor(file: string, payload: unknown, { service, status }: { service: Reader; status: FinalStatus }) {
     this.payload = payload;
     this.#file = file;
     this.#service = service;

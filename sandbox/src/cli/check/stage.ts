@@ -85,7 +85,7 @@ export class Stage {
     return this.#attempt(transfer, fault);
   }
 
-  /** Makes so many attempts that begin together. */
+  /** Makes this many attempts, which begin together. */
   async sendTogether(transfer: Announced, attempts: number): Promise<AttemptResponse[]> {
     const beforeBody = startTogether(attempts);
     return Promise.all(Array.from({ length: attempts }, () => this.#attempt(transfer, { beforeBody })));
@@ -106,7 +106,7 @@ export class Stage {
     return all;
   }
 
-  /** Waits for so many milliseconds of the service's time. */
+  /** Waits for this many milliseconds of the service's time. */
   async wait(ms: number): Promise<void> {
     await pause(this.isRealTime ? ms : ms / fast);
   }

@@ -143,3 +143,16 @@ test('a private key in CALLBACK_SECRET that is not the one of the definition end
   ]);
   expect(err).not.toContain('BEGIN');
 });
+
+test('a definition of which one verifier cannot sign names the option that must, when the first callback is refused', async () => {
+  const { folder } = await makeBooks();
+  const [, , ...samples] = await writeService('paystack', folder);
+  const verify = `[hmacSignature({ header: 'x-signature', secrets: () => '${key}' }), headerToken('x-token', '${key}')]`;
+  const source = `import { hmacSignature, headerToken } from 'transfer-sandbox';
+    export const half = { ...(await import('./paystack.mjs')).paystack, verify: ${verify} };`;
+  await writeFile(join(folder, 'half.mjs'), source);
+  const args = ['--service', join(folder, 'half.mjs'), ...samples];
+  const url = await serveHere((_request, response) => response.writeHead(401).end());
+  const { code, out } = await start(['check', '--to', url, ...args], { env: secrets, cwd: folder }).ended;
+  expect([code, out.replaceAll(/\s+/g, ' ')]).toEqual([2, expect.stringContaining('give the token in --to, --header')]);
+});

@@ -134,7 +134,7 @@ test.each<[what: string, args: string[], env: Record<string, string>, message: s
   ['a name that is none', [...to, '--service', 'paystak'], {}, `${list} Did you mean \`paystack\`?`],
   ['a name of every object', [...to, '--service', 'constructor'], {}, list],
   ['a file of that name', [...to, '--service', './paystack'], {}, '--success and --failed beside --service'],
-  ['a sample beside a name', [...to, '--service', 'mtn', '--success', 'a'], {}, 'mtn has samples of its own.'],
+  ['a sample beside a name', [...to, '--service', 'mtn', '--success', 'a'], {}, 'mtn has its own samples.'],
   ['a port beside a name', [...to, '--service', 'mtn', '--port', '1'], {}, '--port or --service, not both'],
   [
     'no secret',
