@@ -5,7 +5,10 @@ import { extname, join } from 'node:path';
 import { defineConfig, type Options } from 'tsup';
 
 /** Runs in the folder of either package. What the sandbox imports of `../src` is built into it. */
-const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as { exports: Record<string, unknown> };
+const { exports, name: packageName } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+  exports: Record<string, unknown>;
+  name: string;
+};
 
 /** The sources of the entries in package.json, by the names of the files that are built from them. */
 const libraries = Object.fromEntries(
@@ -30,6 +33,12 @@ const shipped = new Set(['', '.html', '.css', '.js', '.svg']);
 /** The types are there once: ES modules may import those of CommonJS, but not the other way round. */
 const types: Options = { entry: libraries, format: 'cjs', dts: { only: true } };
 
+/** The definitions of examples/services that the sandbox ships import the receiver. The sandbox has what they need of it. */
+const alias =
+  packageName === 'transfer-sandbox'
+    ? { 'transfer-callbacks': './src/index.ts', 'transfer-callbacks/client': './src/index.ts' }
+    : {};
+
 const code = (outDir: string): Options => ({
   // The command line is run, not imported.
   entry: { ...libraries, cli: 'src/cli/index.ts', ...(existsSync(router) && { router }) },
@@ -39,10 +48,15 @@ const code = (outDir: string): Options => ({
   removeNodeProtocol: false,
   // One copy of every module, whatever subpath it was reached through.
   splitting: true,
+  esbuildOptions(options) {
+    options.alias = alias;
+  },
   async onSuccess() {
     await rm(join(outDir, 'router.js'), { force: true }); // Nothing imports it. The index has the chunk.
     for (const name of await readdir(outDir)) {
-      if (name.endsWith('.js') && name !== 'cli.js') await writeCommonJs(join(outDir, name));
+      // Only the command line imports what has another name.
+      const isImported = name.startsWith('chunk-') || Object.hasOwn(libraries, name.slice(0, -'.js'.length));
+      if (name.endsWith('.js') && isImported) await writeCommonJs(join(outDir, name));
     }
     for (const name of Object.keys(libraries)) {
       await writeFile(join(outDir, `${name}.d.ts`), `export * from './${name}.cjs';\n`);

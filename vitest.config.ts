@@ -119,8 +119,11 @@ function limits(testTimeout: number, patienceMs: number) {
   };
 }
 
-/** Beside twelve busy processes on two cores the tests of the core and HTTP take up to 2 s. A file that takes longer says so. */
-const quickLimits = limits(6_000, 5_000);
+/**
+ * Beside twelve busy processes on two cores the tests of the core and HTTP take up to 2 s, and beside a full run of all tests
+ * up to 7 s. A file that takes longer says so.
+ */
+const quickLimits = limits(20_000, 15_000);
 const usualLimits = limits(60_000, 30_000);
 
 export default defineConfig({

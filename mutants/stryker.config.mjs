@@ -6,7 +6,10 @@ const part = process.env.MUTANTS_PART;
 export default {
   mutate: parts[part].mutate,
   testRunner: 'vitest',
-  plugins: ['@stryker-mutator/vitest-runner', new URL('./messages.mjs', import.meta.url).href],
+  plugins: [
+    '@stryker-mutator/vitest-runner',
+    ...['messages', 'reach'].map((name) => new URL(`./${name}.mjs`, import.meta.url).href),
+  ],
   vitest: { configFile: 'mutants/vitest.config.mjs', related: false },
   coverageAnalysis: 'perTest',
   // The tests of the stores wait for leases and servers: one after another they take over five minutes.
@@ -22,6 +25,6 @@ export default {
   tempDirName: '.test/mutants',
   incremental: true,
   incrementalFile: reportOf(part),
-  reporters: ['clear-text', 'progress-append-only'],
+  reporters: process.env.MUTANTS_REACH === undefined ? ['clear-text', 'progress-append-only'] : ['reach'],
   clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
 };

@@ -1,17 +1,7 @@
 export type { TransferCallbackOptions } from './http/options.js';
-export {
-  basicAuth,
-  headerToken,
-  transferToken,
-  urlToken,
-  type TransferTokenVerifier,
-} from './http/verifiers/tokens.js';
-export { hmacSignature, type HmacSignature, type SignOptions } from './http/verifiers/hmac-signature.js';
-export { messageSignature } from './http/verifiers/message-signature.js';
-export { publicKeySignature, type SignatureVerifier } from './http/verifiers/public-key-signature.js';
-export { ipAllowList } from './http/verifiers/ip-allow-list.js';
+export * from './http/verifiers/index.js';
 export type { SenderRequest, SenderVerifier } from './http/request.js';
-export type { Verifier } from './http/verify.js';
+export type { Verifier } from './http/call-verifiers.js';
 export { closeOnSignal } from './http/close-on-signal.js';
 export { transferCallbackReceiver, type TransferCallbackReceiver } from './core/receiver.js';
 export type { HandlerContext, ReceiverOptions } from './core/options.js';

@@ -56,7 +56,13 @@ test.each([
   ],
   [
     'sandbox/src/index.ts',
-    ['zod', '../../src/client.js', '../../src/core/receiver.js', '../../src/http/verify.js', './cli/trigger.js'],
+    [
+      'zod',
+      '../../src/client.js',
+      '../../src/core/receiver.js',
+      '../../src/http/call-verifiers.js',
+      './cli/trigger.js',
+    ],
     '../../src/http/verifiers/tokens.js',
   ],
   ['src/testing/planted.ts', ['vitest', '../stores/memory.js', '../http/router.js'], 'node:assert/strict'],

@@ -127,7 +127,7 @@ function named(delivery: string | undefined): string[] {
   return delivery === undefined ? [] : [`delivery ${delivery}`];
 }
 
-/** A text as one word of a shell. */
+/** A string as one word of a shell. */
 function toShellWord(text: string): string {
   const shown = printable(text);
   return /^[\w.:@+][\w.:@+-]*$/.test(shown) ? shown : `'${shown.replaceAll("'", String.raw`'\''`)}'`;

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 
-/** Shows the characters of a text from elsewhere that would rewrite the line. */
+/** Shows the characters of a string from elsewhere that would rewrite the line. */
 export { escapeUnprintable as printable, messageOf } from '../lib/text.js';
 
 /** Standard output, which has the results alone: `process.stdout` of an app that was loaded is standard error. */
@@ -38,7 +38,7 @@ function columnsOf(character: string): number {
   return wide.test(character) ? 2 : 1;
 }
 
-/** Cuts text to so many columns. */
+/** Cuts text to this many columns. */
 export function fit(text: string, columns: number): string {
   const [first = '', ...rest] = breakWord(text, columns);
   if (rest.length === 0) return first;
@@ -46,7 +46,7 @@ export function fit(text: string, columns: number): string {
   return `${shorter}…`;
 }
 
-/** Breaks text at its spaces into lines of at most so many columns. A longer word is broken, too. */
+/** Breaks text at its spaces into lines of at most this many columns. A longer word is broken, too. */
 export function wrap(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -61,7 +61,7 @@ export function wrap(text: string, columns: number): string[] {
   return [...lines, line];
 }
 
-/** Breaks text into pieces of at most so many columns, or of one character. Returns at least one piece. */
+/** Breaks text into pieces of at most this many columns, or of one character. Returns at least one piece. */
 function breakWord(text: string, columns: number): string[] {
   const pieces: string[] = [];
   let piece = '';

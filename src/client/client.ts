@@ -82,5 +82,5 @@ export function transferClient(options: TransferClientOptions): TransferClient {
 /** A header cannot carry other characters, and the error of fetch would show the value. */
 function requireHeaderText(option: string, value: unknown, example: string): void {
   if (typeof value === 'string' && /^[!-~]+$/.test(value)) return;
-  throw invalidVariable(option, 'a text of visible ASCII characters', value, example);
+  throw invalidVariable(option, 'a string of visible ASCII characters', value, example);
 }

@@ -86,7 +86,7 @@ function serialise(request: unknown): { text: string; externalId: unknown } {
   if (typeof sent?.callbackUrl !== 'string') {
     throw new TransferClientError(
       'INVALID_ARGUMENT',
-      'Expected `request` to be an object with a text `callbackUrl`. ' +
+      'Expected `request` to be an object with a string `callbackUrl`. ' +
         "Write `callbackUrl: 'https://merchant.example/callbacks/transfers'`.",
     );
   }

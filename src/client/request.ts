@@ -11,7 +11,7 @@ export interface ServiceAccess {
   /** What every path is added to. */
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Removed from every text that an error may show. */
+  /** Removed from every string that an error may show. */
   readonly secrets: readonly string[];
   readonly timeoutMs: number;
   readonly fetch: typeof fetch;
@@ -135,7 +135,7 @@ export function requireSuccess(
 }
 
 function describeSilence(error: unknown, timeoutMs: number): string {
-  // `abort` takes any reason, also `null` and a text.
+  // `abort` takes any reason, even `null` or a string.
   const { name, code } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
   if (name === 'TimeoutError') return ` within ${timeoutMs} ms`;
   // A message of OpenSSL has a line of its source file in it.

@@ -193,7 +193,8 @@ export function toId(key: string): string {
   return key.startsWith(transferPrefix) ? otherPrefix + key.slice(transferPrefix.length) : key;
 }
 
-export const idMessage =
-  'Expected 1 to 255 characters, none of them a control, format or surrogate character, or a line or paragraph separator';
+export const expectedId =
+  '1 to 255 characters, none of them a control, format or surrogate character, or a line or paragraph separator';
+export const idMessage = `Expected ${expectedId}`;
 export const amountMessage =
   'Expected a finite number, of at most 2^53 - 1 if it is whole: larger ones are not parsed exactly';

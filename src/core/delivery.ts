@@ -43,13 +43,13 @@ export class Delivery<C extends EventShape = EventShape> {
   readonly waitUntil: WaitUntil | undefined;
   /** `confirm` may replace it by one with the same facts, or by the reversal of its transfer. */
   callback: C;
-  /** By which log lines and outcomes know the callback. */
+  /** Names the callback in log lines and outcomes. */
   readonly id: string;
-  /** By which the store knows it. */
+  /** Names it in the store. */
   readonly key: string;
   readonly externalId: string | undefined;
   event: EventShape['event'];
-  /** Of an event of `onOther`. */
+  /** Set for an event of `onOther`. */
   readonly type: string | undefined;
   status: FinalStatus | undefined;
   timestamp: string | undefined;
@@ -171,7 +171,7 @@ export function toDeliveryName(token: string): string {
   return token.replace(/(-\d+)\.\d+$/, '$1');
 }
 
-/** Parses the name of a delivery. Returns `undefined` for a text of another form. */
+/** Parses the name of a delivery. Returns `undefined` for a string of another form. */
 export function parseDeliveryName(name: string): DeliveryOrigin | undefined {
   const parts = /^(?<time>[^/]+)\/(?<host>[^/]+)\/(?<pid>\d+)\/[^/]+$/.exec(name)?.groups;
   if (parts === undefined) return undefined;

@@ -5,7 +5,7 @@ import { toPrintable } from '../lib/text.js';
  * another service has not is missing.
  */
 export interface TransferCallbackFacts {
-  /** `SUCCESS`, `FAILED` or `REVERSED`, and any text of an event of `onOther`. */
+  /** `SUCCESS`, `FAILED` or `REVERSED`, and any string of an event of `onOther`. */
   readonly status?: string | undefined;
   readonly amount?: number | string | undefined;
   readonly currency?: string | undefined;
@@ -46,7 +46,7 @@ export function haveSameMoney(one: TransferCallbackFacts, other: TransferCallbac
 
 /**
  * Returns whether two amounts are one: `100`, `"100"` and `"100.00"` are. A service may write a number in the callback
- * and a text in its response. Compares the digits, because two amounts beyond 2^53 may be one number.
+ * and a string in its response. Compares the digits, because two amounts beyond 2^53 may be one number.
  */
 export function isSameAmount(one: unknown, other: unknown): boolean {
   if (one === other) return true;
@@ -68,19 +68,19 @@ interface Decimal {
 /** JavaScript writes a small number with an exponent, of at most three digits. */
 const decimal = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i;
 
-/** Returns `undefined` for a text that is no decimal number. */
+/** Returns `undefined` for a string that is no decimal number. */
 function toDecimal(amount: unknown): Decimal | undefined {
   const [, sign = '', whole, fraction = '', exponent = 0] = decimal.exec(String(amount)) ?? [];
   if (whole === undefined) return undefined;
   return { sign, digits: whole + fraction, scale: fraction.length - Number(exponent) };
 }
 
-/** Parses a fingerprint. Returns `undefined` for a text that is no JSON list. */
+/** Parses a fingerprint. Returns `undefined` for a string that is no JSON list. */
 export function parseFingerprint(fingerprint: string): TransferCallbackFacts | undefined {
   return parseFacts(fingerprint, (fact) => fact ?? undefined);
 }
 
-/** Returns the facts of a fingerprint for people: frozen, with printable texts. Otherwise as `parseFingerprint`. */
+/** Returns the facts of a fingerprint for people: frozen, with printable strings. Otherwise as `parseFingerprint`. */
 export function showFingerprint(fingerprint: string): TransferCallbackFacts | undefined {
   return parseFacts(fingerprint, (fact) => (typeof fact === 'string' ? toPrintable(fact) : (fact ?? undefined)));
 }

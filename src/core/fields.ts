@@ -2,12 +2,12 @@ import { TransferCallbackError } from '../lib/errors.js';
 import { toOtherId, type EventShape } from './callback.js';
 import type { TransferCallbackFacts } from './facts.js';
 
-/** What the receiver reads of a callback: of another event its facts, too, if it has any. */
+/** The fields that the receiver reads of a callback. An event of `onOther` may leave out its facts. */
 export interface CallbackFields extends TransferCallbackFacts {
   readonly event: EventShape['event'];
-  /** Set of an event of `onOther` only. */
+  /** Set for an event of `onOther` only. */
   readonly type: string | undefined;
-  /** By which log lines and outcomes know it. */
+  /** Names it in log lines and outcomes. */
   readonly id: string;
   /** `undefined` if it is no string. */
   readonly timestamp: string | undefined;

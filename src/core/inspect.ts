@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { callStore, claimCallback } from './claim/call-store.js';
-import { idMessage, isCallbackId, toId, toAnnouncementKey, toReversalKey, toTransferKey } from './callback.js';
+import { expectedId, isCallbackId, toId, toAnnouncementKey, toReversalKey, toTransferKey } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
 import type { Shared } from './claim/held-claim.js';
@@ -91,9 +91,12 @@ async function claimAndRelease<Tx>(token: string, { options, rules }: Shared<Tx>
     throw error;
   }
   await claim.release();
-  const warning = await store.check?.(key, request);
+  const warning = store.check === undefined && rules.undoesWrites ? unchecked : await store.check?.(key, request);
   if (warning !== undefined) logger.warn({}, warning);
 }
+
+const unchecked =
+  'The store has no `check`: a claim was tried, and no commit. A database without transactions fails at the first callback.';
 
 /**
  * Forgets a settled callback, so that its next delivery runs the handler again. Never forgets a claim, or a record
@@ -216,13 +219,12 @@ function requireGranted<Tx>(what: string, reply: ClaimReply<Tx>): Claim<Tx> {
 }
 
 function requireId(id: unknown): void {
-  if (typeof id !== 'string' || !isCallbackId(toId(id)))
-    throw invalidArgument('id', idMessage.replace('Expected ', ''), id);
+  if (typeof id !== 'string' || !isCallbackId(toId(id))) throw invalidArgument('id', expectedId, id);
 }
 
 function requireText(option: string, value: unknown): void {
   if (typeof value !== 'string' || value.trim() === '')
-    throw invalidArgument(option, 'a text that is not empty', value);
+    throw invalidArgument(option, 'a string that is not empty', value);
 }
 
 /** Returns the error for a store that lacks an optional method. */

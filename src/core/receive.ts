@@ -32,7 +32,8 @@ export async function receiveCallback<C extends CallbackShape, Tx>(
   parts.inFlight.begin();
   if (isRefused(input)) return end({ ...toCommonFields(arrival), ...refuseEarly(input) }, parts);
   const { service, onOther, verifyTimeoutMs } = parts.options;
-  // Reconciliation reads transfers only: one that became another event would be acknowledged, and never handled.
+  // Reconciliation reads transfers only: a transfer that a schema turns into another event would be acknowledged, and
+  // never handled.
   const takesOther = onOther !== undefined && arrival.source !== reconciliation;
   const reading = validateCallback(input, service, takesOther);
   if (verify !== undefined) {

@@ -71,9 +71,8 @@ export interface Claim<Tx = undefined> {
    */
   settle(): Promise<{ overlapped: boolean }>;
   /**
-   * Asks whether the handler may run again, because `error`, of the handler or of `settle`, tells that the database has
-   * given up the transaction for another one. If so, ends what is left of that transaction, begins a new one under the
-   * same lease, and resolves with `true`. A transactional store without this method runs no handler again.
+   * Resolves with whether the handler may run again: `error`, of the handler or of `settle`, tells that the database has
+   * given up the transaction for another one. If so, a new transaction has begun under the same lease.
    */
   restart?(error: unknown): Promise<boolean>;
   /** Frees the callback for the next delivery. Changes nothing when the claim is no longer this delivery's. */

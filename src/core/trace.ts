@@ -39,7 +39,7 @@ export interface ConfirmTrace {
 /** The message of `tracing:transfer-callbacks:handle:*`. */
 export interface HandleTrace extends ConfirmTrace {
   readonly event: EventShape['event'];
-  /** Of an event of `onOther`. */
+  /** Set for an event of `onOther`. */
   readonly type: string | undefined;
 }
 

@@ -48,7 +48,7 @@ function toRead(given: unknown, rawBody: unknown): ReadBody {
   // What was signed is handled: a replay of the same bytes as a form or in UTF-7 makes a parser leave another value.
   const received = ArrayBuffer.isView(rawBody) ? parseBytes(toBuffer(rawBody)) : undefined;
   if (received !== undefined && !isUnreadable(received.input)) return received;
-  // A text is not what was received: its decoder may have changed bytes.
+  // A string is not what was received: its decoder may have changed bytes.
   return { input: typeof given === 'string' ? parseText(given) : given, bytes: received?.bytes ?? 'gone' };
 }
 

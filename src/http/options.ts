@@ -4,7 +4,7 @@ import { hasMethods, invalidArgument, invalidSecret, onlyKnownOptions, wholeNumb
 import { receiverOptionNames, type ReceiverOptions } from '../core/options.js';
 import { transferCallbackReceiver, type TransferCallbackReceiver } from '../core/receiver.js';
 import { requireVerifiers, verifyExample } from '../core/verify.js';
-import type { Verifier } from './verify.js';
+import type { Verifier } from './call-verifiers.js';
 
 /** Options of the router, the listener and the handler beside those of the receiver. */
 export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage> {

@@ -5,7 +5,7 @@ import { consumed, RequestFault, type ReadBody } from './content.js';
 import type { ResolvedHttpOptions } from './options.js';
 import type { SenderRequest } from './request.js';
 import { toResponse, type CallbackResponse } from './responses.js';
-import { acceptsAll, findRefused } from './verify.js';
+import { acceptsAll, findRefused } from './call-verifiers.js';
 
 /** The response to a request, and the name of its delivery in the logs. */
 export interface ReceivedRequest {

@@ -29,6 +29,8 @@ export interface SenderVerifier {
   (request: SenderRequest): boolean;
   readonly readsPath?: boolean;
   readonly readsCallback: false;
+  /** Returns the header that a sender must have, for tests. The secret of a URL has no header. */
+  readonly sign?: () => Record<string, string>;
 }
 
 /** Returns the header of this name, which is in lower case. Returns `undefined` if there is none or Node has a list. */

@@ -28,7 +28,7 @@ async function readChunks(
   const received = new ReceivedBytes(limitBytes);
   try {
     for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-      // The length of a text is not its number of bytes.
+      // The length of a string is not its number of bytes.
       if (!isUint8Array(chunk.value)) return stop(reader, consumed(bodyIsGone));
       if (!received.add(chunk.value)) return stop(reader, tooLarge(limitBytes));
     }

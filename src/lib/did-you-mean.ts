@@ -10,7 +10,7 @@ export function didYouMean(name: string, known: readonly string[]): string | und
   return nearest;
 }
 
-/** Returns how many letters must be inserted, deleted or replaced to make one text of the other. */
+/** Returns how many letters must be inserted, deleted or replaced to make one string of the other. */
 function countEdits(from: string, to: string): number {
   let counts = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const letter of from) {

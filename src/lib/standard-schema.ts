@@ -18,7 +18,7 @@ type StandardResult<T> =
 
 type StandardPath = readonly (PropertyKey | { readonly key: PropertyKey })[];
 
-/** What does not fit, and where. Never contains a value of the input. The receiver makes its texts printable. */
+/** What does not fit, and where. Never contains a value of the input. The receiver makes its strings printable. */
 export interface Issue {
   readonly path: readonly PropertyKey[];
   readonly message: string;
@@ -39,7 +39,7 @@ interface SafeParser<T> {
 }
 
 interface ZodIssue extends Issue {
-  /** Of a union that nothing fits: the issues of each branch, with their paths from the union on. */
+  /** For a union that nothing fits: the issues of each branch, with their paths from the union on. */
   readonly errors?: readonly (readonly ZodIssue[])[];
 }
 

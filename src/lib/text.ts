@@ -1,14 +1,14 @@
-/** How many characters of a text are shown. */
+/** How many characters of a string are shown. */
 const longest = 255;
 
-/** One search for this ends most texts: they are plain ASCII. */
+/** One search for this ends most strings: they are plain ASCII. */
 const unusual = /[^ -~]/;
 
 /** Characters that end a line, reverse its direction, or are invisible. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /**
- * Returns a text of a sender as people see it in log lines, outcomes and errors: its first 255 characters, with every
+ * Returns a string of a sender as people see it in log lines, outcomes and errors: its first 255 characters, with every
  * control, format, surrogate and separator character as its number, such as `\u{202e}`. Such a character could change
  * how a line is displayed.
  */
@@ -18,7 +18,7 @@ export function toPrintable(text: string): string {
   return escapeUnprintable(Array.from(enough).slice(0, longest).join(''));
 }
 
-/** Returns the whole text, with the same characters as their numbers. */
+/** Returns the whole string, with the same characters as their numbers. */
 export function escapeUnprintable(text: string): string {
   return text.replace(unprintable, toEscape);
 }

@@ -69,7 +69,7 @@ class Table {
     const settled = this.#findSettled(key, at);
     if (settled !== undefined) return { state: 'settled', fingerprint: settled.fingerprint };
     let claim = this.#claims.get(key);
-    // The same claim, sent twice, is one, also if it has lapsed meanwhile: the first of its claims must release and settle it.
+    // The same claim, sent twice, is one, even if it has lapsed meanwhile: the first of its claims must release and settle it.
     if (claim?.token !== token) {
       if (claim !== undefined && claim.expiresAt > at) return { state: 'in_progress' };
       claim = { key, token, fingerprint, expiresAt: 0 };

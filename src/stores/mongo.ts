@@ -34,9 +34,9 @@ interface MongoCollection {
 /** A document: the record of a callback, or the lease of a claim. Either has a time at which it ends. */
 interface Stored {
   readonly token: string;
-  /** Of a record that is settled. */
+  /** Set in a record that is settled. */
   readonly fingerprint?: string;
-  /** Of a lease: the session of the claim before, if that has lapsed. */
+  /** Set in a lease: the session of the claim before, if that has lapsed. */
   readonly lapsed?: object | null;
   readonly isRenewed?: boolean;
 }
@@ -73,7 +73,7 @@ export interface MongoStoreOptions {
  *   await store.migrate();
  * }
  */
-export interface MongoStore<Tx> extends Required<Omit<CallbackStore<Tx>, 'check' | 'processLocal'>> {
+export interface MongoStore<Tx> extends Required<Omit<CallbackStore<Tx>, 'processLocal'>> {
   /** Creates the collections, each with an index by which MongoDB deletes what has ended. May be repeated. */
   migrate(): Promise<void>;
 }
@@ -84,7 +84,7 @@ const hasEnded = { $lte: ['$expiresAt', '$$NOW'] };
 const after = (ms: number): object => ({ $add: ['$$NOW', ms] });
 const isSettled = { fingerprint: { $exists: true }, ...isLive };
 const isUnsettled = { fingerprint: { $exists: false } };
-/** A text that begins with `$` would be the name of a field. */
+/** A string that begins with `$` would be the name of a field. */
 const literal = (value: unknown): object => ({ $literal: value });
 /** A record that a failover takes back must not have been acknowledged. */
 const concerns = { readPreference: 'primary', writeConcern: { w: 'majority' } };
@@ -95,6 +95,7 @@ const ignore = (): void => undefined;
  * with an open transaction as `context.tx`: their writes with `{ session: tx }` and the record are committed together. If the
  * transaction meets a conflict, the handler runs again. Needs a replica set. Throws INVALID_ARGUMENT.
  *
+ * @experimental It has run on a server that speaks MongoDB's protocol, and not yet on MongoDB itself.
  * @example
  * const router = transferCallbackRouter({
  *   store: mongoStore(mongoClient),
@@ -127,6 +128,12 @@ export function mongoStore<Client extends MongoClient>(
     },
     read: (key) => read(records, leases, key),
     forget: async (_id, fingerprint) => (await records.deleteOne({ _id, fingerprint })).deletedCount === 1,
+    async check(key, request) {
+      const claiming = await claim({ key, request, session: client.startSession(), database, records, leases });
+      if (claiming.state === 'claimed') await claiming.claim.settle();
+      await records.deleteOne({ _id: key });
+      return undefined;
+    },
     async migrate() {
       // An hour later: a lapsed lease has the session of a dead process, for the claim that takes over.
       for (const each of [records, leases]) await each.createIndex({ expiresAt: 1 }, { expireAfterSeconds: 3_600 });
@@ -155,7 +162,7 @@ async function read(records: MongoCollection, leases: MongoCollection, key: stri
 
 /** Claims a callback that has not been seen as settled. */
 async function claim(parts: ClaimParts): Promise<ClaimReply<MongoSession>> {
-  const claim = toClaim(parts);
+  const held = toClaim(parts);
   try {
     const lease = await takeLease(parts);
     if (lease?.token !== parts.request.token) {
@@ -165,11 +172,11 @@ async function claim(parts: ClaimParts): Promise<ClaimReply<MongoSession>> {
     // MongoDB keeps the transaction of a dead process, and the documents that it has locked, for a minute.
     if (lease.lapsed) await parts.database.command({ killSessions: [lease.lapsed] }).catch(ignore);
     const record = await takeRecord(parts);
-    if (record?.fingerprint === undefined) return { state: 'claimed', claim };
-    await claim.release();
+    if (record?.fingerprint === undefined) return { state: 'claimed', claim: held };
+    await held.release();
     return { state: 'settled', fingerprint: record.fingerprint };
   } catch (error) {
-    claim.release().catch(ignore);
+    held.release().catch(ignore);
     // Another delivery has inserted the lease at the same moment.
     if ((error as { code?: unknown }).code === 11_000) return { state: 'in_progress' };
     throw error;

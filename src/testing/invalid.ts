@@ -38,7 +38,7 @@ export const invalidCallbacks: readonly { readonly title: string; readonly callb
   { title: 'data.id is longer than 255 characters', callback: withData({ id: 'x'.repeat(256) }) },
   { title: 'data.id has a control character', callback: withData({ id: 'tr\n1' }) },
   { title: 'data.status is not final', callback: withData({ status: 'PENDING' }) },
-  { title: 'data.amount is a text', callback: withData({ amount: '15000' }) },
+  { title: 'data.amount is a string', callback: withData({ amount: '15000' }) },
   { title: 'data.paymentMethod is not documented', callback: withData({ paymentMethod: 'cash' }) },
   { title: 'a bank payout without an account', callback: withData({ paymentMethod: 'bank', walletNumber: null }) },
   { title: 'a mobile money payout with an account', callback: withData({ bankAccount: {} }) },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { WrittenCheck } from './store-round.js';
 
-/** Of 1 500 characters, with some that a database may refuse. */
+/** A string of 1 500 characters, with some that a database may refuse. */
 const externalId = `payout 00001 \0\ud800${'é付😀"\\\''.repeat(216)}`;
 /** As the receiver makes it, of 2 000 characters. */
 const fingerprint = JSON.stringify(['SUCCESS', 15_000, 'XAF', externalId]);

@@ -12,7 +12,7 @@ const longestLeaseMs = longMs / 2;
 /** A check can measure a time if every call of the store took less than an eleventh of it. */
 const slowestPart = 11;
 
-/** Of 255 characters, and not of ASCII only. */
+/** A string of 255 characters, some of which are not ASCII. */
 const externalId = 'payout 00001 é付😀"\\\''.padEnd(255, 'x');
 
 /** What a check may change of a claim. */
@@ -155,7 +155,7 @@ export class Round {
     for (;;) {
       const askedAt = performance.now();
       const claim = await tryHold();
-      // Also if the claim was granted: a process that stood still does not know when the period has ended.
+      // Even if the claim was granted: a process that stood still does not know when the period has ended.
       assert.ok(
         askedAt < giveUpAt,
         `${name} of ${lengthMs} ms never ended: no claim was granted until ${slackMs} ms later`,
@@ -246,7 +246,7 @@ export class Round {
   }
 }
 
-/** Makes the error for a claim that was rejected: a database may not tell which text it could not store. */
+/** Makes the error for a claim that was rejected: a database may not tell which string it could not store. */
 function toRejection(key: string, { token, fingerprint, externalId = '' }: ClaimRequest, cause: unknown): Error {
   return new Error(
     `a claim was rejected with a key of ${key.length}, a token of ${token.length}, a fingerprint of ` +

@@ -49,7 +49,7 @@ describe('transferClient', () => {
   });
 
   const aUrl = 'Expected `baseUrl` to be an http or https URL without credentials, query or fragment, got a string of';
-  const visible = 'to be a text of visible ASCII characters, got';
+  const visible = 'to be a string of visible ASCII characters, got';
   test.each<[object | null, string]>([
     [{ baseUrl: 'service.example' }, `${aUrl} 15 characters.`],
     [{ baseUrl: 'ftp://service.example' }, `${aUrl} 21 characters.`],

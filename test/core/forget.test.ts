@@ -126,7 +126,7 @@ describe('forget', () => {
     const options = { settled: '[]', ...why, ...wrong } as Parameters<typeof receiver.forget>[1];
     await expect(receiver.forget('a', options)).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
-      message: expect.stringContaining(`Expected \`${name}\` to be a text that is not empty`) as string,
+      message: expect.stringContaining(`Expected \`${name}\` to be a string that is not empty`) as string,
     });
   });
 

@@ -192,4 +192,22 @@ describe('check', () => {
     check.mockRejectedValueOnce(error);
     expect(await receiver.check()).toMatchObject({ ok: false, error });
   });
+
+  test.each([
+    [true, [[{}, containing('The store has no `check`: a claim was tried, and no commit.')]]],
+    [false, []],
+  ])(
+    'says that no commit was tried if a store without `check` commits the writes of handlers (%s)',
+    async (transactional, expected) => {
+      const warnings: unknown[] = [];
+      const logger = {
+        info: () => undefined,
+        warn: (...line: unknown[]) => warnings.push(line),
+        error: () => undefined,
+      };
+      const receiver = receiverOf({ logger, store: { ...memoryStore(), transactional } });
+      expect(await receiver.check()).toMatchObject({ ok: true });
+      expect(warnings).toEqual(expected);
+    },
+  );
 });

@@ -13,6 +13,7 @@ const ofOthers = new Set([
     'keepAliveTimeout',
     'TimeoutStopSec',
     'preStop',
+    'forceFlush',
     'terminationGracePeriodSeconds',
   ],
   ...['ClientSession', 'CompiledQuery', 'connectionTimeoutMillis', 'executeSql', 'transactionLifetimeLimitSeconds'],

@@ -8,7 +8,7 @@ import * as root from 'transfer-callbacks';
 import * as client from 'transfer-callbacks/client';
 import { post } from '../support/helpers/post.js';
 import { serve } from '../support/servers/serve.js';
-import { findBlocks, findPage, isThere, listFiles } from './pages.js';
+import { findBlocks, findPage, findTable, isThere, listFiles, readText } from './pages.js';
 
 const page = findPage('docs/services.md');
 const secret = 'the-secret-of-the-service-0123456789';
@@ -71,3 +71,22 @@ test('docs/services.md has a row and samples for each definition, and a source f
   expect(linked.sort()).toEqual(definitions.sort());
   expect(definitions.filter((name) => !isThere(`examples/services/payloads/${name}.json`))).toEqual([]);
 });
+
+test('the samples have the sources and the day of docs/services.md, which `check --service` prints', () => {
+  const [, readOn] = /were read in public documentation on ([\d-]+)\. No service was seen live/.exec(page.text) ?? [];
+  const definitions = findTable(page, 'service, definition').map(
+    ([cell = '']) => /services\/(\w+)\.ts/.exec(cell)?.[1],
+  );
+  const sources = findTable(page, 'service').map(([, source]) => ({ source, readOn }));
+  expect(definitions.length).toBeGreaterThan(10);
+  const samples = definitions.map((name) => {
+    const { source, readOn: day } = JSON.parse(readText(`examples/services/payloads/${String(name)}.json`)) as Samples;
+    return { source, readOn: day };
+  });
+  expect(samples).toEqual(sources);
+});
+
+interface Samples {
+  readonly source: string;
+  readonly readOn: string;
+}

@@ -275,3 +275,19 @@ test('a standalone server is refused by check and by a claim, because it has no 
   expect(await receiver.check()).toMatchObject({ ok: false, ...refused });
   expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'store_unavailable', ...refused });
 });
+
+test('check commits a claim, and leaves nothing behind', async () => {
+  const watched = new MongoClient(server.url, { monitorCommands: true });
+  onTestFinished(() => watched.close());
+  const commands: string[] = [];
+  watched.on('commandSucceeded', ({ commandName }) => commands.push(commandName));
+  const checked = mongoStore(watched, { db: 'checked' });
+  await checked.migrate();
+  const handlers = { onSuccess: () => undefined, onFailed: () => undefined };
+  const receiver = transferCallbackReceiver({ store: checked, ...handlers, logger: false });
+  expect(await receiver.check()).toMatchObject({ ok: true });
+  expect(commands.filter((name) => name === 'commitTransaction')).toHaveLength(1);
+  for (const name of ['transfer_callbacks', 'transfer_callbacks_leases']) {
+    expect(await watched.db('checked').collection(name).countDocuments({})).toBe(0);
+  }
+});

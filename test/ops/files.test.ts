@@ -69,6 +69,24 @@ describe('an alert', () => {
     },
   );
 
+  test('fires at the values that the runbook lists', () => {
+    const rows = [...runbook.matchAll(/^\| \[(\w+)\]\(#\w+\) \| (\w+) \| (.*) \|$/gm)];
+    expect(rows.map(([, name]) => name)).toEqual(alertNames);
+    for (const [, name = '', severity = '', condition = ''] of rows) {
+      const [, rule = ''] = alerts.split(`- alert: ${name}\n`);
+      const [own = ''] = rule.split('- alert: ');
+      expect(own).toContain(`severity: ${severity} `);
+      const listed = [...condition.matchAll(/`([^`]+)`/g)].map(([, value = '']) => value);
+      expect(listed.filter((value) => !own.includes(value))).toEqual([]);
+      const values =
+        own.match(/(?<=[\])] )(?:>=?|==) [\d.]+(?: \* \d+)?$|(?<=\bfor: )\w+$|(?<=\[)\d+[mhd](?=\])/gm) ?? [];
+      expect(
+        values.filter((value) => !listed.includes(value)),
+        name,
+      ).toEqual([]);
+    }
+  });
+
   test('has an alert for every heading that is named as one', () => {
     expect(headings.filter((heading) => /^Transfer[A-Z]\w+$/.test(heading)).sort()).toEqual(alertNames.toSorted());
     expect(alertNames).toHaveLength(13);

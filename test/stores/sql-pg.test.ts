@@ -94,6 +94,24 @@ test.each<[string, (tx: PoolClient) => Promise<unknown>, string]>([
   expect(await bookings(callback.data.id)).toEqual(['SUCCESS']);
 });
 
+/** How every version writes the text of a lock: two versions run during a deployment. */
+const lockNumber = `hashtextextended(convert_from(decode($1, 'hex'), 'UTF8') COLLATE "default", 0)::text`;
+
+test.each(['7d2c4e0a', 'x y.z/["a"]=+,_', "back\\slash 'quote' -- ? $1 :name", 'é縗😀'])(
+  'the number of the lock of `%s` is that of its text, however a statement writes it',
+  async (text) => {
+    const id = `${text} ${crypto.randomUUID()}`;
+    const claim = await claimFree(pgStore(pool), {}, id);
+    const { rows } = await pool.query<{ held: string }>(
+      `SELECT (classid::bigint << 32 | objid::bigint)::text AS held FROM pg_locks WHERE locktype = 'advisory'
+        AND (classid::bigint << 32 | objid::bigint)::text = ${lockNumber}`,
+      [Buffer.from(`"public"."transfer_callbacks" ${id}`).toString('hex')],
+    );
+    await claim.release();
+    expect(rows).toHaveLength(1);
+  },
+);
+
 test.each<[string, (tx: PoolClient) => Promise<unknown>]>([
   ['a text', (tx) => tx.query('ROLLBACK')],
   ['a config object', (tx) => tx.query({ text: 'COMMIT AND CHAIN', rowMode: 'array' })],

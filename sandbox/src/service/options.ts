@@ -143,7 +143,7 @@ export function resolveSandboxOptions(options: TransferSandboxOptions) {
 
 function checkServer({ port, host, apiKey, apiSecret, seed, console }: ResolvedSandboxOptions): void {
   wholeNumber('port', port, { min: 0, max: 65_535, example: 0 });
-  // The error of a lookup would show any other text, such as a URL with a password.
+  // The error of a lookup would show any other string, such as a URL with a password.
   if (typeof host !== 'string' || (isIP(host) === 0 && !/^[\w.-]+$/.test(host))) {
     throw invalidArgument('host', 'a host name or address', host, "host: '127.0.0.1'");
   }

@@ -5,7 +5,7 @@ import type { SandboxEvent, TransferHistory } from './history.js';
 
 /** What a page of the console asks for. */
 export interface PageQuery {
-  /** Only transfers with this text; empty for all. */
+  /** Only transfers with this string; empty for all. */
   readonly find: string;
   /** Only transfers of this outcome; empty for all. */
   readonly outcome: string;

@@ -105,7 +105,7 @@ export async function inspectTransfer(options: InspectOptions): Promise<Transfer
   const ask = findAsk(options);
   let { service, facts } = await readService(options, ask);
   const recordId = 'transaction' in service ? service.transaction.id : id;
-  // What the service knows is a transfer, also if an event of `onOther` has the same id.
+  // What the service knows is a transfer, even if an event of `onOther` has the same id.
   const key = 'transaction' in service ? toTransferKey(recordId) : id;
   const record = await readRecord(options, key);
   let verdict = toVerdict(service, record, facts);

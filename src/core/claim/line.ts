@@ -27,7 +27,7 @@ const longestPauseMs = 1_000;
 export class Line {
   /** The key of the callback in the store. */
   readonly key: string;
-  /** By which log lines and traces know the callback. */
+  /** Names the callback in log lines and traces. */
   readonly id: string;
   /** Called when no delivery is left. */
   readonly #onEmpty: () => void;

@@ -1,11 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { correctVariable, invalidSecret, invalidVariable, onlyKnownOptions } from '../../lib/checks.js';
+import { correctVariable, invalidVariable, onlyKnownOptions } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import type { SenderRequest } from '../request.js';
 import { minSecretLength, toSecretList, type Secret } from './secrets.js';
 import {
-  fillTemplate,
-  findPart,
   oneOf,
   readSigned,
   resolveSignedContent,
@@ -14,6 +12,7 @@ import {
   type SignedContentOptions,
   type SignatureEncoding,
 } from './signed-content.js';
+import { makeSign, signOptionNames, type SignOptions } from './signing.js';
 
 /** Returns the secrets for a request, such as those of its tenant, or `undefined` if there are none. */
 type FindSecrets<HostRequest> = (request: HostRequest) => Secret | Promise<Secret>;
@@ -40,25 +39,6 @@ export interface HmacSignatureOptions<Secrets = Secret> extends SignedContentOpt
    * @default 'hex'
    */
   encoding?: SignatureEncoding | undefined;
-}
-
-/**
- * Options of `sign` of `hmacSignature`.
- *
- * @example
- * const options: SignOptions = { headers: { 'webhook-id': 'msg_1' } };
- */
-export interface SignOptions {
-  /**
-   * What to sign with. Required if `secrets` is a function.
-   * @default the newest of `secrets`
-   */
-  secret?: string | undefined;
-  /**
-   * Other headers that are signed, such as `webhook-id`. A header with the name of `timestamp` replaces the present.
-   * @default none
-   */
-  headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -140,37 +120,11 @@ async function findKeys({ secretEncoding }: Scheme, secrets: Secret | Promise<Se
 
 /** Makes the method `sign`. Without a key, each call needs a secret. */
 function signer(scheme: Scheme, newest: Buffer | undefined) {
-  return function sign(body: string | Uint8Array, options: SignOptions = {}): Record<string, string> {
-    onlyKnownOptions(options, ['secret', 'headers']);
-    if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
-      throw invalidSecret('body', 'the text or the bytes that are sent', body, 'sign(JSON.stringify(callback))');
-    }
-    const { secret, headers = {} } = options;
+  const sign = makeSign<SignOptions>(scheme, signOptionNames, ({ secret }) => {
     const key = secret === undefined && newest ? newest : toKeys('secret', secret, scheme.secretEncoding)[0];
-    const given = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
-    const { header, encoding, timestamp: { name, prefix = '' } = {} } = scheme;
-    const isGiven = name !== undefined && given.has(name);
-    const timestamp = isGiven ? requireSigned(name, given.get(name)) : String(Math.floor(Date.now() / 1_000));
-    const content = { body: requirePart(scheme, body), timestamp };
-    const texts = fillTemplate(scheme, content, (other) => requireSigned(other, given.get(other)));
-    const signature = digest(scheme, texts, key).toString(encoding);
-    const value = prefix === '' ? signature : `${prefix}${timestamp},${signature}`;
-    return { ...Object.fromEntries(given), ...(name !== undefined && { [name]: timestamp }), [header]: value };
-  };
-}
-
-/** Returns the bytes of the body that are signed. */
-function requirePart(scheme: Scheme, body: string | Uint8Array): Uint8Array {
-  const bytes = findPart(scheme, Buffer.from(body));
-  if (bytes !== undefined) return bytes;
-  throw invalidSecret('body', `a JSON object with one member \`${scheme.part ?? ''}\`, which is signed`, body);
-}
-
-/** A value that changes on its way, or that HTTP cannot carry, would make another signature. */
-function requireSigned(name: string, value: unknown): string {
-  if (typeof value === 'string' && /^[!-~](?:[ -~]*[!-~])?$/.test(value)) return value;
-  const expected = `a text with the header \`${name}\`, which is signed, in visible ASCII characters`;
-  throw invalidSecret('headers', expected, value, `headers: { '${name}': 'a value' }`);
+    return (texts) => digest(scheme, texts, key);
+  });
+  return (body: string | Uint8Array, options: SignOptions = {}): Record<string, string> => sign(body, options);
 }
 
 /** The number of bytes that each algorithm makes. */

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { invalidArgument, onlyKnownOptions, wholeNumber } from '../../lib/checks.js';
 import { readHeader, toHttpUrl, type SenderRequest } from '../request.js';
-import type { SignatureVerifier } from './public-key-signature.js';
-import { isSignedBy, toPublicKeys, type PublicKeys } from './public-keys.js';
+import { keySignOptionNames, type KeySignOptions, type SignatureVerifier } from './public-key-signature.js';
+import { isSignedBy, toPublicKeys, toSigner, type PublicKeys } from './public-keys.js';
+import { requireBody, requireSigned, toLowerNames } from './signing.js';
 
 /** The requirements for a signature by RFC 9421. */
 export interface MessageSignatureOptions {
@@ -42,16 +43,39 @@ export function messageSignature(options: MessageSignatureOptions): SignatureVer
   const required = ['content-digest', ...toComponentNames(covered, ['@method', ...derived.keys()])];
   const toleranceMs = wholeNumber('toleranceMs', options.toleranceMs ?? 300_000, { min: 1, example: 300_000 });
 
-  return function verifyMessageSignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
+  function verifyMessageSignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
     const signed = parseSignature(readHeader(request, 'signature-input'), readHeader(request, 'signature'));
     if (signed === undefined || body === undefined || !isTimely(signed, toleranceMs)) return false;
     if (!coversAll(signed.components, required)) return false;
     if (!isDigestOf(readHeader(request, 'content-digest') ?? '', body)) return false;
-    const base = toSignatureBase(signed, (name) =>
-      name === '@method' ? request.method : name.startsWith('@') ? derived.get(name) : readHeader(request, name),
-    );
-    return base !== undefined && isSignedBy(keys, base, signed.signature, signed.algorithm);
-  };
+    const read = (name: string): string | undefined =>
+      name === '@method' ? request.method : name.startsWith('@') ? derived.get(name) : readHeader(request, name);
+    const values = signed.components.map(read).filter((value) => value !== undefined);
+    // The request lacks a component.
+    if (values.length < signed.components.length) return false;
+    const base = toSignatureBase(signed.components, values, signed.params);
+    return isSignedBy(keys, base, signed.signature, signed.algorithm);
+  }
+  function sign(body: string | Uint8Array, options: KeySignOptions): Record<string, string> {
+    onlyKnownOptions(options, keySignOptionNames);
+    const digest = toDigest(requireBody(body), '512');
+    const signer = toSigner(options.secret, options.dsaEncoding ?? 'ieee-p1363', keys);
+    const headers = new Map([...toLowerNames(options.headers), ['content-digest', digest]]);
+    const values = new Map([['@method', 'POST'], ...derived, ...headers]);
+    const components = [...new Set([...required, ...headers.keys()])];
+    const params = toParams(components, signer.algorithm);
+    const signed = components.map((name) => requireSigned(name, values.get(name)));
+    const signature = signer.sign(toSignatureBase(components, signed, params)).toString('base64');
+    return { ...Object.fromEntries(headers), 'signature-input': `sig=${params}`, signature: `sig=:${signature}:` };
+  }
+  return Object.assign(verifyMessageSignature, { sign });
+}
+
+/** Returns the input of a signature that is made now, and valid for a minute. */
+function toParams(components: readonly string[], algorithm: string): string {
+  const created = Math.floor(Date.now() / 1_000);
+  const names = components.map((name) => `"${name}"`).join(' ');
+  return `(${names});alg="${algorithm}";created=${created};expires=${created + 60}`;
 }
 
 /** The components that another component contains. */
@@ -133,21 +157,17 @@ function isTimely({ created, expires }: MessageSignature, toleranceMs: number): 
 
 /** Returns whether each digest of the header is one of the body, by an algorithm that is known and not broken. */
 function isDigestOf(header: string, body: Uint8Array): boolean {
-  const known = ['256', '512'].map((bits) => {
-    const digest = createHash(`sha${bits}`).update(body).digest('base64');
-    return `sha-${bits}=:${digest}:`;
-  });
+  const known = ['256', '512'].map((bits) => toDigest(body, bits));
   const given = header.split(/[ \t]*,[ \t]*/);
   return new Set(given).size === given.length && given.every((each) => known.includes(each));
 }
 
-/** Returns the string that was signed, as bytes. Returns `undefined` if the request lacks a component. */
-function toSignatureBase(
-  { components, params }: MessageSignature,
-  read: (name: string) => string | undefined,
-): Buffer | undefined {
-  const values = components.map(read);
-  if (values.includes(undefined)) return undefined;
+function toDigest(body: Uint8Array, bits: string): string {
+  return `sha-${bits}=:${createHash(`sha${bits}`).update(body).digest('base64')}:`;
+}
+
+/** Returns the string that is signed, as bytes. */
+function toSignatureBase(components: readonly string[], values: readonly string[], params: string): Buffer {
   const lines = components.map((name, index) => `"${name}": ${values[index] ?? ''}`);
   // Hosts decode a header as Latin-1, so that these are the bytes that were received.
   return Buffer.from([...lines, `"@signature-params": ${params}`].join('\n'), 'latin1');

@@ -1,13 +1,15 @@
 import { onlyKnownOptions } from '../../lib/checks.js';
 import type { SenderRequest } from '../request.js';
-import { isSignedBy, toPublicKeys, type PublicKeys } from './public-keys.js';
+import { isSignedBy, toPublicKeys, toSigner, type DsaEncoding, type PublicKeys } from './public-keys.js';
 import {
   readSigned,
   resolveSignedContent,
   signedContentOptionNames,
   type SignatureEncoding,
+  type Signed,
   type SignedContentOptions,
 } from './signed-content.js';
+import { makeSign, signOptionNames, type SignOptions } from './signing.js';
 
 /** How a service signs its callbacks with a private key. */
 export interface PublicKeySignatureOptions extends SignedContentOptions {
@@ -21,15 +23,30 @@ export interface PublicKeySignatureOptions extends SignedContentOptions {
 }
 
 /**
- * A verifier that needs the bytes of the body. `publicKeySignature` and `messageSignature` make it.
+ * A verifier that needs the bytes of the body, with a method that signs for tests. `publicKeySignature` and
+ * `messageSignature` make it.
  *
  * @example
- * const toVerifiers = (verify: SignatureVerifier) => [verify, urlToken(process.env.CALLBACK_SECRET)];
+ * const toHeaders = (verify: SignatureVerifier, body: string): Record<string, string> =>
+ *   verify.sign(body, { secret: String(process.env.TEST_PRIVATE_KEY) });
  */
 export interface SignatureVerifier {
   (request: SenderRequest, callback: unknown, body: Uint8Array | undefined): boolean;
   readonly part?: string | undefined;
+  /**
+   * Returns the headers to send with a body, which this verifier accepts. `secret` is the private key in PEM of one of
+   * `publicKeys`. `dsaEncoding` is how ECDSA is written: `'der'`, the default of `publicKeySignature`, or
+   * `'ieee-p1363'`, that of RFC 9421. Throws INVALID_ARGUMENT.
+   */
+  sign(
+    body: string | Uint8Array,
+    options: SignOptions & { secret: string; dsaEncoding?: DsaEncoding | undefined },
+  ): Record<string, string>;
 }
+
+export type KeySignOptions = Parameters<SignatureVerifier['sign']>[1];
+
+export const keySignOptionNames = [...signOptionNames, 'dsaEncoding'];
 
 /** A check takes up to 0.3 ms, and a stranger's header has room for a hundred signatures. */
 const maxSignatures = 4;
@@ -50,8 +67,16 @@ export function publicKeySignature(options: PublicKeySignatureOptions): Signatur
   function verifyPublicKeySignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
     const signed = readSigned(content, request, body);
     if (signed === undefined || signed.candidates.length > maxSignatures) return false;
-    const bytes = Buffer.concat(signed.texts.map((text) => Buffer.from(text)));
+    const bytes = toBytes(signed.texts);
     return signed.candidates.some((candidate) => isSignedBy(keys, bytes, candidate));
   }
-  return Object.assign(verifyPublicKeySignature, { part: content.part });
+  const sign = makeSign<KeySignOptions>(content, keySignOptionNames, ({ secret, dsaEncoding = 'der' }) => {
+    const signer = toSigner(secret, dsaEncoding, keys);
+    return (texts) => signer.sign(toBytes(texts));
+  });
+  return Object.assign(verifyPublicKeySignature, { part: content.part, sign });
+}
+
+function toBytes(texts: Signed['texts']): Buffer {
+  return Buffer.concat(texts.map((text) => Buffer.from(text)));
 }

@@ -1,5 +1,14 @@
-import { constants, createPublicKey, verify, type KeyObject, type VerifyKeyObjectInput } from 'node:crypto';
+import {
+  constants,
+  createPrivateKey,
+  createPublicKey,
+  sign,
+  verify,
+  type KeyObject,
+  type VerifyKeyObjectInput,
+} from 'node:crypto';
 import { correctVariable, invalidVariable } from '../../lib/checks.js';
+import { oneOf } from './signed-content.js';
 
 /**
  * A public key or a certificate in PEM, or a list of several during a rotation. Only the key of a certificate is read. A
@@ -47,9 +56,44 @@ export function toPublicKeys(publicKeys: PublicKeys): readonly KeyObject[] {
 }
 
 function parsePem(given: unknown): KeyObject | undefined {
-  const pem = typeof given === 'string' ? given.replaceAll('\\n', '\n').trim() : '';
+  const pem = toLines(given);
   try {
     return isPem.test(pem) ? createPublicKey(pem) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A variable of one line has `\n` for each new line. */
+function toLines(given: unknown): string {
+  return typeof given === 'string' ? given.replaceAll('\\n', '\n').trim() : '';
+}
+
+/** How ECDSA is written: in DER, or as two numbers, one after the other. */
+export type DsaEncoding = 'der' | 'ieee-p1363';
+
+/** Signs as the service does. */
+interface Signer {
+  readonly algorithm: AlgorithmName;
+  readonly sign: (bytes: Uint8Array) => Buffer;
+}
+
+/** Returns what signs with the private key of one of the public keys. Throws INVALID_ARGUMENT. */
+export function toSigner(secret: unknown, dsaEncoding: DsaEncoding, publicKeys: readonly KeyObject[]): Signer {
+  oneOf('dsaEncoding', dsaEncoding, ['der', 'ieee-p1363']);
+  const key = parsePrivateKey(secret);
+  const algorithm = key && findAlgorithms(key).at(0);
+  if (!key || !algorithm || !publicKeys.some((each) => each.equals(createPublicKey(key)))) {
+    const example = 'sign(body, { secret: process.env.TEST_PRIVATE_KEY })';
+    throw invalidVariable('secret', 'the private key, in PEM, of one of `publicKeys`', secret, example);
+  }
+  const { hash, options }: Algorithm = algorithms[algorithm];
+  return { algorithm, sign: (bytes) => sign(hash, bytes, { key, dsaEncoding, ...options }) };
+}
+
+function parsePrivateKey(given: unknown): KeyObject | undefined {
+  try {
+    return createPrivateKey(toLines(given));
   } catch {
     return undefined;
   }

@@ -104,7 +104,7 @@ export function headerToken(name: string, secret: Secret): SenderVerifier {
     const value = readHeader(request, header);
     return value !== undefined && matches(value);
   }
-  return Object.assign(verifyHeaderToken, { readsCallback: false as const });
+  return Object.assign(verifyHeaderToken, { readsCallback: false as const, sign: () => ({ [header]: secrets[0] }) });
 }
 
 /**
@@ -128,12 +128,14 @@ export interface Credentials {
 export function basicAuth(credentials: Credentials | readonly [Credentials, ...Credentials[]]): SenderVerifier {
   const list = (Array.isArray(credentials) ? credentials : [credentials]) as readonly Credentials[];
   if (list.length === 0) throw invalidArgument('credentials', 'at least one pair', credentials, basicExample);
-  const matches = matcherOf(list.map(toBasicToken));
+  const tokens = list.map(toBasicToken);
+  const matches = matcherOf(tokens);
   function verifyBasicAuth(request: SenderRequest): boolean {
     const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(readHeader(request, 'authorization') ?? '')?.[1];
     return encoded !== undefined && matches(Buffer.from(encoded, 'base64').toString());
   }
-  return Object.assign(verifyBasicAuth, { readsCallback: false as const });
+  const sign = () => ({ authorization: `Basic ${Buffer.from(String(tokens[0])).toString('base64')}` });
+  return Object.assign(verifyBasicAuth, { readsCallback: false as const, sign });
 }
 
 function toBasicToken(pair: Credentials | null): string {

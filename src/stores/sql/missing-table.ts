@@ -23,7 +23,7 @@ function isReported(error: unknown, { plainName }: Table): boolean {
   });
 }
 
-/** Whether a text has a name, and not only a longer one: a trigger of the table may miss another table of the app. */
+/** Whether a string has a name, and not only a longer one: a trigger of the table may miss another table of the app. */
 function hasName(text: string, name: string): boolean {
   const parts = text.split(name);
   return parts.some((part, index) => index > 0 && !/^\w/.test(part) && !/\w$/.test(parts[index - 1] ?? ''));

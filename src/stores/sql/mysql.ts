@@ -19,20 +19,20 @@ import { defaultHeldMs, type InTheWay, type Opening, type Send, type SqlEngine }
 
 export const mysqlSyntax: Syntax = {
   quote: '`',
-  // As bytes: MySQL compares texts without their trailing blanks.
+  // As bytes: MySQL compares strings without their trailing blanks.
   key: 'varbinary(1020)',
   text: 'mediumblob',
   // Not from a local time, which repeats an hour when summer time ends.
   now: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)",
   literal: (text) => `X'${toHex(text)}'`,
-  // As digits: a text would be sent in the charset of the client, which may lack its characters.
+  // As digits: a string would be sent in the charset of the client, which may lack its characters.
   show: (column) => `HEX(${column})`,
   parse: (shown) => Buffer.from(shown, 'hex').toString(),
   // A scan would wait for rows that the transactions of handlers have locked.
   deleteFrom: (table) => `DELETE ${table} FROM ${table} FORCE INDEX (PRIMARY)`,
 };
 
-/** Numbers of errors. Their texts are in the language of `lc_messages`. */
+/** Numbers of errors. Their messages are in the language of `lc_messages`. */
 const errors = {
   duplicateKey: 1062,
   /** MariaDB has no other number for a lock that NOWAIT did not get. */
@@ -236,7 +236,7 @@ function takeLock(table: Table, id: string, { idleTimeoutMs }: MechanismSettings
   return `SET ${[
     `@tc_left = ${releaseHeld}`,
     // Two rows, and an error of its own, if `autocommit` is 0: then what is sent outside of transactions is not committed.
-    '@tc_auto = (SELECT 1 UNION SELECT 2 - @@autocommit)',
+    '@tc_auto = (SELECT 1 UNION ALL SELECT 2 FROM DUAL WHERE @@autocommit = 0)',
     // Last of what may fail: a lock that is taken by a statement that fails is kept.
     `@tc_got = ${failUnless(`COALESCE(GET_LOCK(${name}, 0), 0)`)}`,
     `@tc_name = ${name}`,

@@ -1,19 +1,20 @@
 import { hasMethods, invalidSecret } from '../../lib/checks.js';
 import { callWithin, graceMs } from '../../lib/deadline.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import { lend, type LendRules } from './lend.js';
+import { lend, type LendRules, type Loan } from './lend.js';
 import { mysqlMechanism } from './mysql.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
+import { beginOwn, type OwnConnection } from './own-transaction.js';
 import { makeStore, type SqlStore } from './store.js';
-import { openTransaction, patienceMs, rollbackMs, type SqlEngine } from './transaction.js';
+import { patienceMs, rollbackMs, type Opening, type Send, type SqlEngine } from './transaction.js';
 
 /** What the store uses of a connection of a pool of `mysql2/promise`. */
 interface MysqlConnection {
   query(options: object): PromiseLike<unknown>;
   release(): void;
   destroy(): void;
-  on(event: 'error', listener: () => void): unknown;
-  off(event: 'error', listener: () => void): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  off(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /** What the store uses of the pool. */
@@ -59,41 +60,15 @@ export function mysqlStore<P extends { getConnection: (...args: never) => unknow
 function toEngine(pool: MysqlPool): SqlEngine<MysqlConnection> {
   return {
     async query(sql) {
-      const connection = await takeConnection(pool, patienceMs);
+      const taken = new TakenConnection(await takeConnection(pool, patienceMs), patienceMs);
       try {
-        return await send(connection, sql, patienceMs);
+        return await taken.send(sql);
       } finally {
-        connection.release();
+        taken.giveBack();
       }
     },
     async begin(opening, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
-      const connection = await takeConnection(pool, queueMs);
-      return openTransaction(
-        {
-          // Begins and ends nothing: the statements of mysql.ts do, by `autocommit`.
-          async run(work) {
-            try {
-              await work(connection);
-            } finally {
-              // Of a connection that is destroyed it does nothing.
-              connection.release();
-            }
-          },
-          send: (sql, _tx, place) => send(connection, sql, place === 'undo' ? rollbackMs : timeoutMs),
-          lend: (tx) => lend(tx, rules),
-          watch(onEnd) {
-            connection.on('error', onEnd);
-            return () => {
-              connection.off('error', onEnd);
-            };
-          },
-          destroy() {
-            connection.destroy();
-          },
-        },
-        opening,
-        timeoutMs,
-      );
+      return beginOwn(new TakenConnection(await takeConnection(pool, queueMs), timeoutMs), opening, timeoutMs);
     },
   };
 }
@@ -101,15 +76,53 @@ function toEngine(pool: MysqlPool): SqlEngine<MysqlConnection> {
 /** Options of the store's own queries. The pool may read rows for its app in another way. */
 const plainRows = { rowsAsArray: false, nestTables: false, typeCast: true };
 
-/** Sends a statement, and resolves with its rows. Ends the connection if that takes longer than `timeoutMs`. */
-async function send(connection: MysqlConnection, sql: string, timeoutMs: number): Promise<Rows> {
-  const giveUp = (): Error => {
-    connection.destroy();
-    return new TransferCallbackError('STORE_TIMEOUT', `The database did not reply within ${timeoutMs} ms.`);
+/** A connection that was taken out of the pool. It begins and ends nothing: the statements of mysql.ts do, by `autocommit`. */
+class TakenConnection implements OwnConnection<MysqlConnection> {
+  readonly #connection: MysqlConnection;
+  readonly #timeoutMs: number;
+  onEnd: (error: Error) => void = () => undefined;
+
+  constructor(connection: MysqlConnection, timeoutMs: number) {
+    this.#connection = connection;
+    this.#timeoutMs = timeoutMs;
+    connection.on('error', this.#onError);
+  }
+
+  readonly send: Send = (sql) => this.#sendWithin(this.#timeoutMs, sql);
+
+  lend(): Loan<MysqlConnection> {
+    return lend(this.#connection, rules);
+  }
+
+  giveBack(): void {
+    this.#connection.off('error', this.#onError);
+    // It does nothing if the connection is destroyed.
+    this.#connection.release();
+  }
+
+  async rollBack(opening: Opening): Promise<void> {
+    try {
+      await opening.undo((sql) => this.#sendWithin(rollbackMs, sql));
+    } catch {
+      this.#connection.destroy();
+    }
+    this.giveBack();
+  }
+
+  /** Resolves with the rows of a statement. Ends the connection if it takes longer than `timeoutMs`. */
+  async #sendWithin(timeoutMs: number, sql: string): Promise<Rows> {
+    const giveUp = (): Error => {
+      this.#connection.destroy();
+      return new TransferCallbackError('STORE_TIMEOUT', `The database did not reply within ${timeoutMs} ms.`);
+    };
+    const query = (): PromiseLike<unknown> => this.#connection.query({ sql, ...plainRows });
+    const [rows] = (await callWithin(timeoutMs, query, giveUp, graceMs)) as readonly [unknown];
+    return Array.isArray(rows) ? (rows as Rows) : [];
+  }
+
+  readonly #onError = (error: Error): void => {
+    this.onEnd(error);
   };
-  const reply = await callWithin(timeoutMs, () => connection.query({ sql, ...plainRows }), giveUp, graceMs);
-  const [rows] = reply as readonly [unknown];
-  return Array.isArray(rows) ? (rows as Rows) : [];
 }
 
 /** Takes a connection out of the pool. Rejects with STORE_TIMEOUT if the pool has none within `waitMs`. */

@@ -1,11 +1,12 @@
 import { hasMethods, invalidSecret } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
 import { graceMs, setBackgroundTimer, setDeadline } from '../../lib/deadline.js';
-import { lend } from './lend.js';
+import { lend, type Loan } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
+import { beginOwn, type OwnConnection } from './own-transaction.js';
 import { postgresMechanism } from './postgres.js';
 import { makeStore, type SqlStore } from './store.js';
-import { openTransaction, patienceMs, rollbackMs, type SqlEngine, type StatementPlace } from './transaction.js';
+import { patienceMs, rollbackMs, type Send, type SqlEngine } from './transaction.js';
 
 /** What the store uses of a client of `pg`'s pool. */
 interface PgClient {
@@ -64,43 +65,30 @@ export function pgStore<Pool extends PgPool>(pool: Pool, options: SqlStoreOption
 function toEngine(pool: PgPool): SqlEngine<PgClient> {
   return {
     async query(sql) {
-      const client = await takeClient(pool, patienceMs);
+      const client = await takeClient(pool, patienceMs, patienceMs);
       return client.use(async () => {
-        const rows = await client.send(patienceMs, sql);
+        const rows = await client.sendWithin(patienceMs, sql);
         client.giveBack();
         return rows;
       });
     },
     async begin(opening, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
-      const client = await takeClient(pool, queueMs);
-      return openTransaction(
-        {
-          run: (work) => client.runTransaction(work),
-          send: (sql, _tx, place) => client.sendInTransaction(timeoutMs, sql, place),
-          lend: (tx) => lend(tx, { queries: ['query'], ignored: ['release', 'end'] }),
-        },
-        opening,
-        timeoutMs,
-      );
+      return beginOwn(await takeClient(pool, queueMs, timeoutMs), opening, timeoutMs);
     },
   };
 }
 
 /** A client that was taken out of the pool. It goes back once; later calls do nothing. */
-class PooledClient {
+class PooledClient implements OwnConnection<PgClient> {
   readonly #client: PgClient;
-  /** Rejects if the connection breaks. */
-  readonly #broken: Promise<never>;
-  #break!: (error: Error) => void;
+  readonly #timeoutMs: number;
+  onEnd: (error: Error) => void = () => undefined;
   #isOut = true;
   #hasBegun = false;
 
-  constructor(client: PgClient) {
+  constructor(client: PgClient, timeoutMs: number) {
     this.#client = client;
-    this.#broken = new Promise((_, reject) => {
-      this.#break = reject;
-    });
-    this.#broken.catch(() => undefined);
+    this.#timeoutMs = timeoutMs;
     client.on('error', this.#onError);
   }
 
@@ -113,7 +101,7 @@ class PooledClient {
    * Sends one or several statements in one message. Resolves with the rows of the first one that returns some. Ends the
    * connection if they take longer than `timeoutMs`.
    */
-  async send(timeoutMs: number, sql: string): Promise<Rows> {
+  async sendWithin(timeoutMs: number, sql: string): Promise<Rows> {
     const cancelDeadline = setDeadline(
       timeoutMs,
       () => {
@@ -130,39 +118,26 @@ class PooledClient {
     }
   }
 
-  /** Awaits `work`, and rolls back if it rejects or the connection breaks. */
-  async runTransaction(work: (client: PgClient) => Promise<void>): Promise<void> {
-    try {
-      await Promise.race([work(this.#client), this.#broken]);
-    } catch (error) {
-      await this.#rollBack().catch(() => undefined);
-      throw error;
-    } finally {
-      this.giveBack();
-    }
-  }
-
   /** Sends a statement of a transaction, in one message with BEGIN or COMMIT where it stands at its beginning or end. */
-  async sendInTransaction(timeoutMs: number, sql: string, place: StatementPlace | undefined): Promise<Rows> {
+  readonly send: Send = async (sql, place) => {
     if (place === 'first') {
       this.#hasBegun = true;
-      return this.send(timeoutMs, `${begin};\n${sql}`);
+      return this.sendWithin(this.#timeoutMs, `${begin};\n${sql}`);
     }
-    if (place === 'rollback') {
-      await this.#rollBack();
-      return [];
-    }
-    if (place !== 'last' && place !== 'look') return this.send(timeoutMs, sql);
-    const rows = await this.send(timeoutMs, `${sql};\nCOMMIT`);
+    const rows = await this.sendWithin(this.#timeoutMs, `${sql};\nCOMMIT`);
     this.#hasBegun = false;
     return rows;
+  };
+
+  lend(): Loan<PgClient> {
+    return lend(this.#client, { queries: ['query'], ignored: ['release', 'end'] });
   }
 
-  /** Rolls back once, and ends the connection if that fails. */
-  async #rollBack(): Promise<void> {
-    if (!this.#hasBegun) return;
-    this.#hasBegun = false;
-    await this.use(() => this.send(rollbackMs, 'ROLLBACK'));
+  async rollBack(): Promise<void> {
+    if (this.#hasBegun && this.#isOut) {
+      await this.use(() => this.sendWithin(rollbackMs, 'ROLLBACK')).catch(() => undefined);
+    }
+    this.giveBack();
   }
 
   /** Runs `work`, and ends the connection if it fails. */
@@ -197,8 +172,8 @@ class PooledClient {
   }
 
   readonly #onError = (error: Error): void => {
-    this.#break(error);
     this.destroy();
+    this.onEnd(error);
   };
 }
 
@@ -207,7 +182,7 @@ type Connect = (
 ) => Promise<PgClient> | undefined;
 
 /** Takes a client out of the pool. Rejects with STORE_TIMEOUT if the pool has none within `waitMs`. */
-function takeClient(pool: PgPool, waitMs: number): Promise<PooledClient> {
+function takeClient(pool: PgPool, waitMs: number, timeoutMs: number): Promise<PooledClient> {
   return new Promise((resolve, reject) => {
     let isWaiting = true;
     const timer = setBackgroundTimer(() => {
@@ -216,7 +191,7 @@ function takeClient(pool: PgPool, waitMs: number): Promise<PooledClient> {
     }, waitMs);
     const take = (taken: PgClient): void => {
       clearTimeout(timer);
-      const client = new PooledClient(taken);
+      const client = new PooledClient(taken, timeoutMs);
       if (!isWaiting) {
         // Later, because the pool would call its next caller within this call, and thousands would overflow the stack.
         queueMicrotask(() => {

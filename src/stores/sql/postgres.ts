@@ -18,13 +18,23 @@ export const postgresSyntax: Syntax = {
   quote: '"',
   key: 'text',
   text: 'text',
-  now: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
+  now: "(date_part('epoch', clock_timestamp()) * 1000)::bigint",
   // Without COLLATE it would have that of the name of the encoding, and no index would be used.
-  literal: (text) => `convert_from(decode('${toHex(text)}', 'hex'), 'UTF8') COLLATE "default"`,
+  literal: (text) => `${plain.test(text) ? `'${text}'` : toDecoded(text)} COLLATE "default"`,
   show: (column) => column,
   parse: (shown) => shown,
   deleteFrom: (table) => `DELETE FROM ${table}`,
 };
+
+/**
+ * A string that neither a setting of the server nor a library changes between quotes: no quote, no backslash, and nothing that
+ * a library takes for a placeholder or a comment. The server plans it in half the time that it needs for `decode`.
+ */
+const plain = /^(?!.*--)[\w .,/[\]"+=-]*$/;
+
+function toDecoded(text: string): string {
+  return `convert_from(decode('${toHex(text)}', 'hex'), 'UTF8')`;
+}
 
 /** The holder of the lock of a callback, and since when, if the role may see it. */
 interface Lock {
@@ -34,7 +44,7 @@ interface Lock {
 
 /**
  * Claims callbacks in PostgreSQL, by a lock. The record is inserted by the first statement of the handler's transaction,
- * and counts as soon as that is committed: with the handler's writes, whoever commits it.
+ * and counts as soon as that is committed: with the handler's writes, even if the handler commits it.
  */
 export function postgresMechanism<Tx>(
   engine: SqlEngine<Tx>,
@@ -160,7 +170,7 @@ function commitIfIn(transaction: bigint): string {
 /** Reads the backend that holds the lock of the callback, and when its transaction began. */
 function readLock(table: Table, id: string): string {
   // `pg_locks` splits the number of a lock into `classid` and `objid`.
-  return `SELECT pid AS backend, floor(extract(epoch FROM xact_start) * 1000)::bigint AS since
+  return `SELECT pid AS backend, floor(date_part('epoch', xact_start) * 1000)::bigint AS since
 FROM pg_locks LEFT JOIN pg_stat_activity USING (pid)
 WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND (classid::bigint << 32 | objid::bigint) = ${lockNumber(table, id)}
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;

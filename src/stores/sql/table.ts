@@ -5,15 +5,15 @@ export interface Syntax {
   readonly quote: string;
   /** The type of a key. */
   readonly key: string;
-  /** The type of a text of any length. */
+  /** The type of a string of any length. */
   readonly text: string;
   /** The time, in milliseconds since 1970, by the clock of the database. */
   readonly now: string;
-  /** Renders a text as a literal. */
+  /** Renders a string as a literal. */
   readonly literal: (text: string) => string;
-  /** Renders a column that is a text. */
+  /** Renders a column that is a string. */
   readonly show: (column: string) => string;
-  /** Parses what a column that is a text is shown as. */
+  /** Parses what a column that is a string is shown as. */
   readonly parse: (shown: string) => string;
   /** Begins a statement that deletes rows by their ids. */
   readonly deleteFrom: (table: string) => string;
@@ -65,8 +65,8 @@ export function isSettled(row: Row | 'held' | undefined): row is SettledRow {
 const claimColumns = 'id, token, event, external_id, claimed_at, expires_at';
 
 /**
- * The table, and the statements that all databases share. Texts are written in hexadecimal: no setting, collation or
- * placeholder of any library can change them.
+ * The table, and the statements that all databases share. Its literals mean the same under every setting and collation, and
+ * no library finds a placeholder in them.
  */
 export class Table {
   /** With its schema, and quoted. */
@@ -178,7 +178,7 @@ WHERE id > ${literal(after)} AND ${this.#isOld(olderThanMs)} ORDER BY ${this.nam
   }
 }
 
-/** PostgreSQL stores no NUL in a text. Buffer turns a lone surrogate, which no database stores, into U+FFFD. */
+/** PostgreSQL stores no NUL in a string. Buffer turns a lone surrogate, which no database stores, into U+FFFD. */
 export function toHex(text: string): string {
   return Buffer.from(text.replaceAll('\0', '\uFFFD')).toString('hex');
 }

@@ -79,10 +79,6 @@ export interface TransactionRunner<Tx> {
   send(sql: string, tx: Tx, place?: StatementPlace): Promise<readonly unknown[]>;
   /** Lends the transaction to a handler. */
   lend(tx: Tx): Loan<Tx>;
-  /** Calls `onEnd` if the connection ends, until the function is called that it returns. */
-  watch?(onEnd: () => void): () => void;
-  /** Ends the connection, if the library has a way to do so. */
-  destroy?(): void;
 }
 
 /**
@@ -189,13 +185,9 @@ class TurnedTransaction<Tx> {
   #lendUntilDecided(loan: Loan<Tx>): Promise<RecordSuccess | undefined> {
     return new Promise((decide) => {
       const end = (record?: RecordSuccess): void => {
-        unwatch?.();
         loan.end(record !== undefined);
         decide(record);
       };
-      const unwatch = this.#runner.watch?.(() => {
-        end();
-      });
       // It may also end by itself: at a deadline of the library, or with its connection. Then `commit` rejects.
       void this.#ended.then(() => {
         end();
@@ -229,10 +221,7 @@ class TurnedTransaction<Tx> {
         await this.#opening.undo((sql, place = 'undo') => this.#runner.send(sql, tx, place));
         return;
       } catch {
-        if (this.#runner.destroy !== undefined) {
-          this.#runner.destroy();
-          return;
-        }
+        // It is sent again.
       }
       const isRefused = performance.now() - sentAt < refusalMs;
       if (isRefused && wasRefused && !(await this.#replies(tx))) return;
@@ -263,7 +252,8 @@ const longestUndoPauseMs = 1_000;
  */
 const refusalMs = 15;
 
-async function isIdleWithin<Tx>(ms: number, loan: Loan<Tx>): Promise<boolean> {
+/** Resolves with whether what the handler has left running is over in time. */
+export async function isIdleWithin<Tx>(ms: number, loan: Loan<Tx>): Promise<boolean> {
   const idle = loan.idle();
   if (idle === undefined) return true;
   return Promise.race([idle.then(() => true), pause(ms, { keepAlive: false }).then(() => false)]);
@@ -278,8 +268,10 @@ const calledAgain =
   'Expected `transaction` to call its function once, got a second call. Reject if a transaction fails, and do not repeat it.';
 const refused = new NothingToUndo('The claim was refused.');
 const endedEarly = new Error('The handler has ended its transaction.');
-const rolledBack = new Error('The transaction of the handler was rolled back.');
-const stillRunning = new Error('What the handler had left running did not end: its transaction was rolled back.');
+export const rolledBack = new Error('The transaction of the handler was rolled back.');
+export const stillRunning = new Error(
+  'What the handler had left running did not end: its transaction was rolled back.',
+);
 
 /**
  * Makes an error with the code of a time-out: a look at the row would wait for this connection if the pool has no

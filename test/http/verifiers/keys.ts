@@ -20,3 +20,7 @@ export const keyPairs = {
 export function toPem({ publicKey }: KeyPair): string {
   return publicKey.export({ type: 'spki', format: 'pem' }).toString();
 }
+
+export function toPrivatePem({ privateKey }: KeyPair): string {
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+}

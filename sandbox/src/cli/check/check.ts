@@ -1,18 +1,24 @@
 import { isAcknowledgement } from '../../attempt/attempt.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from '../../../../src/cli/arguments.js';
 import { configFile, findConfigFile } from '../../../../src/cli/config-file.js';
+import { wrap } from '../../../../src/cli/terminal.js';
 import { callbackHelp, callbackOptions, findEndpoint, requireUrl, type Endpoint } from '../endpoint-options.js';
 import { Books } from './books.js';
 import { Breakage, type NamedTransfer } from './commands.js';
 import { breaking, failOnce } from './handler-fails.js';
+import { requireServiceValue } from './load-by-name.js';
+import { namedServices } from './named-services.js';
 import { Progress } from './progress.js';
 import { explainKey, explainRefusal } from './refusal.js';
-import { isWrong, report } from './report.js';
+import { isWrong, report, reportOrigin } from './report.js';
 import { toRows, unseenRow, type Played, type Row } from './rows.js';
 import { Stage } from './stage.js';
 import { startService, type RunningService } from './start-service.js';
 import { judgeWire, type Tried } from './trial.js';
 import { listTrials } from './trials.js';
+
+/** From column 29 to column 80. */
+const listed = wrap(`not seen live: ${Object.keys(namedServices).join(', ')}`, 51).join(`\n${' '.repeat(29)}`);
 
 export const help = `Usage: transfer-sandbox check [--to URL] [options]
 
@@ -28,12 +34,13 @@ is wrong, 1 if something is, 2 if the check could not be run or --mend failed.
                              and callbackHeaders. Default:
                              ${configFile}, .js or .cjs
 ${callbackHelp}
-  --service FILE             A module that exports another service, which
+  --service NAME             Another service, as public documents show it,
+                             ${listed}
+  --service FILE             A module that exports your own definition, which
                              \`defineService\` has made. It may import that and
-                             the verifiers from transfer-sandbox. Its verifier
-                             signs, if it can: else give --header
-  --success FILE             A sample of a success of that service, as JSON or a
-                             form. Its ids are replaced
+                             the verifiers from transfer-sandbox
+  --success FILE             A sample of a success for it, as JSON or a form.
+                             Its ids are replaced
   --failed FILE              A sample of a failure
   --reversed FILE            A sample of a reversal, if the service has any
   --port N                   Where the service answers queries, for an app that
@@ -50,6 +57,10 @@ ${callbackHelp}
   --patience SECONDS         How long a response may take (default 30). Two in a
                              row that take longer cut a row short
   --json                     Print one JSON object per line
+
+CALLBACK_SECRET has the secret that signs the callbacks, unless the definition
+has it: as your app has it, and for a public key of your app the private one in
+PEM. Take those of a test. What its verifiers cannot sign needs --header.
 
 What your app did cannot be seen from outside. These commands show it. Each gets
 a transfer: $ID is its externalId, $STATUS is SUCCESS, FAILED or REVERSED,
@@ -94,6 +105,7 @@ type Values = ReturnType<typeof parseArguments<typeof options>>['values'];
 
 /** Plays all cases, and judges the endpoint. */
 export async function run(args: readonly string[]): Promise<number> {
+  requireServiceValue(args);
   const { values, positionals } = parseArguments(args, options);
   allowPositionals(positionals, 0);
   if ((values.break === undefined) !== (values.mend === undefined)) {
@@ -106,7 +118,9 @@ export async function run(args: readonly string[]): Promise<number> {
   const endpoint = await findCallbackUrl(values);
   const books = values.count === undefined ? undefined : new Books(values.count, settleMs);
 
-  const service = await startService(values);
+  const { callbackUrl } = endpoint;
+  const service = await startService(values, typeof callbackUrl === 'string' ? callbackUrl : undefined);
+  if (service.origin !== undefined) reportOrigin(service.origin, isJson);
   const progress = new Progress(listTrials(service.service).length + (values.break === undefined ? 0 : 1));
   try {
     const stage = new Stage(service.service, endpoint, {
@@ -188,12 +202,16 @@ async function playAll(parts: Parts): Promise<Outcome> {
 }
 
 /** Returns why nothing can be seen after the first callback; `undefined` if it was acknowledged. */
-function findMissing({ stage: { silence }, values, service }: Parts, { responses }: Tried): string | undefined {
+function findMissing({ stage, values, service }: Parts, { responses }: Tried): string | undefined {
   const last = responses.at(-1);
   if (last === undefined || responses.some(isAcknowledgement)) return undefined;
   const { port, prepare } = values;
   const [keyRefusal, serviceUrl] = [service.findKeyRefusal(), service.url];
-  return explainRefusal(last, { port, prepare, silence, keyRefusal, serviceUrl });
+  const {
+    silence,
+    service: { isSigned },
+  } = stage;
+  return explainRefusal(last, { port, prepare, silence, keyRefusal, serviceUrl, isSigned });
 }
 
 /** Waits for the first booking. Resolves with a note if it was missing when it was acknowledged. */

@@ -2,6 +2,7 @@ import type { PayoutService, StateMeaning } from '../../../../src/core/payout-se
 import type { InvalidBody } from './bodies.js';
 import type { Ids, Sample } from './sample.js';
 import type { Announced, CheckedService, DefinedRows, FinalStatus, Gaps } from './service.js';
+import { findSigners, trySign, type Sign, type SignWith } from './signers.js';
 
 /** The samples of a service, by the status of their transfer. */
 export interface Samples {
@@ -10,12 +11,17 @@ export interface Samples {
   readonly REVERSED: Sample | undefined;
 }
 
-/** A part of a verifier that signs as the service does. */
-type Sign = (body: string) => Record<string, string>;
+/** What is not in the definition and the samples of a service. */
+export interface Traits {
+  readonly isForm: boolean;
+  readonly signWith: SignWith;
+  /** Why there is no reversal, if no state is REVERSED. */
+  readonly whyNoReversal: string;
+}
 
 const signsNothing =
   'The service signs nothing, so its callback proves nothing: use `confirm` or a secret path, and give --stranger.';
-const signsElsewhere = 'This check cannot sign for this service. Give --stranger.';
+const signsElsewhere = 'This check cannot sign for this service: set CALLBACK_SECRET, or give --stranger.';
 
 /** A service by its definition: what it sends is made of samples, with fresh ids. */
 export class DefinedService implements CheckedService {
@@ -29,16 +35,16 @@ export class DefinedService implements CheckedService {
   readonly #signers: readonly Sign[];
   readonly #isForm: boolean;
 
-  constructor(service: PayoutService, samples: Samples, { isForm }: { readonly isForm: boolean }) {
+  constructor(service: PayoutService, samples: Samples, { isForm, signWith, whyNoReversal }: Traits) {
     this.#service = service;
     this.#samples = samples;
     this.#isForm = isForm;
     this.contentType = isForm ? 'application/x-www-form-urlencoded' : 'application/json';
     const body = this.#write(samples.SUCCESS.payload);
-    this.#signers = findSigners(service.verify).filter((sign) => trySign(sign, body) !== undefined);
+    this.#signers = findSigners(service.verify, body, signWith);
     this.isSigned = this.#signers.length > 0;
     this.strangerGap = [service.verify].flat().some(readsBody) ? signsElsewhere : signsNothing;
-    this.gaps = this.#findGaps();
+    this.gaps = this.#findGaps(whyNoReversal);
     this.defined = {
       reverse: (transfer) => this.#write(this.#make('REVERSED', transfer)),
       makeUnknown: () => this.#announce('unknown-state', (payload) => samples.SUCCESS.makeUnknown(payload)),
@@ -127,11 +133,11 @@ export class DefinedService implements CheckedService {
     return this.#isForm ? new URLSearchParams(payload as Record<string, string>).toString() : JSON.stringify(payload);
   }
 
-  #findGaps(): Gaps {
+  #findGaps(whyNoReversal: string): Gaps {
     const { SUCCESS: sample } = this.#samples;
     const { meanings = new Set<StateMeaning>() } = this.#service;
     const hasReversals = meanings.has('REVERSED');
-    const reversal = hasReversals ? 'Give --reversed, a sample of a reversal.' : 'The definition has no REVERSED.';
+    const reversal = hasReversals ? 'Give --reversed, a sample of a reversal.' : whyNoReversal;
     const all: readonly [name: string, isGap: boolean, why: string][] = [
       ['reversed', this.#samples.REVERSED === undefined, reversal],
       ['failed-reversed', this.#samples.REVERSED === undefined, reversal],
@@ -148,20 +154,4 @@ export class DefinedService implements CheckedService {
 /** Whether a verifier takes the bytes of the body: what is no signature needs none. */
 function readsBody(verify: unknown): boolean {
   return typeof verify === 'function' && verify.length > 2;
-}
-
-function findSigners(verify: unknown): readonly Sign[] {
-  return [verify].flat().flatMap((each) => {
-    const { sign } = (each ?? {}) as { sign?: unknown };
-    return typeof sign === 'function' ? [sign as Sign] : [];
-  });
-}
-
-/** Returns `undefined` for a body that cannot be signed, such as one without the part that is. */
-function trySign(sign: Sign, body: string): Record<string, string> | undefined {
-  try {
-    return sign(body);
-  } catch {
-    return undefined;
-  }
 }

@@ -53,7 +53,7 @@ function findGap({ silence }: Stage, responses: readonly AttemptResponse[], all:
   if (silence !== undefined) return { unseen: silence };
   const broken = responses.filter((response) => 'error' in response).length;
   if (broken === 0) return {};
-  const note = 'A connection broke. If the process has ended, whoever sends such a body can end it.';
+  const note = 'A connection broke. If the process has ended, anyone who sends such a body can end it.';
   return { note, unseen: broken > 1 ? `${broken} of ${all} bodies got no response.` : undefined };
 }
 

@@ -5,33 +5,72 @@ import { loadExports } from '../../../../src/cli/config-file.js';
 import type { PayoutService } from '../../../../src/core/payout-service.js';
 import { parseJson } from '../../../../src/lib/text.js';
 import { DefinedService } from './defined-service.js';
+import { isName, loadByName } from './load-by-name.js';
 import { Sample } from './sample.js';
 import type { FinalStatus } from './service.js';
+import { secretVariable } from './signers.js';
 
 /** The files of a service: its definition, and a sample of each callback. */
 export interface ServiceFiles {
+  /** A file, or the name of a definition in this package, which has samples. */
   readonly service: string;
   readonly success: string | undefined;
   readonly failed: string | undefined;
   readonly reversed: string | undefined;
 }
 
-/** Loads a definition and its samples. Throws UsageError. */
-export async function loadService({ service: file, success, failed, reversed }: ServiceFiles): Promise<DefinedService> {
+/** A definition in this package, and where it comes from. */
+export interface Origin {
+  readonly service: string;
+  readonly source: string;
+  readonly readOn: string;
+}
+
+/** A service, and where its definition comes from; `undefined` for a definition of the user. */
+export interface LoadedService {
+  readonly service: DefinedService;
+  readonly origin?: Origin;
+}
+
+/** Loads a definition and its samples. `url` is the callback endpoint. Throws UsageError. */
+export async function loadService(files: ServiceFiles, url: string | undefined): Promise<LoadedService> {
+  return isName(files.service) ? loadNamed(files, url) : { service: await loadFiles(files) };
+}
+
+async function loadFiles({ service: file, success, failed, reversed }: ServiceFiles): Promise<DefinedService> {
   if (success === undefined || failed === undefined) {
     throw new UsageError('Expected --success and --failed beside --service: a sample of each callback.');
   }
   const service = await loadDefinition(file);
   const [paid, refused] = [readSample('--success', success), readSample('--failed', failed)];
   const givenBack = reversed === undefined ? undefined : readSample('--reversed', reversed);
-  const toSample = (name: string, payload: unknown, status: FinalStatus): Sample =>
-    new Sample(name, payload, { service, status });
   const samples = {
-    SUCCESS: toSample(success, paid.payload, 'SUCCESS'),
-    FAILED: toSample(failed, refused.payload, 'FAILED'),
-    REVERSED: givenBack && toSample(String(reversed), givenBack.payload, 'REVERSED'),
+    SUCCESS: new Sample(success, paid.payload, { service, status: 'SUCCESS' }),
+    FAILED: new Sample(failed, refused.payload, { service, status: 'FAILED' }),
+    REVERSED: givenBack && new Sample(String(reversed), givenBack.payload, { service, status: 'REVERSED' }),
   };
-  return new DefinedService(service, samples, { isForm: paid.isForm });
+  const signWith = { secret: process.env[secretVariable] };
+  const whyNoReversal = 'The definition has no REVERSED.';
+  return new DefinedService(service, samples, { isForm: paid.isForm, signWith, whyNoReversal });
+}
+
+async function loadNamed({ service: name, ...files }: ServiceFiles, url: string | undefined): Promise<LoadedService> {
+  const { named, service, payloads } = await loadByName(name, url);
+  if (Object.values(files).some((file) => file !== undefined)) {
+    throw new UsageError(`Expected --service to be a file beside a sample: ${name} has samples of its own.`);
+  }
+  const { success, failed, reversed, source, readOn } = payloads;
+  const toSample = (payload: unknown, status: FinalStatus): Sample =>
+    new Sample(`the sample of ${name}`, payload, { service, status });
+  const samples = {
+    SUCCESS: toSample(success, 'SUCCESS'),
+    FAILED: toSample(failed, 'FAILED'),
+    REVERSED: reversed === undefined ? undefined : toSample(reversed, 'REVERSED'),
+  };
+  const signWith = { secret: process.env[secretVariable], toOptions: named.toSignOptions };
+  const whyNoReversal = 'No document that was read shows a reversal.';
+  const traits = { isForm: named.isForm === true, signWith, whyNoReversal };
+  return { service: new DefinedService(service, samples, traits), origin: { service: name, source, readOn } };
 }
 
 async function loadDefinition(file: string): Promise<PayoutService> {

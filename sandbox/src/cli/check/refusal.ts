@@ -9,6 +9,8 @@ export interface Circumstances {
   readonly prepare: string | undefined;
   /** Where the service of this check listens; `undefined` if it cannot be asked. */
   readonly serviceUrl: string | undefined;
+  /** Whether the callback had a signature. */
+  readonly isSigned: boolean;
   /** Why that service has refused the key of the app; `undefined` if it has not. */
   readonly keyRefusal: string | undefined;
   /** Why the row was cut short; `undefined` if there were responses. */
@@ -17,14 +19,17 @@ export interface Circumstances {
 
 /** Returns which option is missing, or what else the last response to the first callback means. */
 export function explainRefusal(response: AttemptResponse, circumstances: Circumstances): string {
-  const { keyRefusal, silence, serviceUrl } = circumstances;
+  const { keyRefusal, silence, serviceUrl, isSigned } = circumstances;
   const hint = explainForCheck(response, circumstances);
   if (silence !== undefined) return `The first callback was sent twice and got no response. ${hint}`;
   const start = 'The first callback was refused, so that nothing could be seen.';
   if (keyRefusal !== undefined) return `${start} ${explainKey(keyRefusal, String(serviceUrl))}`;
   const status = 'status' in response ? response.status : undefined;
   if (status === 401 || status === 403) {
-    return `${start} ${status} means that the sender was not believed: give the token in --to, --header, or a ${configFile} whose callbackHeaders(body) signs.`;
+    const advice = isSigned
+      ? 'does your endpoint verify with the secret, or the public key, of this check?'
+      : `give the token in --to, --header, or a ${configFile} whose callbackHeaders(body) signs.`;
+    return `${start} ${status} means that the sender was not believed: ${advice}`;
   }
   const missing = findMissing(circumstances);
   if (status === undefined || missing === undefined) return `${start} ${hint}`;
@@ -46,6 +51,7 @@ function explainForCheck(response: AttemptResponse, { port, serviceUrl }: Circum
   const reason = findReason(response);
   if (findOutcome(response, reason) !== 'unconfirmed') return explainResponse(response, reason);
   const asks = 'Your app asks the service (`confirm`), which has not confirmed it.';
+  if (serviceUrl === undefined) return `${asks} This check answers no query of it: run your app without.`;
   return join(asks, port === undefined ? undefined : `Let its \`baseUrl\` be ${serviceUrl}.`) ?? asks;
 }
 

@@ -1,4 +1,5 @@
 import { jsonLine, print, wrap } from '../../../../src/cli/terminal.js';
+import type { Origin } from './load-service.js';
 import { join } from './trial.js';
 import { toJson, toLines, type Row } from './rows.js';
 
@@ -12,6 +13,13 @@ export interface ReportOptions {
   readonly missing: string | undefined;
   /** What to set so that more is seen; `undefined` if there is nothing. */
   readonly advice: string | undefined;
+}
+
+/** Prints where the definition of a service comes from, before its rows. */
+export function reportOrigin({ service, source, readOn }: Origin, isJson: boolean): void {
+  const words = `${service}, as read in public documentation on ${readOn}, not seen live. Source: ${source}.`;
+  const origin = { type: 'service', service, source, readOn, isSeenLive: false };
+  print(isJson ? jsonLine(origin) : `${wrap(words, 80).join('\n')}\n\n`);
 }
 
 export function report(rows: readonly Row[], { isStrict, isJson, unseen, missing, advice }: ReportOptions): void {

@@ -60,7 +60,7 @@ const widths = [18, 31, 16];
 export function toLines(row: Row, isStrict: boolean): string {
   const { trial, responses, bookings, because, notes } = row;
   const results = responses.map(toResult);
-  // Of many bodies, and of concurrent copies, only the numbers count.
+  // For many bodies, and for concurrent copies, only the numbers count.
   const did = row.verdict === 'not seen' && results.length === 0 ? 'not seen' : inWords(toSorted(results));
   const cells = [trial.name, trial.right, fit(did, 30), bookings === undefined ? '' : times(bookings)];
   const line = cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');

@@ -1,6 +1,6 @@
 import { startSandbox } from '../../service/sandbox.js';
 import { toNumber, UsageError } from '../../../../src/cli/arguments.js';
-import { loadService } from './load-service.js';
+import { loadService, type Origin } from './load-service.js';
 import { DocumentedService, type CheckedService } from './service.js';
 
 /** Which service sends the callbacks. */
@@ -15,6 +15,8 @@ export interface ServiceValues {
 /** The service of a check. */
 export interface RunningService {
   readonly service: CheckedService;
+  /** Where the definition comes from; `undefined` unless the service was named. */
+  readonly origin?: Origin | undefined;
   /** Where it responds to queries; `undefined` for a defined service, which cannot be asked. */
   readonly url: string | undefined;
   /** Why it has refused the key of the app; `undefined` if it has not. */
@@ -22,16 +24,16 @@ export interface RunningService {
   readonly close: () => Promise<void>;
 }
 
-/** Starts the documented service, or loads another one. Throws UsageError. */
-export async function startService(values: ServiceValues): Promise<RunningService> {
+/** Starts the documented service, or loads another one. `callbackUrl` is the endpoint. Throws UsageError. */
+export async function startService(values: ServiceValues, callbackUrl?: string): Promise<RunningService> {
   const { service, success, failed, reversed, port } = values;
   if (service === undefined) {
     if ([success, failed, reversed].every((file) => file === undefined)) return startDocumented(port);
     throw new UsageError('Expected --service beside --success, --failed and --reversed.');
   }
   if (port !== undefined) throw new UsageError('Expected --port or --service, not both: no query of it is answered.');
-  const loaded = await loadService({ service, success, failed, reversed });
-  return { service: loaded, url: undefined, findKeyRefusal: () => undefined, close: () => Promise.resolve() };
+  const loaded = await loadService({ service, success, failed, reversed }, callbackUrl);
+  return { ...loaded, url: undefined, findKeyRefusal: () => undefined, close: () => Promise.resolve() };
 }
 
 /** It sends nothing by itself: its time stands still, and its transfers have no callback URL. */

@@ -30,7 +30,7 @@ function findFault(response: AttemptResponse, bookings: Bookings | undefined): s
   // An app may respond 2xx to a stranger, and do nothing.
   if (bookings?.kind === 'counted' && bookings.times === 0) return undefined;
   if (isAcknowledgement(response)) {
-    return 'A callback without the secret was acknowledged. Whoever knows the address can have a payout count as paid.';
+    return 'A callback without the secret was acknowledged. Anyone who knows the address can have a payout count as paid.';
   }
   return bookings?.kind === 'counted' ? 'What a stranger sent was refused, and booked.' : undefined;
 }

@@ -7,12 +7,22 @@ import type { PayoutService, ReceiverOptions } from 'transfer-callbacks';
 import type { ServiceEvent } from 'transfer-callbacks/client';
 import ts from 'typescript';
 import { objects, root, startSandboxCli as start } from '../../../../test/cli/support.js';
+import { keyPairs, toPem, toPrivatePem } from '../../../../test/http/verifiers/keys.js';
 import { makeBooks, serveHere, toChecked, type Book } from './support.js';
 
 export const key = 'the-secret-of-the-service-0123456789';
 
+const [[ec], [rsa]] = [keyPairs.p256, keyPairs.rsa];
+
+/** The private keys in PEM, by the service that signs with them. */
+export const privateKeys: Readonly<Record<string, string>> = { pawapay: toPrivatePem(ec), wise: toPrivatePem(rsa) };
+
+/** The address of the merchant, as pawaPay knows it. */
+export const publicUrl = 'https://merchant.example/callbacks';
+
 /** What the definitions read of the environment. */
 export const secrets = {
+  ...{ PAWAPAY_PUBLIC_KEY: toPem(ec), WISE_PUBLIC_KEY: toPem(rsa), PAWAPAY_CALLBACK_URL: publicUrl },
   ...{ PAYSTACK_SECRET_KEY: key, KORAPAY_SECRET_KEY: key, MTN_CALLBACK_SECRET: key, CINETPAY_CALLBACK_SECRET: key },
   ...{ FLUTTERWAVE_SECRET_HASH: key, FLUTTERWAVE_SECRET_KEY: key, RAZORPAYX_WEBHOOK_SECRET: key },
   ...{ MONNIFY_CLIENT_SECRET: key, MONNIFY_SECRET_KEY: key, MPESA_CALLBACK_SECRET: key },
@@ -69,6 +79,8 @@ export async function checkService(name: string, url: string, ...args: string[])
   const { folder } = await makeBooks();
   const service = await writeService(name, folder);
   const own = ['check', '--to', url, '--json', ...service, ...args];
-  const { code, out, err } = await start(own, { env: secrets, cwd: folder }).ended;
+  const privateKey = privateKeys[name];
+  const env = { ...secrets, ...(privateKey !== undefined && { CALLBACK_SECRET: privateKey }) };
+  const { code, out, err } = await start(own, { env, cwd: folder }).ended;
   return { ...toChecked(code, out === '' ? [] : objects(out)), err };
 }

@@ -2,9 +2,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runSandboxCli as run } from '../../../../test/cli/support.js';
+import { runSandboxCli as run, startSandboxCli as start } from '../../../../test/cli/support.js';
 import { parseJson } from '../../../../src/lib/text.js';
-import { checkService, key, withService } from './defined-support.js';
+import { checkService, key, privateKeys, secrets, withService, writeService } from './defined-support.js';
 import { makeBooks, readText, serveHere } from './support.js';
 
 const unknown = ['wrong-content-type', 'undocumented'];
@@ -15,6 +15,9 @@ test.each<[string, string, { path?: string; args?: string[]; unseen: string[] }]
   ['korapay', 'signs a part of the body, and has one id', { unseen: neverReversed }],
   ['mtn', 'signs nothing', { path: `/${key}`, unseen: neverReversed }],
   ['cinetpay', 'sends a form', { path: `/${key}`, unseen: neverReversed }],
+  ['wise', 'signs with a private key', { unseen: ['wrong-content-type', 'other-amount', 'undocumented'] }],
+  ['pawapay', 'signs by RFC 9421', { unseen: neverReversed }],
+  ['flutterwave3', 'has a secret in a header', { unseen: ['reversed', 'failed-reversed', ...unknown] }],
 ])('the router with %s, which %s, is right', async (name, _what, { path = '', unseen }) => {
   const { book, count } = await makeBooks();
   const url = await withService(name, book);
@@ -127,4 +130,16 @@ test('a sample without its definition, and a port for a service that is not imit
   const to = ['check', '--to', 'http://127.0.0.1:9/'];
   expect((await run(...to, '--success', 'a.json')).err).toContain('Expected --service beside --success');
   expect((await run(...to, '--service', 'a.mjs', '--port', '1')).err).toContain('Expected --port or --service');
+});
+
+test('a private key in CALLBACK_SECRET that is not the one of the definition ends with 2', async () => {
+  const { folder } = await makeBooks();
+  const service = await writeService('wise', folder);
+  const env = { ...secrets, CALLBACK_SECRET: privateKeys.pawapay ?? '' };
+  const { code, err } = await start(['check', '--to', 'http://127.0.0.1:9/', ...service], { env, cwd: folder }).ended;
+  expect([code, err]).toEqual([
+    2,
+    expect.stringContaining('Expected CALLBACK_SECRET to be the private key, in PEM, of'),
+  ]);
+  expect(err).not.toContain('BEGIN');
 });

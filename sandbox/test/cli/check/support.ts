@@ -67,12 +67,13 @@ export const byHand = (handle: (callback: TransferCallback) => Promise<number | 
 export async function startEndpoint(
   name: string,
   folder: string,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<{ url: string; ledger: string; payouts: string }> {
   const file = fileURLToPath(new URL(`endpoints/${name}`, import.meta.url));
   const [ledger, payouts] = [join(folder, 'books'), join(folder, 'payouts')];
   await Promise.all([ledger, payouts].map((path) => writeFile(path, '')));
   const child = spawn(name.endsWith('.py') ? 'python3' : process.execPath, [file], {
-    env: { ...process.env, LEDGER: ledger, PAYOUTS: payouts, TOKEN: 'the-token' },
+    env: { ...process.env, LEDGER: ledger, PAYOUTS: payouts, TOKEN: 'the-token', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   onTestFinished(() => void child.kill());

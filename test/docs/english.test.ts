@@ -1,0 +1,57 @@
+// The English of the README and of the documents, as far as a program can see it.
+import { expect, test } from 'vitest';
+import { pages, withoutBlocks, type Page } from './pages.js';
+
+const documents = pages.filter(({ path }) => path === 'README.md' || path.startsWith('docs/'));
+
+interface Piece {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Returns the paragraphs, the items of lists and the rows of tables of a page, without headings and titles of tests. */
+function findPieces(page: Page): Piece[] {
+  return withoutBlocks(page)
+    .replaceAll(/^ *- \[.+\]\(\S+\.test\.ts\)$/gm, '')
+    .replaceAll(/<!--.*?-->|^#.*$/gm, '')
+    .split(/\n\s*\n|\n(?=\s*(?:- |\d+\. |\|))/)
+    .map((text) => ({ path: page.path, text: text.trim().replaceAll(/\s+/g, ' ') }))
+    .filter(({ text }) => text !== '');
+}
+
+const pieces = documents.flatMap(findPieces);
+const isRow = ({ text }: Piece): boolean => text.startsWith('|');
+
+/** Returns the sentences of a piece, without code and without marks before their first word. */
+function findSentences({ path, text }: Piece): Piece[] {
+  return text
+    .replaceAll(/`[^`]*`/g, '`x`')
+    .replaceAll(/\| \[[^\]]*\]\([^)]*\) (?=\|)/g, '| ') // a cell that is a link has the heading of a section
+    .split(/ \| |(?<=[.?!:]\**) /)
+    .map((sentence) => ({ path, text: sentence.replace(/^(?:- |\d+\. |[|*[\s])+/, '') }));
+}
+
+const sentences = pieces.flatMap(findSentences);
+const show = ({ path, text }: Piece): string => `${path}: ${text}`;
+
+test('the pages have sentences', () => {
+  expect(sentences.length).toBeGreaterThan(1_500);
+});
+
+test('no sentence begins with "Of"', () => {
+  expect(sentences.filter(({ text }) => text.startsWith('Of ')).map(show)).toEqual([]);
+});
+
+test('no sentence has a bare "What … is" as its subject', () => {
+  expect(sentences.filter(({ text }) => text.startsWith('What ') && !/\?\**\]?/.test(text)).map(show)).toEqual([]);
+});
+
+test('a string is a string, and "also if" is "even if"', () => {
+  const wrong = /\balso if\b|\b(?:an?|the|each|every|other|another|given|one) texts?\b|\btexts\b/i;
+  expect(sentences.filter(({ text }) => wrong.test(text)).map(show)).toEqual([]);
+});
+
+test('no paragraph has more than 80 words', () => {
+  const long = pieces.filter((piece) => !isRow(piece) && piece.text.split(' ').length > 80);
+  expect(long.map(show)).toEqual([]);
+});

@@ -1,0 +1,192 @@
+// The files that docs/hosts.md prints for Next.js and for AWS Lambda, built and run with the tarball.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { build } from 'esbuild';
+import { pgStore } from 'transfer-callbacks';
+import { transferClient } from 'transfer-callbacks/client';
+import { transferSucceeded } from 'transfer-callbacks/testing';
+import { transferSandbox } from 'transfer-sandbox';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
+import { findBlocks, findPage } from '../docs/pages.js';
+import { install, installed, makeWorkshop, packageName, run, stepMs } from '../package/support.js';
+import { kill, tied } from '../support/programs/child.js';
+import { post } from '../support/helpers/post.js';
+import { freePort, isListening } from '../support/servers/port.js';
+import { startPostgres, type PostgresServer } from '../support/servers/postgres.js';
+import { findVersion } from './programs.js';
+import { quiet } from './start.js';
+
+const page = findPage('docs/hosts.md');
+const secret = 'the-secret-of-the-tests-of-the-page';
+
+let workshop: string;
+let postgres: PostgresServer;
+let environment: Record<string, string>;
+
+const at = (...path: string[]): string => join(workshop, ...path);
+
+/** Writes the files of a section of the page into a folder. Returns their paths, from there. */
+async function writeFiles(section: string, folder: string): Promise<string[]> {
+  const [, text = ''] = page.text.split(`\n### ${section}\n`);
+  const blocks = findBlocks({ ...page, text: text.split('\n### ')[0] ?? '' }, 'ts');
+  const files = blocks.map(({ code }) => [/^\/\/ (\S+)\n/.exec(code)?.[1] ?? expect.fail(code), code] as const);
+  for (const [path, code] of files) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), code);
+  }
+  return files.map(([path]) => path);
+}
+
+beforeAll(async () => {
+  workshop = await makeWorkshop();
+  postgres = await startPostgres();
+  environment = { DATABASE_URL: postgres.url, CALLBACK_SECRET: secret };
+  await postgres.pool().query(`
+    CREATE TABLE ledger (payout text, entry text);
+    CREATE TABLE payouts (id text PRIMARY KEY, created_at timestamptz, paid_at timestamptz, failed_at timestamptz)`);
+  const hosts = ['next', 'react', 'react-dom', 'typescript', '@types/react'];
+  const own = ['zod', 'pg', '@types/pg', 'prom-client', '@types/node'];
+  const versions = [
+    ...hosts.map((name) => [name, findVersion(`node_modules/${name}`)]),
+    ...(await Promise.all(own.map(async (name) => [name, await installed(name)]))),
+  ];
+  const dependencies = { ...(Object.fromEntries(versions) as object), [packageName]: `file:${inject('tarball')}` };
+  await install(workshop, { dependencies });
+}, stepMs);
+
+afterAll(async () => {
+  await postgres.stop();
+  await rm(workshop, { recursive: true, force: true });
+});
+
+const metricsRoute = `
+  import { register } from 'prom-client';
+  export const dynamic = 'force-dynamic';
+  export const GET = async () => new Response(await register.metrics());`;
+
+test(
+  'five files are an app of Next.js that books once, has one registry of metrics, and ends after its late handlers',
+  async () => {
+    expect(await writeFiles('Next.js', workshop)).toHaveLength(5);
+    await mkdir(at('app', 'metrics'));
+    await writeFile(at('app', 'metrics', 'route.ts'), metricsRoute);
+    const next = at('node_modules', 'next', 'dist', 'bin', 'next');
+    await run(process.execPath, [next, 'build'], workshop, { ...environment, ...quiet, NODE_ENV: 'production' });
+
+    const port = await freePort();
+    const args = [next, 'start', '--hostname', '127.0.0.1', '--port', String(port)];
+    const env = { ...process.env, ...quiet, ...environment, NODE_OPTIONS: '', NODE_ENV: 'production' as const };
+    const app = tied(spawn(process.execPath, args, { cwd: workshop, env, stdio: 'ignore' }));
+    onTestFinished(() => kill(app));
+    await vi.waitUntil(() => isListening(port), { timeout: stepMs / 4 });
+
+    const url = `http://127.0.0.1:${port}/callbacks/transfers`;
+    const callback = transferSucceeded({ externalId: 'payout-1' });
+    const replies = await Promise.all(Array.from({ length: 5 }, () => post(`${url}/${secret}`, callback)));
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect((await post(`${url}/a-guess`, transferSucceeded())).status).toBe(401);
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    for (const [outcome, count] of Object.entries({ processed: 1, duplicate: 4, unauthorized: 1 })) {
+      expect(metrics).toMatch(
+        new RegExp(`^transfer_callbacks_deliveries_total\\{outcome="${outcome}".* ${count}$`, 'm'),
+      );
+    }
+
+    const pool = postgres.pool();
+    const locker = await pool.connect();
+    await locker.query('BEGIN; LOCK TABLE ledger');
+    const late = await post(`${url}/${secret}`, transferSucceeded({ externalId: 'payout-2' }));
+    expect(late.status).toBe(503); // after `handlerTimeoutMs`: its handler goes on
+    app.kill('SIGTERM');
+    const ended = once(app, 'exit');
+    await vi.waitUntil(async () => !(await isListening(port)), { timeout: stepMs / 4 });
+    await locker.query('COMMIT');
+    locker.release();
+    await ended;
+    const { rows } = await pool.query('SELECT payout, entry FROM ledger ORDER BY payout');
+    expect(rows).toEqual([
+      { payout: 'payout-1', entry: 'paid' },
+      { payout: 'payout-2', entry: 'paid' },
+    ]);
+  },
+  stepMs,
+);
+
+interface Functions {
+  receive: (event: object) => Promise<{ statusCode: number; body: string }>;
+  reconcile: () => Promise<void>;
+}
+
+/** Bundles the two functions of the page as AWS would run them. */
+async function loadFunctions(): Promise<Functions> {
+  const folder = at('lambda');
+  expect(await writeFiles('AWS Lambda', folder)).toEqual(['payouts.ts', 'receive.ts', 'reconcile.ts']);
+  await build({
+    entryPoints: ['receive', 'reconcile'].map((name) => join(folder, `${name}.ts`)),
+    outdir: folder,
+    outExtension: { '.js': '.cjs' },
+    ...{ bundle: true, format: 'cjs', platform: 'node', target: 'node20', external: ['pg-native'], logLevel: 'error' },
+  });
+  const load = createRequire(import.meta.url);
+  const [receive, reconcile] = ['receive', 'reconcile'].map(
+    (name) => (load(join(folder, `${name}.cjs`)) as { handler: never }).handler,
+  );
+  return { receive, reconcile } as unknown as Functions;
+}
+
+test(
+  'the functions of Lambda book a callback once, and reconcile what got none',
+  async () => {
+    const service = await transferSandbox({ speed: 1_000, finalAfterMs: 1_000 });
+    onTestFinished(() => service.close());
+    const { apiKey, apiSecret } = service.keys.valid;
+    const all = {
+      ...environment,
+      ...{ SERVICE_URL: service.baseUrl, TRANSFER_API_KEY: apiKey, TRANSFER_API_SECRET: apiSecret },
+    };
+    for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value);
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+    });
+    await pgStore(postgres.pool()).migrate();
+    const { receive, reconcile } = await loadFunctions();
+    const callbackUrl = 'http://127.0.0.1:9/callbacks';
+    const client = transferClient({ baseUrl: service.baseUrl, apiKey, apiSecret });
+    await client.createTransfer({ callbackUrl, externalId: 'no-callback-1', amount: 15_000 });
+    const hourAgo = "INSERT INTO payouts (id, created_at) VALUES ($1, now() - interval '1 hour')";
+    for (const id of ['payout-1', 'no-callback-1']) await postgres.pool().query(hourAgo, [id]);
+
+    const send = async (token: string): Promise<number> => {
+      const { statusCode } = await receive({
+        rawPath: `/callbacks/transfers/${token}`,
+        headers: { 'content-type': 'application/json' },
+        body: Buffer.from(JSON.stringify(callback)).toString('base64'),
+        isBase64Encoded: true,
+        requestContext: { domainName: 'function.example', http: { method: 'POST', sourceIp: '127.0.0.1' } },
+      });
+      return statusCode;
+    };
+    const callback = transferSucceeded({ externalId: 'payout-1' });
+    expect(await send('a-guess')).toBe(401);
+    expect(await send(secret)).toBe(200);
+    expect(await send(secret)).toBe(200);
+
+    const print = vi.spyOn(console, 'log').mockReturnValue();
+    onTestFinished(() => {
+      print.mockRestore();
+    });
+    const open = 'SELECT id FROM payouts WHERE paid_at IS NULL';
+    await vi.waitUntil(
+      async () => {
+        await reconcile();
+        return (await postgres.pool().query(open)).rowCount === 0;
+      },
+      { timeout: stepMs / 4 },
+    );
+    expect(JSON.parse(String(print.mock.calls.at(-1)?.[0]))).toMatchObject({ processed: 1, failed: 0 });
+  },
+  stepMs,
+);
