@@ -68,7 +68,11 @@ for (const { name, dialect, start } of databases.filter((each) => chosen?.includ
           onTestFinished(() => void close());
           const table = `missing_${randomUUID().slice(0, 8)}`;
           const store = makeStore(library, client, dialect, { table });
-          const receiver = transferCallbackReceiver({ store, onSuccess: ignore, onFailed: ignore, logger: false });
+          const receiver = transferCallbackReceiver({
+            ...{ store, onSuccess: ignore, onFailed: ignore, logger: false },
+            // With all libraries at once, a busy machine takes longer than the usual time.
+            ...{ storeTimeoutMs: 9_000, leaseMs: 29_000 },
+          });
           const error = {
             code: 'NO_TABLE',
             message: containing(`${table}\` does not exist. Call \`await store.migrate()\` when the app starts`),
@@ -190,4 +194,4 @@ test('every file of test/sql compiles', { timeout: 300_000 }, async () => {
     (error: unknown) => error as { stdout: string },
   );
   expect(stdout).toBe('');
-});
+}, 300_000);
