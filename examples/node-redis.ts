@@ -13,8 +13,8 @@ await redis.connect();
 let unavailableInARow = 0;
 
 /**
- * Reconnects after two `store_unavailable` in a row, as the service makes only four attempts. node-redis detects neither
- * a server that vanished nor one that is no longer the primary, and has no option for it.
+ * Reconnects after two `store_unavailable` in a row, as the service makes only four attempts. node-redis detects
+ * neither a server that vanished nor one that is no longer the primary, and has no option for it.
  */
 function reconnectIfStuck({ outcome }: TransferCallbackOutcome): void {
   if (outcome === 'processed' || outcome === 'duplicate') unavailableInARow = 0;

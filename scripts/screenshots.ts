@@ -1,4 +1,5 @@
-// Makes the pictures of the console in docs/images, in light and in dark, from a run with a fixed seed and a manual clock.
+// Makes the pictures of the console in docs/images, in light and in dark, from a run with a fixed seed and a manual
+// clock.
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:http';

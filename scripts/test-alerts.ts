@@ -1,6 +1,6 @@
 // Checks ops/alerts.yml and plays the incidents of ops/*.test.yml against it: as they are, and those of alerts.test.yml
-// also with ten events of `onOther` and ten ignored ones for each transfer, which must neither hide an incident nor fire
-// an alert.
+// also with ten events of `onOther` and ten ignored ones for each transfer, which must neither hide an incident nor
+// fire an alert.
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -23,8 +23,8 @@ const makeReceiver = (payouts: Payouts) =>
 @Injectable()
 class TransferCallbacks implements OnModuleDestroy {
   // In Nest's starter a property without a type is `any`. This type has the callbacks of a `schema`, and the `tx` of a
-  // store. A store in a property needs a type, too, or the handlers have no `tx`: with TypeORM `SqlStore<EntityManager>`.
-  // `onModuleInit` awaits its `migrate()`.
+  // store. A store in a property needs a type, too, or the handlers have no `tx`: with TypeORM
+  // `SqlStore<EntityManager>`. `onModuleInit` awaits its `migrate()`.
   readonly receiver: ReturnType<typeof makeReceiver>;
 
   // Nest's own build needs no `@Inject`.

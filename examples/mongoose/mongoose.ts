@@ -1,5 +1,6 @@
 /**
- * The handler's writes and the record in one transaction of MongoDB, with Mongoose. It needs a replica set at `MONGODB_URL`:
+ * The handler's writes and the record in one transaction of MongoDB, with Mongoose. It needs a replica set at
+ * `MONGODB_URL`:
  *
  *     npm install
  *     npx tsx mongoose.ts

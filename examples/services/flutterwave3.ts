@@ -7,8 +7,9 @@ const {
   FLUTTERWAVE_SECRET_HASH,
 } = process.env;
 
-// Read in public documentation on 2026-11-27, not seen live: developer.flutterwave.com/docs/integration-guides/webhooks,
-// and the sample of a transfer in five public programs. Version 3 of the API.
+// Read in public documentation on 2026-11-27, not seen live:
+// developer.flutterwave.com/docs/integration-guides/webhooks, and the sample of a transfer in five public programs.
+// Version 3 of the API.
 export const flutterwave3 = defineService({
   read({ event, data }) {
     if (!event.startsWith('transfer.')) return { ignored: event };

@@ -3,8 +3,8 @@ import { defineService } from 'transfer-callbacks/client';
 
 const { PAYSTACK_URL = 'https://api.paystack.co', PAYSTACK_SECRET_KEY } = process.env;
 
-// Read in public documentation on 2026-11-27, not seen live: PaystackOSS/doc-code-snippets at 94af513 (payments/webhooks),
-// and paystack.com/docs: payments/webhooks, transfers/how-transfers-work.
+// Read in public documentation on 2026-11-27, not seen live: PaystackOSS/doc-code-snippets at 94af513
+// (payments/webhooks), and paystack.com/docs: payments/webhooks, transfers/how-transfers-work.
 export const paystack = defineService({
   read({ event, data }) {
     // Some other events have no id. Each event of a transfer has a name that `states` must have.

@@ -4,7 +4,8 @@ import { defineService } from 'transfer-callbacks/client';
 const { WISE_URL = 'https://api.wise.com', WISE_TOKEN, WISE_PUBLIC_KEY } = process.env;
 
 // Read in public documentation on 2026-11-27, not seen live: docs.wise.com/guides (developer/webhooks,
-// developer/webhooks/essential-webhooks, product/send-money/tracking/transfer-statuses). Subscribe to `transfers#state-change`.
+// developer/webhooks/essential-webhooks, product/send-money/tracking/transfer-statuses). Subscribe to
+// `transfers#state-change`.
 export const wise = defineService({
   read({ event_type, data }) {
     if (!event_type.startsWith('transfers#')) return { ignored: event_type };

@@ -69,8 +69,8 @@ export class TransferClientError extends Error {
   /** The body of the response, where it has the documented shape. */
   readonly body: ServiceErrorBody | undefined;
   /**
-   * The authentication faults that the documented service reports with this status (service §5.4). It may mean something
-   * else. A service that was defined has none.
+   * The authentication faults that the documented service reports with this status (service §5.4). It may mean
+   * something else. A service that was defined has none.
    */
   readonly authenticationFaults: readonly AuthenticationFault[];
   /** The Retry-After of the response, in milliseconds. */

@@ -13,8 +13,8 @@ import { readFields, type CallbackFields } from './fields.js';
 import { toIds, type Ids, type PayoutService, type Reading } from './payout-service.js';
 
 /**
- * Makes the documented service (service §2, §6). `schema` may change the other fields of a callback, and may make events
- * of `onOther`, but it keeps the event, the id and the status of each callback.
+ * Makes the documented service (service §2, §6). `schema` may change the other fields of a callback, and may make
+ * events of `onOther`, but it keeps the event, the id and the status of each callback.
  */
 export function documentedService<C extends CallbackShape>(
   schema: StandardSchema<C | OtherEvent>,

@@ -14,9 +14,9 @@ import type { ReceiverParts } from './parts.js';
 /**
  * Processes a failure or a reversal of a service that takes successes back. Each gives the money of a transfer back, so
  * only one of them is handled, once. Beside the record of the transfer, a second record has what was given back. The
- * reversal of a success runs under the claim of the second record, and every other delivery under the claim of the first.
- * The second record is read first, because it outlives a success that expires, is forgotten, or is recorded late over a
- * reversal. Never rejects.
+ * reversal of a success runs under the claim of the second record, and every other delivery under the claim of the
+ * first. The second record is read first, because it outlives a success that expires, is forgotten, or is recorded late
+ * over a reversal. Never rejects.
  */
 export async function giveBack<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
@@ -38,8 +38,8 @@ type Claimed<Tx> = HeldClaim<Tx> | LineEnd;
  * | undoes no writes  | claims the second record, too               | claims the second record                   |
  * | transactional     | saw no announcement within `freshMs`        | announces itself, and lets `freshMs` pass  |
  *
- * With a transactional store two claims at the same time, or a look under a claim, would need two connections of one pool.
- * After the pause each delivery that has not seen the announcement has claimed the transfer, or looks again.
+ * With a transactional store two claims at the same time, or a look under a claim, would need two connections of one
+ * pool. After the pause each delivery that has not seen the announcement has claimed the transfer, or looks again.
  */
 class GivingBack<C extends CallbackShape, Tx> {
   readonly #delivery: Delivery<C | OtherEvent>;

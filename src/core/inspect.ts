@@ -132,7 +132,9 @@ export async function forgetCallback<Tx>(id: string, options: ForgetOptions, par
   return isForgotten;
 }
 
-/** Resolves with the keys of the records, and with that of the announcement of a reversal, which would refuse a failure. */
+/**
+ * Resolves with the keys of the records, and with that of the announcement of a reversal, which would refuse a failure.
+ */
 async function withAnnouncement(id: string, records: readonly FoundRecord[]): Promise<readonly string[]> {
   const keys = records.map(({ key }) => key);
   const isReversal = keys.includes(await toReversalKey(toId(id)));
@@ -168,8 +170,8 @@ async function forgetAndLog<Tx>(
 }
 
 /**
- * Resolves with the record that an id means, as `findRecord` does, and with that of what was given back, if there is one.
- * With none if the store has no `read`.
+ * Resolves with the record that an id means, as `findRecord` does, and with that of what was given back, if there is
+ * one. With none if the store has no `read`.
  */
 async function readRecords<Tx>(
   id: string,

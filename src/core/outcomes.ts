@@ -131,7 +131,10 @@ export const outcomes: Readonly<Record<OutcomeName, OutcomeRow>> = {
   },
 };
 
-/** The rows that replace that of `processed`, `duplicate`, `ignored`, `invalid` or `unauthorized`. The comment says when. */
+/**
+ * The rows that replace that of `processed`, `duplicate`, `ignored`, `invalid` or `unauthorized`. The comment says
+ * when.
+ */
 export const special = {
   /** `processed` after its claim had passed to another delivery */
   overlapped: {

@@ -44,7 +44,9 @@ export type Reading<E extends EventShape = EventShape> =
 export interface PayoutService<E extends EventShape = EventShape> {
   /** Reads a callback. Never throws. */
   readonly readCallback: (payload: unknown) => Reading<E>;
-  /** The meanings of its states. `undefined` for the documented service, whose schema may make any event of `onOther`. */
+  /**
+   * The meanings of its states. `undefined` for the documented service, whose schema may make any event of `onOther`.
+   */
   readonly meanings?: ReadonlySet<StateMeaning> | undefined;
   /** Decides whether a sender is trusted: what the router takes as `verify`. */
   readonly verify?: unknown;

@@ -29,7 +29,10 @@ export class WatchedTx<Tx> {
     return this.#tx;
   }
 
-  /** Ends the watch. Returns the error of a handler that has not used `tx`. One that waits for nothing only acknowledges. */
+  /**
+   * Ends the watch. Returns the error of a handler that has not used `tx`. One that waits for nothing only
+   * acknowledges.
+   */
   endWatch(): TransferCallbackError | undefined {
     clearTimeout(this.#turn);
     if (this.#isUsed || !this.#hasWaited) return undefined;

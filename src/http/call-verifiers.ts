@@ -24,8 +24,8 @@ export interface Verifier<C = TransferCallback, HostRequest = IncomingMessage> {
    */
   readonly readsPath?: boolean | undefined;
   /**
-   * `false` if it is synchronous and needs neither the callback nor the body. It is then called before the body is read,
-   * so that the body of a refused sender is never read.
+   * `false` if it is synchronous and needs neither the callback nor the body. It is then called before the body is
+   * read, so that the body of a refused sender is never read.
    * @default true
    */
   readonly readsCallback?: boolean | undefined;

@@ -10,9 +10,9 @@ import type { Verifier } from './call-verifiers.js';
 export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage> {
   /**
    * Decides whether the sender is trusted: `urlToken`, `transferToken`, `headerToken`, `basicAuth`, `ipAllowList`,
-   * `hmacSignature`, `publicKeySignature`, `messageSignature` or your own function. In a list, all must accept. Callbacks
-   * carry no documented signature (service §6.7). Unlike the other options it may not be `undefined`: every sender would
-   * be trusted. It replaces the `verify` of a `service`, unless that reads a part of the body.
+   * `hmacSignature`, `publicKeySignature`, `messageSignature` or your own function. In a list, all must accept.
+   * Callbacks carry no documented signature (service §6.7). Unlike the other options it may not be `undefined`: every
+   * sender would be trusted. It replaces the `verify` of a `service`, unless that reads a part of the body.
    * @default that of the receiver's `service`
    */
   verify?: NoInfer<Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[]>;

@@ -52,7 +52,9 @@ export function requireSchema(option: string, schema: unknown, example?: string)
 
 const message = 'Does not fit the schema';
 
-/** Returns what the schema makes from `input`, or the issues. Throws what the schema throws. `option` has the schema. */
+/**
+ * Returns what the schema makes from `input`, or the issues. Throws what the schema throws. `option` has the schema.
+ */
 export function parseWith<T>(
   schema: StandardSchema<T>,
   input: unknown,

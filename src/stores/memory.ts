@@ -69,7 +69,8 @@ class Table {
     const settled = this.#findSettled(key, at);
     if (settled !== undefined) return { state: 'settled', fingerprint: settled.fingerprint };
     let claim = this.#claims.get(key);
-    // The same claim, sent twice, is one, even if it has lapsed meanwhile: the first of its claims must release and settle it.
+    // The same claim, sent twice, is one, even if it has lapsed meanwhile: the first of its claims must release and
+    // settle it.
     if (claim?.token !== token) {
       if (claim !== undefined && claim.expiresAt > at) return { state: 'in_progress' };
       claim = { key, token, fingerprint, expiresAt: 0 };
@@ -130,7 +131,10 @@ class Table {
     return this.#claims.get(claim.key) === claim && claim.expiresAt > at;
   }
 
-  /** Forgets what has expired, and the oldest beyond `maxEntries`. At most 100 at a time, so that no delivery is blocked. */
+  /**
+   * Forgets what has expired, and the oldest beyond `maxEntries`. At most 100 at a time, so that no delivery is
+   * blocked.
+   */
   #forgetOld(at: number): void {
     for (let steps = 0; steps < mostForgotten; steps += 1) {
       this.#oldest ??= this.#visitNext();

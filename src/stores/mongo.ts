@@ -78,7 +78,9 @@ export interface MongoStore<Tx> extends Required<Omit<CallbackStore<Tx>, 'proces
   migrate(): Promise<void>;
 }
 
-/** Times are those of the server. Updates and deletions have none in their filters: the server of the tests refuses it. */
+/**
+ * Times are those of the server. Updates and deletions have none in their filters: the server of the tests refuses it.
+ */
 const isLive = { $expr: { $gt: ['$expiresAt', '$$NOW'] } };
 const hasEnded = { $lte: ['$expiresAt', '$$NOW'] };
 const after = (ms: number): object => ({ $add: ['$$NOW', ms] });
@@ -91,9 +93,9 @@ const concerns = { readPreference: 'primary', writeConcern: { w: 'majority' } };
 const ignore = (): void => undefined;
 
 /**
- * Keeps records in MongoDB, through a `MongoClient` of the driver 6 or 7, such as that of Mongoose. Handlers get a session
- * with an open transaction as `context.tx`: their writes with `{ session: tx }` and the record are committed together. If the
- * transaction meets a conflict, the handler runs again. Needs a replica set. Throws INVALID_ARGUMENT.
+ * Keeps records in MongoDB, through a `MongoClient` of the driver 6 or 7, such as that of Mongoose. Handlers get a
+ * session with an open transaction as `context.tx`: their writes with `{ session: tx }` and the record are committed
+ * together. If the transaction meets a conflict, the handler runs again. Needs a replica set. Throws INVALID_ARGUMENT.
  *
  * @experimental It has run on a server that speaks MongoDB's protocol, and not yet on MongoDB itself.
  * @example
@@ -192,8 +194,8 @@ function takeLease({ key, request: { token, leaseMs }, session, leases }: ClaimP
 }
 
 /**
- * Writes the token of the claim into the record, unless that is settled. From then on the claim before cannot be settled: its
- * transaction would change the same document.
+ * Writes the token of the claim into the record, unless that is settled. From then on the claim before cannot be
+ * settled: its transaction would change the same document.
  */
 function takeRecord({ key, request, records }: ClaimParts): Promise<Stored | null> {
   const { token, event = '', externalId = '', retentionMs } = request;
@@ -202,8 +204,8 @@ function takeRecord({ key, request, records }: ClaimParts): Promise<Stored | nul
 }
 
 /**
- * Replaces a document under a condition, or inserts it. Resolves with the one that is there then. The condition is in the
- * update, because MongoDB accepts no `$expr` in the filter of an upsert.
+ * Replaces a document under a condition, or inserts it. Resolves with the one that is there then. The condition is in
+ * the update, because MongoDB accepts no `$expr` in the filter of an upsert.
  */
 function replaceIf(condition: object, within: MongoCollection, names: Record<string, unknown>, times: object) {
   const replacement = { $mergeObjects: [literal(names), { ...times, claimedAt: '$$NOW' }] };
@@ -244,7 +246,8 @@ function toClaim(parts: ClaimParts): Claim<MongoSession> {
         // If it is recorded, only the reply to the commit was lost.
         if (record.fingerprint === undefined) throw cause;
       }
-      // If this fails, the lease ends by itself. Its session is then kept: who takes over must not end another claim with it.
+      // If this fails, the lease ends by itself. Its session is then kept: who takes over must not end another claim
+      // with it.
       await leases.deleteOne(held).then(() => session.endSession(), ignore);
       return { overlapped: false };
     },
@@ -282,7 +285,9 @@ async function commit({ request, session, records }: ClaimParts, held: object): 
 /** What would end the transaction, or begin another one. */
 const controls = ['startTransaction', 'commitTransaction', 'abortTransaction', 'withTransaction', 'endSession'];
 
-/** Begins a transaction. Once its loan has ended, the driver takes the session of the handler for one that has ended. */
+/**
+ * Begins a transaction. Once its loan has ended, the driver takes the session of the handler for one that has ended.
+ */
 function begin(session: MongoSession): { readonly tx: MongoSession; hasEnded: boolean } {
   session.startTransaction({ ...concerns, readConcern: { level: 'snapshot' } });
   const get = (_: MongoSession, name: string | symbol): unknown => {

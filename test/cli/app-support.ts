@@ -23,7 +23,10 @@ const handlers = `
   onSuccess({ data }) { console.log('Handled ' + data.externalId); },
   onFailed({ data }) { console.log('Handled ' + data.externalId); },`;
 
-/** Starts the sandbox's service, and an app that receives its callbacks. `own` replaces the handlers in its configuration. */
+/**
+ * Starts the sandbox's service, and an app that receives its callbacks. `own` replaces the handlers in its
+ * configuration.
+ */
 export async function startApp(own = handlers) {
   const prefix = `${crypto.randomUUID()}:`;
   const connection = new Redis((await findRedis()).url);

@@ -6,7 +6,10 @@ import { fakeClock, later, never, noteTimers, receiverOf, storeWith } from './su
 
 beforeEach(fakeClock);
 
-/** A memory store, and the claims that it has granted. It loses one that is released, as a Redis does that is restarted empty. */
+/**
+ * A memory store, and the claims that it has granted. It loses one that is released, as a Redis does that is restarted
+ * empty.
+ */
 function forgetful(): { store: CallbackStore; granted: Claim[] } {
   const granted: Claim[] = [];
   return { store: storeWith({ granted: (claim) => (granted.push(claim), {}) }), granted };

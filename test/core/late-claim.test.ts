@@ -15,7 +15,10 @@ beforeEach(() => {
   });
 });
 
-/** Holds up the reply to the first claim until `lateMs` have passed: as when the process is stopped, no timer runs meanwhile. */
+/**
+ * Holds up the reply to the first claim until `lateMs` have passed: as when the process is stopped, no timer runs
+ * meanwhile.
+ */
 function heldUp(records: CallbackStore, lateMs: number): CallbackStore {
   let isFirst = true;
   return {

@@ -87,7 +87,8 @@ test.each(strange)('%s in a text of a sender is printable wherever it is shown',
   if (record.state !== 'settled') expect.fail();
   expect(await receiver.forget(id, { settled: record.fingerprint, by: 'ada', reason: 'why' })).toBe(true);
 
-  // Each outcome, its response and its two reports, the contexts of two channels twice, two lines and a message of `forget`.
+  // Each outcome, its response and its two reports, the contexts of two channels twice, two lines and a message of
+  // `forget`.
   expect(shown).toHaveLength(4 * 4 + 3 + 3);
   for (const each of shown) {
     expect(textsIn(each).filter((found) => unprintable.test(found))).toEqual([]);

@@ -19,7 +19,9 @@ const conflict = new Error('conflict');
 /** What a transaction has written. */
 type Tx = string[];
 
-/** A store that begins a transaction anew after a conflict, and keeps in `committed` what its transactions have written. */
+/**
+ * A store that begins a transaction anew after a conflict, and keeps in `committed` what its transactions have written.
+ */
 function restartingStore(changes: Partial<Claim<Tx>> = {}): { store: CallbackStore<Tx>; committed: Tx } {
   const claims = memoryStore();
   const committed: Tx = [];

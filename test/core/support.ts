@@ -70,8 +70,9 @@ export async function turn(): Promise<void> {
 export const never = (): Promise<never> => new Promise(() => undefined);
 
 /**
- * Fakes the clocks that the receiver and the memory store go by, until the test has finished. They do not begin at 0, where
- * a time of the clock and the time that has passed would be equal, and no test would see which of them the code takes.
+ * Fakes the clocks that the receiver and the memory store go by, until the test has finished. They do not begin at 0,
+ * where a time of the clock and the time that has passed would be equal, and no test would see which of them the code
+ * takes.
  */
 export function fakeClock(): void {
   onTestFinished(() => void vi.useRealTimers());

@@ -9,7 +9,9 @@ interface Piece {
   readonly text: string;
 }
 
-/** Returns the paragraphs, the items of lists and the rows of tables of a page, without headings and titles of tests. */
+/**
+ * Returns the paragraphs, the items of lists and the rows of tables of a page, without headings and titles of tests.
+ */
 function findPieces(page: Page): Piece[] {
   return withoutBlocks(page)
     .replaceAll(/^ *- \[.+\]\(\S+\.test\.ts\)$/gm, '')

@@ -30,7 +30,10 @@ export function listFiles(folder: string, extension: string): string[] {
     .map((path) => `${folder}/${path}`);
 }
 
-/** README, that of the sandbox, CONTRIBUTING, SECURITY, the list of examples, the text for coding agents and all of `docs`. */
+/**
+ * README, that of the sandbox, CONTRIBUTING, SECURITY, the list of examples, the text for coding agents and all of
+ * `docs`.
+ */
 export const pages: readonly Page[] = [
   ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'examples/README.md', 'sandbox/README.md'].filter(isThere),
   ...listFiles('skills', '.md'),

@@ -176,7 +176,8 @@ test('every export has an example of at most eight lines, and it compiles', () =
   expect(examples.filter(isWrong).map(({ at }) => at)).toEqual([]);
   const imports = [...exported].map(([name, { entry }]) => `import { ${name} } from '${entry}';`).join(' ');
   const modules = examples.map(({ at, code }) => ({ at, code: `${imports}\n${code}` }));
-  // An example declares what its reader goes on with, and uses few of the imports. A file without an import is no module.
+  // An example declares what its reader goes on with, and uses few of the imports. A file without an import is no
+  // module.
   const moduleDetection = ts.ModuleDetectionKind.Legacy;
   const changed = { noUnusedLocals: false, verbatimModuleSyntax: false, moduleDetection };
   expect(findFaults(modules, ambient, changed)).toEqual([]);

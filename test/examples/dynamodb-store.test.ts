@@ -9,7 +9,8 @@ import { root } from '../docs/pages.js';
 import { startDynamo, type DynamoServer } from '../support/servers/dynamo.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 
-// The server is a program in JavaScript, which serves all checks at the same time: on a busy machine that takes minutes.
+// The server is a program in JavaScript, which serves all checks at the same time: on a busy machine that takes
+// minutes.
 vi.setConfig({ testTimeout: 180_000 });
 
 let server: DynamoServer;

@@ -1,5 +1,5 @@
-// What each service of examples/services sends and responds: the payloads beside the definitions, with fresh ids, signed as
-// its documentation tells, by code that shares nothing with the verifiers of the package.
+// What each service of examples/services sends and responds: the payloads beside the definitions, with fresh ids,
+// signed as its documentation tells, by code that shares nothing with the verifiers of the package.
 import { createHash, createHmac, generateKeyPairSync, randomBytes, randomInt, sign as signBytes } from 'node:crypto';
 import { urlencoded, type RequestHandler } from 'express';
 import type { PayoutService } from 'transfer-callbacks';

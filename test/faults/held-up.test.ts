@@ -37,7 +37,8 @@ test('a command that the client could not send while the event loop was blocked 
   });
   const receiver = receiverOf({ store: redisStore(client) });
   const deliveries = Array.from({ length: 100 }, () => receiver.receive(transferSucceeded()));
-  // node-redis sends the commands at the end of this turn. The deadline of a call of the store, 2 s, has passed by then.
+  // node-redis sends the commands at the end of this turn. The deadline of a call of the store, 2 s, has passed by
+  // then.
   blockEventLoop(2_200);
   const outcomes = await Promise.all(deliveries);
   expect(outcomes.filter(({ outcome }) => outcome === 'processed')).toHaveLength(100);

@@ -7,7 +7,10 @@ import { startMariaDb } from '../support/servers/mysql.js';
 import { createTables, mysqlTransaction } from '../support/helpers/mysql-transaction.js';
 import { contractTransaction, startPostgres } from '../support/servers/postgres.js';
 
-/** How many callbacks each store gets: `LEDGER_CALLBACKS=20000 npx vitest run test/faults/ledger.test.ts` takes 7 minutes. */
+/**
+ * How many callbacks each store gets: `LEDGER_CALLBACKS=20000 npx vitest run test/faults/ledger.test.ts` takes 7
+ * minutes.
+ */
 const count = Number(process.env.LEDGER_CALLBACKS ?? 1_500);
 const timeoutMs = 120_000 + 100 * count;
 

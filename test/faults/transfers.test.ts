@@ -112,7 +112,8 @@ test('of 1 000 transfers of every scenario none is lost and each ends as decided
   const report = await reconcileTransfers({ client, receiver, pending: open(externalIds), concurrency: 8 });
   const effects = await own.redis.hgetall(`effects:${run}`);
 
-  // Of a transfer that failed and succeeded later, the outcome that the merchant got first is final; the other is refused.
+  // Of a transfer that failed and succeeded later, the outcome that the merchant got first is final; the other is
+  // refused.
   const flipped = transfers.filter(({ scenario }) => scenario === 'flip').map(({ externalId }) => externalId);
   const decided = transfers.filter(({ scenario }) => scenario !== 'flip');
   expect(decided.filter(({ externalId, state }) => effects[externalId] !== state)).toEqual([]);

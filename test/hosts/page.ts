@@ -12,8 +12,8 @@ const isRow = (text: string): boolean => text.startsWith('| ');
 const toHead = (cells: readonly string[]): string[] => [toRow(cells), toRow(cells.map(() => '---'))];
 
 /**
- * Returns the row of a host that responds otherwise than the listener, or the name and the version of one that does not. Throws
- * if a response differs and the host has no reason for it.
+ * Returns the row of a host that responds otherwise than the listener, or the name and the version of one that does
+ * not. Throws if a response differs and the host has no reason for it.
  */
 export function renderHost(host: Host, replies: readonly Reply[], listener: readonly Reply[]): string {
   const differences = new Map<string, string[]>();

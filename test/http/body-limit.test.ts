@@ -125,7 +125,8 @@ describe.each(nodeServers)('on $name', (server) => {
     };
     const { text } = await sendWithoutEnd(server, { verify: late });
     expect(parseStatus(text)).toBe(401);
-    // The read of the socket that reaches the limit, and what Node 26 keeps in a request that is paused. Each read brings 64 KiB.
+    // The read of the socket that reaches the limit, and what Node 26 keeps in a request that is paused. Each read
+    // brings 64 KiB.
     expect(bytesRead).toBeLessThanOrEqual(3 * 65_536);
   });
 

@@ -66,7 +66,9 @@ export function toUrl({ port }: Server): string {
   return `postgres://postgres@127.0.0.1:${port}/postgres`;
 }
 
-/** Creates what an installation of the packages would: a name of PostGIS, and a way to a library beside the extension. */
+/**
+ * Creates what an installation of the packages would: a name of PostGIS, and a way to a library beside the extension.
+ */
 async function createLinks(root: string): Promise<void> {
   const [libraries = ''] = (await readdir(join(root, 'usr/lib'))).filter((name) => name.endsWith('-linux-gnu'));
   const links = [

@@ -1,8 +1,9 @@
 /**
- * Speaks MongoDB's protocol in front of the DocumentDB extension, so that the real driver has real transactions: one connection
- * of PostgreSQL for each. It is a double of the protocol, and not MongoDB. As MongoDB it keeps the transaction of a client
- * that has vanished for 60 s, ends one by killSessions, and ends it at any error. It differs here: a second writer of a document
- * is refused after 20 ms, in MongoDB immediately, and there are no cursors, read concerns, write concerns or failovers.
+ * Speaks MongoDB's protocol in front of the DocumentDB extension, so that the real driver has real transactions: one
+ * connection of PostgreSQL for each. It is a double of the protocol, and not MongoDB. As MongoDB it keeps the
+ * transaction of a client that has vanished for 60 s, ends one by killSessions, and ends it at any error. It differs
+ * here: a second writer of a document is refused after 20 ms, in MongoDB immediately, and there are no cursors, read
+ * concerns, write concerns or failovers.
  */
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
@@ -36,7 +37,10 @@ const statements: Readonly<Record<string, string>> = {
 const ofSession = ['lsid', 'txnNumber', 'autocommit', 'startTransaction', '$db', '$readPreference', '$clusterTime'];
 const ofConcerns = ['readConcern', 'writeConcern'];
 
-/** The states of PostgreSQL in which MongoDB would report a conflict: serialization, deadlock, a lock that is not to be had. */
+/**
+ * The states of PostgreSQL in which MongoDB would report a conflict: serialization, deadlock, a lock that is not to be
+ * had.
+ */
 const conflicts = ['40001', '40P01', '55P03'];
 
 /** As DocumentDB reports an error of one write: five characters, of six bits each. */

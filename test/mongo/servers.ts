@@ -8,7 +8,9 @@ export interface MongoServer extends Pick<Server, 'kill' | 'restart' | 'stop'> {
   readonly url: string;
 }
 
-/** Starts the MongoDB of `MONGOD_BIN`, or else DocumentDB behind a gateway. A standalone server is in no replica set. */
+/**
+ * Starts the MongoDB of `MONGOD_BIN`, or else DocumentDB behind a gateway. A standalone server is in no replica set.
+ */
 export function startMongo({ isStandalone = false } = {}): Promise<MongoServer> {
   const { MONGOD_BIN } = process.env;
   return MONGOD_BIN ? startMongod(MONGOD_BIN, isStandalone) : startDouble(isStandalone);

@@ -52,7 +52,10 @@ async function openAccount(): Promise<string> {
 const readBalance = async (_id: string): Promise<number | undefined> =>
   (await client.db().collection<Account>('accounts').findOne({ _id }))?.balance;
 
-/** The double has a process of PostgreSQL for each open transaction, and its start takes most of the time of a first burst. */
+/**
+ * The double has a process of PostgreSQL for each open transaction, and its start takes most of the time of a first
+ * burst.
+ */
 async function warmUp(transactions: number): Promise<void> {
   const sessions = Array.from({ length: transactions }, () => client.startSession());
   await Promise.all(

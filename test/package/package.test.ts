@@ -160,7 +160,9 @@ test.each([
   expect(stores).not.toEqual([]);
 });
 
-/** Functions and Workers are bundled whole. zod is two thirds of it: an import of its `z` would add 360 kB of languages. */
+/**
+ * Functions and Workers are bundled whole. zod is two thirds of it: an import of its `z` would add 360 kB of languages.
+ */
 test('the minified bundle of the whole web entry, with zod, is small and has no language but English', async () => {
   const { size, bundled } = await bundle("export * from './src/web.js';", []);
   expect(size, `The bundle has ${size} bytes.`).toBeLessThan(207_000);

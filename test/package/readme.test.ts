@@ -23,7 +23,8 @@ beforeAll(async () => {
 afterAll(() => rm(workshop, { recursive: true, force: true }));
 
 /**
- * Starts the app and sends it a success, a failure, a copy of each and a forgery. Expects that it handles each transfer once.
+ * Starts the app and sends it a success, a failure, a copy of each and a forgery. Expects that it handles each transfer
+ * once.
  */
 async function tryApp(store: 'memory' | 'pg' | 'redis', environment: NodeJS.ProcessEnv = {}) {
   const folder = join(workshop, store);

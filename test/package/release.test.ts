@@ -21,7 +21,10 @@ import {
 
 // A release, rehearsed from `npm publish` to the upgrade of an app, on a registry of this test's own.
 
-/** The newest that runs on the oldest Node that is supported. It asks for node-fetch by a tag that not every registry has. */
+/**
+ * The newest that runs on the oldest Node that is supported. It asks for node-fetch by a tag that not every registry
+ * has.
+ */
 const server = { dependencies: { verdaccio: '6.8.0' }, overrides: { 'node-fetch': '2.7.0' } };
 
 const sandboxName = 'transfer-sandbox';
@@ -89,8 +92,8 @@ async function publish(what: string): Promise<string> {
 }
 
 /**
- * Starts the first app of the README and runs the check of the README against it. Expects that nothing is booked twice, or without
- * the secret.
+ * Starts the first app of the README and runs the check of the README against it. Expects that nothing is booked twice,
+ * or without the secret.
  */
 async function checkQuickStart(app: string): Promise<void> {
   const server = await startApp(app, findApp('memory'));

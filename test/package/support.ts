@@ -55,7 +55,9 @@ export async function readEntries(root: string): Promise<string[]> {
   return paths.map((path) => packageName + path.slice(1));
 }
 
-/** Makes the folder of a project with the package and its peers. Its sources are there as ES modules and as CommonJS. */
+/**
+ * Makes the folder of a project with the package and its peers. Its sources are there as ES modules and as CommonJS.
+ */
 export async function installIn(workshop: string, project: (typeof roots)[number]): Promise<void> {
   const { folder, express, types, zod } = project;
   const root = join(workshop, folder);

@@ -27,7 +27,9 @@ export interface Command {
   isGivenUp?: boolean;
 }
 
-/** The connection of one process to Redis. Commands and replies keep their order, as on one socket, unless `anyOrder`. */
+/**
+ * The connection of one process to Redis. Commands and replies keep their order, as on one socket, unless `anyOrder`.
+ */
 export class Connection {
   readonly #process: string;
   readonly #ends: Ends;

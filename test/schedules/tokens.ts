@@ -2,9 +2,9 @@
 const record = /^(claimed|settled) (\S+-(\d+)(?:\.(\d+))?)(?=$| )/;
 
 /**
- * The tokens of one process, which are the names of its deliveries. They hold the time, the host and random text, and so
- * they differ each time that a schedule is played. In the model a delivery is called d1, and its claims are d1, d1' and
- * d1''.
+ * The tokens of one process, which are the names of its deliveries. They hold the time, the host and random text, and
+ * so they differ each time that a schedule is played. In the model a delivery is called d1, and its claims are d1, d1'
+ * and d1''.
  */
 export class Tokens {
   readonly #deliveries: string[] = [];

@@ -100,7 +100,10 @@ export class VirtualClock {
   };
 }
 
-/** Resolves when no promise is left that could run: Node empties its microtasks before it calls what `nextTick` is given. */
+/**
+ * Resolves when no promise is left that could run: Node empties its microtasks before it calls what `nextTick` is
+ * given.
+ */
 function drainMicrotasks(): Promise<void> {
   return new Promise((resolve) => {
     process.nextTick(resolve);

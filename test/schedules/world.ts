@@ -212,8 +212,8 @@ export class World implements Surroundings {
   }
 
   /**
-   * A settled record expires, or a person forgets it. That of a success may be old. A transactional store writes that of
-   * what was given back, and the announcement, within the deliveries of the schedule, and keeps them for longer.
+   * A settled record expires, or a person forgets it. That of a success may be old. A transactional store writes that
+   * of what was given back, and the announcement, within the deliveries of the schedule, and keeps them for longer.
    */
   #recordEnds(): Choice[] {
     if (this.#budget.recordEnds === 0) return [];

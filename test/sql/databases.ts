@@ -21,7 +21,9 @@ export interface Started extends Pick<Server, 'stop'>, Partial<Pick<Server, 'kil
   readonly url: string;
 }
 
-/** Handlers insert into `written`. Two that insert the same two rows into `locked` in opposite order meet a deadlock. */
+/**
+ * Handlers insert into `written`. Two that insert the same two rows into `locked` in opposite order meet a deadlock.
+ */
 const columns = 'name varchar(255) NOT NULL); CREATE TABLE locked (name varchar(255) PRIMARY KEY)';
 
 const tables = {

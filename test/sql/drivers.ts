@@ -33,7 +33,10 @@ const neon: Library = {
 
 let relay: Promise<number> | undefined;
 
-/** Passes WebSockets on to the PostgreSQL on the port in their path, as Neon does before its own. Resolves with its own port. */
+/**
+ * Passes WebSockets on to the PostgreSQL on the port in their path, as Neon does before its own. Resolves with its own
+ * port.
+ */
 async function startRelay(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1').unref();
   await once(server, 'listening');

@@ -6,7 +6,10 @@ import { databases } from './databases.js';
 import { makeStore } from './factories.js';
 import { libraries } from './libraries.js';
 
-/** What settings, collations, charsets, placeholders and comments may change, and what two ids may have in common. The receiver refuses the rest. */
+/**
+ * What settings, collations, charsets, placeholders and comments may change, and what two ids may have in common. The
+ * receiver refuses the rest.
+ */
 const awkward = [
   ...['A1', 'a1', 'é', 'e', 'e\u0301', 'ß', 'ss', 'x', 'x ', ' x', "q'uote", 'q"uote', 'q`uote', 'back\\slash'],
   ...["\\'; DROP TABLE written; --", '$1', '?', '??', ':name', ':1', '${a}', '%', '_', '縗', '\u8868\u5341', '\uff02'],

@@ -13,7 +13,10 @@ export interface Opened<Client = unknown, Tx = unknown> {
   readonly nest?: (tx: never, work: (inner: never) => Promise<unknown>) => PromiseLike<unknown>;
   /** How a handler may end its transaction through the library. */
   readonly ends?: Readonly<Record<string, (tx: never) => unknown>>;
-  /** How a handler may write a row of this name many times, one after the other. Some ways do not stop when `tx` refuses. */
+  /**
+   * How a handler may write a row of this name many times, one after the other. Some ways do not stop when `tx`
+   * refuses.
+   */
   readonly repeats?: Readonly<Record<string, (tx: never, name: string) => PromiseLike<unknown>>>;
   /** Ends its connections. */
   readonly close: () => unknown;

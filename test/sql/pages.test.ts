@@ -1,4 +1,5 @@
-// The page queries of docs/reconciliation.md on Prisma, Drizzle, postgres.js and MySQL. Those on pg and mysql2 are in test/client.
+// The page queries of docs/reconciliation.md on Prisma, Drizzle, postgres.js and MySQL. Those on pg and mysql2 are in
+// test/client.
 import { and, isNull, sql } from 'drizzle-orm';
 import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres';
 import { pgTable, text, timestamp } from 'drizzle-orm/pg-core';

@@ -1,4 +1,5 @@
-// The queues of examples/postgres-queue.ts in the versions that need Node 22. Node 20 has the older ones: test/examples.
+// The queues of examples/postgres-queue.ts in the versions that need Node 22. Node 20 has the older ones:
+// test/examples.
 import { runMigrations } from 'graphile-worker';
 import { PgBoss } from 'pg-boss';
 import { pgStore } from 'transfer-callbacks';

@@ -1,4 +1,5 @@
-// What a claim of MySQL must survive, on MariaDB through mysql2. The other libraries and MySQL itself: test/sql, once a week.
+// What a claim of MySQL must survive, on MariaDB through mysql2. The other libraries and MySQL itself: test/sql, once a
+// week.
 import { setTimeout } from 'node:timers/promises';
 import type { Pool, PoolConnection, RowDataPacket } from 'mysql2/promise';
 import { mysqlStore, sqlStore } from 'transfer-callbacks';

@@ -1,5 +1,5 @@
-// What becomes of a claim whose connection ends. Old code does it in a `finally`: mysql2 would give one of a pool back then, in the
-// middle of the transaction.
+// What becomes of a claim whose connection ends. Old code does it in a `finally`: mysql2 would give one of a pool back
+// then, in the middle of the transaction.
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 import type { PoolConnection } from 'mysql2/promise';

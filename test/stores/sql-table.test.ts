@@ -218,7 +218,8 @@ test('of twenty concurrent claims on an expired record at most one is granted, a
     const granted = claims.filter((reply) => reply.state === 'claimed');
     expect(granted.length).toBeLessThanOrEqual(1);
     expect(claims.filter(({ state }) => state === 'in_progress')).toHaveLength(20 - granted.length);
-    // A claim that finds the record holds the lock meanwhile, so each of them may be refused. The next claim is granted then.
+    // A claim that finds the record holds the lock meanwhile, so each of them may be refused. The next claim is granted
+    // then.
     const claim = granted[0]?.claim ?? (await claimFree(pgStore(pool), {}, id));
     await claim.settle();
     expect((await pgStore(pool).claim(id, requestOf('next'))).state).toBe('settled');

@@ -159,7 +159,9 @@ interface Library {
   };
 }
 
-/** The store of a library whose models are properties of its transaction, as those of Prisma, and of what it sends last. */
+/**
+ * The store of a library whose models are properties of its transaction, as those of Prisma, and of what it sends last.
+ */
 function libraryStore(sendLast: (client: PoolClient, sql: string) => unknown) {
   return sqlStore<Library>({
     dialect: 'postgres',

@@ -18,7 +18,10 @@ afterAll(() => server.stop());
 
 type Query = (client: PoolClient, sql: string) => Promise<unknown>;
 
-/** The store of a library, in a table of its own. As others do, it gives a connection back whatever became of its ROLLBACK. */
+/**
+ * The store of a library, in a table of its own. As others do, it gives a connection back whatever became of its
+ * ROLLBACK.
+ */
 async function makeLibrary(
   pool: Pool,
   query: Query = (client, sql) => client.query(sql),

@@ -27,8 +27,8 @@ export const waiting = ['handler', 'claim'] as const;
 export const nextUsers = ['the same callback', 'another callback', 'a transaction of the app'] as const;
 
 /**
- * Lets a claim fail while the server still runs a statement of it, and uses the connections again once the server has ended
- * that statement. Expects that nothing of the failed claim is kept, and that its callback is handled once.
+ * Lets a claim fail while the server still runs a statement of it, and uses the connections again once the server has
+ * ended that statement. Expects that nothing of the failed claim is kept, and that its callback is handled once.
  */
 export async function expectNothingKept<Tx>(
   url: string,

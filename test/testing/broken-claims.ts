@@ -37,7 +37,9 @@ const sharedKeys: readonly [fault: string, key: (key: string) => string, says?: 
   ['normalises keys', (key) => key.normalize()],
 ];
 
-/** Stores that grant a claim to whom it is not due, refuse it to whom it is due, or take two keys or two tokens for one. */
+/**
+ * Stores that grant a claim to whom it is not due, refuse it to whom it is due, or take two keys or two tokens for one.
+ */
 export const brokenClaims: readonly BrokenStore[] = [
   {
     fault: 'lets two take over a lapsed lease',

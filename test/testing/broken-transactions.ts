@@ -36,8 +36,8 @@ interface Parts {
 type Change = (parts: Parts) => Partial<Claim<Tx>>;
 
 /**
- * A store whose handlers write in a transaction on PostgreSQL, and which is right but for a crash: it settles its claims
- * in this process.
+ * A store whose handlers write in a transaction on PostgreSQL, and which is right but for a crash: it settles its
+ * claims in this process.
  */
 export function transactionStore(pool: Pool, change: Change = () => ({})): CallbackStore<Tx> {
   const claims = memoryStore();

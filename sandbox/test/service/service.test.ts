@@ -14,8 +14,8 @@ import {
   startSandbox,
 } from './support.js';
 
-// Compares the sandbox with the service's documentation, section by section. When it sends callbacks: scenarios.test.ts.
-// Its guesses: guesses.test.ts.
+// Compares the sandbox with the service's documentation, section by section. When it sends callbacks:
+// scenarios.test.ts. Its guesses: guesses.test.ts.
 
 test('§2.1: a callback carries the 14 documented fields, in the documented types', async () => {
   const { callbacks, data } = await announce({ externalId: 'one', amount: 250.5, currency: 'USD' });

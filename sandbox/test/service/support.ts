@@ -57,7 +57,10 @@ export type MerchantOptions = Partial<Pick<ReceiverOptions, 'confirm' | 'onSucce
   readonly verify?: Verifier | readonly Verifier[];
 };
 
-/** A merchant with this package's own receiver, whose handlers do nothing unless others are given. Resolves with its address. */
+/**
+ * A merchant with this package's own receiver, whose handlers do nothing unless others are given. Resolves with its
+ * address.
+ */
 export async function startReceiver(options: MerchantOptions = {}): Promise<string> {
   const handle = (): void => undefined;
   const usual = { store: memoryStore(), onSuccess: handle, onFailed: handle, logger: false } as const;

@@ -22,8 +22,8 @@ export type ServiceReading =
       state: 'open';
       transaction: Transaction;
       /**
-       * Whether its status reads as a final one, such as SUCCESSFUL. The documented words are SUCCESS and FAILED. Never of
-       * a service that was defined: its `states` tell which of them are final.
+       * Whether its status reads as a final one, such as SUCCESSFUL. The documented words are SUCCESS and FAILED. Never
+       * of a service that was defined: its `states` tell which of them are final.
        */
       seemsFinal: boolean;
     }
@@ -48,7 +48,9 @@ export type TransferVerdict =
   | 'open'
   /** A delivery holds the claim. */
   | 'in_progress'
-  /** The handler has succeeded, for the facts that the service gives. Or the money was given back, and that is final. */
+  /**
+   * The handler has succeeded, for the facts that the service gives. Or the money was given back, and that is final.
+   */
   | 'handled'
   /** The transfer is final, and this status has no record: it was not handled, or the store has lost the record. */
   | 'missed'
@@ -62,8 +64,8 @@ export type TransferVerdict =
   | 'undecided';
 
 /**
- * `same` and `other`: settled with the facts that the service gives, or with other ones. `before`: settled as the success
- * that the service has reversed since.
+ * `same` and `other`: settled with the facts that the service gives, or with other ones. `before`: settled as the
+ * success that the service has reversed since.
  */
 type RecordColumn = Exclude<RecordReading['state'], 'settled'> | 'same' | 'other' | 'before';
 

@@ -79,8 +79,8 @@ export class Pass {
   }
 
   /**
-   * Resolves when everything that was begun has ended, with the fault that has ended the pass, if there is one. `handle`
-   * resolves with whether the transfer was read, and what it throws is such a fault. Never rejects.
+   * Resolves when everything that was begun has ended, with the fault that has ended the pass, if there is one.
+   * `handle` resolves with whether the transfer was read, and what it throws is such a fault. Never rejects.
    */
   async run(handle: (item: PendingTransfer) => Promise<boolean>): Promise<Fault | undefined> {
     const { signal, concurrency = 4 } = this.#options;

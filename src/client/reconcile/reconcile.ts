@@ -60,10 +60,10 @@ const optionNames = [...passOptionNames, 'receiver', 'pending', 'paid', 'minAgeM
 /**
  * Makes one pass over the transfers whose callback has not come (service §6.5). Reads each, and gives those that are
  * final to the receiver, with source `reconciliation`. A callback and a pass may meet, in one process or in two: the
- * handler runs once. Of `paid`, it gives only what was reversed to the receiver. Pauses while the service is
+ * handler runs once. It gives only the reversals of `paid` to the receiver. Pauses while the service is
  * unavailable, and ends after 10 failures in a row; see `Stopped`. Rejects with INVALID_ARGUMENT, or with a
- * `ReconciliationError`, which has the report, when `pending`, `paid` or `onProgress` throws. Publishes each pass on the
- * diagnostics channel `transfer-callbacks:reconciled`; see `ReconciledMessage`.
+ * `ReconciliationError`, which has the report, when `pending`, `paid` or `onProgress` throws. Publishes each pass on
+ * the diagnostics channel `transfer-callbacks:reconciled`; see `ReconciledMessage`.
  *
  * @example
  * const report = await reconcileTransfers({ client, receiver, pending });

@@ -39,7 +39,10 @@ export type Reconciled = {
     | { result: 'duplicate' }
     /** Only for a transfer of `paid`: the service gives it as succeeded. Nothing was run. */
     | { result: 'unchanged' }
-    /** `too_young`: younger than `minAgeMs`. `not_final`: still open. `not_read`: the pass ended first, or the receiver closes. */
+    /**
+     * `too_young`: younger than `minAgeMs`. `not_final`: still open. `not_read`: the pass ended first, or the receiver
+     * closes.
+     */
     | { result: 'pending'; reason: 'too_young' | 'not_final' | 'not_read' }
     /** The service responded with 404. What it responds for an unknown transfer is not documented (service §7). */
     | { result: 'unknown'; error: TransferClientError }
@@ -74,8 +77,8 @@ export type Stopped =
   | 'error';
 
 /**
- * The number of transfers of `pending` with each result, and what is known of the pass. `paid` is the same for that list.
- * Safe as JSON, if your items are: `cursor` is one.
+ * The number of transfers of `pending` with each result, and what is known of the pass. `paid` is the same for that
+ * list. Safe as JSON, if your items are: `cursor` is one.
  *
  * @example
  * const isComplete = ({ stopped }: ReconciliationReport): boolean => stopped === undefined;
@@ -83,7 +86,9 @@ export type Stopped =
 export interface ReconciliationReport extends Record<Reconciled['result'], number> {
   /** The first 100 transfers that are `failed` or `unknown`. `onProgress` gets all. */
   problems: Extract<Reconciled, { error: unknown }>[];
-  /** The age of the oldest transfer that is not `processed`, `duplicate` or `unchanged`; `undefined` if there is none. */
+  /**
+   * The age of the oldest transfer that is not `processed`, `duplicate` or `unchanged`; `undefined` if there is none.
+   */
   oldestOpenMs: number | undefined;
   /** Why the pass ended before its last transfer; `undefined` if it did not. */
   stopped: Stopped | undefined;

@@ -44,7 +44,8 @@ export interface ServiceOptions<P, R extends ReadTransfer | IgnoredEvent, S exte
   payload?: StandardSchema<P> | undefined;
   /**
    * Reads a callback, and the result of `query`. Returns the transfer, with any other field that the handlers need, or
-   * `{ ignored: name }` for an event that is none of your transfers. Such an event is acknowledged, and no handler runs.
+   * `{ ignored: name }` for an event that is none of your transfers. Such an event is acknowledged, and no handler
+   * runs.
    */
   read: (payload: P) => R;
   /** The meaning of each state. A callback with another state is `invalid`. */
@@ -55,8 +56,8 @@ export interface ServiceOptions<P, R extends ReadTransfer | IgnoredEvent, S exte
    */
   verify?: AnyVerifier | readonly AnyVerifier[];
   /**
-   * Asks the service for a transfer, and resolves with it in the shape of a callback, or with `undefined` if the service
-   * does not know it.
+   * Asks the service for a transfer, and resolves with it in the shape of a callback, or with `undefined` if the
+   * service does not know it.
    * @default none: the service cannot be asked, neither by reconciliation nor by `confirm: true`
    */
   query?: ((id: string, get: Get) => unknown) | undefined;
@@ -93,7 +94,8 @@ type ServiceData<R> = R extends ReadTransfer
   : never;
 
 /**
- * The callbacks of a service, as its handlers get them. `R` is the result of `read`, and `M` the meanings of its states.
+ * The callbacks of a service, as its handlers get them. `R` is the result of `read`, and `M` the meanings of its
+ * states.
  *
  * @example
  * type Callback = ServiceEvent<{ state: string; id: number; fee: number }, 'SUCCESS' | 'FAILED'>;
@@ -214,7 +216,9 @@ function makeQuery(
   };
 }
 
-/** Rejects with a `TransferClientError`. An error of `query` after a response does not mean that the service is down. */
+/**
+ * Rejects with a `TransferClientError`. An error of `query` after a response does not mean that the service is down.
+ */
 async function callQuery(call: () => unknown, requests: QueryRequests): Promise<unknown> {
   try {
     const payload = await call();
@@ -227,7 +231,9 @@ async function callQuery(call: () => unknown, requests: QueryRequests): Promise<
   }
 }
 
-/** Throws UNREADABLE_RESPONSE if there is a promise anywhere in the payload, such as that of a `get` without `await`. */
+/**
+ * Throws UNREADABLE_RESPONSE if there is a promise anywhere in the payload, such as that of a `get` without `await`.
+ */
 function requireAwaited(payload: unknown): void {
   const values = new Set([payload]);
   // A Set that grows during its iteration replaces recursion, so deep nesting and cycles are safe.

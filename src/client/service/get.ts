@@ -4,8 +4,8 @@ import { requireSuccess, sendWithRetries, type ServiceAccess } from '../request.
 
 /**
  * Sends a GET and resolves with the JSON of the response. `url` is http or https, or the path after the `baseUrl` of
- * the definition. Sends up to 3 requests while the service cannot be reached or responds with 5xx or 429. Rejects with a
- * `TransferClientError`; one with status 404 means that the service does not know the transfer.
+ * the definition. Sends up to 3 requests while the service cannot be reached or responds with 5xx or 429. Rejects with
+ * a `TransferClientError`; one with status 404 means that the service does not know the transfer.
  */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- As `JSON.parse`: the response has no described shape.
 export type Get = (url: string, headers?: Readonly<Record<string, string>>) => Promise<any>;

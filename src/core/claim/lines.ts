@@ -25,8 +25,8 @@ export class Lines<Tx> {
   }
 
   /**
-   * Claims the callback of a delivery, and notes how long it waited for another one that holds the claim. A reversal may
-   * also claim a key of its own. Never rejects.
+   * Claims the callback of a delivery, and notes how long it waited for another one that holds the claim. A reversal
+   * may also claim a key of its own. Never rejects.
    */
   async claim(
     delivery: Delivery,

@@ -53,8 +53,9 @@ const maxSignatures = 4;
 
 /**
  * Accepts requests with a header that has a signature of the body, made with the private key of one of the public keys:
- * RSA with SHA-256 and PKCS #1 v1.5 or with SHA-512 and PSS, ECDSA P-256 with SHA-256 or P-384 with SHA-384 in DER or raw,
- * or Ed25519. It needs the bytes as they were received: mount the router before body parsers. Throws INVALID_ARGUMENT.
+ * RSA with SHA-256 and PKCS #1 v1.5 or with SHA-512 and PSS, ECDSA P-256 with SHA-256 or P-384 with SHA-384 in DER or
+ * raw, or Ed25519. It needs the bytes as they were received: mount the router before body parsers. Throws
+ * INVALID_ARGUMENT.
  *
  * @example
  * const verify = publicKeySignature({ header: 'x-signature-sha256', publicKeys: process.env.SERVICE_PUBLIC_KEY });

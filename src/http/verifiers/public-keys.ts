@@ -11,9 +11,10 @@ import { correctVariable, invalidVariable } from '../../lib/checks.js';
 import { oneOf } from './signed-content.js';
 
 /**
- * A public key or a certificate in PEM, or a list of several during a rotation. Only the key of a certificate is read. A
- * `\n` in the string, as in a variable of one line, is a new line. The type includes `undefined` so that
- * `process.env.PUBLIC_KEY` compiles, but making a verifier without its first key throws. A later `undefined` is skipped.
+ * A public key or a certificate in PEM, or a list of several during a rotation. Only the key of a certificate is read.
+ * A `\n` in the string, as in a variable of one line, is a new line. The type includes `undefined` so that
+ * `process.env.PUBLIC_KEY` compiles, but making a verifier without its first key throws. A later `undefined` is
+ * skipped.
  */
 export type PublicKeys = string | undefined | readonly (string | undefined)[];
 
@@ -110,7 +111,8 @@ export function isSignedBy(keys: readonly KeyObject[], bytes: Uint8Array, signat
   return keys.some((key) =>
     findAlgorithms(key).some((name) => {
       const { hash, options, rawBytes }: Algorithm = algorithms[name];
-      // RFC 9421 writes ECDSA raw, many services in DER. DER of that length would have some 50 zero bits in its numbers.
+      // RFC 9421 writes ECDSA raw, many services in DER. DER of that length would have some 50 zero bits in its
+      // numbers.
       const dsaEncoding = signature.length === rawBytes ? 'ieee-p1363' : 'der';
       return (algorithm ?? name) === name && verify(hash, bytes, { key, dsaEncoding, ...options }, signature);
     }),

@@ -15,8 +15,8 @@ export interface SignedContentOptions {
    */
   signed?: string | undefined;
   /**
-   * The top-level member of the JSON body that is signed in place of the whole body: its bytes, as they were received. A
-   * body that has it twice is refused. Handle nothing outside this member: a stranger can change the rest.
+   * The top-level member of the JSON body that is signed in place of the whole body: its bytes, as they were received.
+   * A body that has it twice is refused. Handle nothing outside this member: a stranger can change the rest.
    * @default none
    */
   part?: string | undefined;

@@ -1,8 +1,8 @@
 import { invalidSecret } from '../../lib/checks.js';
 
 /**
- * What the store uses of an ioredis or iovalkey client: `Redis` and `Cluster` both have it. An adapter for another client
- * needs no more.
+ * What the store uses of an ioredis or iovalkey client: `Redis` and `Cluster` both have it. An adapter for another
+ * client needs no more.
  *
  * @example
  * const makePayoutStore = (client: IoredisClient): CallbackStore => redisStore(client, { prefix: 'payouts:' });

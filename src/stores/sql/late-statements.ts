@@ -8,14 +8,18 @@ export interface QueryRunner {
   query(sql: unknown, ...more: readonly unknown[]): Promise<unknown>;
 }
 
-/** Knex's transaction. It emits `query` before any statement is sent, also for its nested ones, and a listener may throw. */
+/**
+ * Knex's transaction. It emits `query` before any statement is sent, also for its nested ones, and a listener may
+ * throw.
+ */
 export interface KnexTransaction {
   on(event: 'query', listener: (query: unknown) => void): unknown;
 }
 
 /**
- * Refuses the statements that a failed handler still sends without `tx`: by a repository that it has kept, or by a call of
- * several steps that still runs. Behind the ROLLBACK of the store the database would commit such a statement by itself.
+ * Refuses the statements that a failed handler still sends without `tx`: by a repository that it has kept, or by a call
+ * of several steps that still runs. Behind the ROLLBACK of the store the database would commit such a statement by
+ * itself.
  */
 export class LateStatements {
   /** The statement of the store that was sent last, by the transaction. */

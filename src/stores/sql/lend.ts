@@ -107,7 +107,8 @@ function lendObject<T extends object>(target: T, rules: LendRules, lending: Lend
   return new Proxy(target, {
     get(_, name) {
       if (Object.hasOwn(own, name)) return own[name];
-      // Prisma's queries start at a property, and Sequelize reads those of its transaction. Promises and consoles ask for these.
+      // Prisma's queries start at a property, and Sequelize reads those of its transaction. Promises and consoles ask
+      // for these.
       if (lending.hasEnded && typeof name === 'string' && name !== 'then' && !isQuiet(name)) throw lateRefusal();
       const value: unknown = Reflect.get(target, name);
       if (typeof name !== 'string') return value;

@@ -42,13 +42,15 @@ const errors = {
   outOfRange: 1690,
 };
 
-/** Fails immediately if another transaction has locked the row. MySQL reads the first comment, and MariaDB the second. */
+/**
+ * Fails immediately if another transaction has locked the row. MySQL reads the first comment, and MariaDB the second.
+ */
 const lockNowait = '/*!80001 FOR SHARE NOWAIT *//*M!100300 LOCK IN SHARE MODE NOWAIT */';
 
 /**
- * Claims callbacks in MySQL and MariaDB. A named lock of the session is the gate, which waits for nobody. The row, inserted
- * by the handler's transaction, is the proof: it is not settled before the handler has succeeded, because much commits early
- * here, such as DDL and procedures. The last statement checks the settled row and commits.
+ * Claims callbacks in MySQL and MariaDB. A named lock of the session is the gate, which waits for nobody. The row,
+ * inserted by the handler's transaction, is the proof: it is not settled before the handler has succeeded, because much
+ * commits early here, such as DDL and procedures. The last statement checks the settled row and commits.
  *
  * The session has some variables meanwhile: `@tc_name` is the lock that it holds, `@tc_idle` its own `wait_timeout`.
  */
@@ -114,8 +116,8 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
 }
 
 /**
- * Claims and settles once, and deletes the record. A proxy may swallow what is set for a session, and a cluster may refuse the
- * lock: that shows here, and not at the first payout.
+ * Claims and settles once, and deletes the record. A proxy may swallow what is set for a session, and a cluster may
+ * refuse the lock: that shows here, and not at the first payout.
  */
 async function tryAll<Tx>(
   engine: SqlEngine<Tx>,
@@ -228,14 +230,16 @@ function readNumber(error: unknown): number | undefined {
 }
 
 /**
- * Takes the lock, and fails by overflow if another session has it. Gives back what an earlier claim may have left on this
- * connection. The server ends a session that sends nothing for `wait_timeout`, and with it the transaction and the lock.
+ * Takes the lock, and fails by overflow if another session has it. Gives back what an earlier claim may have left on
+ * this connection. The server ends a session that sends nothing for `wait_timeout`, and with it the transaction and the
+ * lock.
  */
 function takeLock(table: Table, id: string, { idleTimeoutMs }: MechanismSettings): string {
   const name = lockName(table, id);
   return `SET ${[
     `@tc_left = ${releaseHeld}`,
-    // Two rows, and an error of its own, if `autocommit` is 0: then what is sent outside of transactions is not committed.
+    // Two rows, and an error of its own, if `autocommit` is 0: then what is sent outside of transactions is not
+    // committed.
     '@tc_auto = (SELECT 1 UNION ALL SELECT 2 FROM DUAL WHERE @@autocommit = 0)',
     // Last of what may fail: a lock that is taken by a statement that fails is kept.
     `@tc_got = ${failUnless(`COALESCE(GET_LOCK(${name}, 0), 0)`)}`,
@@ -260,8 +264,8 @@ function settle(table: Table, id: string, request: ClaimRequest): string {
 }
 
 /**
- * The last statement of the handler's transaction. Fails by overflow unless the settled row is there, and otherwise commits:
- * `autocommit` from 0 to 1 does. So nothing comes between the two, whatever the handler has left running.
+ * The last statement of the handler's transaction. Fails by overflow unless the settled row is there, and otherwise
+ * commits: `autocommit` from 0 to 1 does. So nothing comes between the two, whatever the handler has left running.
  */
 function commitIfSettled(table: Table, id: string, { token }: ClaimRequest, settings: MechanismSettings): string {
   return `SET @tc_held = (SELECT ${failUnless('COUNT(*)')} FROM ${table.name}
@@ -274,7 +278,9 @@ function giveLockBack(settings: MechanismSettings): string {
   return `SET @tc_left = RELEASE_LOCK(@tc_name), @tc_name = NULL${restoreIdle(settings)}, autocommit = 1`;
 }
 
-/** Puts the session back after ROLLBACK. Also after a first statement that has taken the lock, and not noted its name. */
+/**
+ * Puts the session back after ROLLBACK. Also after a first statement that has taken the lock, and not noted its name.
+ */
 function restore(table: Table, id: string, settings: MechanismSettings): string {
   return `SET @tc_left = ${releaseHeld}, @tc_got = RELEASE_LOCK(${lockName(table, id)}), @tc_name = NULL${restoreIdle(settings)}, autocommit = 1`;
 }

@@ -76,7 +76,10 @@ function toEngine(pool: MysqlPool): SqlEngine<MysqlConnection> {
 /** Options of the store's own queries. The pool may read rows for its app in another way. */
 const plainRows = { rowsAsArray: false, nestTables: false, typeCast: true };
 
-/** A connection that was taken out of the pool. It begins and ends nothing: the statements of mysql.ts do, by `autocommit`. */
+/**
+ * A connection that was taken out of the pool. It begins and ends nothing: the statements of mysql.ts do, by
+ * `autocommit`.
+ */
 class TakenConnection implements OwnConnection<MysqlConnection> {
   readonly #connection: MysqlConnection;
   readonly #timeoutMs: number;

@@ -15,9 +15,9 @@ export interface SqlStoreOptions {
    */
   schema?: string | undefined;
   /**
-   * How long the handler's transaction may wait between two statements, in milliseconds; in MySQL rounded up to seconds. Then
-   * the database rolls it back, so that a machine that has vanished keeps neither the callback nor its row locks. `null`
-   * keeps the setting of the connection. SQLite has no such setting.
+   * How long the handler's transaction may wait between two statements, in milliseconds; in MySQL rounded up to
+   * seconds. Then the database rolls it back, so that a machine that has vanished keeps neither the callback nor its
+   * row locks. `null` keeps the setting of the connection. SQLite has no such setting.
    * @default 25 000
    */
   idleTimeoutMs?: number | null | undefined;

@@ -118,7 +118,9 @@ class PooledClient implements OwnConnection<PgClient> {
     }
   }
 
-  /** Sends a statement of a transaction, in one message with BEGIN or COMMIT where it stands at its beginning or end. */
+  /**
+   * Sends a statement of a transaction, in one message with BEGIN or COMMIT where it stands at its beginning or end.
+   */
   readonly send: Send = async (sql, place) => {
     if (place === 'first') {
       this.#hasBegun = true;

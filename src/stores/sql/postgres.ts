@@ -27,8 +27,9 @@ export const postgresSyntax: Syntax = {
 };
 
 /**
- * A string that neither a setting of the server nor a library changes between quotes: no quote, no backslash, and nothing that
- * a library takes for a placeholder or a comment. The server plans it in half the time that it needs for `decode`.
+ * A string that neither a setting of the server nor a library changes between quotes: no quote, no backslash, and
+ * nothing that a library takes for a placeholder or a comment. The server plans it in half the time that it needs for
+ * `decode`.
  */
 const plain = /^(?!.*--)[\w .,/[\]"+=-]*$/;
 
@@ -43,8 +44,8 @@ interface Lock {
 }
 
 /**
- * Claims callbacks in PostgreSQL, by a lock. The record is inserted by the first statement of the handler's transaction,
- * and counts as soon as that is committed: with the handler's writes, even if the handler commits it.
+ * Claims callbacks in PostgreSQL, by a lock. The record is inserted by the first statement of the handler's
+ * transaction, and counts as soon as that is committed: with the handler's writes, even if the handler commits it.
  */
 export function postgresMechanism<Tx>(
   engine: SqlEngine<Tx>,
@@ -88,7 +89,8 @@ export function postgresMechanism<Tx>(
       return inProgress;
     }),
     async read(id) {
-      // The lock first: a record is visible before its lock is free, so a claim that is being settled never reads as free.
+      // The lock first: a record is visible before its lock is free, so a claim that is being settled never reads as
+      // free.
       const [held] = (await query(readLock(table, id))) as readonly Lock[];
       const row = await readCommitted(id);
       if (isSettled(row)) return toSettledRecord(row);

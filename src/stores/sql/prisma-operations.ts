@@ -8,8 +8,9 @@ interface Operation {
 }
 
 /**
- * Tracks the operations of one transaction of Prisma. One that a handler has left running could fail between the record and
- * Prisma's COMMIT, which would then roll back without an error. So those that run are waited for, and later ones are refused.
+ * Tracks the operations of one transaction of Prisma. One that a handler has left running could fail between the record
+ * and Prisma's COMMIT, which would then roll back without an error. So those that run are waited for, and later ones
+ * are refused.
  */
 export class PrismaOperations {
   readonly #running = new Set<Promise<unknown>>();

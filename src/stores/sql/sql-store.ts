@@ -21,13 +21,14 @@ export interface SqlDatabase<Tx> {
   /** What the library talks to; `mysql` for MariaDB, too. */
   readonly dialect: Exclude<SqlDialect, 'sqlite'>;
   /**
-   * Sends SQL without parameters, within the transaction if one is given. Resolves with the rows: as an array, as `{ rows }`,
-   * or as the first element of an array. In PostgreSQL the SQL may be several statements, whose rows do not matter.
+   * Sends SQL without parameters, within the transaction if one is given. Resolves with the rows: as an array, as
+   * `{ rows }`, or as the first element of an array. In PostgreSQL the SQL may be several statements, whose rows do not
+   * matter.
    */
   query(sql: string, tx?: Tx): unknown;
   /**
-   * Begins a transaction, awaits `work`, and commits. Rolls back and rejects if `work` rejects. Calls `work` once: a second
-   * call rejects. The store ends a transaction that takes too long: give the library no deadline for it.
+   * Begins a transaction, awaits `work`, and commits. Rolls back and rejects if `work` rejects. Calls `work` once: a
+   * second call rejects. The store ends a transaction that takes too long: give the library no deadline for it.
    */
   transaction(work: (tx: Tx) => Promise<void>, times: TransactionTimes): PromiseLike<unknown>;
 }
@@ -40,8 +41,8 @@ export interface SqliteDatabase {
 }
 
 /**
- * Keeps records in a SQL database, through any library. The handler runs inside a transaction of the library, and gets it
- * as `context.tx`: its writes there and the record of its success are committed together, or not at all.
+ * Keeps records in a SQL database, through any library. The handler runs inside a transaction of the library, and gets
+ * it as `context.tx`: its writes there and the record of its success are committed together, or not at all.
  *
  * A callback costs four round trips beside the handler's own in PostgreSQL, and six in MySQL. Throws INVALID_ARGUMENT.
  *
@@ -73,8 +74,8 @@ export const postgresEnds = {
   /** The library ends a second, empty transaction: to end none is a warning, which postgres.js prints. */
   andBegin: { commit: ';\nCOMMIT;\nBEGIN', rollback: ';\nBEGIN' },
   /**
-   * For postgres.js: after a COMMIT that was refused it gives the connection to the next transaction, and the ROLLBACK, too. So
-   * what a deferred constraint refuses is refused before.
+   * For postgres.js: after a COMMIT that was refused it gives the connection to the next transaction, and the ROLLBACK,
+   * too. So what a deferred constraint refuses is refused before.
    */
   afterConstraints: { commit: ';\nSET CONSTRAINTS ALL IMMEDIATE;\nCOMMIT;\nBEGIN', rollback: ';\nBEGIN' },
   /** For a library that does not end a second transaction if the handler has left a nested one running. */
@@ -114,8 +115,8 @@ function toEngine<Tx>(
   { ends = postgresEnds.andBegin, lend: lendTx = lendWhole }: LibraryTraits<Tx> = {},
 ): SqlEngine<Tx> {
   const send = async (text: string, tx?: Tx, place?: StatementPlace): Promise<readonly unknown[]> => {
-    // In one message: a statement that a handler has left running could fail between the two, and COMMIT would then roll back
-    // without an error.
+    // In one message: a statement that a handler has left running could fail between the two, and COMMIT would then
+    // roll back without an error.
     const end = place === 'last' ? ends.commit : place === 'rollback' ? ends.rollback : '';
     const reply = await database.query(text + end, tx);
     // Prisma does not send a query behind one that fails in the same tick, and resolves with `undefined`.

@@ -23,8 +23,8 @@ export interface SqlStore<Tx> extends CallbackStore<Tx> {
   /** The SQL that creates the table, for a migration tool. */
   readonly migrationSql: string;
   /**
-   * Deletes the records that were settled more than `olderThanMs` ago (above 90 000), and the claims that processes left
-   * behind when they died. A record that still counts, by its `retentionMs`, is kept. Resolves with their number.
+   * Deletes the records that were settled more than `olderThanMs` ago (above 90 000), and the claims that processes
+   * left behind when they died. A record that still counts, by its `retentionMs`, is kept. Resolves with their number.
    */
   prune(options: { olderThanMs: number }): Promise<number>;
 }

@@ -22,8 +22,8 @@ export interface Syntax {
 type Integer = number | string | bigint;
 
 /**
- * A row as a library returns it. Its names are single words, because plugins of libraries write others in camel case. All
- * are null if a LEFT JOIN has found none.
+ * A row as a library returns it. Its names are single words, because plugins of libraries write others in camel case.
+ * All are null if a LEFT JOIN has found none.
  */
 interface RawRow {
   readonly token: string | null;
@@ -65,8 +65,8 @@ export function isSettled(row: Row | 'held' | undefined): row is SettledRow {
 const claimColumns = 'id, token, event, external_id, claimed_at, expires_at';
 
 /**
- * The table, and the statements that all databases share. Its literals mean the same under every setting and collation, and
- * no library finds a placeholder in them.
+ * The table, and the statements that all databases share. Its literals mean the same under every setting and collation,
+ * and no library finds a placeholder in them.
  */
 export class Table {
   /** With its schema, and quoted. */
@@ -131,7 +131,9 @@ export class Table {
 WHERE ${this.isId(id)} AND fingerprint = ${literal(fingerprint)} AND expires_at > ${now}`;
   }
 
-  /** Finds rows that count no longer and were settled, or ended, more than `olderThanMs` ago, in the order of their ids. */
+  /**
+   * Finds rows that count no longer and were settled, or ended, more than `olderThanMs` ago, in the order of their ids.
+   */
   findOld(olderThanMs: number, after: string, limit: number): string {
     const { show, literal } = this.syntax;
     return `SELECT ${show('id')} AS id FROM ${this.name}

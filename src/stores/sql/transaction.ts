@@ -48,7 +48,10 @@ export interface OpenTransaction<Tx> {
   readonly tx: Tx;
   /** Resolves when the transaction has ended, either way. */
   readonly ended: Promise<unknown>;
-  /** Calls `record`, whose last statement commits, unless the library does after it. If it fails, rolls back and rejects. */
+  /**
+   * Calls `record`, whose last statement commits, unless the library does after it. If it fails, rolls back and
+   * rejects.
+   */
   commit(record: (send: Send) => Promise<unknown>): Promise<void>;
   /** Rolls back. Never rejects: what a server cannot be told, it does by itself when it loses the connection. */
   rollback(): Promise<void>;
@@ -68,8 +71,8 @@ export const defaultHeldMs = 120_000;
 /** How a library runs a transaction. */
 export interface TransactionRunner<Tx> {
   /**
-   * Begins, awaits `work`, and commits. Rolls back and rejects if `work` rejects, also because the claim was refused. A second
-   * call of `work` rejects.
+   * Begins, awaits `work`, and commits. Rolls back and rejects if `work` rejects, also because the claim was refused. A
+   * second call of `work` rejects.
    */
   run(work: (tx: Tx) => Promise<void>): PromiseLike<unknown>;
   /** Sends a statement within the transaction, and resolves with its rows. */
@@ -79,8 +82,8 @@ export interface TransactionRunner<Tx> {
 }
 
 /**
- * Turns `transaction(work)`, as every library has it, inside out: resolves when the claim is granted or refused, and ends the
- * transaction later, by `commit` or `rollback`.
+ * Turns `transaction(work)`, as every library has it, inside out: resolves when the claim is granted or refused, and
+ * ends the transaction later, by `commit` or `rollback`.
  *
  *     library  begins ── work ──────────────────────────────────────────────────▶ commits, or rolls back ─▶ `ended`
  *     store               claim ─▶ lend ─ ─ ─ ─ ─ decided ─▶ wait for what is left ─▶ record

@@ -16,8 +16,8 @@ export interface Payload {
 export type Known = Status | 'payout.returning' | Reply;
 
 /**
- * Starts the service of one test. It knows these transfers by their ids, and responds with 404 for all others. `receive`
- * has a receiver of its callbacks, and `ran` the handlers that have succeeded.
+ * Starts the service of one test. It knows these transfers by their ids, and responds with 404 for all others.
+ * `receive` has a receiver of its callbacks, and `ran` the handlers that have succeeded.
  */
 export async function startPayouts<Tx = undefined>(
   known: Readonly<Record<string, Known>>,

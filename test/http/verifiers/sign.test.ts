@@ -1,4 +1,5 @@
-// What `sign` of the verifiers makes: accepted by its own verifier, and made as the standards say, by code that shares nothing.
+// What `sign` of the verifiers makes: accepted by its own verifier, and made as the standards say, by code that shares
+// nothing.
 import { createHash, verify as verifyBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import {

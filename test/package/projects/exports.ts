@@ -1,5 +1,5 @@
-// What an app exports under `declaration: true`: a value of each function of the package. The compiler writes their types down,
-// so that it needs a name for each part of them.
+// What an app exports under `declaration: true`: a value of each function of the package. The compiler writes their
+// types down, so that it needs a name for each part of them.
 import type { Server } from 'node:http';
 import type { Request } from 'express';
 import * as z from 'zod/v4';

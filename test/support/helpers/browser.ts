@@ -8,8 +8,8 @@ const howToGetOne =
   'These tests need a Chromium: install Chrome or Edge, put a `chromium` on the PATH (apt install chromium), or set CHROMIUM_BIN.';
 
 /**
- * Finds browsers, the one to try first in front: CHROMIUM_BIN, a `chromium` on the PATH, the one that comes with `npm ci` on
- * Linux, which is unpacked first, or else a Chrome or an Edge where its installer puts it.
+ * Finds browsers, the one to try first in front: CHROMIUM_BIN, a `chromium` on the PATH, the one that comes with `npm
+ * ci` on Linux, which is unpacked first, or else a Chrome or an Edge where its installer puts it.
  */
 export async function findBrowsers(): Promise<LaunchOptions[]> {
   const binary = process.env.CHROMIUM_BIN ?? (await findOnPath('chromium'));
@@ -39,7 +39,10 @@ async function findBundled(): Promise<string> {
   return path;
 }
 
-/** By itself it unpacks into the temporary folder, and starts whatever is there: the browser of another user, or half of one. */
+/**
+ * By itself it unpacks into the temporary folder, and starts whatever is there: the browser of another user, or half of
+ * one.
+ */
 function unpackInto(folder: string): Promise<string> {
   const { TMPDIR } = process.env;
   process.env.TMPDIR = folder;

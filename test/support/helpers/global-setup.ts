@@ -29,8 +29,8 @@ const sandboxFolder = fileURLToPath(new URL(`../../../sandbox/.test/${process.pi
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
 
 /**
- * Runs once, before the first test, and provides what the test files of this run need. A test file names what it needs by
- * importing it, even if only a type. Returns what runs after the last test.
+ * Runs once, before the first test, and provides what the test files of this run need. A test file names what it needs
+ * by importing it, even if only a type. Returns what runs after the last test.
  */
 export default async function prepareRun(project: TestProject): Promise<() => void> {
   const paths = project.vitest.state.getPaths();
@@ -94,8 +94,8 @@ async function demand(...searches: readonly (() => Promise<unknown>)[]): Promise
 }
 
 /**
- * The browser that comes with `npm ci` is unpacked when it is first needed. If each test file did so, all but one would do it
- * for nothing.
+ * The browser that comes with `npm ci` is unpacked when it is first needed. If each test file did so, all but one would
+ * do it for nothing.
  */
 async function unpackBrowser(): Promise<void> {
   // A run without a browser does not load its driver.

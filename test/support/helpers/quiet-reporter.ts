@@ -2,8 +2,8 @@ import type { SerializedError } from 'vitest';
 import { DefaultReporter, type TestModule } from 'vitest/node';
 
 /**
- * Prints a line for a file only if it has failed, and the names of the tests that are red last. A terminal also shows how far the
- * run is, and lists the tests of a single file.
+ * Prints a line for a file only if it has failed, and the names of the tests that are red last. A terminal also shows
+ * how far the run is, and lists the tests of a single file.
  */
 export default class QuietReporter extends DefaultReporter {
   constructor() {

@@ -7,7 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
 
 const running = new Set<ChildProcess>();
-/** Where apps are built: in the repository, because they import its packages, and in the folder that the run removes. */
+/**
+ * Where apps are built: in the repository, because they import its packages, and in the folder that the run removes.
+ */
 const buildFolder = fileURLToPath(new URL(`../../../.test/${process.ppid}/${process.pid}`, import.meta.url));
 /** The built files of the apps, by their sources. Tests start an app again after each kill. */
 const builds = new Map<string, string>();
@@ -37,8 +39,8 @@ export async function removeTemporary(folder: string): Promise<void> {
 let tidiesAtEnd = false;
 
 /**
- * A worker that is stopped in the middle of a test runs no `afterAll`. Vitest ends its workers by a signal, and if Vitest itself
- * is killed, they only lose the connection to it.
+ * A worker that is stopped in the middle of a test runs no `afterAll`. Vitest ends its workers by a signal, and if
+ * Vitest itself is killed, they only lose the connection to it.
  */
 function tidyAtEnd(): void {
   if (tidiesAtEnd) return;
@@ -58,8 +60,8 @@ function tidy(): void {
 }
 
 /**
- * Starts an app in a separate process, which gets its options by `readAppOptions`. Its `file` is relative to this folder.
- * It is built first: a process that compiles what it imports takes three times as long to start.
+ * Starts an app in a separate process, which gets its options by `readAppOptions`. Its `file` is relative to this
+ * folder. It is built first: a process that compiles what it imports takes three times as long to start.
  */
 export function forkApp(file: string, options: object, output: 'inherit' | 'pipe' = 'inherit') {
   return tied(

@@ -38,8 +38,8 @@ function makeCallback(_: unknown, index: number) {
 
 /**
  * Delivers callbacks one to five times each, to two processes that are killed at random moments, with the database
- * restarted in the middle. Each delivery is repeated until it is acknowledged: nothing is given up. Expects each callback
- * to be booked once and settled in the end. Ends the processes after the test.
+ * restarted in the middle. Each delivery is repeated until it is acknowledged: nothing is given up. Expects each
+ * callback to be booked once and settled in the end. Ends the processes after the test.
  */
 export async function keepLedger<Tx>({ count, fork, restart, store, transaction }: LedgerRun<Tx>): Promise<void> {
   const children = new Set<ChildProcess>();

@@ -1,4 +1,6 @@
-/** A merchant's app as a separate process, whose service takes successes back. See test/faults/reversal-race.test.ts. */
+/**
+ * A merchant's app as a separate process, whose service takes successes back. See test/faults/reversal-race.test.ts.
+ */
 import { Redis } from 'ioredis';
 import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';

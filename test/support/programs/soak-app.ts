@@ -1,6 +1,6 @@
 /**
- * The app of the soak, as a separate process: the router on a real Redis. Its handlers count their runs in Redis, and so
- * does `onOutcome`, so that nothing but a leak makes this process grow. Asked over IPC: `size` and `end`.
+ * The app of the soak, as a separate process: the router on a real Redis. Its handlers count their runs in Redis, and
+ * so does `onOutcome`, so that nothing but a leak makes this process grow. Asked over IPC: `size` and `end`.
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

@@ -49,7 +49,10 @@ export class Load {
     this.#url = url;
   }
 
-  /** Sends `count` callbacks, 32 at a time, then closes its connections. Half come with copies, failures, rubbish or a hang-up. */
+  /**
+   * Sends `count` callbacks, 32 at a time, then closes its connections. Half come with copies, failures, rubbish or a
+   * hang-up.
+   */
   async send(count: number): Promise<Sent[]> {
     const sent: Sent[] = [];
     let begun = 0;

@@ -1,5 +1,5 @@
-// A merchant's process on a host with the timers of the web: each is a number, and keeps the process until it is cleared. There
-// is no `setImmediate`.
+// A merchant's process on a host with the timers of the web: each is a number, and keeps the process until it is
+// cleared. There is no `setImmediate`.
 import { Pool } from 'pg';
 import { memoryStore, pgStore, transferCallbackHandler, type CallbackStore } from 'transfer-callbacks/web';
 import { transferSucceeded } from 'transfer-callbacks/testing';

@@ -1,10 +1,16 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A proxy before a server on the loopback. It loses requests and replies as a broken network does, or connects to another server. */
+/**
+ * A proxy before a server on the loopback. It loses requests and replies as a broken network does, or connects to
+ * another server.
+ */
 export interface LossyProxy {
   readonly port: number;
-  /** Drops the next requests that contain `text`, or the replies to them, and cuts their connections. `times` is 1 by default. */
+  /**
+   * Drops the next requests that contain `text`, or the replies to them, and cuts their connections. `times` is 1 by
+   * default.
+   */
   lose(what: 'request' | 'reply', text: string, times?: number): void;
   /** Reads everything from now on and passes on nothing. Leaves all connections open. */
   fallSilent(): void;

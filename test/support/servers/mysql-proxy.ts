@@ -20,7 +20,10 @@ const statementCodes = [0x03, 0x16];
 /** Error 1317, as a KILL QUERY would cause it. */
 const refusal = Buffer.from('\xff\x25\x05#70100Query execution was interrupted', 'latin1');
 
-/** A proxy before a MySQL or MariaDB on the loopback, which reads the statements. `judge` decides about each, and `rewrite` may change it. */
+/**
+ * A proxy before a MySQL or MariaDB on the loopback, which reads the statements. `judge` decides about each, and
+ * `rewrite` may change it.
+ */
 export async function startMysqlProxy(
   url: string,
   judge: (statement: string) => Fate,

@@ -30,8 +30,8 @@ export async function findPgBouncer(): Promise<string> {
 }
 
 /**
- * Starts a PgBouncer in front of a PostgreSQL. It lends each transaction one of its connections, and takes it back when the
- * transaction ends.
+ * Starts a PgBouncer in front of a PostgreSQL. It lends each transaction one of its connections, and takes it back when
+ * the transaction ends.
  */
 export async function startPgBouncer(
   postgres: PostgresServer,

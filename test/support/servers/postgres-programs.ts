@@ -30,8 +30,8 @@ export function findPrograms(major: PostgresMajor): string {
 }
 
 /**
- * Resolves with the folder of programs that can be started: this one, or a copy in `folder`. PostgreSQL does not run as root,
- * and the user that it runs as instead cannot enter folders of root, such as those below `/root`.
+ * Resolves with the folder of programs that can be started: this one, or a copy in `folder`. PostgreSQL does not run as
+ * root, and the user that it runs as instead cannot enter folders of root, such as those below `/root`.
  */
 export async function prepare(programs: string, folder: string): Promise<string> {
   await createLinks(programs);
@@ -48,8 +48,8 @@ export async function prepare(programs: string, folder: string): Promise<string>
 }
 
 /**
- * Creates the symbolic links that a package of programs lists: npm packages cannot contain any. The package's install script
- * does the same, but npm may be told to run no such scripts.
+ * Creates the symbolic links that a package of programs lists: npm packages cannot contain any. The package's install
+ * script does the same, but npm may be told to run no such scripts.
  */
 async function createLinks(programs: string): Promise<void> {
   const list = await readFile(join(programs, 'pg-symlinks.json'), 'utf8');

@@ -22,7 +22,9 @@ export interface DebianProgram {
   readonly download: readonly string[];
   /** Packages that it is said to need, but does not. */
   readonly without?: readonly string[];
-  /** The release that has it, if the machine's own has not. It brings a C library with it. Default the machine's own. */
+  /**
+   * The release that has it, if the machine's own has not. It brings a C library with it. Default the machine's own.
+   */
   readonly release?: 'sid';
   readonly megabytes: number;
 }
@@ -60,8 +62,8 @@ export async function isExecutable(path: string): Promise<boolean> {
 }
 
 /**
- * Resolves with the path of a program out of Debian's packages. Unpacks them when it is first called on this machine, which
- * needs no root. Resolves with `undefined` where there is no Debian.
+ * Resolves with the path of a program out of Debian's packages. Unpacks them when it is first called on this machine,
+ * which needs no root. Resolves with `undefined` where there is no Debian.
  */
 export async function findUnpacked(program: DebianProgram): Promise<string | undefined> {
   const { name, release, megabytes } = program;
@@ -129,8 +131,8 @@ async function unpack(program: DebianProgram, workshop: string): Promise<string>
   }
   // As root, apt downloads as the user `_apt`, which must be able to reach the folder.
   await chmod(workshop, 0o755);
-  // With no package installed apt downloads every library. The C library of the same release must be the machine's own, and
-  // `adduser` serves only an installation.
+  // With no package installed apt downloads every library. The C library of the same release must be the machine's own,
+  // and `adduser` serves only an installation.
   const status = join(workshop, 'status');
   const present = ['adduser', ...(release === undefined ? ['libc6'] : []), ...without];
   await writeFile(status, present.map(installed).join('\n'));

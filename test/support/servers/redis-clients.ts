@@ -50,7 +50,9 @@ const ioredisSettings: Record<string, IoredisOptions> = {
   ' with auto-pipelining': { enableAutoPipelining: true },
 };
 
-/** Every client of one server that is promised to work, set up in every way that the store can notice but a key prefix. */
+/**
+ * Every client of one server that is promised to work, set up in every way that the store can notice but a key prefix.
+ */
 export const clientsOfOneServer: Record<string, (port: number) => Connected | Promise<Connected>> = {
   ...Object.fromEntries(
     Object.entries(ioredisFamily).flatMap(([name, connect]) =>

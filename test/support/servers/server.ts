@@ -28,7 +28,10 @@ export interface Server {
   readonly port: number;
   /** Ends it immediately, as a crash would. */
   kill(): Promise<void>;
-  /** Stops the process without ending it: it keeps its connections and replies to nothing. `kill` and `stop` still end it. */
+  /**
+   * Stops the process without ending it: it keeps its connections and replies to nothing. `kill` and `stop` still end
+   * it.
+   */
   freeze(): void;
   /** Lets a frozen server go on with what it has received meanwhile. */
   thaw(): void;
