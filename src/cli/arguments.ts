@@ -62,10 +62,15 @@ function describeUnknown(option: string, names: readonly string[]): string {
   return `Unknown option '${option}'${advice}`;
 }
 
-/** Throws UsageError if there are more arguments than `count` besides the options. */
-export function allowPositionals(positionals: readonly string[], count: number): void {
+/**
+ * Throws UsageError if there are more arguments than `count` besides the options. `urlOption` is the option that takes
+ * a URL.
+ */
+export function allowPositionals(positionals: readonly string[], count: number, urlOption?: string): void {
   const excess = positionals[count];
-  if (excess !== undefined) throw new UsageError(`Unexpected argument: got ${describeGiven(excess)}.`);
+  if (excess === undefined) return;
+  const advice = urlOption !== undefined && /^https?:/.test(excess) ? ` Write ${urlOption} before the URL.` : '';
+  throw new UsageError(`Unexpected argument: got ${describeGiven(excess)}.${advice}`);
 }
 
 export function toNumber(name: string, value: string | undefined): number | undefined {

@@ -138,7 +138,7 @@ async function loadFunctions(): Promise<Functions> {
 }
 
 test(
-  'the functions of Lambda book a callback once, and reconcile what got none',
+  'the functions of Lambda book a callback once, reconcile what got none, and fail where the service knows no transfer',
   async () => {
     const service = await transferSandbox({ speed: 1_000, finalAfterMs: 1_000 });
     onTestFinished(() => service.close());
@@ -155,9 +155,10 @@ test(
     const { receive, reconcile } = await loadFunctions();
     const callbackUrl = 'http://127.0.0.1:9/callbacks';
     const client = transferClient({ baseUrl: service.baseUrl, apiKey, apiSecret });
-    await client.createTransfer({ callbackUrl, externalId: 'no-callback-1', amount: 15_000 });
     const hourAgo = "INSERT INTO payouts (id, created_at) VALUES ($1, now() - interval '1 hour')";
     for (const id of ['payout-1', 'no-callback-1']) await postgres.pool().query(hourAgo, [id]);
+    await expect(reconcile()).rejects.toThrow('has advice'); // the service knows none of them
+    await client.createTransfer({ callbackUrl, externalId: 'no-callback-1', amount: 15_000 });
 
     const send = async (token: string): Promise<number> => {
       const { statusCode } = await receive({

@@ -6,6 +6,7 @@ import { describeInvalid, flag, text, UsageError } from '../../../src/cli/argume
 import { configFile, loadExports } from '../../../src/cli/config-file.js';
 import type { TransferCallbackError } from '../../../src/lib/errors.js';
 import { width, wrap } from '../../../src/cli/terminal.js';
+import { secretVariable } from './check/load-by-name.js';
 
 /** Options for the callbacks to an endpoint. */
 export const callbackOptions = {
@@ -23,14 +24,23 @@ token, or --header, or export callbackUrl or callbackHeaders from
 ${configFile}.
 `;
 
+/** For an endpoint that does not believe a signed callback. */
+export const signedAdvice =
+  'does your endpoint verify with the same secret, or with its public key? This command signs with ' +
+  `${secretVariable}, or with the secret of your definition.`;
+
 /**
  * Returns the lines about what a response means and what to do about it; none if it acknowledges the callback.
- * `reason` is that of `findReason`.
+ * `reason` is that of `findReason`. `isSigned` is true for the callback of a service that signs.
  */
-export function toHint(response: AttemptResponse, reason: string | undefined): string {
+export function toHint(response: AttemptResponse, reason: string | undefined, isSigned = false): string {
   if (isAcknowledgement(response)) return '';
-  if ('status' in response && response.status === 401) return unauthorizedHint;
-  return `${wrap(`Hint: ${explainResponse(response, reason)}`, width()).join('\n')}\n`;
+  const isRefused = 'status' in response && response.status === 401;
+  if (isRefused && !isSigned) return unauthorizedHint;
+  const hint = isRefused
+    ? `401 means that the sender was not believed: ${signedAdvice}`
+    : explainResponse(response, reason);
+  return `${wrap(`Hint: ${hint}`, width()).join('\n')}\n`;
 }
 
 interface CallbackValues {
@@ -38,6 +48,11 @@ interface CallbackValues {
   readonly header?: string[] | undefined;
   readonly 'allow-other-hosts'?: boolean | undefined;
 }
+
+/** Where no callback endpoint is given. */
+export const missingUrl =
+  'Expected --to URL, the callback endpoint, such as --to http://localhost:3000/callbacks, or a callbackUrl exported ' +
+  `from ${configFile}.`;
 
 /** Where callbacks go, and with what: options of the sandbox. */
 export interface Endpoint {

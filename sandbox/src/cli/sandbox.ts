@@ -62,7 +62,7 @@ const options = {
 /** Runs the sandbox until SIGINT or SIGTERM. */
 export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArguments(args, options);
-  allowPositionals(positionals, 0);
+  allowPositionals(positionals, 0, '--callback-url');
   const { json = false, 'callback-url': callbackUrl } = values;
   const apiKey = values['api-key'] ?? process.env.SANDBOX_API_KEY;
   const apiSecret = values['api-secret'] ?? process.env.SANDBOX_API_SECRET;

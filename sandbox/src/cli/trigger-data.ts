@@ -24,7 +24,7 @@ export async function sendFile(
   requireAttemptHeaders(endpoint.callbackHeaders, 'callbackHeaders');
   const bytes = read(path);
   const body = bytes.toString();
-  const { externalId, headers, contentType, describe } =
+  const { externalId, headers, contentType, describe, isSigned } =
     definition === undefined ? readDocumented(body, endpoint) : readDefined(definition, body, endpoint);
   const url = toUrl(endpoint, externalId);
   const sentAtMs = Date.now();
@@ -47,7 +47,7 @@ export async function sendFile(
     hint: explainResponse(response, reason),
   };
   const rows = attemptRows(attempt, '   0 s', describe);
-  print(json ? jsonLine({ type: 'attempt', ...attempt }) : rows + toHint(response, reason));
+  print(json ? jsonLine({ type: 'attempt', ...attempt }) : rows + toHint(response, reason, isSigned));
   return isAcknowledgement(response) ? 0 : 1;
 }
 
@@ -66,6 +66,7 @@ interface Sending {
   readonly headers: AttemptHeaders;
   readonly contentType: string;
   readonly describe?: (body: string) => string | undefined;
+  readonly isSigned?: boolean;
 }
 
 function readDocumented(body: string, { callbackHeaders: headers }: Endpoint): Sending {
@@ -84,5 +85,6 @@ function readDefined({ service, signWith }: Definition, body: string, { callback
     headers: addSignature(callbackHeaders, (bytes) => signer.sign(bytes)),
     contentType: toContentType(payload?.isForm === true),
     describe: (text) => describeBody(service, text),
+    isSigned: signer.canSign,
   };
 }

@@ -4,6 +4,7 @@ import { scaledClock } from '../service/clock.js';
 import { requireSpeed } from '../service/options.js';
 import { behaviours, type TransferScenario } from '../service/scenarios.js';
 import { UsageError } from '../../../src/cli/arguments.js';
+import { describeGiven } from '../../../src/lib/checks.js';
 import type { DefinedService } from './check/defined-service.js';
 import { toUrl, type Endpoint } from './endpoint-options.js';
 
@@ -18,7 +19,7 @@ export interface Play {
 }
 
 /** The others are about queries, or about a Content-Type of which a definition tells nothing. */
-const playable: readonly TransferScenario[] = [
+export const playable: readonly TransferScenario[] = [
   ...(['success', 'failed', 'duplicate', 'burst', 'lost-attempts', 'response-lost', 'slow-sender'] as const),
   ...(['flip', 'malformed'] as const),
 ];
@@ -29,7 +30,8 @@ const timeoutMs = 10_000;
 /** Plays a transfer with the callbacks of another service. Throws UsageError, and INVALID_ARGUMENT. */
 export async function playDefined(service: DefinedService, play: Play): Promise<void> {
   const { scenario, endpoint, speed, record } = play;
-  requirePlayable(scenario, service);
+  // Half a form is a form.
+  if (service.isForm && scenario === 'malformed') throw notPlayable(scenario, 'malformed');
   requireSpeed(speed);
   if (service.isSignatureMissing(endpoint.callbackHeaders)) throw signatureMissing();
   const { outcome = 'SUCCESS', announcement = {}, flipAfterMs } = behaviours[scenario];
@@ -55,11 +57,16 @@ export async function playDefined(service: DefinedService, play: Play): Promise<
   await clock.idle();
 }
 
-function requirePlayable(scenario: TransferScenario, { isForm }: DefinedService): void {
-  // Half a form is a form.
-  const all = playable.filter((each) => !(isForm && each === 'malformed'));
-  if (all.includes(scenario)) return;
-  throw new UsageError(`Expected <scenario> with --service to be one of ${all.join(', ')}, got ${scenario}.`);
+/** Returns a scenario that a definition can play. Throws UsageError. */
+export function toPlayable(value: string): TransferScenario {
+  const scenario = playable.find((each) => each === value);
+  if (scenario === undefined) throw notPlayable(value);
+  return scenario;
+}
+
+function notPlayable(value: string, without?: TransferScenario): UsageError {
+  const names = playable.filter((each) => each !== without).join(', ');
+  return new UsageError(`Expected <scenario> with --service to be one of ${names}, got ${describeGiven(value)}.`);
 }
 
 /** Returns the error for a callback that would come without its signature. */

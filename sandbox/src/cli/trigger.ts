@@ -9,10 +9,10 @@ import { loadDefinition, loadService } from './check/load-service.js';
 import { reportOrigin } from './check/report.js';
 import { createTransfer } from './create-transfer.js';
 import { sendFile } from './trigger-data.js';
-import { playDefined, type Play } from './trigger-service.js';
+import { playable, playDefined, toPlayable, type Play } from './trigger-service.js';
 import { configFile, findConfigFile } from '../../../src/cli/config-file.js';
-import { callbackHelp, callbackOptions, findEndpoint, toHint, toUrl } from './endpoint-options.js';
-import { jsonLine, paint, print } from '../../../src/cli/terminal.js';
+import { callbackHelp, callbackOptions, findEndpoint, missingUrl, toHint, toUrl } from './endpoint-options.js';
+import { jsonLine, paint, print, wrap } from '../../../src/cli/terminal.js';
 import { scenarioList, toScenario } from './scenario.js';
 
 export const help = `Usage: transfer-sandbox trigger <scenario> [--to URL] [options]
@@ -32,9 +32,9 @@ changed by hand, and exits with 0 if they were acknowledged.
                              ${configFile}, .js or .cjs
 ${callbackHelp}
   --data FILE                Send this payload instead of a transfer
-  --service FILE|NAME        Another service, as for check. It signs if its
-                             verifier can, and plays the scenarios that are
-                             about what is sent. With --data it signs the bytes
+  --service FILE|NAME        Another service, as for check. If its verifier can
+                             sign, it signs with CALLBACK_SECRET or the secret
+                             of the definition. With --data it signs the bytes
   --success FILE             A sample of a success of that service, as JSON or a
                              form. Its ids are replaced
   --failed FILE              A sample of a failure
@@ -46,6 +46,8 @@ ${callbackHelp}
 
 Scenarios:
 ${scenarioList}
+
+${wrap(`With --service: ${playable.join(', ')}, the last one in JSON only. A reversal is sent with --data.`, 80).join('\n')}
 `;
 
 const options = {
@@ -73,13 +75,13 @@ export async function run(args: readonly string[]): Promise<number> {
   if (name === undefined && data === undefined) {
     throw new UsageError('Expected a scenario, such as success: transfer-sandbox trigger success --to URL.');
   }
-  allowPositionals(positionals, data === undefined ? 1 : 0);
-  const scenario = toScenario(name ?? 'success');
+  allowPositionals(positionals, data === undefined ? 1 : 0, '--to');
+  const scenario = definition === undefined ? toScenario(name ?? 'success') : toPlayable(name ?? 'success');
   requireFit(values);
   const file = to === undefined ? findConfigFile(values.config) : undefined;
   const endpoint = await findEndpoint('--to', to, file, values);
   if (endpoint.callbackUrl === undefined) {
-    throw new UsageError(`Expected --to URL, the callback endpoint, or a callbackUrl exported from ${configFile}.`);
+    throw new UsageError(missingUrl);
   }
   // The address may be signed. That of a function has the externalId.
   const url = typeof endpoint.callbackUrl === 'string' ? endpoint.callbackUrl : undefined;
@@ -106,7 +108,7 @@ export async function run(args: readonly string[]): Promise<number> {
   await (service === undefined ? playDocumented(values, play) : playDefined(service, play));
   const verdict = judgeAttempts(scenario, attempts, service);
   if (json) printResult(scenario, attempts, verdict);
-  else printVerdict(verdict, attempts.at(-1));
+  else printVerdict(verdict, attempts.at(-1), service?.isSigned);
   return verdict.passed ? 0 : 1;
 }
 
@@ -115,8 +117,8 @@ function printResult(scenario: TransferScenario, attempts: readonly SandboxAttem
   print(jsonLine({ type: 'result', scenario, attempts: attempts.length, acknowledged, ...verdict }));
 }
 
-function printVerdict({ passed, because }: Verdict, last: SandboxAttempt | undefined): void {
-  if (!passed && last !== undefined) print(toHint(last.response, last.reason));
+function printVerdict({ passed, because }: Verdict, last: SandboxAttempt | undefined, isSigned?: boolean): void {
+  if (!passed && last !== undefined) print(toHint(last.response, last.reason, isSigned));
   print(`${passed ? paint('green', 'Passed.') : paint('red', 'Not passed.')} ${because}\n`);
 }
 

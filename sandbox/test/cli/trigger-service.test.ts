@@ -85,7 +85,7 @@ test('a form is sent as a form, and cannot be cut short', async () => {
   const refused = await trigger('malformed', '--to', url, ...service);
   expect([refused.code, refused.err]).toEqual([
     2,
-    expect.stringMatching(/to be one of success.* flip, got malformed\./),
+    expect.stringMatching(/to be one of success.* flip, got "malformed"\./),
   ]);
 });
 
@@ -152,6 +152,7 @@ test('a CALLBACK_SECRET of another kind is named, and not shown', async () => {
 
 test.each<[string, readonly string[], string]>([
   ['a scenario of queries', ['query-lags'], 'Expected <scenario> with --service to be one of success, failed, '],
+  ['an outcome', ['reversed'], 'Expected <scenario> with --service to be one of success, failed, '],
   ['an amount', ['success', '--amount', '5'], 'Expected --amount or --service, not both: a sample has its amount.'],
   ['a seed', ['success', '--seed', '5'], 'Expected --seed or --service, not both: the ids are always fresh.'],
   ['a speed of 0', ['success', '--speed', '0'], 'Expected --speed to be a number above 0'],
@@ -167,4 +168,23 @@ test('a sample that the definition refuses is named, and so is what is missing',
   await writeFile(success, JSON.stringify({ state: 'gone', number: 7, reference: 'payout-17', cents: 1 }));
   expect((await run(...samples)).err).toContain('a key of `states`, got gone');
   expect((await run('--service', service)).err).toContain('Expected --success and --failed beside --service');
+  expect((await run('--service', service, '--success', './none.json', '--failed', success)).err).toContain(
+    './none.json',
+  );
+});
+
+test('an endpoint that does not believe a signed callback is told of CALLBACK_SECRET, and of no token', async () => {
+  const { service, success, samples } = await writeOwn();
+  const { url } = await startMerchant(Array<number>(5).fill(401));
+  for (const args of [
+    ['success', ...samples],
+    ['--data', success, '--service', service],
+  ]) {
+    const { code, out } = await trigger('--to', url, ...args);
+    expect([code, out.replaceAll('\n', ' ')]).toEqual([
+      1,
+      expect.stringContaining('This command signs with CALLBACK_SECRET'),
+    ]);
+    expect(out).not.toContain('token');
+  }
 });

@@ -54,6 +54,7 @@ describe('wrong arguments are named in one line, with exit code 2:', () => {
       ['trigger', 'failed', '--to=localhost:3000/the-secret'],
     ],
     ['Expected <scenario> to be one of success', ['trigger', 'frob', ...to]],
+    ['Unexpected argument: got a string of 18 characters. Write --to before the URL.', ['check', 'http://127.0.0.1:9']],
     ['Unexpected argument: got "flip".', ['trigger', 'failed', 'flip', ...to]],
     ['Unexpected argument: got "failed".', ['trigger', 'failed', '--data', 'package.json', ...to]],
     ['Expected --data to name a file that can be read, got ENOENT', ['trigger', '--data', 'no-file', ...to]],
@@ -71,7 +72,10 @@ describe('wrong arguments are named in one line, with exit code 2:', () => {
       ['trigger', 'failed', ...to, '--header=A: 1', '--header=a: 2'],
     ],
     ['Expected --header to be without Host, Connection', ['trigger', 'failed', ...to, '--header=Content-Type: a/b']],
-    ['Expected --to URL, the callback endpoint, or a callbackUrl exported from transfer-', ['trigger', 'failed']],
+    [
+      'Expected --to URL, the callback endpoint, such as --to http://localhost:3000/callbacks, or a callbackUrl exported',
+      ['trigger', 'failed'],
+    ],
     ['Expected --to or --config, not both.', ['trigger', 'failed', ...to, '--config', 'package.json']],
     ['Expected --config to name a file that exists.', ['sandbox', '--config', 'the-secret']],
   ])('%s', async (message, args) => {

@@ -2,7 +2,14 @@ import { isAcknowledgement } from '../../attempt/attempt.js';
 import { allowPositionals, flag, parseArguments, text, toNumber, UsageError } from '../../../../src/cli/arguments.js';
 import { configFile, findConfigFile } from '../../../../src/cli/config-file.js';
 import { wrap } from '../../../../src/cli/terminal.js';
-import { callbackHelp, callbackOptions, findEndpoint, requireUrl, type Endpoint } from '../endpoint-options.js';
+import {
+  callbackHelp,
+  callbackOptions,
+  findEndpoint,
+  missingUrl,
+  requireUrl,
+  type Endpoint,
+} from '../endpoint-options.js';
 import { Books } from './books.js';
 import { Breakage, type NamedTransfer } from './commands.js';
 import { breaking, failOnce } from './handler-fails.js';
@@ -107,7 +114,7 @@ type Values = ReturnType<typeof parseArguments<typeof options>>['values'];
 export async function run(args: readonly string[]): Promise<number> {
   requireServiceValue(args);
   const { values, positionals } = parseArguments(args, options);
-  allowPositionals(positionals, 0);
+  allowPositionals(positionals, 0, '--to');
   if ((values.break === undefined) !== (values.mend === undefined)) {
     throw new UsageError('Expected --break and --mend, or neither.');
   }
@@ -156,7 +163,7 @@ async function findCallbackUrl(values: Values): Promise<Endpoint> {
   const file = to === undefined ? findConfigFile(values.config) : undefined;
   const endpoint = await findEndpoint('--to', to, file, values);
   if (endpoint.callbackUrl !== undefined) return endpoint;
-  throw new UsageError(`Expected --to URL, the callback endpoint, or a callbackUrl exported from ${configFile}.`);
+  throw new UsageError(missingUrl);
 }
 
 interface Parts {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { UsageError } from '../../../../src/cli/arguments.js';
 import { loadExports } from '../../../../src/cli/config-file.js';
+import { messageOf } from '../../../../src/cli/terminal.js';
 import type { PayoutService } from '../../../../src/core/payout-service.js';
 import type { SignWith } from '../../attempt/signer.js';
 import { DefinedService } from './defined-service.js';
@@ -44,7 +45,9 @@ export interface Definition {
 export async function loadService(files: ServiceFiles, url: string | undefined): Promise<LoadedService> {
   const { service, success, failed } = files;
   if (!isName(service) && (success === undefined || failed === undefined)) {
-    throw new UsageError('Expected --success and --failed beside --service: a sample of each callback.');
+    throw new UsageError(
+      'Expected --success and --failed beside --service, such as --success paid.json --failed failed.json: a sample of each.',
+    );
   }
   const definition = await loadDefinition(service, url);
   return definition.byName === undefined
@@ -126,7 +129,6 @@ function readText(option: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError(`Expected ${option} to name a file that can be read, got ${String(code)}.`);
+    throw new UsageError(`Expected ${option} to name a file that can be read, got ${messageOf(error)}.`);
   }
 }

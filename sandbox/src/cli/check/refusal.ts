@@ -1,6 +1,7 @@
 import { findReason, type AttemptResponse } from '../../attempt/attempt.js';
 import { explainResponse, findOutcome } from '../../service/hints.js';
 import { configFile } from '../../../../src/cli/config-file.js';
+import { signedAdvice } from '../endpoint-options.js';
 import { join } from './trial.js';
 
 /** What may be why the endpoint has acknowledged nothing. */
@@ -22,12 +23,13 @@ export function explainRefusal(response: AttemptResponse, circumstances: Circums
   const { keyRefusal, silence, serviceUrl, isSigned } = circumstances;
   const hint = explainForCheck(response, circumstances);
   if (silence !== undefined) return `The first callback was sent twice and got no response. ${hint}`;
-  const start = 'The first callback was refused, so that nothing could be seen.';
+  const what = 'status' in response ? 'was refused' : 'got no response';
+  const start = `The first callback ${what}, so that nothing could be seen.`;
   if (keyRefusal !== undefined) return `${start} ${explainKey(keyRefusal, String(serviceUrl))}`;
   const status = 'status' in response ? response.status : undefined;
   if (status === 401 || status === 403) {
     const advice = isSigned
-      ? 'does your endpoint verify with the secret, or the public key, of this check?'
+      ? signedAdvice
       : `give the token in --to, --header, or a ${configFile} whose callbackHeaders(body) signs.`;
     return `${start} ${status} means that the sender was not believed: ${advice}`;
   }

@@ -120,7 +120,11 @@ test.each<[string, Parameters<typeof refuse>, string]>([
   ['a sample with another status', ['reference', { success: { state: 'bounced', id: 7, reference: 'a' } }], 'SUCCESS'],
   ['a sample that `read` refuses', ['reference', { success: { state: 'gone', id: 7 } }], 'a key of `states`, got gone'],
   ['no samples', ['reference', { args: [] }], 'Expected --success and --failed beside --service'],
-  ['a file that is not there', ['reference', { args: ['--success', 'no', '--failed', 'no'] }], 'got ENOENT.'],
+  [
+    'a file that is not there',
+    ['reference', { args: ['--success', 'no', '--failed', 'no'] }],
+    "got ENOENT: no such file or directory, open 'no'.",
+  ],
 ])('%s ends with 2', async (_what, args, message) => {
   const { code, out, err } = await refuse(...args);
   expect([code, out, err]).toEqual([2, '', expect.stringContaining(message)]);

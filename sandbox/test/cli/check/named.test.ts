@@ -177,5 +177,5 @@ test('a secret that the endpoint does not have is named when it refuses the firs
   const url = await withService('paystack', book);
   const env = { CALLBACK_SECRET: 'another-secret-0123456789' };
   const { code, result } = await checkNamed('paystack', url, [], env);
-  expect([code, result?.missing]).toEqual([2, expect.stringContaining('does your endpoint verify with the secret')]);
+  expect([code, result?.missing]).toEqual([2, expect.stringContaining('This command signs with CALLBACK_SECRET')]);
 });

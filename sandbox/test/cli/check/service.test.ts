@@ -37,6 +37,12 @@ test('a key of the app that the service of the check refuses is named, with the 
   expect(objects(out)).not.toContainEqual(expect.objectContaining({ verdict: 'wrong' }));
 });
 
+test('an address at which nothing listens gave no response', async () => {
+  const { code, result } = await check(`http://127.0.0.1:${await freePort()}/callbacks`);
+  const sentence = 'The first callback got no response, so that nothing could be seen. Nothing listens there.';
+  expect([code, result?.missing]).toEqual([2, expect.stringContaining(sentence)]);
+});
+
 test('an app that asks another service is told the address of this one, and not to run `trigger`', async () => {
   const url = await withKey(await freePort(), keys);
   const port = await freePort();
