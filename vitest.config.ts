@@ -66,12 +66,14 @@ export const longTests = {
  */
 export const weeklyTests = [
   'test/{hosts,mongo,sql}/**/*.test.ts',
-  'sandbox/test/{cli/check/*,package/**/*}.test.ts',
+  'sandbox/test/{cli/check/*,cli/trigger-service,package/**/*}.test.ts',
   'test/cli/{loading,secrets}.test.ts',
   'test/examples/{dynamodb-store,services-input}.test.ts',
   'test/faults/{reversal-race,soak}.test.ts',
   'test/package/{express-projects,release}.test.ts',
   'test/programs.test.ts',
+  'test/schedules/long-searches.test.ts',
+  'test/types/types.test.ts',
 ];
 
 /**

@@ -22,6 +22,8 @@ export interface PlantedFault {
   readonly promise: PromiseName;
   /** It shows after so many steps that a search in breadth would take minutes. */
   readonly isDeep?: boolean;
+  /** Its search takes half a minute: once a week. */
+  readonly isLong?: boolean;
 }
 
 /** What others got wrong before, each planted around the real receiver, store and client. */
@@ -125,12 +127,14 @@ export const plantedFaults: readonly PlantedFault[] = [
     },
     situation: lateSuccess,
     promise: 'givenBackOnce',
+    isLong: true,
   },
   {
     title: 'a reversal before the success that claims its own record only when it is handled',
     fault: { store: claimLate },
     situation: lateSuccess,
     promise: 'givenBackOnce',
+    isLong: true,
   },
 ];
 
