@@ -49,10 +49,10 @@ export const longTests = {
     'test/testing/store-contract*.test.ts',
   ],
   inOwnProcess: [
-    'test/{no-*,servers}.test.ts',
+    'test/no-*.test.ts',
     'test/cli/{config,inspect*,reconcile*,usage}.test.ts',
     'sandbox/test/cli/{trigger*,usage}.test.ts',
-    'sandbox/test/{console,demo}/**/*.test.ts',
+    'sandbox/test/console/**/*.test.ts',
     'test/{package,schedules,types}/**/*.test.ts',
     'test/docs/snippets.test.ts',
     'test/examples/**/*.test.ts',
@@ -66,12 +66,12 @@ export const longTests = {
  */
 export const weeklyTests = [
   'test/{hosts,mongo,sql}/**/*.test.ts',
-  'sandbox/test/{cli/check/*,cli/trigger-service,package/**/*}.test.ts',
+  'sandbox/test/{cli/check/*,cli/trigger-service,demo/*,package/**/*}.test.ts',
   'test/cli/{loading,secrets}.test.ts',
   'test/examples/{dynamodb-store,services-input}.test.ts',
   'test/faults/{reversal-race,soak}.test.ts',
   'test/package/{express-projects,release}.test.ts',
-  'test/programs.test.ts',
+  'test/{programs,servers}.test.ts',
   'test/schedules/long-searches.test.ts',
   'test/types/types.test.ts',
 ];
