@@ -1,4 +1,4 @@
-import { pause, setDeadline } from '../lib/deadline.js';
+import { Deadline, pause } from '../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
 import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
@@ -56,19 +56,21 @@ export function runHandler<C extends CallbackShape, Tx>(
   onEnd?: (hasSucceeded: boolean) => Promise<void>,
 ): Promise<Ending> {
   const endsAt = performance.now() + options.handlerTimeoutMs;
+  delivery.endWait();
   return new Promise((resolve) => {
     let isLate = false;
     let afterCommit: AfterCommit;
     const run = async (): Promise<RunEnding> => {
       const watched = claim.isTransactional ? new WatchedTx(claim.tx) : undefined;
-      const cancelDeadline = setDeadline(endsAt - performance.now(), () => {
+      const onDue = (): void => {
         isLate = true;
         const message = `The handler did not finish within ${options.handlerTimeoutMs} ms.`;
         const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
         resolve({ outcome: 'timed_out', error });
         claim.abort(error);
         warnOfUnusedTx(watched, delivery, options);
-      });
+      };
+      const deadline = new Deadline({ onDue }, endsAt - performance.now());
       const added = new AfterCommit();
       afterCommit = added;
       // A context of an earlier run must not add to a later one.
@@ -79,7 +81,7 @@ export function runHandler<C extends CallbackShape, Tx>(
       watched?.beginWatch();
       const failure = await handling;
       afterCommit.close();
-      cancelDeadline();
+      deadline.cancel();
       if (failure === undefined) warnOfUnusedTx(watched, delivery, options);
       return failure ?? (await claim.settle(afterCommit));
     };

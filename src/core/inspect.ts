@@ -79,8 +79,7 @@ async function claimAndRelease<Tx>(token: string, { options, rules }: Shared<Tx>
   const queue = { timeoutMs: storeTimeoutMs, queueMs: storeTimeoutMs };
   const request = { token, fingerprint: '[]', leaseMs, retentionMs, ...queue };
   const key = `check-${crypto.randomUUID()}`;
-  const claimKey = (): Promise<ClaimReply<Tx>> =>
-    claimCallback(store, { key, id: key }, request, storeTimeoutMs, rules);
+  const claimKey = (): Promise<ClaimReply<Tx>> => claimCallback(store, { key, id: key }, request, rules);
   const claim = requireGranted('a claim of a new key', await claimKey());
   try {
     // A store writes a new key and reads a taken one, as it does for every copy. A user without the right to read could

@@ -5,86 +5,53 @@ import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../store.js
 import { traceStoreCall, type StoreCall } from '../trace.js';
 import type { StoreRules } from './rules.js';
 
+/** A request of the receiver, which has all times that its calls need. */
+export type TimedRequest = ClaimRequest & Required<Pick<ClaimRequest, 'timeoutMs' | 'queueMs'>>;
+
 /**
- * Calls the store. Resolves or rejects as `call` does, or rejects with STORE_TIMEOUT after `timeoutMs`. `onLateReply`
+ * Calls the store. Resolves or rejects as `call` does, or rejects with STORE_TIMEOUT after `timeoutMs`. `onLateValue`
  * gets what the call resolves with after that. A call with a name is published.
  */
 export function callStore<T>(
   timeoutMs: number,
   call: () => Promise<T>,
   name?: StoreCall,
-  onLateReply?: (reply: T) => void,
+  onLateValue?: (value: T) => void,
 ): Promise<T> {
   const named = name === undefined ? call : () => traceStoreCall(name, call);
-  return callWithin(timeoutMs, named, storeTimeout, graceMs, onLateReply);
+  return callWithin(named, { ms: timeoutMs, moreMs: graceMs, lateError, onLateValue });
 }
 
 /**
- * Claims a callback. Each method of the claim that it resolves with has a deadline of `timeoutMs` too. A claim that is
- * granted too late is released. Rejects with STORE_TIMEOUT, STORE_REPLY_UNEXPECTED, or as the store does.
+ * Claims a callback. A claim that is granted too late is released. Rejects with STORE_TIMEOUT, STORE_REPLY_UNEXPECTED,
+ * or as the store does.
  */
 export function claimCallback<Tx>(
   store: CallbackStore<Tx>,
   { key, id }: { readonly key: string; readonly id: string },
-  request: ClaimRequest,
-  timeoutMs: number,
-  { undoesWrites }: StoreRules,
+  request: TimedRequest,
+  { queues }: StoreRules,
 ): Promise<ClaimReply<Tx>> {
-  const { token, queueMs = 0 } = request;
-  const claimMs = timeoutMs + (undoesWrites ? queueMs : 0);
-  const claim = async (): Promise<ClaimReply<Tx>> => {
-    const reply = requireReply(await store.claim(key, request));
-    if (reply.state !== 'claimed') return reply;
-    return { state: 'claimed', claim: new TimedClaim(reply.claim, id, token, timeoutMs) };
+  const { token, timeoutMs, queueMs } = request;
+  const releaseLate = (reply: ClaimReply<Tx>): void => {
+    if (reply.state === 'claimed') releaseUnheld(reply.claim, id, request);
   };
-  return callStore(claimMs, claim, { method: 'claim', token, id }, releaseLate);
+  return callStore(
+    queues ? queueMs + timeoutMs : timeoutMs,
+    // A JavaScript store may return a reply that is no promise.
+    () => Promise.resolve(store.claim(key, request)).then(requireReply<Tx>),
+    { method: 'claim', token, id },
+    releaseLate,
+  );
 }
 
-/** A claim whose calls have a deadline. */
-class TimedClaim<Tx> implements Claim<Tx> {
-  readonly #claim: Claim<Tx>;
-  readonly #id: string;
-  readonly #token: string;
-  readonly #timeoutMs: number;
-
-  constructor(claim: Claim<Tx>, id: string, token: string, timeoutMs: number) {
-    this.#claim = claim;
-    this.#id = id;
-    this.#token = token;
-    this.#timeoutMs = timeoutMs;
-  }
-
-  /** Another one after each `restart`, as `ended`. */
-  get tx(): Tx {
-    return this.#claim.tx;
-  }
-
-  get ended(): Promise<unknown> | undefined {
-    return this.#claim.ended;
-  }
-
-  renew(): Promise<boolean> {
-    return this.#call('renew', () => this.#claim.renew());
-  }
-
-  settle(): Promise<{ overlapped: boolean }> {
-    return this.#call('settle', () => this.#claim.settle());
-  }
-
-  restart(error: unknown): Promise<boolean> {
-    return callStore(this.#timeoutMs, async () => (await this.#claim.restart?.(error)) === true);
-  }
-
-  release(): Promise<void> {
-    return this.#call('release', () => this.#claim.release());
-  }
-
-  #call<T>(method: StoreCall['method'], work: () => Promise<T>): Promise<T> {
-    return callStore(this.#timeoutMs, work, { method, token: this.#token, id: this.#id });
-  }
+/** Frees a callback whose claim no delivery holds, so that it does not block the next attempt. Never throws. */
+export function releaseUnheld<Tx>(claim: Claim<Tx>, id: string, { token, timeoutMs }: TimedRequest): void {
+  const released = callStore(timeoutMs, () => claim.release(), { method: 'release', token, id });
+  released.catch(() => undefined); // If this fails, the lease expires.
 }
 
-function storeTimeout(ms: number): TransferCallbackError {
+function lateError(ms: number): TransferCallbackError {
   return new TransferCallbackError('STORE_TIMEOUT', `The store did not reply within ${ms} ms.`);
 }
 
@@ -98,9 +65,4 @@ function requireReply<Tx>(reply: ClaimReply<Tx>): ClaimReply<Tx> {
     'STORE_REPLY_UNEXPECTED',
     'Expected `store.claim` to resolve with `claimed` and its claim, with `in_progress`, or with `settled` and its fingerprint.',
   );
-}
-
-/** Frees the callback, so that a claim that nobody waits for does not block the next attempt. */
-function releaseLate(reply: ClaimReply<unknown>): void {
-  if (reply.state === 'claimed') reply.claim.release().catch(() => undefined); // If this fails, the lease expires.
 }

@@ -6,8 +6,9 @@ import type { AfterCommit } from '../after-commit.js';
 import { DeliveryAborter, type InFlight, type Work } from '../in-flight.js';
 import { maxHandlerTimeouts, renewalsPerLease, type ResolvedTimes } from '../options.js';
 import type { Ending } from '../outcomes.js';
-import type { CallbackStore, Claim, ClaimRequest } from '../store.js';
-import { claimCallback } from './call-store.js';
+import type { CallbackStore, Claim } from '../store.js';
+import type { StoreCall } from '../trace.js';
+import { callStore, claimCallback, releaseUnheld, type TimedRequest } from './call-store.js';
 import type { Line } from './line.js';
 import type { StoreRules } from './rules.js';
 
@@ -36,7 +37,7 @@ type State = 'running' | 'overdue' | 'lost' | 'recording' | 'releasing' | 'finis
 /** A claim that was granted. Its lease is renewed until the claim is settled, released or given up by `finish`. */
 export class HeldClaim<Tx> implements Work {
   readonly #parts: Shared<Tx>;
-  readonly #request: ClaimRequest;
+  readonly #request: TimedRequest;
   readonly #line: Line;
   readonly #startedAt = performance.now();
   #claim: Claim<Tx>;
@@ -53,7 +54,7 @@ export class HeldClaim<Tx> implements Work {
   #renewalError: unknown;
   #recording: Promise<void> | undefined;
 
-  constructor(claim: Claim<Tx>, request: ClaimRequest, line: Line, parts: Shared<Tx>) {
+  constructor(claim: Claim<Tx>, request: TimedRequest, line: Line, parts: Shared<Tx>) {
     this.#claim = claim;
     this.#request = request;
     this.#line = line;
@@ -113,7 +114,8 @@ export class HeldClaim<Tx> implements Work {
   async settle(afterCommit: AfterCommit): Promise<SettleEnding> {
     this.#enter('recording');
     try {
-      const overlapped = this.#startAfterCommit(await this.#claim.settle(), afterCommit);
+      const reply = await this.#call('settle', () => this.#claim.settle());
+      const overlapped = this.#startAfterCommit(reply, afterCommit);
       this.#succeed();
       this.finish();
       return { outcome: 'processed', overlapped };
@@ -135,8 +137,8 @@ export class HeldClaim<Tx> implements Work {
     if (this.isAborted) return false;
     // The transaction that is given up may end, and the claim is still held.
     this.#ended = undefined;
-    const hasRestarted = await this.#claim.restart?.(error).catch(() => false);
-    if (hasRestarted !== true) return false;
+    const restarted = callStore(this.#request.timeoutMs, async () => this.#claim.restart?.(error));
+    if ((await restarted.catch(() => false)) !== true) return false;
     // If the lease is lost from now on, the signal of the handler must abort.
     this.#enter('running');
     this.#watchEnd();
@@ -150,7 +152,7 @@ export class HeldClaim<Tx> implements Work {
     this.#enter('releasing');
     clearTimeout(this.#heartbeat);
     try {
-      await this.#claim.release();
+      await this.#call('release', () => this.#claim.release());
     } catch (error) {
       logger.warn(
         { ...this.#logFields, err: error },
@@ -167,6 +169,11 @@ export class HeldClaim<Tx> implements Work {
     this.#state = 'finished';
     this.#passOn();
     this.#parts.inFlight.remove(this);
+  }
+
+  #call<T>(method: StoreCall['method'], call: () => Promise<T>): Promise<T> {
+    const { token, timeoutMs } = this.#request;
+    return callStore(timeoutMs, call, { method, token, id: this.id });
   }
 
   /** The fields of every log line. */
@@ -235,7 +242,7 @@ export class HeldClaim<Tx> implements Work {
       return;
     }
     try {
-      if (await this.#claim.renew()) {
+      if (await this.#call('renew', () => this.#claim.renew())) {
         this.#renewalError = undefined;
         return;
       }
@@ -261,16 +268,16 @@ export class HeldClaim<Tx> implements Work {
    */
   async #claimAgain(): Promise<boolean> {
     const { options, rules } = this.#parts;
-    const { store, storeTimeoutMs, logger } = options;
+    const { store, logger } = options;
     if (rules.undoesWrites) return false;
     const request = { ...this.#request, token: this.#nextToken() };
-    const reply = await claimCallback(store, this.#line, request, storeTimeoutMs, rules);
+    const reply = await claimCallback(store, this.#line, request, rules);
     if (reply.state !== 'claimed') return false;
     if (this.#state === 'running') {
       this.#claim = reply.claim;
       this.#watchEnd();
       logger.warn(this.#logFields, 'The lease of a callback had lapsed under its handler; it was claimed again.');
-    } else await reply.claim.release();
+    } else releaseUnheld(reply.claim, this.id, request);
     return true;
   }
 
@@ -310,7 +317,8 @@ export class HeldClaim<Tx> implements Work {
       await pause(pauseMs, { keepAlive: false });
       pauseMs = Math.min(2 * pauseMs, leaseMs / renewalsPerLease);
       try {
-        const overlapped = this.#startAfterCommit(await this.#claim.settle(), afterCommit);
+        const reply = await this.#call('settle', () => this.#claim.settle());
+        const overlapped = this.#startAfterCommit(reply, afterCommit);
         const message = 'A handled callback was recorded on retry';
         if (overlapped) logger.error(this.#logFields, `${message}; it may have been handled twice.`);
         else logger.warn(this.#logFields, `${message}.`);

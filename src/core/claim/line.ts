@@ -1,6 +1,5 @@
-import { setDeadline } from '../../lib/deadline.js';
-import { toReason } from '../../lib/errors.js';
-import type { ClaimReply } from '../store.js';
+import { Deadline } from '../../lib/deadline.js';
+import type { PassingEntries } from '../../lib/passing-entries.js';
 
 /** What ends the wait of all deliveries of a line. */
 export type LineEnd =
@@ -12,7 +11,7 @@ export type LineEnd =
 interface Waiter {
   /** Ends the wait. With `undefined` the delivery has the turn. */
   readonly resolve: (result: LineEnd | undefined) => void;
-  readonly cancelDeadline: () => void;
+  readonly deadline: Deadline;
   /** Whether its time is up. If the store is being asked, the delivery still waits for that reply. */
   expired: boolean;
 }
@@ -22,15 +21,16 @@ const longestPauseMs = 1_000;
 
 /**
  * The deliveries of one callback in this process. One of them has the turn: it asks the store, and then holds the
- * claim. The others wait for what it learns, or for their turn.
+ * claim. The others wait for what it learns, or for their turn. `tell` ends their waits, `next` gives the turn to one of
+ * them, and `end` does both.
  */
 export class Line {
   /** The key of the callback in the store. */
   readonly key: string;
   /** Names the callback in log lines and traces. */
   readonly id: string;
-  /** Called when no delivery is left. */
-  readonly #onEmpty: () => void;
+  /** They contain this one while a delivery has the turn. */
+  readonly #lines: PassingEntries<Line>;
   readonly #waiters: Waiter[] = [];
   #known: LineEnd | undefined;
   /** Whether the store has been asked and has not replied. */
@@ -40,10 +40,12 @@ export class Line {
   #pauseMs = firstPauseMs;
   #wake: (() => void) | undefined;
 
-  constructor(key: string, id: string, onEmpty: () => void) {
+  /** The delivery that makes it has the turn. */
+  constructor(key: string, id: string, lines: PassingEntries<Line>) {
     this.key = key;
     this.id = id;
-    this.#onEmpty = onEmpty;
+    this.#lines = lines;
+    lines.set(key, this);
   }
 
   /**
@@ -52,32 +54,33 @@ export class Line {
   wait(waitMs: number): Promise<LineEnd | undefined> {
     if (this.#known !== undefined) return Promise.resolve(this.#known);
     return new Promise((resolve) => {
-      const cancelDeadline = setDeadline(waitMs, () => {
+      const onDue = (): void => {
         waiter.expired = true;
         if (!this.#isAsking) this.#dismiss(waiter);
-      });
-      const waiter = { resolve, cancelDeadline, expired: false };
+      };
+      const waiter = { resolve, deadline: new Deadline({ onDue }, waitMs), expired: false };
       this.#waiters.push(waiter);
     });
   }
 
-  /**
-   * Asks the store. Until it replies, deliveries whose time is up keep waiting. A success, or an error, ends the line.
-   * Never rejects.
-   */
-  async ask<Tx>(call: () => Promise<ClaimReply<Tx>>): Promise<ClaimReply<Tx> | LineEnd> {
+  /** The store is asked. Until `endAsking`, deliveries whose time is up keep waiting. Returns the time. */
+  beginAsking(): number {
     this.#isAsking = true;
     this.#askedAt = performance.now();
-    try {
-      const reply = await call();
-      if (reply.state === 'settled') return this.end(reply);
-      if (reply.state === 'in_progress') this.#postpone();
-      this.#isAsking = false;
-      this.#dismissExpired();
-      return reply;
-    } catch (error) {
-      return this.end({ state: 'unavailable', error: toReason(error) });
-    }
+    return this.#askedAt;
+  }
+
+  /** The store has replied, and no delivery has succeeded yet. */
+  endAsking(): void {
+    this.#isAsking = false;
+    for (const waiter of this.#waiters.filter(({ expired }) => expired)) this.#dismiss(waiter);
+  }
+
+  /** The store has replied that another process holds the claim. The next request is delayed, longer each time. */
+  postpone(): void {
+    this.#askAgainAt = performance.now() + this.#pauseMs;
+    this.#pauseMs = Math.min(2 * this.#pauseMs, longestPauseMs);
+    this.endAsking();
   }
 
   /**
@@ -95,8 +98,8 @@ export class Line {
   /** Tells all deliveries that wait, and those that join the line. They do not ask the store. */
   tell(result: LineEnd): void {
     this.#known = result;
-    for (const { cancelDeadline, resolve } of this.#waiters.splice(0)) {
-      cancelDeadline();
+    for (const { deadline, resolve } of this.#waiters.splice(0)) {
+      deadline.cancel();
       resolve(result);
     }
     this.#wake?.();
@@ -106,9 +109,9 @@ export class Line {
   next(): void {
     const waiter = this.#waiters.shift();
     if (waiter === undefined) {
-      this.#onEmpty();
+      this.#lines.delete(this.key);
     } else {
-      waiter.cancelDeadline();
+      waiter.deadline.cancel();
       waiter.resolve(undefined);
     }
   }
@@ -118,16 +121,6 @@ export class Line {
     this.tell(result);
     this.next();
     return result;
-  }
-
-  /** The next request is delayed, longer each time. */
-  #postpone(): void {
-    this.#askAgainAt = performance.now() + this.#pauseMs;
-    this.#pauseMs = Math.min(2 * this.#pauseMs, longestPauseMs);
-  }
-
-  #dismissExpired(): void {
-    for (const waiter of this.#waiters.filter(({ expired }) => expired)) this.#dismiss(waiter);
   }
 
   /** Ends the wait of a delivery whose time is up. */

@@ -1,8 +1,9 @@
+import { toReason } from '../../lib/errors.js';
 import { PassingEntries } from '../../lib/passing-entries.js';
 import type { Delivery } from '../delivery.js';
 import { maxHandlerTimeouts } from '../options.js';
-import type { Claim, ClaimReply, ClaimRequest } from '../store.js';
-import { claimCallback } from './call-store.js';
+import type { Claim, ClaimReply } from '../store.js';
+import { callStore, claimCallback, releaseUnheld, type TimedRequest } from './call-store.js';
 import { HeldClaim, type Shared } from './held-claim.js';
 import { Line, type LineEnd } from './line.js';
 
@@ -25,22 +26,19 @@ export class Lines<Tx> {
   }
 
   /**
-   * Claims the callback of a delivery, and notes how long it waited for another one that holds the claim. A reversal
+   * Claims the callback of a delivery. It notes when it begins to wait for another one that holds the claim. A reversal
    * may also claim a key of its own. Never rejects.
    */
-  async claim(
+  claim(
     delivery: Delivery,
     key = delivery.key,
     waitMs = this.#parts.options.inFlightWaitMs,
   ): Promise<HeldClaim<Tx> | LineEnd> {
+    const waitEndsAt = performance.now() + waitMs;
     const line = this.#lines.get(key);
-    const result = await (line === undefined
-      ? this.#ask(delivery, this.#begin(key, delivery.id), performance.now() + waitMs)
-      : this.#waitAndAsk(delivery, line, waitMs));
-    delivery.endWait();
-    if (!(result instanceof HeldClaim) || !this.#isClosed) return result;
-    await result.release();
-    return { state: 'closing' };
+    return line === undefined
+      ? this.#ask(delivery, new Line(key, delivery.id, this.#lines), waitEndsAt)
+      : this.#waitAndAsk(delivery, line, waitEndsAt);
   }
 
   /** Ends every wait with `closing`, and every later claim too. */
@@ -49,29 +47,34 @@ export class Lines<Tx> {
     for (const line of this.#lines.values()) line.tell({ state: 'closing' });
   }
 
-  async #waitAndAsk(delivery: Delivery, line: Line, waitMs: number): Promise<HeldClaim<Tx> | LineEnd> {
-    const waitEndsAt = performance.now() + waitMs;
+  async #waitAndAsk(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
     delivery.beginWait();
-    const result = await line.wait(waitMs);
+    const result = await line.wait(waitEndsAt - performance.now());
     if (result !== undefined) return result;
     return (await line.pause(waitEndsAt)) === 'ask' ? this.#ask(delivery, line, waitEndsAt) : leave(line);
   }
 
-  #begin(key: string, id: string): Line {
-    const line = new Line(key, id, () => {
-      this.#lines.delete(key);
-    });
-    this.#lines.set(key, line);
-    return line;
-  }
-
   /** Asks the store, and again while another process holds the claim. */
   async #ask(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
+    const { options, rules } = this.#parts;
     while (!this.#isClosed) {
       const request = this.#toRequest(delivery, waitEndsAt - performance.now());
-      const reply = await line.ask(() => this.#claim(line, request));
-      if (reply.state === 'claimed') return new HeldClaim(reply.claim, request, line, this.#parts);
-      if (reply.state !== 'in_progress') return reply;
+      const askedAt = line.beginAsking();
+      let reply: ClaimReply<Tx>;
+      try {
+        reply = await claimCallback(options.store, line, request, rules);
+        if (reply.state === 'claimed' && this.#isLate(askedAt)) {
+          if (!(await this.#renewInTime(reply.claim, line.id, request))) continue;
+        }
+      } catch (error) {
+        return line.end({ state: 'unavailable', error: toReason(error) });
+      }
+      if (reply.state === 'settled') return line.end(reply);
+      if (reply.state === 'claimed') {
+        line.endAsking();
+        return this.#keepOrRelease(new HeldClaim(reply.claim, request, line, this.#parts));
+      }
+      line.postpone();
       delivery.beginWait();
       // A slow store has used up the time itself: it is not asked once more.
       if (performance.now() >= waitEndsAt || (await line.pause(waitEndsAt)) === 'leave') return leave(line);
@@ -79,7 +82,12 @@ export class Lines<Tx> {
     return line.end({ state: 'closing' });
   }
 
-  #toRequest({ name, fingerprint, event, type, externalId }: Delivery, leftMs: number): ClaimRequest {
+  /** Releases a claim that was granted while the receiver closed. */
+  #keepOrRelease(claim: HeldClaim<Tx>): HeldClaim<Tx> | Promise<LineEnd> {
+    return this.#isClosed ? claim.release().then(() => ({ state: 'closing' })) : claim;
+  }
+
+  #toRequest({ name, fingerprint, event, type, externalId }: Delivery, leftMs: number): TimedRequest {
     const { leaseMs, retentionMs, storeTimeoutMs, handlerTimeoutMs } = this.#parts.options;
     return {
       token: name,
@@ -96,27 +104,23 @@ export class Lines<Tx> {
     };
   }
 
-  async #claim(line: Line, request: ClaimRequest): Promise<ClaimReply<Tx>> {
-    const askedAt = performance.now();
-    const { options, rules } = this.#parts;
-    const reply = await claimCallback(options.store, line, request, options.storeTimeoutMs, rules);
-    if (reply.state !== 'claimed' || !this.#isLate(askedAt)) return reply;
-    // A process that was stopped or starved may read `claimed` after its lease has lapsed and another delivery has
-    // settled. The token stays: no handler runs yet under the claim that a late release could free.
+  /**
+   * Renews a claim whose grant was read late, and again while the reply is read late. A process that was stopped or
+   * starved may read `claimed` after its lease has lapsed and another delivery has settled. Resolves with whether the
+   * store still had the claim. The claim that is made otherwise has the same token: no handler runs yet under the claim
+   * that a late release could free.
+   */
+  async #renewInTime(claim: Claim<Tx>, id: string, request: TimedRequest): Promise<boolean> {
+    const { token, timeoutMs } = request;
     try {
-      return (await this.#renewInTime(reply.claim)) ? reply : await this.#claim(line, request);
+      for (;;) {
+        const renewedAt = performance.now();
+        if (!(await callStore(timeoutMs, () => claim.renew(), { method: 'renew', token, id }))) return false;
+        if (!this.#isLate(renewedAt)) return true;
+      }
     } catch (error) {
-      reply.claim.release().catch(() => undefined); // If this fails, the lease expires.
+      releaseUnheld(claim, id, request);
       throw error;
-    }
-  }
-
-  /** Renews a claim, and again while the reply is read late. Resolves with whether the store still had the claim. */
-  async #renewInTime(claim: Claim<Tx>): Promise<boolean> {
-    for (;;) {
-      const renewedAt = performance.now();
-      if (!(await claim.renew())) return false;
-      if (!this.#isLate(renewedAt)) return true;
     }
   }
 

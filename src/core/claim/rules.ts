@@ -8,14 +8,15 @@ export interface StoreRules {
   /**
    * Whether the handler's writes are undone when the claim is lost, or its success cannot be recorded. Where they are
    * kept, the handler must not run again: the callback is claimed again, and the success recorded until that works.
-   * True of transactional stores, whose claims also queue for a connection.
    */
   readonly undoesWrites: boolean;
+  /** Whether a claim queues for a connection before it begins, for up to `queueMs` of its request. */
+  readonly queues: boolean;
 }
 
 export function rulesOf({ transactional }: CallbackStore<unknown>, leaseMs: number): StoreRules {
   return transactional === true
     ? // It settles no claim that has lapsed, and its pool may have no second connection for a renewal.
-      { readWithinMs: leaseMs, undoesWrites: true }
-    : { readWithinMs: leaseMs / renewalsPerLease, undoesWrites: false };
+      { readWithinMs: leaseMs, undoesWrites: true, queues: true }
+    : { readWithinMs: leaseMs / renewalsPerLease, undoesWrites: false, queues: false };
 }

@@ -1,6 +1,6 @@
 import { hasMethods, invalidSecret } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import { graceMs, setBackgroundTimer, setDeadline } from '../../lib/deadline.js';
+import { Deadline, graceMs, setBackgroundTimer, type Due } from '../../lib/deadline.js';
 import { lend, type Loan } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import { beginOwn, rollbackMs, type OwnConnection } from './own-transaction.js';
@@ -79,7 +79,7 @@ function toEngine(pool: PgPool): SqlEngine<PgClient> {
 }
 
 /** A client that was taken out of the pool. It goes back once; later calls do nothing. */
-class PooledClient implements OwnConnection<PgClient> {
+class PooledClient implements OwnConnection<PgClient>, Due {
   readonly #client: PgClient;
   readonly #timeoutMs: number;
   onEnd: (error: Error) => void = () => undefined;
@@ -102,19 +102,13 @@ class PooledClient implements OwnConnection<PgClient> {
    * connection if they take longer than `timeoutMs`.
    */
   async sendWithin(timeoutMs: number, sql: string): Promise<Rows> {
-    const cancelDeadline = setDeadline(
-      timeoutMs,
-      () => {
-        this.destroy();
-      },
-      graceMs,
-    );
+    const deadline = new Deadline(this, timeoutMs, graceMs);
     try {
       const results = (await this.#client.query(sql)) as { rows: Rows } | { rows: Rows }[];
       const result = Array.isArray(results) ? results.find(({ rows }) => rows.length > 0) : results;
       return result?.rows ?? [];
     } finally {
-      cancelDeadline();
+      deadline.cancel();
     }
   }
 
@@ -130,6 +124,11 @@ class PooledClient implements OwnConnection<PgClient> {
     this.#hasBegun = false;
     return rows;
   };
+
+  /** A message is late. */
+  onDue(): void {
+    this.destroy();
+  }
 
   lend(): Loan<PgClient> {
     return lend(this.#client, { queries: ['query'], ignored: ['release', 'end'] });
