@@ -97,7 +97,7 @@ class GivingBack<C extends CallbackShape, Tx> {
   }
 
   #end(claimed: Claimed<Tx>): Ending | Promise<Ending> {
-    return handleClaimed(this.#delivery, claimed, this.#parts.options);
+    return handleClaimed(this.#delivery, claimed, this.#parts);
   }
 
   /** Whether this takes back the success of a transfer. */
@@ -155,8 +155,7 @@ class GivingBack<C extends CallbackShape, Tx> {
 
   /** Runs the handler of a transactional store, and records afterwards what was given back if that is a reversal. */
   #runAndRecord(claim: HeldClaim<Tx>): Promise<Ending> {
-    const { options } = this.#parts;
-    return runHandler(this.#delivery, claim, options, async (hasSucceeded) => {
+    return runHandler(this.#delivery, claim, this.#parts, async (hasSucceeded) => {
       if (!hasSucceeded || this.#delivery.status !== 'REVERSED') return;
       // Without this record, the record of the transfer shows the same as long as it lives.
       const reversal = await this.#claim(this.#reversalKey);
@@ -168,7 +167,7 @@ class GivingBack<C extends CallbackShape, Tx> {
   async #runUnderBoth(claim: HeldClaim<Tx>): Promise<Ending> {
     const reversal = await this.#claim(this.#reversalKey);
     if (reversal instanceof HeldClaim) {
-      return runHandler(this.#delivery, claim, this.#parts.options, async (hasSucceeded) => {
+      return runHandler(this.#delivery, claim, this.#parts, async (hasSucceeded) => {
         await (hasSucceeded ? settle(reversal) : reversal.release());
       });
     }

@@ -1,4 +1,4 @@
-import { Deadline, pause } from '../lib/deadline.js';
+import { Deadline, pause, type Due } from '../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
 import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
@@ -6,17 +6,20 @@ import { HeldClaim, type SettleEnding } from './claim/held-claim.js';
 import type { LineEnd } from './claim/line.js';
 import { toContext } from './context.js';
 import type { Delivery } from './delivery.js';
-import { WatchedTx } from './watched-tx.js';
-import type { HandlerContext, ResolvedOptions } from './options.js';
+import type { HandlerContext } from './options.js';
 import type { Ending } from './outcomes.js';
+import type { ReceiverParts } from './parts.js';
 import { report } from './report.js';
 import { isRetryLater } from './retry-later.js';
 import { traceHandler } from './trace.js';
+import { WatchedTx } from './watched-tx.js';
 
 /** How a delivery can end after its handler has thrown. */
 type Failure = Extract<Ending, { outcome: 'retry_later' | 'handler_failed' }>;
 /** How a run of the handler can end. */
 type RunEnding = Failure | SettleEnding;
+/** Called before an ending is reported, with whether the success was recorded. */
+type OnEnd = (hasSucceeded: boolean) => Promise<void>;
 
 /**
  * A handler that runs again pauses before: at most so long the first time, and at most twice as long each time after
@@ -29,9 +32,9 @@ const longestPauseMs = 1_000;
 export function handleClaimed<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
   claimed: HeldClaim<Tx> | LineEnd,
-  options: ResolvedOptions<C, Tx>,
+  parts: ReceiverParts<C, Tx>,
 ): Ending | Promise<Ending> {
-  if (claimed instanceof HeldClaim) return runHandler(delivery, claimed, options);
+  if (claimed instanceof HeldClaim) return runHandler(delivery, claimed, parts);
   switch (claimed.state) {
     case 'settled':
       return delivery.compareWith(claimed.fingerprint);
@@ -46,97 +49,166 @@ export function handleClaimed<C extends CallbackShape, Tx>(
 /**
  * Runs the handler while the claim is held, and settles or releases the claim afterwards. While its database gives up
  * its transaction for another one, it runs again within its time. On timeout it resolves with `timed_out`, and holds
- * the claim until the handler finishes; then it reports the second ending. `onEnd` is called before an ending is
- * reported, with whether the success was recorded. Never rejects.
+ * the claim until the handler finishes; then it reports the second ending. Never rejects.
  */
 export function runHandler<C extends CallbackShape, Tx>(
   delivery: Delivery<C | OtherEvent>,
   claim: HeldClaim<Tx>,
-  options: ResolvedOptions<C, Tx>,
-  onEnd?: (hasSucceeded: boolean) => Promise<void>,
+  parts: ReceiverParts<C, Tx>,
+  onEnd?: OnEnd,
 ): Promise<Ending> {
-  const endsAt = performance.now() + options.handlerTimeoutMs;
   delivery.endWait();
-  return new Promise((resolve) => {
-    let isLate = false;
-    let afterCommit: AfterCommit;
-    const run = async (): Promise<RunEnding> => {
-      const watched = claim.isTransactional ? new WatchedTx(claim.tx) : undefined;
-      const onDue = (): void => {
-        isLate = true;
-        const message = `The handler did not finish within ${options.handlerTimeoutMs} ms.`;
-        const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
-        resolve({ outcome: 'timed_out', error });
-        claim.abort(error);
-        warnOfUnusedTx(watched, delivery, options);
-      };
-      const deadline = new Deadline({ onDue }, endsAt - performance.now());
-      const added = new AfterCommit();
-      afterCommit = added;
-      // A context of an earlier run must not add to a later one.
-      const context = toContext(delivery, claim, watched, (call) => {
-        added.add(call);
-      });
-      const handling = callHandler(delivery, context, options);
-      watched?.beginWatch();
-      const failure = await handling;
-      afterCommit.close();
-      deadline.cancel();
-      if (failure === undefined) warnOfUnusedTx(watched, delivery, options);
-      return failure ?? (await claim.settle(afterCommit));
-    };
-    const runAndReport = async (): Promise<void> => {
-      const ending = await runUntilEnded(run, claim, endsAt);
-      if (ending.outcome !== 'processed') await claim.release();
-      if (onEnd !== undefined) await onEnd(ending.outcome === 'processed');
-      if (isLate) report({ ...delivery.toOutcome(ending), late: true }, options);
-      else resolve(ending);
-    };
-    const work = runAndReport();
-    if (delivery.waitUntil === undefined) return;
-    const rest = work.then(async () => {
-      // First: a recording in the background starts the functions of `afterCommit` at its end.
-      await claim.recording;
-      await afterCommit.ended;
-    });
-    keepProcess(delivery, rest, options);
-  });
+  return new HandlerRun(delivery, claim, parts, onEnd).start();
 }
 
-/** Runs the handler, and again while its store allows that, after pauses that grow. */
-async function runUntilEnded<Tx>(
-  run: () => Promise<RunEnding>,
-  claim: HeldClaim<Tx>,
-  endsAt: number,
-): Promise<RunEnding> {
-  for (let limitMs = firstPauseMs; ; limitMs = Math.min(2 * limitMs, longestPauseMs)) {
-    const ending = await run();
-    if (ending.outcome === 'processed') return ending;
-    // At random: two handlers that have met would meet again.
-    if (!(await mayRunAgain(claim, ending.error, Math.random() * limitMs, endsAt))) return ending;
+class HandlerRun<C extends CallbackShape, Tx> implements Due {
+  readonly #delivery: Delivery<C | OtherEvent>;
+  readonly #claim: HeldClaim<Tx>;
+  readonly #parts: ReceiverParts<C, Tx>;
+  readonly #onEnd: OnEnd | undefined;
+  readonly #endsAt: number;
+  #resolve!: (ending: Ending) => void;
+  #isLate = false;
+  /** These two are of the last call of the handler. */
+  #watched: WatchedTx<Tx> | undefined;
+  #afterCommit = new AfterCommit();
+
+  constructor(
+    delivery: Delivery<C | OtherEvent>,
+    claim: HeldClaim<Tx>,
+    parts: ReceiverParts<C, Tx>,
+    onEnd: OnEnd | undefined,
+  ) {
+    this.#delivery = delivery;
+    this.#claim = claim;
+    this.#parts = parts;
+    this.#onEnd = onEnd;
+    this.#endsAt = performance.now() + parts.options.handlerTimeoutMs;
+  }
+
+  start(): Promise<Ending> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+      const ended = this.#run();
+      if (this.#delivery.waitUntil === undefined) return;
+      // A recording in the background may take days: it must not keep the callback.
+      const rest = ended.then(() => waitForRest(this.#claim, this.#afterCommit));
+      keepProcess(this.#delivery, rest, this.#parts.options);
+    });
+  }
+
+  /** The handler is late. */
+  onDue(): void {
+    this.#isLate = true;
+    const message = `The handler did not finish within ${this.#parts.options.handlerTimeoutMs} ms.`;
+    const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
+    this.#resolve({ outcome: 'timed_out', error });
+    this.#claim.abort(error);
+    this.#warnOfUnusedTx();
+  }
+
+  /** Runs the handler, and again while its store allows that, after pauses that grow. */
+  async #run(): Promise<void> {
+    let ending = await this.#handleAndSettle();
+    for (let limitMs = firstPauseMs; ending.outcome !== 'processed'; limitMs = Math.min(2 * limitMs, longestPauseMs)) {
+      // At random: two handlers that have met would meet again.
+      if (!(await this.#mayRunAgain(ending.error, Math.random() * limitMs))) {
+        await this.#claim.release();
+        break;
+      }
+      ending = await this.#handleAndSettle();
+    }
+    if (this.#onEnd !== undefined) await this.#onEnd(ending.outcome === 'processed');
+    if (this.#isLate) report({ ...this.#delivery.toOutcome(ending), late: true }, this.#parts.options);
+    else this.#resolve(ending);
+  }
+
+  async #handleAndSettle(): Promise<RunEnding> {
+    const claim = this.#claim;
+    const watched = claim.isTransactional ? new WatchedTx(claim.tx) : undefined;
+    const afterCommit = new AfterCommit();
+    this.#watched = watched;
+    this.#afterCommit = afterCommit;
+    const deadline = new Deadline(this, this.#endsAt - performance.now());
+    // A context of an earlier call must not add to a later one.
+    const context = toContext(this.#delivery, claim, watched, (call) => {
+      afterCommit.add(call);
+    });
+    let failure: Failure | undefined;
+    try {
+      const handling = callHandler(this.#delivery, context, this.#parts);
+      watched?.beginWatch();
+      await handling;
+    } catch (error) {
+      failure = toFailure(error);
+    }
+    afterCommit.close();
+    deadline.cancel();
+    if (failure !== undefined) return failure;
+    this.#warnOfUnusedTx();
+    return claim.settle(afterCommit);
+  }
+
+  /**
+   * Begins the transaction of the handler anew, if its store allows that, and pauses. Resolves with whether there is
+   * time left.
+   */
+  async #mayRunAgain(error: unknown, pauseMs: number): Promise<boolean> {
+    const claim = this.#claim;
+    if (!(await claim.restart(error)) || performance.now() + pauseMs >= this.#endsAt) return false;
+    await pause(pauseMs, { signal: claim.signal });
+    return !claim.isAborted;
+  }
+
+  /** Warns once for each receiver. */
+  #warnOfUnusedTx(): void {
+    const err = this.#watched?.endWatch();
+    if (err === undefined || this.#parts.hasWarnedOfTx) return;
+    this.#parts.hasWarnedOfTx = true;
+    const { name, id } = this.#delivery;
+    const message = 'A handler has not used `context.tx`; this is logged once.';
+    this.#parts.options.logger.warn({ delivery: name, id, err }, message);
   }
 }
 
-/**
- * Begins the transaction of the handler anew, if its store allows that, and pauses. Resolves with whether there is time
- * left.
- */
-async function mayRunAgain<Tx>(
-  claim: HeldClaim<Tx>,
-  error: unknown,
-  pauseMs: number,
-  endsAt: number,
-): Promise<boolean> {
-  if (!(await claim.restart(error)) || performance.now() + pauseMs >= endsAt) return false;
-  await pause(pauseMs, { signal: claim.signal });
-  return !claim.isAborted;
+/** Calls the handler of the event. */
+function callHandler<C extends CallbackShape, Tx>(
+  delivery: Delivery<C | OtherEvent>,
+  context: HandlerContext<Tx>,
+  { options: { onSuccess, onFailed, onReversed, onOther } }: ReceiverParts<C, Tx>,
+): unknown {
+  const { callback } = delivery;
+  return traceHandler(delivery, () => {
+    switch (delivery.event) {
+      case 'transfer.success':
+        return onSuccess(callback as unknown as CallbackFor<C, 'transfer.success'>, context);
+      case 'transfer.failed':
+        return onFailed(callback as unknown as CallbackFor<C, 'transfer.failed'>, context);
+      case 'transfer.reversed':
+        return onReversed?.(callback as CallbackShape, context);
+      case 'other':
+        return onOther?.(callback as OtherEvent, context);
+    }
+  });
+}
+
+function toFailure(error: unknown): Failure {
+  return isRetryLater(error)
+    ? { outcome: 'retry_later', retryAfterMs: error.retryAfterMs, error }
+    : { outcome: 'handler_failed', error: toReason(error) };
+}
+
+async function waitForRest<Tx>(claim: HeldClaim<Tx>, afterCommit: AfterCommit): Promise<void> {
+  // First: a recording in the background starts the functions of `afterCommit` at its end.
+  await claim.recording;
+  await afterCommit.ended;
 }
 
 /** Asks the host to keep the process for the rest of the delivery. A host that refuses changes nothing else. */
 function keepProcess<C extends CallbackShape, Tx>(
   { name, id, waitUntil }: Delivery,
   rest: Promise<void>,
-  { logger }: ResolvedOptions<C, Tx>,
+  { logger }: ReceiverParts<C, Tx>['options'],
 ): void {
   const asked = new Promise((resolve) => {
     resolve(waitUntil?.(rest));
@@ -145,50 +217,4 @@ function keepProcess<C extends CallbackShape, Tx>(
     const message = '`waitUntil` threw; the host may end the process before this delivery is over.';
     logger.error({ delivery: name, id, err }, message);
   });
-}
-
-/** Calls the handler. Resolves with how it failed, or with `undefined`. */
-async function callHandler<C extends CallbackShape, Tx>(
-  delivery: Delivery<C | OtherEvent>,
-  context: HandlerContext<Tx>,
-  { onSuccess, onFailed, onReversed, onOther }: ResolvedOptions<C, Tx>,
-): Promise<Failure | undefined> {
-  const { callback } = delivery;
-  try {
-    await traceHandler(delivery, () => {
-      switch (delivery.event) {
-        case 'transfer.success':
-          return onSuccess(callback as unknown as CallbackFor<C, 'transfer.success'>, context);
-        case 'transfer.failed':
-          return onFailed(callback as unknown as CallbackFor<C, 'transfer.failed'>, context);
-        case 'transfer.reversed':
-          return onReversed?.(callback as CallbackShape, context);
-        case 'other':
-          return onOther?.(callback as OtherEvent, context);
-      }
-    });
-    return undefined;
-  } catch (error) {
-    return toFailure(error);
-  }
-}
-
-const named = new WeakSet<object>();
-
-/** Warns once for each receiver. */
-function warnOfUnusedTx<C extends CallbackShape, Tx>(
-  watched: WatchedTx<Tx> | undefined,
-  { name, id }: Delivery,
-  options: ResolvedOptions<C, Tx>,
-): void {
-  const err = watched?.endWatch();
-  if (err === undefined || named.has(options)) return;
-  named.add(options);
-  options.logger.warn({ delivery: name, id, err }, 'A handler has not used `context.tx`; this is logged once.');
-}
-
-function toFailure(error: unknown): Failure {
-  return isRetryLater(error)
-    ? { outcome: 'retry_later', retryAfterMs: error.retryAfterMs, error }
-    : { outcome: 'handler_failed', error: toReason(error) };
 }

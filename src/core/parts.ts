@@ -10,4 +10,6 @@ export interface ReceiverParts<C extends CallbackShape, Tx> extends Shared<Tx> {
   readonly options: ResolvedOptions<C, Tx> & { readonly logger: SafeLogger };
   readonly lines: Lines<Tx>;
   readonly ignored: IgnoredNames;
+  /** Whether the log has the warning about a handler that has not used `context.tx`. */
+  hasWarnedOfTx: boolean;
 }

@@ -98,7 +98,7 @@ async function processDelivery<C extends CallbackShape, Tx>(
   if (options.onReversed !== undefined && (delivery.status === 'FAILED' || delivery.status === 'REVERSED')) {
     return giveBack(delivery, parts);
   }
-  return handleClaimed(delivery, await lines.claim(delivery), options);
+  return handleClaimed(delivery, await lines.claim(delivery), parts);
 }
 
 /** Reports the outcome, and ends the delivery. */

@@ -115,6 +115,7 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
     ...shared,
     lines: new Lines(shared),
     ignored: new IgnoredNames(),
+    hasWarnedOfTx: false,
   };
   if (store.processLocal === true && process.env.NODE_ENV === 'production') {
     logger.warn({}, 'Callbacks are deduplicated within this process only: use a shared store.');
