@@ -1,14 +1,7 @@
 import { requireFunction } from '../lib/checks.js';
 import { setBackgroundTimer, setTurn } from '../lib/deadline.js';
 import { TransferCallbackError } from '../lib/errors.js';
-import type { InFlight } from './in-flight.js';
-import type { Logger } from '../lib/logger.js';
-import type { ResolvedTimes } from './options.js';
-
-interface AfterCommitParts {
-  readonly options: Pick<ResolvedTimes, 'handlerTimeoutMs'> & { readonly logger: Logger };
-  readonly inFlight: InFlight;
-}
+import type { ClaimParts } from './claim/parts.js';
 
 /** What a handler wants to be called once its success is recorded. */
 export class AfterCommit {
@@ -42,7 +35,10 @@ export class AfterCommit {
    * Calls the functions after the response. `close` of the receiver waits for them. What they throw is logged, and also
    * that one has not ended after `handlerTimeoutMs`.
    */
-  start(logFields: { readonly delivery: string; readonly id: string }, { options, inFlight }: AfterCommitParts): void {
+  start(
+    logFields: { readonly delivery: string; readonly id: string },
+    { options, inFlight }: ClaimParts<unknown>,
+  ): void {
     if (this.#functions.length === 0) return;
     const { logger, handlerTimeoutMs } = options;
     const running = { id: logFields.id };

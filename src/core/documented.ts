@@ -53,7 +53,10 @@ function readAnnounced(payload: unknown): Announced {
   return { event, id, status };
 }
 
-/** Returns the issues of a callback that contradicts itself, or has an id or an amount that no callback has. */
+/**
+ * Returns the issues of a callback that contradicts itself, or has an id or an amount that no callback has. A schema of
+ * yours may check neither.
+ */
 function findIssues({ event, id, status, amount, currency }: CallbackFields, announced: Announced): readonly Issue[] {
   if (event !== announced.event || id !== announced.id || status !== announced.status) throw changed();
   if (amount === undefined || currency === undefined) throw lacking();

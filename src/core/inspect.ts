@@ -5,7 +5,7 @@ import { callStore, claimCallback } from './claim/call-store.js';
 import { expectedId, isCallbackId, toId, toAnnouncementKey, toReversalKey, toTransferKey } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
-import type { Shared } from './claim/held-claim.js';
+import type { ClaimParts } from './claim/parts.js';
 import type { Claim, ClaimReply, StoreRecord } from './store.js';
 
 /** The store's record of a callback, and `here` while this process runs its handler. */
@@ -17,7 +17,7 @@ export type InspectedCallback = StoreRecord & {
 };
 
 /** What reads and forgets records needs of the receiver. */
-type Parts<Tx> = Shared<Tx> & { readonly options: { readonly onReversed?: unknown } };
+type Parts<Tx> = ClaimParts<Tx> & { readonly options: { readonly onReversed?: unknown } };
 
 /** Whether the store grants a claim, and how long claiming it twice and releasing it took, in milliseconds. */
 export type StoreProbe =
@@ -64,7 +64,7 @@ export async function inspectCallback<Tx>(id: string, parts: Parts<Tx>): Promise
 /**
  * Claims a new key twice, as a client that resends does, releases it, and lets the store check itself. Never rejects.
  */
-export async function checkStore<Tx>(token: string, shared: Shared<Tx>): Promise<StoreProbe> {
+export async function checkStore<Tx>(token: string, shared: ClaimParts<Tx>): Promise<StoreProbe> {
   const startedAt = performance.now();
   try {
     await callStore(shared.options.storeTimeoutMs, () => claimAndRelease(token, shared));
@@ -74,7 +74,7 @@ export async function checkStore<Tx>(token: string, shared: Shared<Tx>): Promise
   }
 }
 
-async function claimAndRelease<Tx>(token: string, { options, rules }: Shared<Tx>): Promise<void> {
+async function claimAndRelease<Tx>(token: string, { options, rules }: ClaimParts<Tx>): Promise<void> {
   const { store, leaseMs, retentionMs, storeTimeoutMs, logger } = options;
   const queue = { timeoutMs: storeTimeoutMs, queueMs: storeTimeoutMs };
   const request = { token, fingerprint: '[]', leaseMs, retentionMs, ...queue };
@@ -150,7 +150,7 @@ async function forgetAll(keys: readonly string[], forget: (key: string) => Promi
 async function forgetAndLog<Tx>(
   forget: () => Promise<boolean>,
   details: ForgottenCallback,
-  { options }: Shared<Tx>,
+  { options }: ClaimParts<Tx>,
 ): Promise<boolean> {
   const { logger, storeTimeoutMs } = options;
   try {

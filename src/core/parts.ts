@@ -1,12 +1,12 @@
 import type { SafeLogger } from '../lib/logger.js';
 import type { CallbackShape } from './callback.js';
-import type { Shared } from './claim/held-claim.js';
 import type { Lines } from './claim/lines.js';
+import type { ClaimParts } from './claim/parts.js';
 import type { IgnoredNames } from './ignored-names.js';
 import type { ResolvedOptions } from './options.js';
 
 /** What all deliveries of a receiver share. */
-export interface ReceiverParts<C extends CallbackShape, Tx> extends Shared<Tx> {
+export interface ReceiverParts<C extends CallbackShape, Tx> extends ClaimParts<Tx> {
   readonly options: ResolvedOptions<C, Tx> & { readonly logger: SafeLogger };
   readonly lines: Lines<Tx>;
   readonly ignored: IgnoredNames;

@@ -58,7 +58,7 @@ export function requestReceiver<
   };
 }
 
-/** Throws if what the app has left of the body throws when it is read. */
+/** Throws if the body throws when it is read: a `Proxy` or a getter that a middleware of the app has left. */
 function requireReadable(body: ReadBody | undefined): ReadBody | undefined {
   Reflect.get(Object(body?.input) as object, 'data');
   return body;

@@ -1,28 +1,20 @@
 import { hasMethods } from '../../lib/checks.js';
 import { pause, setBackgroundTimer, type Timer } from '../../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../../lib/errors.js';
-import type { SafeLogger } from '../../lib/logger.js';
 import type { AfterCommit } from '../after-commit.js';
-import { DeliveryAborter, type InFlight, type Work } from '../in-flight.js';
-import { maxHandlerTimeouts, renewalsPerLease, type ResolvedTimes } from '../options.js';
+import { DeliveryAborter, type Work } from '../in-flight.js';
+import { maxHandlerTimeouts, renewalsPerLease } from '../options.js';
 import type { Ending } from '../outcomes.js';
-import type { CallbackStore, Claim } from '../store.js';
+import type { Claim } from '../store.js';
 import type { StoreCall } from '../trace.js';
 import { callStore, claimCallback, releaseUnheld, type TimedRequest } from './call-store.js';
 import type { Line } from './line.js';
-import type { StoreRules } from './rules.js';
+import type { ClaimParts } from './parts.js';
 
 const firstRetryPauseMs = 100;
 
 /** How a delivery can end after its handler has succeeded. */
 export type SettleEnding = Extract<Ending, { outcome: 'processed' | 'store_unavailable' }>;
-
-/** What all claims of a receiver share, and what reads and forgets records. */
-export interface Shared<Tx> {
-  readonly options: ResolvedTimes & { readonly store: CallbackStore<Tx>; readonly logger: SafeLogger };
-  readonly rules: StoreRules;
-  readonly inFlight: InFlight;
-}
 
 /**
  * - `running`: the handler runs, and the lease is renewed.
@@ -36,7 +28,7 @@ type State = 'running' | 'overdue' | 'lost' | 'recording' | 'releasing' | 'finis
 
 /** A claim that was granted. Its lease is renewed until the claim is settled, released or given up by `finish`. */
 export class HeldClaim<Tx> implements Work {
-  readonly #parts: Shared<Tx>;
+  readonly #parts: ClaimParts<Tx>;
   readonly #request: TimedRequest;
   readonly #line: Line;
   readonly #startedAt = performance.now();
@@ -54,7 +46,7 @@ export class HeldClaim<Tx> implements Work {
   #renewalError: unknown;
   #recording: Promise<void> | undefined;
 
-  constructor(claim: Claim<Tx>, request: TimedRequest, line: Line, parts: Shared<Tx>) {
+  constructor(claim: Claim<Tx>, request: TimedRequest, line: Line, parts: ClaimParts<Tx>) {
     this.#claim = claim;
     this.#request = request;
     this.#line = line;

@@ -21,8 +21,8 @@ const longestPauseMs = 1_000;
 
 /**
  * The deliveries of one callback in this process. One of them has the turn: it asks the store, and then holds the
- * claim. The others wait for what it learns, or for their turn. `tell` ends their waits, `next` gives the turn to one of
- * them, and `end` does both.
+ * claim. The others wait for what it learns, or for their turn. `tell` ends their waits, `next` gives the turn to one
+ * of them, and `end` does both.
  */
 export class Line {
   /** The key of the callback in the store. */

@@ -4,8 +4,9 @@ import type { Delivery } from '../delivery.js';
 import { maxHandlerTimeouts } from '../options.js';
 import type { Claim, ClaimReply } from '../store.js';
 import { callStore, claimCallback, releaseUnheld, type TimedRequest } from './call-store.js';
-import { HeldClaim, type Shared } from './held-claim.js';
+import { HeldClaim } from './held-claim.js';
 import { Line, type LineEnd } from './line.js';
+import type { ClaimParts } from './parts.js';
 
 /**
  * Claims callbacks. A delivery waits up to `inFlightWaitMs` while another one holds the claim. If that one succeeds,
@@ -13,11 +14,11 @@ import { Line, type LineEnd } from './line.js';
  * line: a thousand copies cost the store as much as one, and all get the handler's result as soon as it succeeds.
  */
 export class Lines<Tx> {
-  readonly #parts: Shared<Tx>;
+  readonly #parts: ClaimParts<Tx>;
   readonly #lines = new PassingEntries<Line>();
   #isClosed = false;
 
-  constructor(parts: Shared<Tx>) {
+  constructor(parts: ClaimParts<Tx>) {
     this.#parts = parts;
   }
 
