@@ -35,8 +35,8 @@ test('the tests that reach a line are listed, those that a mutant has turned red
   });
   const mutants = [toMutant(1, 9, ['a', 'b'], ['b']), toMutant(5, 5, ['c'], ['c']), toMutant(7, 7)];
   const tests = ['a', 'b', 'c'].map((id) => ({ id, name: `test ${id}` }));
-  const report = { files: { [file]: { mutants } }, testFiles: { 'test/core/waiting.test.ts': { tests } } };
-  const [a, b, c] = tests.map(({ name }) => `test/core/waiting.test.ts: ${name}`);
+  const report = { files: { [file]: { mutants } }, testFiles: { 'test/core/claim/lines.test.ts': { tests } } };
+  const [a, b, c] = tests.map(({ name }) => `test/core/claim/lines.test.ts: ${name}`);
   expect(findTests(report, { file, line: 5 })).toEqual([`✗ ${b}`, `✗ ${c}`, `  ${a}`]);
   expect(findTests(report, { file, line: 7 })).toEqual([`✗ ${b}`, `  ${a}`]);
   expect(findTests(report, { file })).toHaveLength(3);
