@@ -35,7 +35,7 @@ const inOwnProcess = ['{test,sandbox/test}/**/*.test.ts'];
 
 /** What reads zod: the schema, its issues, callbacks on their way through a receiver and a router, and the schemas of the pages. */
 const onLowestZods = [
-  'test/core/{callback*,invalid,receive,schema}.test.ts',
+  'test/core/{callback*,receive,schema,validate}.test.ts',
   'test/http/router.test.ts',
   'test/docs/schemas.test.ts',
 ];

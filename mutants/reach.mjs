@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { declareClassPlugin, PluginKind } from '@stryker-mutator/api/plugin';
 
-/** Returns a path within the repository. The tests run in a copy of it, in a folder of `.test/mutants`. */
-const toPath = (path) => path.slice(process.cwd().length + 1).replace(/^\.test\/mutants\/[^/]+\//, '');
+/** Returns a path within the repository. The tests run in a copy of it, in `.test/reach-…/sandbox-…`. */
+const toPath = (path) => path.slice(process.cwd().length + 1).replace(/^\.test\/[^/]+\/[^/]+\//, '');
 
 /** Writes which tests reach which mutant, as a report without results, and ends before the first mutant is tried. */
 class ReachReporter {
@@ -25,7 +25,7 @@ class ReachReporter {
     for (const { id, name, fileName } of this.#tests) {
       (testFiles[toPath(fileName)] ??= { tests: [] }).tests.push({ id, name });
     }
-    writeFileSync(process.env.MUTANTS_REACH, JSON.stringify({ files, testFiles }));
+    writeFileSync(`${process.env.MUTANTS_REACH}/reach.json`, JSON.stringify({ files, testFiles }));
     process.exit();
   }
 }

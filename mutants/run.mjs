@@ -1,8 +1,6 @@
 // Plants faults in the source, part by part, and reports how many of them the tests catch.
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parts, reportOf } from './parts.mjs';
 import { findPart, findTests, parsePlace, readReport } from './who.mjs';
@@ -30,10 +28,10 @@ for (const part of asked.length === 0 ? names : asked) {
   }
 }
 
-/** Runs the mutants of a part, or with `reach` only the tests, to see what they reach. Returns the exit code. */
-function runStryker(part, { file, reach } = {}) {
+/** Runs the mutants of a part, or only the tests of a file, to see what they reach. Returns the exit code. */
+function runStryker(part, { file, folder } = {}) {
   const stryker = `${root}mutants/node_modules/@stryker-mutator/core/bin/stryker.js`;
-  const env = { ...process.env, MUTANTS_PART: part, ...(reach && { MUTANTS_REACH: reach }) };
+  const env = { ...process.env, MUTANTS_PART: part, ...(folder && { MUTANTS_REACH: folder }) };
   const args = [stryker, 'run', 'mutants/stryker.config.mjs', ...(file ? ['--mutate', file] : [])];
   return spawnSync(process.execPath, args, { cwd: root, env, stdio: 'inherit' }).status;
 }
@@ -43,10 +41,11 @@ function printTests({ file, line }) {
   const part = findPart(file);
   let report = readReport(root + reportOf(part));
   if (report?.files[file] === undefined) {
-    const folder = mkdtempSync(join(tmpdir(), 'mutants-'));
-    runStryker(part, { file, reach: join(folder, 'reach.json') });
-    report = readReport(join(folder, 'reach.json'));
-    for (const left of [folder, `${root}.test/mutants`]) rmSync(left, { recursive: true, force: true });
+    mkdirSync(`${root}.test`, { recursive: true });
+    const folder = mkdtempSync(`${root}.test/reach-`);
+    runStryker(part, { file, folder });
+    report = readReport(`${folder}/reach.json`);
+    rmSync(folder, { recursive: true, force: true });
   }
   const tests = findTests(report ?? { files: {} }, { file, line });
   console.log(tests?.join('\n') ?? 'No mutant is there: the place has no code that a test could miss.');

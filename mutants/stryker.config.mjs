@@ -1,6 +1,8 @@
 import { parts, reportOf } from './parts.mjs';
 
 const part = process.env.MUTANTS_PART;
+/** Where `--who` keeps everything: it has no hand in the files of a run beside it. */
+const reach = process.env.MUTANTS_REACH;
 
 /** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */
 export default {
@@ -22,9 +24,9 @@ export default {
   concurrency: parts[part].concurrency ?? 3,
   timeoutMS: 6_000,
   timeoutFactor: 2,
-  tempDirName: '.test/mutants',
+  tempDirName: reach ?? '.test/mutants',
   incremental: true,
   incrementalFile: reportOf(part),
-  reporters: process.env.MUTANTS_REACH === undefined ? ['clear-text', 'progress-append-only'] : ['reach'],
+  reporters: reach === undefined ? ['clear-text', 'progress-append-only'] : ['reach'],
   clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
 };

@@ -40,7 +40,7 @@ function acknowledge(outcome: OutcomeName): CallbackResponse {
 /** Adds the path of the first issue to the message. */
 function withPath<R extends { readonly message: string }>(row: R, issues: readonly Issue[]): R {
   const path = issues[0]?.path.map(String).join('.');
-  return path ? { ...row, message: `${row.message.slice(0, -1)}: see ${path}.` } : row;
+  return path ? { ...row, message: `${row.message} See ${path}.` } : row;
 }
 
 function toJsonResponse(status: number, content: object, headers: CallbackResponse['headers'] = {}): CallbackResponse {

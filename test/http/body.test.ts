@@ -96,7 +96,7 @@ describe.each(nodeServers)('on $name', (server) => {
 
   test('the response to an empty object that a parser has left names what is missing', async () => {
     const { url } = await start(server, recordingOptions().options, { before: [server.parsers.json()] });
-    expect((await post(url, '{}')).body).toBe(errorBody(400, 'This is not the expected callback: see event.'));
+    expect((await post(url, '{}')).body).toBe(errorBody(400, 'This is not the expected callback. See event.'));
   });
 
   test('an empty body that other middleware has drained is a fault of the app, and is not waited for', async () => {

@@ -109,7 +109,7 @@ test('a plain server responds at every address', async () => {
   const { url } = await start(plainServer, options);
   expect((await post(`${url}/a/b/c`, transferSucceeded())).status).toBe(200);
   expect((await post(new URL('/', url).href, {})).body).toBe(
-    errorBody(400, 'This is not the expected callback: see event.'),
+    errorBody(400, 'This is not the expected callback. See event.'),
   );
   expect(handled).toHaveLength(1);
 });

@@ -103,7 +103,7 @@ const rows: Row[] = [
     outcome: 'invalid',
     status: 400,
     headers: keptOpen,
-    body: errorBody(400, 'This is not the expected callback: see data.amount.'),
+    body: errorBody(400, 'This is not the expected callback. See data.amount.'),
     async request(server) {
       const { event, data } = transferSucceeded();
       return deliver((await start(server, recordingOptions().options)).url, {

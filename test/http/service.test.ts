@@ -71,7 +71,7 @@ describe.each(httpServers)('on $name', (server) => {
     }
     expect(await sendSigned({ ...callback, event: 'lost' })).toEqual([
       400,
-      errorBody(400, 'This is not the expected callback: see state.'),
+      errorBody(400, 'This is not the expected callback. See state.'),
     ]);
     expect(handled).toMatchObject([{ event: 'transfer.success', data: { id: '7' } }]);
     // The first event of its name has not been counted before, and an unknown state of a verified sender is an error.

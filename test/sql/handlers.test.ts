@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Claim } from 'transfer-callbacks';
 import { later } from '../core/support.js';
 import { claimFree, request } from '../stores/support.js';
 import { databases } from './databases.js';
+import { describeDatabases } from './describe-databases.js';
 import { makeStore } from './factories.js';
 import { libraries } from './libraries.js';
 
@@ -19,9 +20,6 @@ WHERE a.VARIABLE_NAME = 'autocommit' AND t.VARIABLE_NAME = 'wait_timeout'`;
 const locks = `SELECT (SELECT COUNT(*) FROM performance_schema.metadata_locks WHERE OBJECT_TYPE = 'USER LEVEL LOCK') AS locks,
 (SELECT COUNT(*) FROM information_schema.innodb_trx) AS transactions`;
 
-/** `SQL_DATABASES='PostgreSQL 18,MariaDB'` tries those alone. */
-const chosen = process.env.SQL_DATABASES?.split(',');
-
 /** Resolves with whether a claim was settled. */
 function settles(claim: Claim<unknown>): Promise<boolean> {
   return claim.settle().then(
@@ -31,292 +29,284 @@ function settles(claim: Claim<unknown>): Promise<boolean> {
 }
 
 const transactional = databases.filter(({ dialect }) => dialect !== 'sqlite');
-for (const { name, dialect, start } of transactional.filter((each) => chosen?.includes(each.name) ?? true)) {
-  describe(name, () => {
-    let server: Awaited<ReturnType<typeof start>>;
-    beforeAll(async () => {
-      server = await start();
-    });
-    afterAll(() => server.stop());
+describeDatabases(transactional, ({ name, dialect }, server) => {
+  for (const library of libraries) {
+    const open = library.open[dialect];
+    if (open === undefined) continue;
 
-    for (const library of libraries) {
-      const open = library.open[dialect];
-      if (open === undefined) continue;
-
-      /** Opens the library with a store, and how to write through it. */
-      const prepare = async (onTestFinished: (end: () => void) => void, connections = 2) => {
-        const opened = await open(server.url, connections);
-        onTestFinished(() => void opened.close());
-        const store = makeStore(library, opened.client, dialect);
-        await store.migrate();
-        const transaction = opened.transaction ?? expect.fail('no transaction');
-        /** Expects that the next delivery handles the callback, and that it is written once in the end. */
-        const expectNext = async (id: string): Promise<void> => {
-          const next = await claimFree(store, { token: 'the next' }, id);
-          await transaction.write(next.tx, id);
-          await next.settle();
-          expect(await transaction.count(id)).toBe(1);
-        };
-        return { ...opened, store, transaction, expectNext };
+    /** Opens the library with a store, and how to write through it. */
+    const prepare = async (onTestFinished: (end: () => void) => void, connections = 2) => {
+      const opened = await open(server.url, connections);
+      onTestFinished(() => void opened.close());
+      const store = makeStore(library, opened.client, dialect);
+      await store.migrate();
+      const transaction = opened.transaction ?? expect.fail('no transaction');
+      /** Expects that the next delivery handles the callback, and that it is written once in the end. */
+      const expectNext = async (id: string): Promise<void> => {
+        const next = await claimFree(store, { token: 'the next' }, id);
+        await transaction.write(next.tx, id);
+        await next.settle();
+        expect(await transaction.count(id)).toBe(1);
       };
+      return { ...opened, store, transaction, expectNext };
+    };
 
-      test.concurrent(
-        `what a nested transaction of a failed handler of ${library.name} would write later is not written`,
-        async ({ expect, onTestFinished }) => {
-          const { nest, store, transaction, expectNext } = await prepare(onTestFinished);
-          if (nest === undefined) return;
-          const id = randomUUID();
-          const [begun, goOn] = [later(), later()];
-          const first = await claimFree(store, {}, id);
-          const nested = Promise.resolve(
-            nest(first.tx as never, async (inner) => {
-              begun.resolve();
-              await goOn.promise;
-              await transaction.write(inner, id);
-            }),
-          );
-          await begun.promise;
-          const released = first.release();
-          goOn.resolve();
-          await expect(nested).rejects.toThrow();
-          await released;
-          expect(await transaction.count(id)).toBe(0);
-          await expectNext(id);
-        },
-      );
-
-      test.concurrent(
-        `nothing is kept of a failed handler of ${library.name} that still writes row after row`,
-        async ({ expect, onTestFinished }) => {
-          const { repeats = {}, store, transaction, expectNext } = await prepare(onTestFinished);
-          for (const [way, repeat] of Object.entries(repeats)) {
-            for (const end of ['release', 'settle'] as const) {
-              const id = randomUUID();
-              const claim = await claimFree(store, {}, id);
-              // Its success cannot be recorded in another transaction.
-              if (end === 'settle') await transaction.send(claim.tx, '/* by an ORM */ ROLLBACK AND CHAIN');
-              const written = Promise.resolve(repeat(claim.tx as never, id)).catch(ignore);
-              await transaction.write(claim.tx, id);
-              await claim[end]().catch(ignore);
-              await written;
-              expect([way, end, await transaction.count(id)]).toEqual([way, end, 0]);
-              await expectNext(id);
-            }
-          }
-        },
-      );
-
-      test.concurrent(
-        `a nested transaction that a handler of ${library.name} has left running, and that fails, is undone, and the handler is settled`,
-        async ({ expect, onTestFinished }) => {
-          const { nest, store, transaction } = await prepare(onTestFinished);
-          if (nest === undefined) return;
-          const [id, inNested] = [randomUUID(), randomUUID()];
-          const [begun, goOn] = [later(), later()];
-          const claim = await claimFree(store, {}, id);
-          await transaction.write(claim.tx, id);
-          const nested = nest(claim.tx as never, async (inner) => {
-            await transaction.write(inner, inNested);
+    test.concurrent(
+      `what a nested transaction of a failed handler of ${library.name} would write later is not written`,
+      async ({ expect, onTestFinished }) => {
+        const { nest, store, transaction, expectNext } = await prepare(onTestFinished);
+        if (nest === undefined) return;
+        const id = randomUUID();
+        const [begun, goOn] = [later(), later()];
+        const first = await claimFree(store, {}, id);
+        const nested = Promise.resolve(
+          nest(first.tx as never, async (inner) => {
             begun.resolve();
             await goOn.promise;
-            throw new Error('the nested part fails');
-          });
-          nested.then(undefined, ignore);
-          await begun.promise;
-          const settled = settles(claim);
-          goOn.resolve();
-          expect([await settled, await transaction.count(id), await transaction.count(inNested)]).toEqual([true, 1, 0]);
-        },
-      );
-
-      test.concurrent(
-        `a handler of ${library.name} whose nested transaction lasts three times storeTimeoutMs is rolled back`,
-        async ({ expect, onTestFinished }) => {
-          const { nest, store, transaction, expectNext } = await prepare(onTestFinished);
-          if (nest === undefined) return;
-          const id = randomUUID();
-          const timeoutMs = 400;
-          const begun = later();
-          const reply = await store.claim(id, { ...request, timeoutMs });
-          const claim = reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
-          await transaction.write(claim.tx, id);
-          const nested = Promise.resolve(
-            nest(claim.tx as never, async (inner) => {
-              begun.resolve();
-              await setTimeout(3 * timeoutMs);
-              await transaction.write(inner, id);
-            }),
-          );
-          nested.catch(ignore);
-          await begun.promise;
-          await expect(claim.settle()).rejects.toThrow('rolled back');
-          // Before the nested transaction has ended: its end reaches no other delivery.
-          await expectNext(id);
-          await nested.catch(ignore);
-          expect(await transaction.count(id)).toBe(1);
-        },
-      );
-
-      // Prisma 6 itself keeps the connection of a COMMIT that was refused.
-      if (dialect === 'postgres' && library.name !== 'Prisma 6') {
-        test.concurrent(
-          `a COMMIT of ${library.name} that is refused fails its delivery, and hinders none that waits for the connection`,
-          async ({ expect, onTestFinished }) => {
-            const { store, transaction } = await prepare(onTestFinished, 1);
-            const [id, next] = [`refused ${randomUUID()}`, randomUUID()];
-            const claim = await claimFree(store, {}, id);
-            await transaction.write(claim.tx, id);
-            const waiting = claimFree(store, {}, next);
-            const settled = settles(claim);
-            const later = await waiting;
-            await transaction.write(later.tx, next);
-            await later.settle();
-            expect([await settled, await transaction.count(id), await transaction.count(next)]).toEqual([false, 0, 1]);
-          },
+            await transaction.write(inner, id);
+          }),
         );
-      }
+        await begun.promise;
+        const released = first.release();
+        goOn.resolve();
+        await expect(nested).rejects.toThrow();
+        await released;
+        expect(await transaction.count(id)).toBe(0);
+        await expectNext(id);
+      },
+    );
 
-      // With the default settings of MariaDB 11.8 a transaction that has read may change no row that was changed since.
-      test.concurrent(
-        `a handler of ${library.name} that reads, and goes on for two renewals of its lease, is settled`,
-        async ({ expect, onTestFinished }) => {
-          const { store, transaction } = await prepare(onTestFinished);
-          const id = randomUUID();
-          const claim = await claimFree(store, { leaseMs: 1_500 }, id);
-          await transaction.read(claim.tx);
-          for (let renewed = 0; renewed < 2; renewed += 1) {
-            await setTimeout(500);
-            expect(await claim.renew()).toBe(true);
-          }
-          await transaction.write(claim.tx, id);
-          await claim.settle();
-          expect([await transaction.count(id), (await store.read(id)).state]).toEqual([1, 'settled']);
-        },
-      );
-
-      if (dialect === 'mysql') {
-        test.concurrent(
-          `a handler of ${library.name} is rolled back if what it has left running is the victim of a deadlock`,
-          async ({ expect, onTestFinished }) => {
-            const { nest, store, transaction, expectNext } = await prepare(onTestFinished);
-            if (nest === undefined) return;
-            const rival = await createConnection(server.url);
-            onTestFinished(() => {
-              rival.destroy();
-            });
-            const [id, first, second] = [randomUUID(), randomUUID(), randomUUID()];
-            const insertRows = (...names: string[]) =>
-              rival.query('INSERT INTO locked VALUES ?', [names.map((each) => [each])]);
-            await rival.beginTransaction();
-            // InnoDB ends the transaction that has written less.
-            await insertRows(second, ...Array.from({ length: 200 }, () => randomUUID()));
-            const sent = later();
-            const claim = await claimFree(store, {}, id);
-            await transaction.write(claim.tx, id);
-            const nested = nest(claim.tx as never, async (inner) => {
-              await transaction.lock?.(inner, first);
-              const last = transaction.lock?.(inner, second);
-              sent.resolve();
-              await last;
-            });
-            nested.then(undefined, ignore);
-            await sent.promise;
-            const settled = settles(claim);
-            await insertRows(first);
-            expect([await settled, await transaction.count(id)]).toEqual([false, 0]);
-            await expectNext(id);
-          },
-        );
-
-        test.concurrent(
-          `the writes of a handler of ${library.name} after a deadlock that it has swallowed are not kept`,
-          async ({ expect, onTestFinished }) => {
-            const { store, transaction } = await prepare(onTestFinished);
-            const lock = async (tx: unknown, name: string): Promise<unknown> => transaction.lock?.(tx, name);
-            const names = [randomUUID(), randomUUID()] as const;
-            const handlers = await Promise.all(
-              [names, names.toReversed()].map(async ([first = '', second = '']) => {
-                const claim = await claimFree(store, {}, second);
-                await lock(claim.tx, first);
-                return { claim, id: second };
-              }),
-            );
-            const written = await Promise.all(
-              handlers.map(async ({ claim, id }) => {
-                const isVictim = await lock(claim.tx, id).then(
-                  () => false,
-                  () => true,
-                );
-                if (isVictim) await Promise.resolve(transaction.write(claim.tx, id)).catch(ignore);
-                else await claim.release();
-                expect(await settles(claim)).toBe(false);
-                return isVictim ? [await transaction.count(id)] : [];
-              }),
-            );
-            expect(written.flat()).toEqual([0]);
-          },
-        );
-      }
-
-      test.concurrent(
-        `a handler of ${library.name} that ends its transaction by its library is settled with its write, or not at all`,
-        async ({ expect, onTestFinished }) => {
-          const { ends = {}, store, transaction, expectNext } = await prepare(onTestFinished);
-          for (const [way, end] of Object.entries(ends)) {
+    test.concurrent(
+      `nothing is kept of a failed handler of ${library.name} that still writes row after row`,
+      async ({ expect, onTestFinished }) => {
+        const { repeats = {}, store, transaction, expectNext } = await prepare(onTestFinished);
+        for (const [way, repeat] of Object.entries(repeats)) {
+          for (const end of ['release', 'settle'] as const) {
             const id = randomUUID();
             const claim = await claimFree(store, {}, id);
+            // Its success cannot be recorded in another transaction.
+            if (end === 'settle') await transaction.send(claim.tx, '/* by an ORM */ ROLLBACK AND CHAIN');
+            const written = Promise.resolve(repeat(claim.tx as never, id)).catch(ignore);
             await transaction.write(claim.tx, id);
-            const isRefused = await Promise.resolve(end(claim.tx as never)).then(
-              () => false,
-              (error: unknown) => (error as { code?: string }).code === 'TRANSACTION_CONTROL',
-            );
-            // A nested transaction is the handler's own.
-            expect([way, isRefused]).toEqual([way, !way.startsWith('start')]);
-            expect([way, await settles(claim), await transaction.count(id)]).toEqual([way, true, 1]);
-            const left = randomUUID();
-            const failing = await claimFree(store, {}, left);
-            await transaction.write(failing.tx, left);
-            await Promise.resolve(end(failing.tx as never)).catch(ignore);
-            await failing.release();
-            expect([way, await transaction.count(left)]).toEqual([way, 0]);
-            await expectNext(left);
+            await claim[end]().catch(ignore);
+            await written;
+            expect([way, end, await transaction.count(id)]).toEqual([way, end, 0]);
+            await expectNext(id);
           }
+        }
+      },
+    );
+
+    test.concurrent(
+      `a nested transaction that a handler of ${library.name} has left running, and that fails, is undone, and the handler is settled`,
+      async ({ expect, onTestFinished }) => {
+        const { nest, store, transaction } = await prepare(onTestFinished);
+        if (nest === undefined) return;
+        const [id, inNested] = [randomUUID(), randomUUID()];
+        const [begun, goOn] = [later(), later()];
+        const claim = await claimFree(store, {}, id);
+        await transaction.write(claim.tx, id);
+        const nested = nest(claim.tx as never, async (inner) => {
+          await transaction.write(inner, inNested);
+          begun.resolve();
+          await goOn.promise;
+          throw new Error('the nested part fails');
+        });
+        nested.then(undefined, ignore);
+        await begun.promise;
+        const settled = settles(claim);
+        goOn.resolve();
+        expect([await settled, await transaction.count(id), await transaction.count(inNested)]).toEqual([true, 1, 0]);
+      },
+    );
+
+    test.concurrent(
+      `a handler of ${library.name} whose nested transaction lasts three times storeTimeoutMs is rolled back`,
+      async ({ expect, onTestFinished }) => {
+        const { nest, store, transaction, expectNext } = await prepare(onTestFinished);
+        if (nest === undefined) return;
+        const id = randomUUID();
+        const timeoutMs = 400;
+        const begun = later();
+        const reply = await store.claim(id, { ...request, timeoutMs });
+        const claim = reply.state === 'claimed' ? reply.claim : expect.fail(reply.state);
+        await transaction.write(claim.tx, id);
+        const nested = Promise.resolve(
+          nest(claim.tx as never, async (inner) => {
+            begun.resolve();
+            await setTimeout(3 * timeoutMs);
+            await transaction.write(inner, id);
+          }),
+        );
+        nested.catch(ignore);
+        await begun.promise;
+        await expect(claim.settle()).rejects.toThrow('rolled back');
+        // Before the nested transaction has ended: its end reaches no other delivery.
+        await expectNext(id);
+        await nested.catch(ignore);
+        expect(await transaction.count(id)).toBe(1);
+      },
+    );
+
+    // Prisma 6 itself keeps the connection of a COMMIT that was refused.
+    if (dialect === 'postgres' && library.name !== 'Prisma 6') {
+      test.concurrent(
+        `a COMMIT of ${library.name} that is refused fails its delivery, and hinders none that waits for the connection`,
+        async ({ expect, onTestFinished }) => {
+          const { store, transaction } = await prepare(onTestFinished, 1);
+          const [id, next] = [`refused ${randomUUID()}`, randomUUID()];
+          const claim = await claimFree(store, {}, id);
+          await transaction.write(claim.tx, id);
+          const waiting = claimFree(store, {}, next);
+          const settled = settles(claim);
+          const later = await waiting;
+          await transaction.write(later.tx, next);
+          await later.settle();
+          expect([await settled, await transaction.count(id), await transaction.count(next)]).toEqual([false, 0, 1]);
         },
       );
     }
 
-    // MariaDB shows no other session's variables.
-    if (name !== 'MySQL') return;
-
-    test('after handlers that succeed, fail and end their transaction the connections of every library are as before', async ({
-      onTestFinished,
-    }) => {
-      const admin = await createConnection(server.url);
-      onTestFinished(() => admin.end());
-      const select = async (sql: string): Promise<unknown> => (await admin.query<RowDataPacket[]>(sql))[0];
-      for (const library of libraries) {
-        const opened = await library.open[dialect]?.(server.url, 2);
-        if (opened === undefined) continue;
-        const store = makeStore(library, opened.client, dialect);
-        await store.migrate();
-        const transaction = opened.transaction ?? expect.fail('no transaction');
-        for (const end of [ignore, ...Object.values(opened.ends ?? {})]) {
-          for (const finish of ['settle', 'release'] as const) {
-            const claim = await claimFree(store, {}, randomUUID());
-            await transaction.write(claim.tx, randomUUID());
-            await Promise.resolve(end(claim.tx as never)).catch(ignore);
-            await claim[finish]().catch(ignore);
-          }
+    // With the default settings of MariaDB 11.8 a transaction that has read may change no row that was changed since.
+    test.concurrent(
+      `a handler of ${library.name} that reads, and goes on for two renewals of its lease, is settled`,
+      async ({ expect, onTestFinished }) => {
+        const { store, transaction } = await prepare(onTestFinished);
+        const id = randomUUID();
+        const claim = await claimFree(store, { leaseMs: 1_500 }, id);
+        await transaction.read(claim.tx);
+        for (let renewed = 0; renewed < 2; renewed += 1) {
+          await setTimeout(500);
+          expect(await claim.renew()).toBe(true);
         }
-        await vi.waitFor(async () => {
-          expect([library.name, await select(sessions), await select(locks)]).toEqual([
-            library.name,
-            [{ autocommit: 'ON', isOwnTimeout: 1 }],
-            [{ locks: 0, transactions: 0 }],
-          ]);
-        });
-        await opened.close();
+        await transaction.write(claim.tx, id);
+        await claim.settle();
+        expect([await transaction.count(id), (await store.read(id)).state]).toEqual([1, 'settled']);
+      },
+    );
+
+    if (dialect === 'mysql') {
+      test.concurrent(
+        `a handler of ${library.name} is rolled back if what it has left running is the victim of a deadlock`,
+        async ({ expect, onTestFinished }) => {
+          const { nest, store, transaction, expectNext } = await prepare(onTestFinished);
+          if (nest === undefined) return;
+          const rival = await createConnection(server.url);
+          onTestFinished(() => {
+            rival.destroy();
+          });
+          const [id, first, second] = [randomUUID(), randomUUID(), randomUUID()];
+          const insertRows = (...names: string[]) =>
+            rival.query('INSERT INTO locked VALUES ?', [names.map((each) => [each])]);
+          await rival.beginTransaction();
+          // InnoDB ends the transaction that has written less.
+          await insertRows(second, ...Array.from({ length: 200 }, () => randomUUID()));
+          const sent = later();
+          const claim = await claimFree(store, {}, id);
+          await transaction.write(claim.tx, id);
+          const nested = nest(claim.tx as never, async (inner) => {
+            await transaction.lock?.(inner, first);
+            const last = transaction.lock?.(inner, second);
+            sent.resolve();
+            await last;
+          });
+          nested.then(undefined, ignore);
+          await sent.promise;
+          const settled = settles(claim);
+          await insertRows(first);
+          expect([await settled, await transaction.count(id)]).toEqual([false, 0]);
+          await expectNext(id);
+        },
+      );
+
+      test.concurrent(
+        `the writes of a handler of ${library.name} after a deadlock that it has swallowed are not kept`,
+        async ({ expect, onTestFinished }) => {
+          const { store, transaction } = await prepare(onTestFinished);
+          const lock = async (tx: unknown, name: string): Promise<unknown> => transaction.lock?.(tx, name);
+          const names = [randomUUID(), randomUUID()] as const;
+          const handlers = await Promise.all(
+            [names, names.toReversed()].map(async ([first = '', second = '']) => {
+              const claim = await claimFree(store, {}, second);
+              await lock(claim.tx, first);
+              return { claim, id: second };
+            }),
+          );
+          const written = await Promise.all(
+            handlers.map(async ({ claim, id }) => {
+              const isVictim = await lock(claim.tx, id).then(
+                () => false,
+                () => true,
+              );
+              if (isVictim) await Promise.resolve(transaction.write(claim.tx, id)).catch(ignore);
+              else await claim.release();
+              expect(await settles(claim)).toBe(false);
+              return isVictim ? [await transaction.count(id)] : [];
+            }),
+          );
+          expect(written.flat()).toEqual([0]);
+        },
+      );
+    }
+
+    test.concurrent(
+      `a handler of ${library.name} that ends its transaction by its library is settled with its write, or not at all`,
+      async ({ expect, onTestFinished }) => {
+        const { ends = {}, store, transaction, expectNext } = await prepare(onTestFinished);
+        for (const [way, end] of Object.entries(ends)) {
+          const id = randomUUID();
+          const claim = await claimFree(store, {}, id);
+          await transaction.write(claim.tx, id);
+          const isRefused = await Promise.resolve(end(claim.tx as never)).then(
+            () => false,
+            (error: unknown) => (error as { code?: string }).code === 'TRANSACTION_CONTROL',
+          );
+          // A nested transaction is the handler's own.
+          expect([way, isRefused]).toEqual([way, !way.startsWith('start')]);
+          expect([way, await settles(claim), await transaction.count(id)]).toEqual([way, true, 1]);
+          const left = randomUUID();
+          const failing = await claimFree(store, {}, left);
+          await transaction.write(failing.tx, left);
+          await Promise.resolve(end(failing.tx as never)).catch(ignore);
+          await failing.release();
+          expect([way, await transaction.count(left)]).toEqual([way, 0]);
+          await expectNext(left);
+        }
+      },
+    );
+  }
+
+  // MariaDB shows no other session's variables.
+  if (name !== 'MySQL') return;
+
+  test('after handlers that succeed, fail and end their transaction the connections of every library are as before', async ({
+    onTestFinished,
+  }) => {
+    const admin = await createConnection(server.url);
+    onTestFinished(() => admin.end());
+    const select = async (sql: string): Promise<unknown> => (await admin.query<RowDataPacket[]>(sql))[0];
+    for (const library of libraries) {
+      const opened = await library.open[dialect]?.(server.url, 2);
+      if (opened === undefined) continue;
+      const store = makeStore(library, opened.client, dialect);
+      await store.migrate();
+      const transaction = opened.transaction ?? expect.fail('no transaction');
+      for (const end of [ignore, ...Object.values(opened.ends ?? {})]) {
+        for (const finish of ['settle', 'release'] as const) {
+          const claim = await claimFree(store, {}, randomUUID());
+          await transaction.write(claim.tx, randomUUID());
+          await Promise.resolve(end(claim.tx as never)).catch(ignore);
+          await claim[finish]().catch(ignore);
+        }
       }
-    });
+      await vi.waitFor(async () => {
+        expect([library.name, await select(sessions), await select(locks)]).toEqual([
+          library.name,
+          [{ autocommit: 'ON', isOwnTimeout: 1 }],
+          [{ locks: 0, transactions: 0 }],
+        ]);
+      });
+      await opened.close();
+    }
   });
-}
+});

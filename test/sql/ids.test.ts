@@ -1,8 +1,9 @@
 import { Client } from 'pg';
 import { transferCallbackReceiver } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { databases } from './databases.js';
+import { describeDatabases } from './describe-databases.js';
 import { makeStore } from './factories.js';
 import { libraries } from './libraries.js';
 
@@ -21,45 +22,37 @@ const awkward = [
 const onSuccess = (): void => undefined;
 const onFailed = (): void => undefined;
 
-for (const { name, dialect, start } of databases) {
-  describe(name, () => {
-    let server: Awaited<ReturnType<typeof start>>;
-    beforeAll(async () => {
-      server = await start();
-    });
-    afterAll(() => server.stop());
-
-    for (const library of libraries) {
-      const open = library.open[dialect];
-      if (open === undefined) continue;
-      test(`with ${library.name} each id is the id of one callback, whatever characters it has`, async () => {
-        const { client, close } = await open(server.url, 4);
-        const store = makeStore(library, client, dialect);
-        await store.migrate();
-        const handled: string[] = [];
-        const receiver = transferCallbackReceiver({
-          store,
-          logger: false,
-          onSuccess: ({ data }) => void handled.push(data.id),
-          onFailed,
-        });
-        const ids = awkward.map((id) => `${id}${library.name}`);
-        const outcomes: string[][] = [];
-        for (const id of ids) {
-          const callback = transferSucceeded({ id, externalId: `for ${id}` });
-          const other = transferSucceeded({ id, externalId: `for another ${id}` });
-          const each: string[] = [];
-          for (const given of [callback, callback, other]) each.push((await receiver.receive(given)).outcome);
-          outcomes.push([id, ...each]);
-        }
-        await receiver.close();
-        await close();
-        expect(outcomes).toEqual(ids.map((id) => [id, 'processed', 'duplicate', 'conflict']));
-        expect(handled).toEqual(ids);
+describeDatabases(databases, ({ dialect }, server) => {
+  for (const library of libraries) {
+    const open = library.open[dialect];
+    if (open === undefined) continue;
+    test(`with ${library.name} each id is the id of one callback, whatever characters it has`, async () => {
+      const { client, close } = await open(server.url, 4);
+      const store = makeStore(library, client, dialect);
+      await store.migrate();
+      const handled: string[] = [];
+      const receiver = transferCallbackReceiver({
+        store,
+        logger: false,
+        onSuccess: ({ data }) => void handled.push(data.id),
+        onFailed,
       });
-    }
-  });
-}
+      const ids = awkward.map((id) => `${id}${library.name}`);
+      const outcomes: string[][] = [];
+      for (const id of ids) {
+        const callback = transferSucceeded({ id, externalId: `for ${id}` });
+        const other = transferSucceeded({ id, externalId: `for another ${id}` });
+        const each: string[] = [];
+        for (const given of [callback, callback, other]) each.push((await receiver.receive(given)).outcome);
+        outcomes.push([id, ...each]);
+      }
+      await receiver.close();
+      await close();
+      expect(outcomes).toEqual(ids.map((id) => [id, 'processed', 'duplicate', 'conflict']));
+      expect(handled).toEqual(ids);
+    });
+  }
+});
 
 test.each(databases.filter(({ dialect }) => dialect === 'postgres'))(
   'on $name no id is a duplicate of another one in a column that ignores case',

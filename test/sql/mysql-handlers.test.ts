@@ -1,16 +1,14 @@
 // What ends or commits the transaction of a handler in MySQL and MariaDB. A deadlock: handlers.test.ts.
 import { randomUUID } from 'node:crypto';
 import { createConnection, type Connection } from 'mysql2/promise';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { claimFree } from '../stores/support.js';
-import { databases } from './databases.js';
+import { databases, type Started } from './databases.js';
+import { describeDatabases } from './describe-databases.js';
 import { makeStore } from './factories.js';
 import { libraries } from './libraries.js';
 
 const ignore = (): void => undefined;
-
-/** `SQL_DATABASES='MySQL,MariaDB'` tries those alone. */
-const chosen = process.env.SQL_DATABASES?.split(',');
 
 /** How a handler and its rival meet. */
 interface Meeting {
@@ -53,95 +51,92 @@ const endings = [
   },
 ];
 
-for (const { name, start } of databases.filter((each) => each.dialect === 'mysql')) {
-  describe.runIf(chosen?.includes(name) ?? true)(name, () => {
-    let server: Awaited<ReturnType<typeof start>>;
-    /** Rolls back the whole transaction after a lock wait timeout. */
-    let strict: typeof server;
-    beforeAll(async () => {
-      [server, strict] = await Promise.all([start(), start(['--innodb-rollback-on-timeout=ON'])]);
-    });
-    afterAll(() => Promise.all([server.stop(), strict.stop()]));
+const ofMySql = databases.filter(({ dialect }) => dialect === 'mysql');
+describeDatabases(ofMySql, ({ name, start }, server) => {
+  /** Rolls back the whole transaction after a lock wait timeout. */
+  let strict: Started;
+  beforeAll(async () => {
+    strict = await start(['--innodb-rollback-on-timeout=ON']);
+    return () => strict.stop();
+  });
 
-    for (const library of libraries) {
-      const open = library.open.mysql;
-      if (open === undefined) continue;
+  for (const library of libraries) {
+    const open = library.open.mysql;
+    if (open === undefined) continue;
 
-      /** Claims a callback, and writes. The rival is another connection. */
-      const begin = async ({ url }: { url: string }, onTestFinished: (end: () => void) => void) => {
-        const rival = await createConnection(url);
-        const opened = await open(url, 2);
-        onTestFinished(() => {
-          rival.destroy();
-          void opened.close();
-        });
-        const store = makeStore(library, opened.client, 'mysql');
-        await store.migrate();
-        const transaction = opened.transaction ?? expect.fail('no transaction');
-        const id = randomUUID();
-        const claim = await claimFree(store, {}, id);
-        await transaction.write(claim.tx, id);
-        const row = randomUUID();
-        const send = async (sql: string): Promise<unknown> => transaction.send(claim.tx, sql);
-        return {
-          rival,
-          row,
-          send,
-          insert: async () => transaction.lock?.(claim.tx, row),
-          /** Writes once more, as a handler does that has swallowed an error. */
-          goOn: async (): Promise<unknown> => transaction.write(claim.tx, id),
-          claim,
-          count: () => transaction.count(id),
-        };
+    /** Claims a callback, and writes. The rival is another connection. */
+    const begin = async ({ url }: { url: string }, onTestFinished: (end: () => void) => void) => {
+      const rival = await createConnection(url);
+      const opened = await open(url, 2);
+      onTestFinished(() => {
+        rival.destroy();
+        void opened.close();
+      });
+      const store = makeStore(library, opened.client, 'mysql');
+      await store.migrate();
+      const transaction = opened.transaction ?? expect.fail('no transaction');
+      const id = randomUUID();
+      const claim = await claimFree(store, {}, id);
+      await transaction.write(claim.tx, id);
+      const row = randomUUID();
+      const send = async (sql: string): Promise<unknown> => transaction.send(claim.tx, sql);
+      return {
+        rival,
+        row,
+        send,
+        insert: async () => transaction.lock?.(claim.tx, row),
+        /** Writes once more, as a handler does that has swallowed an error. */
+        goOn: async (): Promise<unknown> => transaction.write(claim.tx, id),
+        claim,
+        count: () => transaction.count(id),
       };
+    };
 
-      for (const ending of endings.filter(({ only = name }) => only === name)) {
-        test.concurrent(
-          `the writes of a handler of ${library.name} after ${ending.title} has ended its transaction are not kept`,
-          async ({ expect, onTestFinished }) => {
-            const { claim, count, goOn, ...meeting } = await begin(strict, onTestFinished);
-            await expect(ending.meet(meeting)).rejects.toThrow();
-            await goOn().catch(ignore);
-            await expect(claim.settle()).rejects.toThrow();
-            expect(await count()).toBe(0);
-          },
-        );
-      }
-
+    for (const ending of endings.filter(({ only = name }) => only === name)) {
       test.concurrent(
-        `a handler of ${library.name} that goes on after a lock wait timeout, which by default ends no transaction, is settled`,
+        `the writes of a handler of ${library.name} after ${ending.title} has ended its transaction are not kept`,
         async ({ expect, onTestFinished }) => {
-          const { claim, count, goOn, ...meeting } = await begin(server, onTestFinished);
-          await expect(waitInVain(meeting)).rejects.toThrow();
-          await goOn();
-          await claim.settle();
-          expect(await count()).toBe(2);
-        },
-      );
-
-      test.concurrent(
-        `LOCK TABLES in a handler of ${library.name} is refused if \`tx\` sees it, and undone if it does not`,
-        async ({ expect, onTestFinished }) => {
-          const { claim, count, rival, send } = await begin(server, onTestFinished);
-          const table = `alone_${randomUUID().slice(0, 8)}`;
-          await rival.query(`CREATE TABLE ${table} (name varchar(9))`);
-          // What stores.md says: Sequelize sends it past `tx`.
-          const texts =
-            library.name === 'Sequelize' ? [] : [`LOCK TABLES ${table} WRITE`, `\nlock table ${table} read`];
-          for (const text of texts) {
-            await expect(send(text)).rejects.toThrow('it would commit what was written so far');
-          }
-          // MySQL itself refuses it in a prepared statement, as Prisma sends it.
-          const isLocked = await send(`/* */ LOCK TABLES ${table} WRITE`).then(
-            () => true,
-            () => false,
-          );
-          await claim.release();
-          await rival.query('SET lock_wait_timeout = 10');
-          await rival.query(`INSERT INTO ${table} VALUES ('free')`);
-          expect(await count()).toBe(isLocked ? 1 : 0);
+          const { claim, count, goOn, ...meeting } = await begin(strict, onTestFinished);
+          await expect(ending.meet(meeting)).rejects.toThrow();
+          await goOn().catch(ignore);
+          await expect(claim.settle()).rejects.toThrow();
+          expect(await count()).toBe(0);
         },
       );
     }
-  });
-}
+
+    test.concurrent(
+      `a handler of ${library.name} that goes on after a lock wait timeout, which by default ends no transaction, is settled`,
+      async ({ expect, onTestFinished }) => {
+        const { claim, count, goOn, ...meeting } = await begin(server, onTestFinished);
+        await expect(waitInVain(meeting)).rejects.toThrow();
+        await goOn();
+        await claim.settle();
+        expect(await count()).toBe(2);
+      },
+    );
+
+    test.concurrent(
+      `LOCK TABLES in a handler of ${library.name} is refused if \`tx\` sees it, and undone if it does not`,
+      async ({ expect, onTestFinished }) => {
+        const { claim, count, rival, send } = await begin(server, onTestFinished);
+        const table = `alone_${randomUUID().slice(0, 8)}`;
+        await rival.query(`CREATE TABLE ${table} (name varchar(9))`);
+        // What stores.md says: Sequelize sends it past `tx`.
+        const texts = library.name === 'Sequelize' ? [] : [`LOCK TABLES ${table} WRITE`, `\nlock table ${table} read`];
+        for (const text of texts) {
+          await expect(send(text)).rejects.toThrow('it would commit what was written so far');
+        }
+        // MySQL itself refuses it in a prepared statement, as Prisma sends it.
+        const isLocked = await send(`/* */ LOCK TABLES ${table} WRITE`).then(
+          () => true,
+          () => false,
+        );
+        await claim.release();
+        await rival.query('SET lock_wait_timeout = 10');
+        await rival.query(`INSERT INTO ${table} VALUES ('free')`);
+        expect(await count()).toBe(isLocked ? 1 : 0);
+      },
+    );
+  }
+});

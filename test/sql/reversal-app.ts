@@ -7,10 +7,10 @@ import { prisma7 } from './prisma.js';
 
 const { dialect, url, port } = readAppOptions() as LedgerOptions;
 const opened = await prisma7.open[dialect]?.(url, 10);
-const write = opened?.transaction?.write;
-if (write === undefined) throw new Error(`Prisma has no transaction on ${dialect}.`);
+if (opened?.transaction === undefined) throw new Error(`Prisma has no transaction on ${dialect}.`);
+const { client, transaction } = opened;
 await serveReversals({
-  store: prismaStore(opened?.client as Parameters<typeof prismaStore>[0], { dialect }),
-  write,
+  store: prismaStore(client as Parameters<typeof prismaStore>[0], { dialect }),
+  write: (tx, booked) => transaction.write(tx, booked),
   port,
 });

@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { transferCallbackReceiver } from 'transfer-callbacks';
 import { storeContract, transferSucceeded } from 'transfer-callbacks/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { root } from '../docs/pages.js';
 import { containing } from '../support/helpers/containing.js';
 import { claimFree, request } from '../stores/support.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { databases } from './databases.js';
+import { describeDatabases } from './describe-databases.js';
 import { makeStore } from './factories.js';
 import { libraries } from './libraries.js';
 
@@ -26,177 +27,161 @@ function countExpectedTrips(database: string, library: string) {
   return { fresh: 6, duplicate: 5 };
 }
 
-/** `SQL_DATABASES='PostgreSQL 18,SQLite'` tries those alone. */
-const chosen = process.env.SQL_DATABASES?.split(',');
-
-for (const { name, dialect, start } of databases.filter((each) => chosen?.includes(each.name) ?? true)) {
-  describe(name, () => {
-    let server: Awaited<ReturnType<typeof start>>;
-    beforeAll(async () => {
-      server = await start();
-    });
-    afterAll(() => server.stop());
-
-    for (const library of libraries) {
-      const open = library.open[dialect];
-      if (open === undefined) continue;
-      // They wait most of the time, for leases. A contract holds up to 16 claims, in turn through its two pools.
-      test.concurrent(
-        `the store of ${library.name} keeps the contract`,
-        async ({ expect, onTestFinished }) => {
-          const [one, two] = await Promise.all([open(server.url, 14), open(server.url, 14)]);
-          onTestFinished(async () => {
-            await Promise.all([one.close(), two.close()]);
+describeDatabases(databases, ({ name, dialect }, server) => {
+  for (const library of libraries) {
+    const open = library.open[dialect];
+    if (open === undefined) continue;
+    // They wait most of the time, for leases. A contract holds up to 16 claims, in turn through its two pools.
+    test.concurrent(
+      `the store of ${library.name} keeps the contract`,
+      async ({ expect, onTestFinished }) => {
+        const [one, two] = await Promise.all([open(server.url, 14), open(server.url, 14)]);
+        onTestFinished(async () => {
+          await Promise.all([one.close(), two.close()]);
+        });
+        const [store, other] = [one, two].map(({ client }) => makeStore(library, client, dialect));
+        if (store === undefined || other === undefined) throw new Error('no stores');
+        await store.migrate();
+        const failures: string[] = [];
+        for (const { title, check } of storeContract) {
+          await check(store, { other, transaction: one.transaction }).catch((error: unknown) => {
+            failures.push(`${title}: ${String(error)}`);
           });
-          const [store, other] = [one, two].map(({ client }) => makeStore(library, client, dialect));
-          if (store === undefined || other === undefined) throw new Error('no stores');
-          await store.migrate();
-          const failures: string[] = [];
-          for (const { title, check } of storeContract) {
-            await check(store, { other, transaction: one.transaction }).catch((error: unknown) => {
-              failures.push(`${title}: ${String(error)}`);
-            });
-          }
-          expect(failures).toEqual([]);
-        },
-        120_000,
-      );
-      test.concurrent(
-        `each call of the store of ${library.name} rejects with an error that names the missing table and the code to write`,
-        async ({ expect, onTestFinished }) => {
-          const { client, close } = await open(server.url, 2);
-          onTestFinished(() => void close());
-          const table = `missing_${randomUUID().slice(0, 8)}`;
-          const store = makeStore(library, client, dialect, { table });
-          const receiver = transferCallbackReceiver({
-            ...{ store, onSuccess: ignore, onFailed: ignore, logger: false },
-            // With all libraries at once, a busy machine takes longer than the usual time.
-            ...{ storeTimeoutMs: 9_000, leaseMs: 29_000 },
-          });
-          const error = {
-            code: 'NO_TABLE',
-            message: containing(`${table}\` does not exist. Call \`await store.migrate()\` when the app starts`),
-            cause: expect.any(Error) as Error,
-          };
-          const named = expect.objectContaining(error) as Error;
-          const callback = transferSucceeded();
-          expect(await receiver.receive(callback)).toMatchObject({ outcome: 'store_unavailable', error: named });
-          expect(await receiver.check()).toMatchObject({ ok: false, error: named });
-          const { id } = callback.data;
-          await expect(store.read(id)).rejects.toMatchObject(error);
-          await expect(store.forget(id, '')).rejects.toMatchObject(error);
-          await expect(store.prune({ olderThanMs: 90_001 })).rejects.toMatchObject(error);
-          await store.migrate();
-          expect((await receiver.receive(callback)).outcome).toBe('processed');
-        },
-      );
-      if (dialect === 'sqlite') continue;
-      test.concurrent(
-        `a pool of one connection of ${library.name} makes a store, and a transaction on it does not`,
-        async ({ expect, onTestFinished }) => {
-          const { client, close } = await open(server.url, 1);
-          const store = makeStore(library, client, dialect);
-          await store.migrate();
-          const claim = await claimFree(store);
-          onTestFinished(async () => {
-            await claim.release();
-            await close();
-          });
-          expect(() => makeStore(library, claim.tx, dialect)).toThrow(
-            expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing('Write `') }),
-          );
-        },
-      );
-      test.concurrent(
-        `of what a handler of ${library.name} leaves running nothing is written later, and no failure of it is acknowledged`,
-        async ({ expect, onTestFinished }) => {
-          const { client, transaction, close } = await open(server.url, 2);
-          onTestFinished(() => void close());
-          const store = makeStore(library, client, dialect);
-          await store.migrate();
-          const [failing, late] = [randomUUID(), randomUUID()];
+        }
+        expect(failures).toEqual([]);
+      },
+      120_000,
+    );
+    test.concurrent(
+      `each call of the store of ${library.name} rejects with an error that names the missing table and the code to write`,
+      async ({ expect, onTestFinished }) => {
+        const { client, close } = await open(server.url, 2);
+        onTestFinished(() => void close());
+        const table = `missing_${randomUUID().slice(0, 8)}`;
+        const store = makeStore(library, client, dialect, { table });
+        const receiver = transferCallbackReceiver({
+          ...{ store, onSuccess: ignore, onFailed: ignore, logger: false },
+          // With all libraries at once, a busy machine takes longer than the usual time.
+          ...{ storeTimeoutMs: 9_000, leaseMs: 29_000 },
+        });
+        const error = {
+          code: 'NO_TABLE',
+          message: containing(`${table}\` does not exist. Call \`await store.migrate()\` when the app starts`),
+          cause: expect.any(Error) as Error,
+        };
+        const named = expect.objectContaining(error) as Error;
+        const callback = transferSucceeded();
+        expect(await receiver.receive(callback)).toMatchObject({ outcome: 'store_unavailable', error: named });
+        expect(await receiver.check()).toMatchObject({ ok: false, error: named });
+        const { id } = callback.data;
+        await expect(store.read(id)).rejects.toMatchObject(error);
+        await expect(store.forget(id, '')).rejects.toMatchObject(error);
+        await expect(store.prune({ olderThanMs: 90_001 })).rejects.toMatchObject(error);
+        await store.migrate();
+        expect((await receiver.receive(callback)).outcome).toBe('processed');
+      },
+    );
+    if (dialect === 'sqlite') continue;
+    test.concurrent(
+      `a pool of one connection of ${library.name} makes a store, and a transaction on it does not`,
+      async ({ expect, onTestFinished }) => {
+        const { client, close } = await open(server.url, 1);
+        const store = makeStore(library, client, dialect);
+        await store.migrate();
+        const claim = await claimFree(store);
+        onTestFinished(async () => {
+          await claim.release();
+          await close();
+        });
+        expect(() => makeStore(library, claim.tx, dialect)).toThrow(
+          expect.objectContaining({ code: 'INVALID_ARGUMENT', message: containing('Write `') }),
+        );
+      },
+    );
+    test.concurrent(
+      `of what a handler of ${library.name} leaves running nothing is written later, and no failure of it is acknowledged`,
+      async ({ expect, onTestFinished }) => {
+        const { client, transaction, close } = await open(server.url, 2);
+        onTestFinished(() => void close());
+        const store = makeStore(library, client, dialect);
+        await store.migrate();
+        const [failing, late] = [randomUUID(), randomUUID()];
 
-          const first = await claimFree(store, {}, failing);
-          await transaction?.write(first.tx, failing);
-          transaction?.fail?.(first.tx).catch(() => undefined);
-          const isSettled = await first.settle().then(
+        const first = await claimFree(store, {}, failing);
+        await transaction?.write(first.tx, failing);
+        transaction?.fail?.(first.tx).catch(() => undefined);
+        const isSettled = await first.settle().then(
+          () => true,
+          () => false,
+        );
+        expect(await transaction?.count(failing)).toBe(isSettled ? 1 : 0);
+
+        const second = await claimFree(store, {}, late);
+        await transaction?.write(second.tx, late);
+        const settled = second.settle();
+        await expect(transaction?.write(second.tx, late)).rejects.toMatchObject({ code: 'TRANSACTION_CONTROL' });
+        await settled;
+        expect(await transaction?.count(late)).toBe(1);
+      },
+    );
+    test.concurrent(
+      `of a handler of ${library.name} that leaves a call of several steps running the writes are there if it is settled`,
+      async ({ expect, onTestFinished }) => {
+        const { client, transaction, leave, close } = await open(server.url, 2);
+        onTestFinished(() => void close());
+        const store = makeStore(library, client, dialect);
+        await store.migrate();
+        for (let round = 0; leave !== undefined && round < 100; round += 1) {
+          const id = randomUUID();
+          const claim = await claimFree(store, {}, id);
+          await transaction?.write(claim.tx, id);
+          leave(claim.tx as never).then(ignore, ignore);
+          // The steps meet the end of the transaction at different places.
+          const until = performance.now() + (round % 20) / 5;
+          while (performance.now() < until) await new Promise(setImmediate);
+          const isSettled = await claim.settle().then(
             () => true,
             () => false,
           );
-          expect(await transaction?.count(failing)).toBe(isSettled ? 1 : 0);
-
-          const second = await claimFree(store, {}, late);
-          await transaction?.write(second.tx, late);
-          const settled = second.settle();
-          await expect(transaction?.write(second.tx, late)).rejects.toMatchObject({ code: 'TRANSACTION_CONTROL' });
-          await settled;
-          expect(await transaction?.count(late)).toBe(1);
-        },
-      );
-      test.concurrent(
-        `of a handler of ${library.name} that leaves a call of several steps running the writes are there if it is settled`,
-        async ({ expect, onTestFinished }) => {
-          const { client, transaction, leave, close } = await open(server.url, 2);
-          onTestFinished(() => void close());
-          const store = makeStore(library, client, dialect);
-          await store.migrate();
-          for (let round = 0; leave !== undefined && round < 100; round += 1) {
-            const id = randomUUID();
-            const claim = await claimFree(store, {}, id);
-            await transaction?.write(claim.tx, id);
-            leave(claim.tx as never).then(ignore, ignore);
-            // The steps meet the end of the transaction at different places.
-            const until = performance.now() + (round % 20) / 5;
-            while (performance.now() < until) await new Promise(setImmediate);
-            const isSettled = await claim.settle().then(
-              () => true,
-              () => false,
-            );
-            expect([round, await transaction?.count(id)]).toEqual([round, isSettled ? 1 : 0]);
-          }
-        },
-      );
-      test.concurrent(
-        `the round trips of the store of ${library.name} are those of docs/logs-and-metrics.md`,
-        async ({ expect, onTestFinished }) => {
-          const url = new URL(server.url);
-          const proxy = await startLossyProxy(Number(url.port));
-          url.port = String(proxy.port);
-          const { client, close } = await open(url.href, 1);
-          onTestFinished(async () => {
-            await close();
-            await proxy.close();
-          });
-          const store = makeStore(library, client, dialect);
-          const countTrips = async (work: () => Promise<unknown>): Promise<number> => {
-            // On the only connection: what has been left to the background has ended.
-            await store.read('nothing');
-            const before = proxy.roundTrips();
-            await work();
-            return proxy.roundTrips() - before;
-          };
-          await store.migrate();
-          const id = randomUUID();
-          const trips = {
-            fresh: await countTrips(async () => (await claimFree(store, {}, id)).settle()),
-            duplicate: await countTrips(() => store.claim(id, { ...request, token: 'another' })),
-          };
-          expect(trips).toEqual(countExpectedTrips(name, library.name));
-        },
-      );
-    }
-  });
-}
-
-test(
-  'every file of test/sql compiles',
-  { timeout: 300_000 },
-  async () => {
-    const compiler = join(root, 'node_modules/typescript/bin/tsc');
-    const { stdout } = await promisify(execFile)(process.execPath, [compiler, '-p', 'test/sql'], { cwd: root }).catch(
-      (error: unknown) => error as { stdout: string },
+          expect([round, await transaction?.count(id)]).toEqual([round, isSettled ? 1 : 0]);
+        }
+      },
     );
-    expect(stdout).toBe('');
-  },
-  300_000,
-);
+    test.concurrent(
+      `the round trips of the store of ${library.name} are those of docs/logs-and-metrics.md`,
+      async ({ expect, onTestFinished }) => {
+        const url = new URL(server.url);
+        const proxy = await startLossyProxy(Number(url.port));
+        url.port = String(proxy.port);
+        const { client, close } = await open(url.href, 1);
+        onTestFinished(async () => {
+          await close();
+          await proxy.close();
+        });
+        const store = makeStore(library, client, dialect);
+        const countTrips = async (work: () => Promise<unknown>): Promise<number> => {
+          // On the only connection: what has been left to the background has ended.
+          await store.read('nothing');
+          const before = proxy.roundTrips();
+          await work();
+          return proxy.roundTrips() - before;
+        };
+        await store.migrate();
+        const id = randomUUID();
+        const trips = {
+          fresh: await countTrips(async () => (await claimFree(store, {}, id)).settle()),
+          duplicate: await countTrips(() => store.claim(id, { ...request, token: 'another' })),
+        };
+        expect(trips).toEqual(countExpectedTrips(name, library.name));
+      },
+    );
+  }
+});
+
+test('every file of test/sql compiles', { timeout: 300_000 }, async () => {
+  const compiler = join(root, 'node_modules/typescript/bin/tsc');
+  const { stdout } = await promisify(execFile)(process.execPath, [compiler, '-p', 'test/sql'], { cwd: root }).catch(
+    (error: unknown) => error as { stdout: string },
+  );
+  expect(stdout).toBe('');
+});

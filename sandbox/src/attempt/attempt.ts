@@ -24,6 +24,11 @@ export function findReason(response: AttemptResponse): string | undefined {
   return [message, outcome].find((text) => typeof text === 'string');
 }
 
+/** Returns the Content-Type of a form, or of JSON. */
+export function toContentType(isForm: boolean): string {
+  return isForm ? 'application/x-www-form-urlencoded' : 'application/json';
+}
+
 export interface AttemptOptions {
   /**
    * The documented one is the default (service §4.3).

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { attemptCallback, findReason, isAcknowledgement } from '../attempt/attempt.js';
+import { attemptCallback, findReason, isAcknowledgement, toContentType } from '../attempt/attempt.js';
 import { requireAttemptHeaders, type AttemptHeaders } from '../attempt/headers.js';
 import { addSignature, Signer } from '../attempt/signer.js';
 import { parseJson } from '../../../src/lib/text.js';
@@ -7,7 +7,7 @@ import { explainResponse } from '../service/hints.js';
 import { UsageError } from '../../../src/cli/arguments.js';
 import { attemptRows } from './attempt-rows.js';
 import type { Definition } from './check/load-service.js';
-import { describeBody, parsePayload, toContentType } from './check/payload.js';
+import { describeBody, parsePayload } from './check/payload.js';
 import { toHint, toUrl, type Endpoint } from './endpoint-options.js';
 import { signatureMissing } from './trigger-service.js';
 import { jsonLine, messageOf, print } from '../../../src/cli/terminal.js';

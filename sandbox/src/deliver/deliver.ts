@@ -1,7 +1,13 @@
 import { attemptsPerCallback } from '../../../src/core/service.js';
 import type { PayoutService } from '../../../src/core/payout-service.js';
 import { hasMethods, invalidArgument, onlyKnownOptions, requireBoolean, wholeNumber } from '../../../src/lib/checks.js';
-import { attemptCallback, isAcknowledgement, type AttemptResponse, type AttemptOptions } from '../attempt/attempt.js';
+import {
+  attemptCallback,
+  isAcknowledgement,
+  toContentType,
+  type AttemptResponse,
+  type AttemptOptions,
+} from '../attempt/attempt.js';
 import { requireAttemptHeaders, type AttemptHeaders } from '../attempt/headers.js';
 import { addSignature, Signer } from '../attempt/signer.js';
 import { openTarget, type DeliverTarget } from './target.js';
@@ -97,7 +103,7 @@ export async function deliver(
   requireBoolean('retry', retry);
   const body = renderBody(callback);
   const headers = service === undefined ? given : signAs(service, body, given);
-  const contentType = callback instanceof URLSearchParams ? 'application/x-www-form-urlencoded' : 'application/json';
+  const contentType = toContentType(callback instanceof URLSearchParams);
   const opened = await openTarget(target);
   try {
     const url = urlAt(path, opened.baseUrl);

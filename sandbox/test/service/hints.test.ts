@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest';
-import { outcomes, special, type OutcomeName } from '../../../src/core/outcomes.js';
+import type { TransferCallbackOutcome } from '../../../src/core/outcomes.js';
+import { toResponse } from '../../../src/http/responses.js';
+import { findReason } from '../../src/attempt/attempt.js';
 import { explainResponse } from '../../src/service/hints.js';
 import { play } from './support.js';
 
-function messageOf(name: OutcomeName): string | undefined {
-  const row = outcomes[name];
-  return 'message' in row ? row.message : undefined;
+/** Returns the reason in the response of a receiver. */
+function reasonOf(outcome: object): string | undefined {
+  return findReason(toResponse(outcome as TransferCallbackOutcome));
 }
 
 test.each<[string, Parameters<typeof explainResponse>]>([
@@ -15,8 +17,11 @@ test.each<[string, Parameters<typeof explainResponse>]>([
   ['Redirects are not followed', [{ status: 302, body: '' }, undefined]],
   ['is no documented callback', [{ status: 400, body: '' }, 'processed']],
   ['The sender was refused', [{ status: 401, body: '' }, undefined]],
-  ['Your handler threw', [{ status: 500, body: '' }, messageOf('handler_failed')]],
-  ['Your app read the body before the router', [{ status: 500, body: '' }, special.unreadable.message]],
+  ['Your handler threw', [{ status: 500, body: '' }, reasonOf({ outcome: 'handler_failed' })]],
+  [
+    'Your app read the body before the router',
+    [{ status: 500, body: '' }, reasonOf({ outcome: 'invalid', error: new Error() })],
+  ],
   ['Your app failed, or something before it', [{ status: 500, body: '' }, 'A sentence of another version.']],
   ['Your app failed, or something before it', [{ status: 500, body: '' }, undefined]],
   ['In production this raises the alert TransferConflict', [{ status: 422, body: '' }, undefined]],

@@ -1,8 +1,9 @@
+import { toContentType } from '../../attempt/attempt.js';
 import type { AttemptHeaders } from '../../attempt/headers.js';
 import { Signer, type SignWith } from '../../attempt/signer.js';
-import type { PayoutService, StateMeaning } from '../../../../src/core/payout-service.js';
+import type { PayoutService } from '../../../../src/core/payout-service.js';
 import type { InvalidBody } from './bodies.js';
-import { describeBody, readBody, toContentType } from './payload.js';
+import { describeBody, readBody } from './payload.js';
 import type { Ids, Sample } from './sample.js';
 import type { Announced, CheckedService, DefinedRows, FinalStatus, Gaps } from './service.js';
 
@@ -161,8 +162,7 @@ export class DefinedService implements CheckedService {
 
   #findGaps(whyNoReversal: string): Gaps {
     const { SUCCESS: sample } = this.#samples;
-    const { meanings = new Set<StateMeaning>() } = this.#service;
-    const hasReversals = meanings.has('REVERSED');
+    const hasReversals = this.#service.meanings?.has('REVERSED') === true;
     const reversal = hasReversals ? 'Give --reversed, a sample of a reversal.' : whyNoReversal;
     const all: readonly [name: string, isGap: boolean, why: string][] = [
       ['reversed', this.#samples.REVERSED === undefined, reversal],

@@ -16,10 +16,6 @@ export function parsePayload(body: string): Payload | undefined {
   return { value: Object.fromEntries(new URLSearchParams(text)), isForm: true };
 }
 
-export function toContentType(isForm: boolean): string {
-  return isForm ? 'application/x-www-form-urlencoded' : 'application/json';
-}
-
 /** Reads a body by a definition. Returns `undefined` for a string that is neither JSON nor a form. */
 export function readBody({ readCallback }: PayoutService, body: string): Reading | undefined {
   const payload = parsePayload(body);

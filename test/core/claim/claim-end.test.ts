@@ -1,9 +1,9 @@
-// A store may tell by `ended` that a claim has ended. For a handler that runs again: restart.test.ts.
+// A store may tell by `ended` that a claim has ended. For a handler that runs again: ../restart.test.ts.
 import { beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore, type Claim, type HandlerContext } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { recordingLogger } from '../support/helpers/logger.js';
-import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
+import { recordingLogger } from '../../support/helpers/logger.js';
+import { fakeClock, later, never, receiverOf, storeWith } from '../support.js';
 
 beforeEach(fakeClock);
 

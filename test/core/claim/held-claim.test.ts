@@ -1,8 +1,8 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore, type Claim, type HandlerContext } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { recordingLogger } from '../support/helpers/logger.js';
-import { fakeClock, later, never, noteTimers, receiverOf, storeWith } from './support.js';
+import { recordingLogger } from '../../support/helpers/logger.js';
+import { fakeClock, later, never, noteTimers, receiverOf, storeWith } from '../support.js';
 
 beforeEach(fakeClock);
 

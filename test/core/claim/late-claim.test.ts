@@ -1,7 +1,7 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { fakeClock, receiverOf, storeWith } from './support.js';
+import { fakeClock, receiverOf, storeWith } from '../support.js';
 
 let aheadMs = 0;
 

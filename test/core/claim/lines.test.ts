@@ -7,7 +7,7 @@ import {
   type TransferCallbackReceiver,
 } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
+import { fakeClock, later, never, receiverOf, storeWith } from '../support.js';
 
 beforeEach(fakeClock);
 

@@ -2,9 +2,9 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod/v4';
 import { memoryStore, type CallbackStore } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
-import { recordingLogger } from '../support/helpers/logger.js';
-import { fakeClock, later, never, receiverOf, storeWith } from './support.js';
-import { containing } from '../support/helpers/containing.js';
+import { recordingLogger } from '../../support/helpers/logger.js';
+import { fakeClock, later, never, receiverOf, storeWith } from '../support.js';
+import { containing } from '../../support/helpers/containing.js';
 
 beforeEach(fakeClock);
 
