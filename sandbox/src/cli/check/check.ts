@@ -65,9 +65,10 @@ ${callbackHelp}
                              row that take longer cut a row short
   --json                     Print one JSON object per line
 
-CALLBACK_SECRET has the secret that signs the callbacks, unless the definition
-has it: as your app has it, and for a public key of your app the private one in
-PEM. Take those of a test. What its verifiers cannot sign needs --header.
+The environment variable CALLBACK_SECRET has the secret that signs the
+callbacks, unless the definition has it: as your app has it, and for a public
+key of your app the private one in PEM. Take those of a test. What its verifiers
+cannot sign needs --header.
 
 What your app did cannot be seen from outside. These commands show it. Each gets
 a transfer: $ID is its externalId, $STATUS is SUCCESS, FAILED or REVERSED,
