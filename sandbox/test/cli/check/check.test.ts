@@ -249,7 +249,7 @@ describe('it does not judge', () => {
     const count = (command: string) => run('check', '--to', url, '--count', command, '--settle', '1');
     const nothing = await count('echo 0');
     expect([nothing.code, nothing.err]).toEqual([2, expect.stringContaining('Nothing was counted for 1 s')]);
-    const word = ', and by the word SUCCESS,';
+    const word = ', and with SUCCESS as $STATUS,';
     expect([nothing.err, (await count('grep -c $STATUS /dev/null')).err]).toEqual([
       expect.not.stringContaining(word),
       expect.stringContaining(word),
