@@ -50,7 +50,7 @@ function findMissing({ port, prepare, serviceUrl }: Circumstances): string[] {
     ...(port === undefined && serviceUrl !== undefined
       ? ['If your app asks the service, give --port and let it ask there.']
       : []),
-    ...(prepare === undefined ? ['If it must know the payout, give --prepare.'] : []),
+    ...(prepare === undefined ? ['If your app must know the payout, give --prepare.'] : []),
   ];
 }
 

@@ -215,7 +215,7 @@ describe('it does not judge', () => {
 
   test.each<[status: number, first: string, option: string]>([
     [401, '401 means that the sender was not believed: give', 'in --to, --header, or a transfer-callbacks.config.mjs'],
-    [404, 'Nothing is mounted at this path.', 'If it must know the payout, give --prepare.'],
+    [404, 'Nothing is mounted at this path.', 'If your app must know the payout, give --prepare.'],
     [500, 'Your app failed, or something before it.', 'If your app asks the service, give --port'],
   ])(
     'an endpoint that refuses the first callback with %i, and says first what to do',
