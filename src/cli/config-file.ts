@@ -51,7 +51,7 @@ async function importFile(file: string): Promise<unknown> {
   try {
     return await import(pathToFileURL(resolve(file)).href);
   } catch (error) {
-    throw new UsageError(`${file} cannot be loaded: ${explain(file, error)}`);
+    throw new UsageError(`${file} cannot be loaded: ${explain(file, error)}`, { cause: error });
   }
 }
 

@@ -108,8 +108,8 @@ test(
     await ended;
     const { rows } = await pool.query('SELECT payout, entry FROM ledger ORDER BY payout');
     expect(rows).toEqual([
-      { payout: 'payout-1', entry: 'paid' },
-      { payout: 'payout-2', entry: 'paid' },
+      { payout: 'payout-1', entry: 'SUCCESS' },
+      { payout: 'payout-2', entry: 'SUCCESS' },
     ]);
   },
   stepMs,

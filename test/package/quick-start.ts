@@ -27,6 +27,15 @@ export const packages = [
   ...[...readme.text.matchAll(/`npm install ([a-z]+)`/g)].map(([, name = '']) => name),
 ];
 
+/** Returns the command of the README that checks an app, at this port, with its count by `program` if one is given. */
+export function findCheck(port: number, program?: 'psql' | 'redis-cli'): string {
+  const check = findCommand('npx transfer-sandbox check').replace(':3000/', `:${port}/`);
+  if (program === undefined) return check;
+  const counts = [...readme.text.matchAll(/`(--count '[^`]+')`/g)].map(([, count = '']) => count);
+  const own = counts.find((count) => count.includes(program)) ?? expect.fail(`The README has no count by ${program}.`);
+  return check.replace(/--count '.*'/, () => own);
+}
+
 /** The README's own example of a secret. */
 export const secret = findCommand('export CALLBACK_SECRET=').replace(/.*=/, '');
 

@@ -5,8 +5,10 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vites
 import { post } from '../support/helpers/post.js';
 import { startPostgres } from '../support/servers/postgres.js';
 import { startRedis } from '../support/servers/redis.js';
-import { findApp, packages, readLedger, secret, startApp } from './quick-start.js';
-import { install, installed, makeWorkshop, packageName, stepMs } from './support.js';
+import { findOnPath } from '../support/servers/programs.js';
+import { findCli } from '../support/servers/redis-programs.js';
+import { findApp, findCheck, packages, readLedger, secret, startApp } from './quick-start.js';
+import { install, installed, makeWorkshop, packageName, start, stepMs } from './support.js';
 
 // The three apps of the README, as they are printed, on the tarball and what the README installs beside it.
 
@@ -16,7 +18,11 @@ beforeAll(async () => {
   workshop = await makeWorkshop();
   const others = packages.filter((name) => name !== packageName);
   const versions = await Promise.all(others.map(async (name) => [name, await installed(name)]));
-  const dependencies = { [packageName]: `file:${inject('tarball')}`, ...(Object.fromEntries(versions) as object) };
+  const dependencies = {
+    [packageName]: `file:${inject('tarball')}`,
+    'transfer-sandbox': `file:${inject('sandboxTarball')}`,
+    ...(Object.fromEntries(versions) as object),
+  };
   await install(workshop, { dependencies });
 }, stepMs);
 
@@ -64,8 +70,8 @@ test(
     expect((await post(again.url, paid)).body).toBe('{"outcome":"duplicate"}');
     const { rows } = await postgres.pool().query('SELECT payout, entry FROM ledger ORDER BY payout');
     expect(rows).toEqual([
-      { payout: 'payout-1', entry: 'paid' },
-      { payout: 'payout-2', entry: 'Wallet closed' },
+      { payout: 'payout-1', entry: 'SUCCESS' },
+      { payout: 'payout-2', entry: 'FAILED' },
     ]);
   },
   stepMs,
@@ -79,11 +85,48 @@ test(
     const { url, paid } = await tryApp('redis', { REDIS_URL: `redis://127.0.0.1:${redis.port}` });
     const key = `payouts-production:${paid.data.id}`;
     const booked = await redis.command('hgetall', 'ledger');
-    expect(booked).toMatchObject({ [paid.data.id]: 'payout-1 paid' });
+    expect(booked).toMatchObject({ [paid.data.id]: 'payout-1 SUCCESS' });
     expect(await redis.command('del', key)).toBe(1);
     const again = { ...paid, data: { ...paid.data, externalId: 'payout-9' } };
     expect((await post(url, again)).body).toBe('{"outcome":"processed"}');
     expect(await redis.command('hgetall', 'ledger')).toEqual(booked);
+  },
+  stepMs,
+);
+
+/** Starts an app, and runs the check of the README with the count that is printed beside it, whose program is `cli`. */
+async function checkApp(store: 'pg' | 'redis', environment: NodeJS.ProcessEnv, cli: string): Promise<void> {
+  const folder = join(workshop, `${store}-check`);
+  await mkdir(folder);
+  const app = await startApp(folder, findApp(store), environment);
+  onTestFinished(app.stop);
+  const program = store === 'pg' ? 'psql' : 'redis-cli';
+  const command = findCheck(app.port, program).replace(program, () => cli);
+  const env = { ...environment, CALLBACK_SECRET: secret };
+  const { code, stdout, stderr } = await start('bash', ['-c', command], folder, env);
+  expect(code, stdout + stderr).toBe(0);
+  expect(stdout).toMatch(/^✓ failed +acknowledges it +200 +once$/m);
+  expect(stdout).toContain('15 right, 0 wrong, 0 not seen.');
+}
+
+const psql = await findOnPath('psql');
+
+test.runIf(psql !== undefined)(
+  'with the count of the README, `check` sees all of its app on PostgreSQL',
+  async () => {
+    const postgres = await startPostgres();
+    onTestFinished(() => postgres.stop());
+    await checkApp('pg', { DATABASE_URL: postgres.url }, String(psql));
+  },
+  stepMs,
+);
+
+test(
+  'with the count of the README, `check` sees all of its app on Redis',
+  async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    await checkApp('redis', { REDIS_URL: redis.url }, `${await findCli()} -p ${redis.port}`);
   },
   stepMs,
 );

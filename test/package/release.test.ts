@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'v
 import { post } from '../support/helpers/post.js';
 import { kill, tied } from '../support/programs/child.js';
 import { freePort } from '../support/servers/port.js';
-import { findApp, findCommand, packages, readLedger, secret, startApp } from './quick-start.js';
+import { findApp, findCheck, packages, readLedger, secret, startApp } from './quick-start.js';
 import {
   install,
   makeWorkshop,
@@ -99,7 +99,7 @@ async function checkQuickStart(app: string): Promise<void> {
   const server = await startApp(app, findApp('memory'));
   onTestFinished(server.stop);
   const before = await readLedger(app);
-  const check = findCommand('npx transfer-sandbox check').replace(':3000/', `:${server.port}/`);
+  const check = findCheck(server.port);
   const { code, stdout, stderr } = await start('bash', ['-c', check], app, { ...env, CALLBACK_SECRET: secret });
   expect(stdout, stderr).toContain('15 right, 0 wrong');
   expect(code).toBe(0);

@@ -33,8 +33,9 @@ changed by hand, and exits with 0 if they were acknowledged.
 ${callbackHelp}
   --data FILE                Send this payload instead of a transfer
   --service FILE|NAME        Another service, as for check. If its verifier can
-                             sign, it signs with CALLBACK_SECRET or the secret
-                             of the definition. With --data it signs the bytes
+                             sign, it signs with the environment variable
+                             CALLBACK_SECRET or the secret of the definition.
+                             With --data it signs the bytes
   --success FILE             A sample of a success of that service, as JSON or a
                              form. Its ids are replaced
   --failed FILE              A sample of a failure
@@ -42,7 +43,8 @@ ${callbackHelp}
   --external-id ID           Its externalId (default: made up)
   --speed N                  How many times as fast as real time (default 1000)
   --seed N                   Repeats the ids of another run (default: random)
-  --json                     Print one JSON object per line
+  --json                     Print one JSON object per line. That of an attempt
+                             has the \`body\` as it was sent
 
 Scenarios:
 ${scenarioList}

@@ -2,8 +2,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { transferCallbackSchema } from 'transfer-callbacks';
 import { expect, test } from 'vitest';
 import { objects, startSandboxCli as start } from '../../../test/cli/support.js';
+import { readText } from '../../../test/docs/pages.js';
 import { key, secrets, withService, writeService } from './check/defined-support.js';
 import { makeBooks } from './check/support.js';
 import { startMerchant } from '../service/support.js';
@@ -72,6 +74,27 @@ test('a service is named, too: its samples are sent, signed with the secret of t
   expect([code, err]).toEqual([0, '']);
   expect(out).toMatch(/korapay[^]*not seen live/);
   expect(await readFile(ledger, 'utf8')).toMatch(/^trigger-failed-\S+ FAILED\n$/);
+});
+
+interface PaystackCallback {
+  readonly data: { readonly id: number; readonly reference: string };
+}
+
+test('--json prints each body with fresh ids, even if nothing listens', async () => {
+  const printBodies = async (...service: string[]) => {
+    const args = ['trigger', 'failed', '--to', 'http://127.0.0.1:1', '--json', '--speed', '10000', ...service];
+    const { out } = await start(args, { env: { CALLBACK_SECRET: key } }).ended;
+    return (objects(out) as { body?: string }[]).flatMap(({ body }) => (body === undefined ? [] : [body]));
+  };
+  const [first = '', ...others] = await printBodies();
+  expect(transferCallbackSchema.parse(JSON.parse(first)).event).toBe('transfer.failed');
+  expect(others).toEqual([first, first, first]);
+
+  const { failed } = JSON.parse(readText('examples/services/payloads/paystack.json')) as { failed: PaystackCallback };
+  const [body = ''] = await printBodies('--service', 'paystack');
+  const { id, reference } = (JSON.parse(body) as PaystackCallback).data;
+  expect(JSON.parse(body)).toEqual({ ...failed, data: { ...failed.data, id, reference } });
+  expect([id, reference]).not.toEqual([failed.data.id, failed.data.reference]);
 });
 
 test('a form is sent as a form, and cannot be cut short', async () => {

@@ -67,7 +67,8 @@ export class Books {
     }
     throw new UsageError(
       `Nothing was counted for ${this.#settleMs / 1_000} s after the first callback was acknowledged. Does --count ` +
-        'find it by $ID, its externalId, and does your app book it? If it books later, give a longer --settle.',
+        `find it by $ID, its externalId${this.usesStatus ? ', and with SUCCESS as $STATUS' : ''}, and does your app book ` +
+        'it? If it books later, give a longer --settle.',
     );
   }
 

@@ -16,7 +16,7 @@ import { breaking, failOnce } from './handler-fails.js';
 import { requireServiceValue } from './load-by-name.js';
 import { namedServices } from './named-services.js';
 import { Progress } from './progress.js';
-import { explainKey, explainRefusal } from './refusal.js';
+import { explainKey, explainRefusal, type Refusal } from './refusal.js';
 import { isWrong, report, reportOrigin } from './report.js';
 import { toRows, unseenRow, type Played, type Row } from './rows.js';
 import { Stage } from './stage.js';
@@ -65,9 +65,10 @@ ${callbackHelp}
                              row that take longer cut a row short
   --json                     Print one JSON object per line
 
-CALLBACK_SECRET has the secret that signs the callbacks, unless the definition
-has it: as your app has it, and for a public key of your app the private one in
-PEM. Take those of a test. What its verifiers cannot sign needs --header.
+The environment variable CALLBACK_SECRET has the secret that signs the
+callbacks, unless the definition has it: as your app has it, and for a public
+key of your app the private one in PEM. Take those of a test. What its verifiers
+cannot sign needs --header.
 
 What your app did cannot be seen from outside. These commands show it. Each gets
 a transfer: $ID is its externalId, $STATUS is SUCCESS, FAILED or REVERSED,
@@ -139,12 +140,12 @@ export async function run(args: readonly string[]): Promise<number> {
         progress.say(sentence);
       },
     });
-    const { rows, missing, isMended } = await playAll({ stage, books, values, service, progress });
+    const { rows, refusal, isMended } = await playAll({ stage, books, values, service, progress });
     progress.end();
     const keyRefusal = service.findKeyRefusal();
     const advice = keyRefusal === undefined ? undefined : explainKey(keyRefusal, String(service.url));
-    report(rows, { isStrict, isJson, missing, advice, unseen: findUnseen(values, books, rows) });
-    if (missing !== undefined || !isMended) return 2;
+    report(rows, { isStrict, isJson, refusal, advice, unseen: findUnseen(values, books, rows) });
+    if (refusal !== undefined || !isMended) return 2;
     return rows.some((row) => isWrong(row, isStrict)) ? 1 : 0;
   } finally {
     progress.end();
@@ -177,7 +178,7 @@ interface Parts {
 interface Outcome {
   readonly rows: readonly Row[];
   /** Why nothing could be seen, if the endpoint acknowledges nothing. */
-  readonly missing?: string;
+  readonly refusal?: Refusal;
   readonly isMended: boolean;
 }
 
@@ -197,9 +198,11 @@ async function playAll(parts: Parts): Promise<Outcome> {
       played.push({ trial, tried });
       continue;
     }
-    const missing = findMissing(parts, tried);
-    if (missing !== undefined) {
-      return { rows: [...trials, breaking].map((each) => unseenRow(each)), missing, isMended: true };
+    const refusal = findRefusal(parts, tried);
+    if (refusal !== undefined) {
+      const first: Row = { ...unseenRow(trial), responses: tried.responses, because: [refusal.advice] };
+      const others = [...trials.filter((each) => each !== trial), breaking];
+      return { rows: [first, ...others.map((each) => unseenRow(each))], refusal, isMended: true };
     }
     played.push({ trial, tried, note: await awaitFirst(tried, books) });
   }
@@ -209,13 +212,13 @@ async function playAll(parts: Parts): Promise<Outcome> {
 }
 
 /** Returns why nothing can be seen after the first callback; `undefined` if it was acknowledged. */
-function findMissing({ stage, values, service }: Parts, { responses }: Tried): string | undefined {
+function findRefusal({ stage, values, service }: Parts, { responses }: Tried): Refusal | undefined {
   const last = responses.at(-1);
   if (last === undefined || responses.some(isAcknowledgement)) return undefined;
   const { port, prepare } = values;
   const [keyRefusal, serviceUrl] = [service.findKeyRefusal(), service.url];
   const { isSigned } = stage.service;
-  return explainRefusal(last, { port, prepare, silence: stage.silence, keyRefusal, serviceUrl, isSigned });
+  return explainRefusal(last, { port, prepare, keyRefusal, serviceUrl, isSigned });
 }
 
 /** Waits for the first booking. Resolves with a note if it was missing when it was acknowledged. */

@@ -24,7 +24,8 @@ export interface Traits {
 
 const signsNothing =
   'The service signs nothing, so its callback proves nothing: use `confirm` or a secret path, and give --stranger.';
-const signsElsewhere = 'This check cannot sign for this service: set CALLBACK_SECRET, or give --stranger.';
+const signsElsewhere =
+  'This check cannot sign for this service: set the environment variable CALLBACK_SECRET, or give --stranger.';
 
 /** A service by its definition: what it sends is made of samples, with fresh ids. */
 export class DefinedService implements CheckedService {

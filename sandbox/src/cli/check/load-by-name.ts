@@ -69,6 +69,13 @@ function toProof(name: string, named: NamedService): string {
   }
   const proof = isKeyPair === true ? findPublicKey(secret) : secret;
   if (proof !== undefined && proof !== '') return proof;
+  if (secret === undefined || secret === '') {
+    const example = `${secretVariable}=${isKeyPair === true ? '"$(cat test.pem)"' : '…'} npx transfer-sandbox …`;
+    throw new UsageError(
+      `Expected the environment variable ${secretVariable} to be ${describeSecret(name, named)}, got nothing. ` +
+        `Write ${example} --service ${name}.`,
+    );
+  }
   const invalid = invalidSecret(secretVariable, describeSecret(name, named), secret);
   throw new UsageError(describeInvalid(secretVariable, invalid));
 }
@@ -115,6 +122,18 @@ function explainSecret(error: unknown, expectation: string): unknown {
   if (invalid.option === 'publicKeys') {
     return new UsageError(`Expected ${secretVariable} to be ${expectation}, got a key of another kind.`);
   }
-  const isSecret = invalid.option === 'secret' || invalid.option === 'secrets';
-  return isSecret ? new UsageError(describeInvalid(secretVariable, invalid)) : error;
+  return isAboutSecret(invalid) ? new UsageError(describeInvalid(secretVariable, invalid)) : error;
+}
+
+/** Shows how to set the variable, if a definition in a file has no secret that it can use. */
+export function adviseVariable(error: unknown): unknown {
+  const { message, cause } = error as Error;
+  if (!isAboutSecret(cause ?? {})) return error;
+  return new UsageError(
+    `${message} Write ${secretVariable}=… npx transfer-sandbox … if that is the variable which it reads.`,
+  );
+}
+
+function isAboutSecret({ option }: Partial<TransferCallbackError>): boolean {
+  return option === 'secret' || option === 'secrets';
 }

@@ -6,7 +6,7 @@ import type { PayoutService } from '../../../../src/core/payout-service.js';
 import type { SignWith } from '../../attempt/signer.js';
 import { DefinedService } from './defined-service.js';
 import { lendPackage } from './lend-package.js';
-import { isName, loadByName, secretVariable, type LoadedByName } from './load-by-name.js';
+import { adviseVariable, isName, loadByName, secretVariable, type LoadedByName } from './load-by-name.js';
 import { parsePayload, type Payload } from './payload.js';
 import { Sample } from './sample.js';
 import type { FinalStatus } from './service.js';
@@ -31,6 +31,13 @@ export interface Origin {
 export interface LoadedService {
   readonly service: DefinedService;
   readonly origin?: Origin;
+}
+
+/** A sample in a file, under the option of its status. */
+interface GivenSample extends Payload {
+  readonly option: string;
+  readonly file: string;
+  readonly status: FinalStatus;
 }
 
 /** A definition, and what its verifiers sign with. */
@@ -67,15 +74,12 @@ function withFiles(
   { service, signWith }: Definition,
   { success = '', failed = '', reversed }: ServiceFiles,
 ): LoadedService {
-  const [paid, refused] = [readSample('--success', success), readSample('--failed', failed)];
-  const givenBack = reversed === undefined ? undefined : readSample('--reversed', reversed);
-  const toSample = (name: string, payload: unknown, status: FinalStatus): Sample =>
-    new Sample(name, payload, { service, status });
-  const samples = {
-    SUCCESS: toSample(success, paid.value, 'SUCCESS'),
-    FAILED: toSample(failed, refused.value, 'FAILED'),
-    REVERSED: givenBack && toSample(String(reversed), givenBack.value, 'REVERSED'),
-  };
+  const paid = readSample('--success', success, 'SUCCESS');
+  const refused = readSample('--failed', failed, 'FAILED');
+  const givenBack = reversed === undefined ? undefined : readSample('--reversed', reversed, 'REVERSED');
+  refuseSwapped(service, givenBack === undefined ? [paid, refused] : [paid, refused, givenBack]);
+  const toSample = ({ file, value, status }: GivenSample): Sample => new Sample(file, value, { service, status });
+  const samples = { SUCCESS: toSample(paid), FAILED: toSample(refused), REVERSED: givenBack && toSample(givenBack) };
   const whyNoReversal = 'The definition has no REVERSED.';
   return { service: new DefinedService(service, samples, { isForm: paid.isForm, signWith, whyNoReversal }) };
 }
@@ -103,9 +107,29 @@ function withOwnSamples(
   };
 }
 
+/** Throws UsageError if the samples would be right under each other's options. */
+function refuseSwapped({ readCallback }: PayoutService, samples: readonly GivenSample[]): void {
+  const all = samples.map((sample) => {
+    const reading = readCallback(sample.value);
+    return { ...sample, found: reading.kind === 'callback' ? reading.fields.status : undefined };
+  });
+  const wrong = all.find(({ status, found }) => found !== status);
+  if (wrong === undefined || !all.every(({ status }) => all.some(({ found }) => found === status))) return;
+  const swapped = all.map(
+    ({ option, status }) => `${option} ${String(all.find(({ found }) => found === status)?.file)}`,
+  );
+  throw new UsageError(
+    `Expected ${wrong.option} to be a callback that is ${wrong.status}, got one that is ${String(wrong.found)}. ` +
+      `Swap them: ${swapped.join(' ')}.`,
+  );
+}
+
 async function importDefinition(file: string): Promise<PayoutService> {
   lendPackage();
-  const all = Object.values(await loadExports(file));
+  const exported = await loadExports(file).catch((error: unknown) => {
+    throw adviseVariable(error);
+  });
+  const all = Object.values(exported);
   const definitions = new Set(all.filter((each): each is PayoutService => isDefinition(each)));
   const [service] = definitions;
   if (service !== undefined && definitions.size === 1) return service;
@@ -119,9 +143,9 @@ function isDefinition(value: unknown): boolean {
 }
 
 /** Reads a sample, which is JSON or a form. Throws UsageError. */
-function readSample(option: string, file: string): Payload {
+function readSample(option: string, file: string, status: FinalStatus): GivenSample {
   const payload = parsePayload(readText(option, file));
-  if (typeof payload?.value === 'object' && payload.value !== null) return payload;
+  if (typeof payload?.value === 'object' && payload.value !== null) return { option, file, status, ...payload };
   throw new UsageError(`Expected ${option} to name a file with the JSON, or the form, of a callback.`);
 }
 

@@ -4,6 +4,14 @@ import { configFile } from '../../../../src/cli/config-file.js';
 import { signedAdvice } from '../endpoint-options.js';
 import { join } from './trial.js';
 
+/** Why nothing could be seen: no attempt of the first callback was acknowledged. */
+export interface Refusal {
+  /** What happened to the first callback. */
+  readonly what: 'was refused' | 'got no response';
+  /** What the last response means, and which option may be missing, in sentences. */
+  readonly advice: string;
+}
+
 /** What may be why the endpoint has acknowledged nothing. */
 export interface Circumstances {
   readonly port: string | undefined;
@@ -14,38 +22,36 @@ export interface Circumstances {
   readonly isSigned: boolean;
   /** Why that service has refused the key of the app; `undefined` if it has not. */
   readonly keyRefusal: string | undefined;
-  /** Why the row was cut short; `undefined` if there were responses. */
-  readonly silence: string | undefined;
 }
 
-/** Returns which option is missing, or what else the last response to the first callback means. */
-export function explainRefusal(response: AttemptResponse, circumstances: Circumstances): string {
-  const { keyRefusal, silence, serviceUrl, isSigned } = circumstances;
-  const hint = explainForCheck(response, circumstances);
-  if (silence !== undefined) return `The first callback was sent twice and got no response. ${hint}`;
+/** Explains the last response to the first callback. */
+export function explainRefusal(response: AttemptResponse, circumstances: Circumstances): Refusal {
   const what = 'status' in response ? 'was refused' : 'got no response';
-  const start = `The first callback ${what}, so that nothing could be seen.`;
-  if (keyRefusal !== undefined) return `${start} ${explainKey(keyRefusal, String(serviceUrl))}`;
+  return { what, advice: advise(response, circumstances) };
+}
+
+function advise(response: AttemptResponse, circumstances: Circumstances): string {
+  const { keyRefusal, serviceUrl, isSigned } = circumstances;
+  if (keyRefusal !== undefined) return explainKey(keyRefusal, String(serviceUrl));
   const status = 'status' in response ? response.status : undefined;
   if (status === 401 || status === 403) {
     const advice = isSigned
       ? signedAdvice
       : `give the token in --to, --header, or a ${configFile} whose callbackHeaders(body) signs.`;
-    return `${start} ${status} means that the sender was not believed: ${advice}`;
+    return `${status} means that the sender was not believed: ${advice}`;
   }
-  const missing = findMissing(circumstances);
-  if (status === undefined || missing === undefined) return `${start} ${hint}`;
-  return `${start} It got ${status}: ${missing}. ${hint}`;
+  const hint = explainForCheck(response, circumstances);
+  return status === undefined ? hint : [hint, ...findMissing(circumstances)].join(' ');
 }
 
-function findMissing({ port, prepare, serviceUrl }: Circumstances): string | undefined {
-  const missing = [
+/** Names the options without which some endpoints refuse every callback. */
+function findMissing({ port, prepare, serviceUrl }: Circumstances): string[] {
+  return [
     ...(port === undefined && serviceUrl !== undefined
-      ? ['if your app asks the service, give --port and let it ask there']
+      ? ['If your app asks the service, give --port and let it ask there.']
       : []),
-    ...(prepare === undefined ? ['if it must know its payout, give --prepare'] : []),
+    ...(prepare === undefined ? ['If your app must know the payout, give --prepare.'] : []),
   ];
-  return missing.join('; ') || undefined;
 }
 
 /** The hint of `trigger` to an app that asks the service is to run one: `check` does. */

@@ -1,5 +1,6 @@
 import { jsonLine, print, wrap } from '../../../../src/cli/terminal.js';
 import type { Origin } from './load-service.js';
+import type { Refusal } from './refusal.js';
 import { join } from './trial.js';
 import { toJson, toLines, type Row } from './rows.js';
 
@@ -9,8 +10,8 @@ export interface ReportOptions {
   readonly isJson: boolean;
   /** What no row shows. */
   readonly unseen: readonly string[];
-  /** Why nothing could be seen; `undefined` if something was. */
-  readonly missing: string | undefined;
+  /** Why nothing could be seen; `undefined` if something was. The first row then has the advice. */
+  readonly refusal: Refusal | undefined;
   /** What to set so that more is seen; `undefined` if there is nothing. */
   readonly advice: string | undefined;
 }
@@ -22,9 +23,10 @@ export function reportOrigin({ service, source, readOn }: Origin, isJson: boolea
   print(isJson ? jsonLine(origin) : `${wrap(words, 80).join('\n')}\n\n`);
 }
 
-export function report(rows: readonly Row[], { isStrict, isJson, unseen, missing, advice }: ReportOptions): void {
+export function report(rows: readonly Row[], { isStrict, isJson, unseen, refusal, advice }: ReportOptions): void {
   const summary = { ...summarize(rows, isStrict), unseen: [...findNames(rows, 'not seen'), ...unseen] };
   if (isJson) {
+    const missing = refusal && `The first callback ${refusal.what}, so that nothing could be seen. ${refusal.advice}`;
     print(
       rows.map((row) => jsonLine(toJson(row))).join('') + jsonLine({ type: 'result', ...summary, missing, advice }),
     );
@@ -32,11 +34,16 @@ export function report(rows: readonly Row[], { isStrict, isJson, unseen, missing
   }
   const isStricter = ({ trial }: Row): boolean => trial.group === 'stricter';
   const table = (some: readonly Row[]): string => some.map((row) => toLines(row, isStrict)).join('');
+  if (refusal !== undefined) {
+    const others = `${rows.length - 1} rows were not played, because the first callback ${refusal.what}.`;
+    print(`${table(rows.slice(0, 1))}\n${others}\n`);
+    return;
+  }
   print(table(rows.filter((row) => !isStricter(row))));
   print(`\nStricter than documented${isStrict ? '' : ' (counts with --strict)'}:\n${table(rows.filter(isStricter))}\n`);
   const { right, wrong, lessStrict, notSeen } = summary;
   print(`${right} right, ${wrong} wrong, ${notSeen} not seen${lessStrict > 0 ? `, ${lessStrict} less strict` : ''}.\n`);
-  const last = missing ?? join(`Not seen: ${summary.unseen.join('; ')}.`, advice) ?? '';
+  const last = join(`Not seen: ${summary.unseen.join('; ')}.`, advice) ?? '';
   print(`${wrap(last, 80).join('\n')}\n`);
 }
 

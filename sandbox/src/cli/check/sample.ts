@@ -112,7 +112,8 @@ export class Sample {
   #requireStatus(status: FinalStatus): Callback {
     const reading = this.#service.readCallback(this.payload);
     if (reading.kind === 'callback' && reading.fields.status === status) return reading;
-    throw new UsageError(`Expected ${this.#file} to be a callback that is ${status}, got ${describe(reading)}.`);
+    const got = reading.kind === 'callback' ? `one that is ${reading.fields.status}` : describe(reading);
+    throw new UsageError(`Expected ${this.#file} to be a callback that is ${status}, got ${got}.`);
   }
 
   /** Finds the values that `read` takes an id from: the id is another one if one of them is. */

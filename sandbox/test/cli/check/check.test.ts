@@ -213,27 +213,47 @@ describe('it does not judge', () => {
     expect(checked.trial('handler-fails')?.because).toEqual(['The command of --break did not end with 0.']);
   });
 
-  test.each<[number, string]>([
-    [401, 'give the token in --to, --header, or a transfer-callbacks.config.mjs'],
-    [404, 'if it must know its payout, give --prepare'],
-    [503, 'if your app asks the service, give --port'],
-  ])('an endpoint that refuses the first callback with %i, and names the option', async (status, advice) => {
-    const url = await serveHere((request, response) => {
-      request.resume().on('end', () => response.writeHead(status).end());
-    });
-    const { code, out } = await run('check', '--to', url);
-    expect(code).toBe(2);
-    expect(out).toContain('0 right, 0 wrong, 17 not seen.');
-    expect(out.replace(/\s+/g, ' ')).toContain(advice);
-  });
+  test.each<[status: number, first: string, option: string]>([
+    [401, '401 means that the sender was not believed: give', 'in --to, --header, or a transfer-callbacks.config.mjs'],
+    [404, 'Nothing is mounted at this path.', 'If your app must know the payout, give --prepare.'],
+    [500, 'Your app failed, or something before it.', 'If your app asks the service, give --port'],
+  ])(
+    'an endpoint that refuses the first callback with %i, and says first what to do',
+    async (status, first, option) => {
+      const url = await serveHere((request, response) => {
+        request.resume().on('end', () => response.writeHead(status).end());
+      });
+      const { code, out } = await run('check', '--to', url);
+      expect(code).toBe(2);
+      expect(out).toMatch(
+        /^◌ success .*\n(?: {4}\S.*\n)+\n16 rows were not played, because the first callback was refused\.\n$/,
+      );
+      const words = out.replace(/\s+/g, ' ');
+      expect(words).toContain(`acknowledges it 4 × ${status} ${first}`);
+      expect(words).toContain(option);
+
+      const inJson = await check(url);
+      expect([inJson.code, inJson.unseen.length]).toEqual([2, 17]);
+      expect(inJson.trial('success')?.responses).toEqual(Array(4).fill(String(status)));
+      expect(inJson.result?.missing).toContain(
+        `The first callback was refused, so that nothing could be seen. ${first}`,
+      );
+    },
+  );
 
   test('a count that counts everything, or nothing', async () => {
     const { book } = await makeBooks();
     const url = await withRouter({ onSuccess: book, onFailed: book });
     const all = await run('check', '--to', url, '--count', 'echo 7');
     expect([all.code, all.err]).toEqual([2, expect.stringContaining('to print 0 before the first callback, got 7')]);
-    const nothing = await run('check', '--to', url, '--count', 'echo 0', '--settle', '1');
+    const count = (command: string) => run('check', '--to', url, '--count', command, '--settle', '1');
+    const nothing = await count('echo 0');
     expect([nothing.code, nothing.err]).toEqual([2, expect.stringContaining('Nothing was counted for 1 s')]);
+    const word = ', and with SUCCESS as $STATUS,';
+    expect([nothing.err, (await count('grep -c $STATUS /dev/null')).err]).toEqual([
+      expect.not.stringContaining(word),
+      expect.stringContaining(word),
+    ]);
   });
 });
 

@@ -100,24 +100,40 @@ const definition = (externalId: string): string => `
   import { defineService } from 'transfer-sandbox';
   export const service = defineService({
     read: ({ state, id, reference }) => ({ state, id, externalId: ${externalId} }),
-    states: { paid: 'SUCCESS', bounced: 'FAILED' },
+    states: { paid: 'SUCCESS', bounced: 'FAILED', returned: 'REVERSED' },
   });`;
 
-/** Checks nothing: the definition or the samples are refused before. */
+/** Checks nothing: the definition or the samples are refused before. A sample is named after its state. */
 async function refuse(externalId: string, change: { success?: object; args?: readonly string[] } = {}) {
   const { folder } = await makeBooks();
-  const [file = '', success = '', failed = ''] = ['own.mjs', 's.json', 'f.json'].map((name) => join(folder, name));
-  await writeFile(file, definition(externalId));
-  await writeFile(success, JSON.stringify(change.success ?? { state: 'paid', id: 7, reference: 'payout-17' }));
-  await writeFile(failed, JSON.stringify({ state: 'bounced', id: 8, reference: 'payout-18' }));
-  const args = change.args ?? ['--success', success, '--failed', failed];
-  return run('check', '--to', 'http://127.0.0.1:9/', '--service', file, ...args);
+  await writeFile(join(folder, 'own.mjs'), definition(externalId));
+  for (const [id, state] of ['paid', 'bounced', 'returned'].entries()) {
+    const sample = { state, id: id + 7, reference: `payout-${id + 17}` };
+    const payload = state === 'paid' ? (change.success ?? sample) : sample;
+    await writeFile(join(folder, `${state}.json`), JSON.stringify(payload));
+  }
+  const args = change.args ?? ['--success', 'paid.json', '--failed', 'bounced.json'];
+  return start(['check', '--to', 'http://127.0.0.1:9/', '--service', './own.mjs', ...args], { cwd: folder }).ended;
 }
 
 test.each<[string, Parameters<typeof refuse>, string]>([
   ['an id that `read` makes of another one', ['reference.slice(4)'], 'the same state after reference of '],
   ['an id that is in no value', ["'payout-17'"], 'to have a value that `read` takes `externalId` from.'],
-  ['a sample with another status', ['reference', { success: { state: 'bounced', id: 7, reference: 'a' } }], 'SUCCESS'],
+  [
+    'a sample with another status',
+    ['reference', { success: { state: 'bounced', id: 7, reference: 'a' } }],
+    'Expected paid.json to be a callback that is SUCCESS, got one that is FAILED.',
+  ],
+  [
+    'samples that are swapped',
+    ['reference', { args: ['--success', 'bounced.json', '--failed', 'paid.json'] }],
+    'Expected --success to be a callback that is SUCCESS, got one that is FAILED. Swap them: --success paid.json --failed bounced.json.',
+  ],
+  [
+    'a reversal in the place of a failure',
+    ['reference', { args: ['--success', 'paid.json', '--failed', 'returned.json', '--reversed', 'bounced.json'] }],
+    'Expected --failed to be a callback that is FAILED, got one that is REVERSED. Swap them: --success paid.json --failed bounced.json --reversed returned.json.',
+  ],
   ['a sample that `read` refuses', ['reference', { success: { state: 'gone', id: 7 } }], 'a key of `states`, got gone'],
   ['no samples', ['reference', { args: [] }], 'Expected --success and --failed beside --service'],
   [
@@ -128,6 +144,21 @@ test.each<[string, Parameters<typeof refuse>, string]>([
 ])('%s ends with 2', async (_what, args, message) => {
   const { code, out, err } = await refuse(...args);
   expect([code, out, err]).toEqual([2, '', expect.stringContaining(message)]);
+});
+
+test.each([
+  [undefined, 'got undefined.'],
+  ['', 'got an empty string.'],
+])('a definition whose variable is missing (%s) shows how to set it', async (secret, got) => {
+  const { folder } = await makeBooks();
+  const source = `import { hmacSignature } from 'transfer-sandbox';
+    export const verify = hmacSignature({ header: 'x-signature', secrets: process.env.CALLBACK_SECRET });`;
+  await writeFile(join(folder, 'own.mjs'), source);
+  const args = ['--service', './own.mjs', '--success', 'a', '--failed', 'b'];
+  const env = secret === undefined ? {} : { CALLBACK_SECRET: secret };
+  const { code, err } = await start(['check', '--to', 'http://127.0.0.1:9/', ...args], { env, cwd: folder }).ended;
+  expect([code, err]).toEqual([2, expect.stringContaining(got)]);
+  expect(err).toContain('Write CALLBACK_SECRET=… npx transfer-sandbox … if that is the variable which it reads.');
 });
 
 test('a sample without its definition, and a port for a service that is not imitated, are refused', async () => {

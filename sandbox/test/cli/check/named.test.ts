@@ -140,7 +140,20 @@ test.each<[what: string, args: string[], env: Record<string, string>, message: s
     'no secret',
     [...to, '--service', 'paystack'],
     {},
-    'CALLBACK_SECRET to be the test secret key of paystack that your endpoint has, got undefined.',
+    'Expected the environment variable CALLBACK_SECRET to be the test secret key of paystack that your endpoint has, ' +
+      'got nothing. Write CALLBACK_SECRET=… npx transfer-sandbox … --service paystack.',
+  ],
+  [
+    'an empty secret',
+    [...to, '--service', 'monnify'],
+    { CALLBACK_SECRET: '' },
+    'got nothing. Write CALLBACK_SECRET=… npx transfer-sandbox … --service monnify.',
+  ],
+  [
+    'no private key',
+    [...to, '--service', 'pawapay'],
+    {},
+    'got nothing. Write CALLBACK_SECRET="$(cat test.pem)" npx transfer-sandbox … --service pawapay.',
   ],
   [
     'a secret that is too short',
@@ -155,7 +168,7 @@ test.each<[what: string, args: string[], env: Record<string, string>, message: s
     'CALLBACK_SECRET to be a key for tests, got one that begins with sk_live_.',
   ],
   [
-    'no private key',
+    'a public key',
     [...to, '--service', 'wise'],
     { CALLBACK_SECRET: secrets.WISE_PUBLIC_KEY },
     'CALLBACK_SECRET to be the private key, in PEM, for the public key of wise that your endpoint has, got a string of',
