@@ -35,7 +35,8 @@ type PgClientOf<Pool extends PgPool> = Pool['connect'] extends {
 
 type Rows = readonly unknown[];
 
-const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED';
+const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED;\n';
+const commit = ';\nCOMMIT';
 
 /**
  * Keeps records in PostgreSQL, through a pool of `pg` or of Neon. Handlers get a client of the pool as `context.tx`. A
@@ -66,11 +67,9 @@ function toEngine(pool: PgPool): SqlEngine<PgClient> {
   return {
     async query(sql) {
       const client = await takeClient(pool, patienceMs, patienceMs);
-      return client.use(async () => {
-        const rows = await client.sendWithin(patienceMs, sql);
-        client.giveBack();
-        return rows;
-      });
+      const rows = await client.use(() => client.sendWithin(patienceMs, sql));
+      client.giveBack();
+      return rows;
     },
     async begin(opening, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
       return beginOwn(await takeClient(pool, queueMs, timeoutMs), opening, timeoutMs);
@@ -102,13 +101,7 @@ class PooledClient implements OwnConnection<PgClient> {
    * connection if they take longer than `timeoutMs`.
    */
   async sendWithin(timeoutMs: number, sql: string): Promise<Rows> {
-    const cancelDeadline = setDeadline(
-      timeoutMs,
-      () => {
-        this.destroy();
-      },
-      graceMs,
-    );
+    const cancelDeadline = setDeadline(timeoutMs, this.destroy, graceMs);
     try {
       const results = (await this.#client.query(sql)) as { rows: Rows } | { rows: Rows }[];
       const result = Array.isArray(results) ? results.find(({ rows }) => rows.length > 0) : results;
@@ -118,16 +111,12 @@ class PooledClient implements OwnConnection<PgClient> {
     }
   }
 
-  /**
-   * Sends a statement of a transaction, in one message with BEGIN or COMMIT where it stands at its beginning or end.
-   */
+  /** Sends a statement of a transaction, in one message with the BEGIN or COMMIT of its place. */
   readonly send: Send = async (sql, place) => {
-    if (place === 'first') {
-      this.#hasBegun = true;
-      return this.sendWithin(this.#timeoutMs, `${begin};\n${sql}`);
-    }
-    const rows = await this.sendWithin(this.#timeoutMs, `${sql};\nCOMMIT`);
-    this.#hasBegun = false;
+    const ends = place === 'look' || place === 'last';
+    this.#hasBegun = true;
+    const rows = await this.sendWithin(this.#timeoutMs, `${place === 'first' ? begin : ''}${sql}${ends ? commit : ''}`);
+    this.#hasBegun = !ends;
     return rows;
   };
 
@@ -157,9 +146,9 @@ class PooledClient implements OwnConnection<PgClient> {
   }
 
   /** Ends the connection. PostgreSQL rolls back what is open on it. */
-  destroy(): void {
+  readonly destroy = (): void => {
     this.#leave(true);
-  }
+  };
 
   #leave(destroy: boolean): void {
     if (!this.#isOut) return;
