@@ -71,8 +71,8 @@ function toEngine(pool: PgPool): SqlEngine<PgClient> {
       client.giveBack();
       return rows;
     },
-    async begin(opening, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
-      return beginOwn(await takeClient(pool, queueMs, timeoutMs), opening, timeoutMs);
+    async begin(steps, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
+      return beginOwn(await takeClient(pool, queueMs, timeoutMs), steps, timeoutMs);
     },
   };
 }

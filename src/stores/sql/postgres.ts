@@ -12,7 +12,7 @@ import {
   type MechanismSettings,
 } from './claims.js';
 import { isLive, isSettled, toHex, type Row, type Syntax, type Table } from './table.js';
-import { defaultHeldMs, type Opening, type SqlEngine } from './transaction.js';
+import { defaultHeldMs, type ClaimSteps, type SqlEngine } from './transaction.js';
 
 export const postgresSyntax: Syntax = {
   quote: '"',
@@ -123,7 +123,7 @@ export function postgresMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, setti
 }
 
 /** Begins the handler's transaction: it inserts the record. */
-interface Insertion extends Opening {
+interface Insertion extends ClaimSteps {
   /** The number of the transaction that has inserted the record. */
   xid: string;
 }
