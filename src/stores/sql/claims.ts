@@ -77,31 +77,31 @@ export class TransactionClaim<Tx> implements Claim<Tx> {
   readonly tx: Tx;
   /** Resolves when the transaction has ended. */
   readonly ended: Promise<unknown>;
-  readonly #open: OpenTransaction<Tx>;
+  readonly #transaction: OpenTransaction<Tx>;
   readonly #request: ClaimRequest;
   readonly #proof: Proof;
-  #state: 'open' | 'settled' | 'ended' = 'open';
+  #state: 'held' | 'settled' | 'ended' = 'held';
   #lapse: Timer;
 
-  constructor(open: OpenTransaction<Tx>, request: ClaimRequest, proof: Proof) {
-    this.tx = open.tx;
-    this.#open = open;
+  constructor(transaction: OpenTransaction<Tx>, request: ClaimRequest, proof: Proof) {
+    this.tx = transaction.tx;
+    this.#transaction = transaction;
     this.#request = request;
     this.#proof = proof;
     this.#lapse = this.#startLapse();
-    this.ended = open.ended.then(() => {
+    this.ended = transaction.ended.then(() => {
       clearTimeout(this.#lapse);
       this.#end();
     });
   }
 
   renew(): Promise<boolean> {
-    const isOpen = this.#state === 'open';
-    if (isOpen) {
+    const isHeld = this.#state === 'held';
+    if (isHeld) {
       clearTimeout(this.#lapse);
       this.#lapse = this.#startLapse();
     }
-    return Promise.resolve(isOpen);
+    return Promise.resolve(isHeld);
   }
 
   async settle(): Promise<{ overlapped: boolean }> {
@@ -113,11 +113,11 @@ export class TransactionClaim<Tx> implements Claim<Tx> {
   release(): Promise<void> {
     // Before the reply to the ROLLBACK: another delivery may have the claim by then.
     this.#end();
-    return this.#open.rollback();
+    return this.#transaction.rollback();
   }
 
   #end(): void {
-    if (this.#state === 'open') this.#state = 'ended';
+    if (this.#state === 'held') this.#state = 'ended';
   }
 
   /** The receiver renews no longer: a handler that never ends must not keep its connection. */
@@ -136,7 +136,7 @@ export class TransactionClaim<Tx> implements Claim<Tx> {
    */
   async #commit(hasLapsed: boolean): Promise<void> {
     try {
-      await this.#open.commit((send) => this.#proof.record(send));
+      await this.#transaction.commit((send) => this.#proof.record(send));
     } catch (cause) {
       const found = await this.#proof.look().catch(() => undefined);
       const row = found === 'held' ? undefined : found;

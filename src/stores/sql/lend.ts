@@ -50,7 +50,7 @@ class Lending {
   hasEnded = false;
   readonly running = new Set<Promise<unknown>>();
 
-  /** Remembers a promise until it is settled. */
+  /** Remembers a promise until it has ended. */
   track(promise: Promise<unknown>): void {
     this.running.add(promise);
     const forget = (): void => {
@@ -59,7 +59,7 @@ class Lending {
     promise.then(forget, forget);
   }
 
-  async settleAll(): Promise<void> {
+  async waitForAll(): Promise<void> {
     while (this.running.size > 0) await Promise.allSettled(this.running);
   }
 }
@@ -72,7 +72,7 @@ export function lend<Tx extends object>(target: Tx, rules: LendRules = {}): Loan
     end() {
       lending.hasEnded = true;
     },
-    idle: () => (lending.running.size === 0 ? undefined : lending.settleAll()),
+    idle: () => (lending.running.size === 0 ? undefined : lending.waitForAll()),
   };
 }
 

@@ -15,7 +15,7 @@ import {
   type Query,
 } from './claims.js';
 import { isSettled, toHex, type Row, type Syntax, type Table } from './table.js';
-import { defaultHeldMs, type InTheWay, type Opening, type Send, type SqlEngine } from './transaction.js';
+import { defaultHeldMs, type ClaimSteps, type InTheWay, type Send, type SqlEngine } from './transaction.js';
 
 export const mysqlSyntax: Syntax = {
   quote: '`',
@@ -60,7 +60,7 @@ export function mysqlMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings
 
   /** Begins the transaction of a handler, unless a row or another transaction is in the way. */
   const begin = async (id: string, request: ClaimRequest) => {
-    const open = await engine.begin(toOpening(table, id, request, settings), request);
+    const open = await engine.begin(toSteps(table, id, request, settings), request);
     if ('inTheWay' in open) return open;
     return new TransactionClaim(open, request, {
       async record(send) {
@@ -127,12 +127,12 @@ async function tryAll<Tx>(
   request: ClaimRequest,
 ): Promise<void> {
   const { idleTimeoutMs } = settings;
-  const opening = toOpening(table, id, request, settings);
+  const steps = toSteps(table, id, request, settings);
   const open = await engine.begin(
     {
-      ...opening,
+      ...steps,
       async claim(send) {
-        const inTheWay = await opening.claim(send);
+        const inTheWay = await steps.claim(send);
         const [session] = await send(readSession(table, id));
         const { idle, held } = session as Readonly<Record<'idle' | 'held', number | bigint | string | null>>;
         if (Number(held) !== 1) throw lacking('`GET_LOCK`: the lock was not held in the next statement');
@@ -161,7 +161,7 @@ function lacking(what: string): TransferCallbackError {
 }
 
 /** What the handler's transaction begins with, and what undoes it. */
-function toOpening(table: Table, id: string, request: ClaimRequest, settings: MechanismSettings): Opening {
+function toSteps(table: Table, id: string, request: ClaimRequest, settings: MechanismSettings): ClaimSteps {
   let isUsable = true;
   return {
     async claim(send) {

@@ -6,7 +6,7 @@ import { mysqlMechanism } from './mysql.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import { beginOwn, rollbackMs, type OwnConnection } from './own-transaction.js';
 import { makeStore, type SqlStore } from './store.js';
-import { patienceMs, type Opening, type Send, type SqlEngine } from './transaction.js';
+import { patienceMs, type ClaimSteps, type Send, type SqlEngine } from './transaction.js';
 
 /** What the store uses of a connection of a pool of `mysql2/promise`. */
 interface MysqlConnection {
@@ -67,8 +67,8 @@ function toEngine(pool: MysqlPool): SqlEngine<MysqlConnection> {
         taken.giveBack();
       }
     },
-    async begin(opening, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
-      return beginOwn(new TakenConnection(await takeConnection(pool, queueMs), timeoutMs), opening, timeoutMs);
+    async begin(steps, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
+      return beginOwn(new TakenConnection(await takeConnection(pool, queueMs), timeoutMs), steps, timeoutMs);
     },
   };
 }
@@ -103,9 +103,9 @@ class TakenConnection implements OwnConnection<MysqlConnection> {
     this.#connection.release();
   }
 
-  async rollBack(opening: Opening): Promise<void> {
+  async rollBack(steps: ClaimSteps): Promise<void> {
     try {
-      await opening.undo((sql) => this.#sendWithin(rollbackMs, sql));
+      await steps.undo((sql) => this.#sendWithin(rollbackMs, sql));
     } catch {
       this.#connection.destroy();
     }

@@ -3,7 +3,7 @@ import {
   isIdleWithin,
   rolledBack,
   stillRunning,
-  type Opening,
+  type ClaimSteps,
   type OpenTransaction,
   type RefusedTransaction,
   type Send,
@@ -21,13 +21,13 @@ export interface OwnConnection<Tx> {
   /** Gives the connection back to its pool. */
   giveBack(): void;
   /** Rolls back, and then gives the connection back, or ends it if that fails. Never rejects. */
-  rollBack(opening: Opening): Promise<void>;
+  rollBack(steps: ClaimSteps): Promise<void>;
 }
 
 /** Begins a transaction. What the handler has left running is waited for, for at most half of `timeoutMs`. */
 export async function beginOwn<Tx>(
   connection: OwnConnection<Tx>,
-  opening: Opening,
+  steps: ClaimSteps,
   timeoutMs: number,
 ): Promise<OpenTransaction<Tx> | RefusedTransaction> {
   let broken: Error | undefined;
@@ -35,16 +35,16 @@ export async function beginOwn<Tx>(
     broken = error;
   };
   try {
-    const inTheWay = await opening.claim(connection.send);
+    const inTheWay = await steps.claim(connection.send);
     if (inTheWay !== undefined) {
       connection.giveBack();
       return { inTheWay, ended: Promise.resolve() };
     }
     // A process that was frozen reads the reply and the end of its connection in one turn.
     if (broken !== undefined) throw broken;
-    return new OwnTransaction(connection, opening, timeoutMs / 2);
+    return new OwnTransaction(connection, steps, timeoutMs / 2);
   } catch (error) {
-    await connection.rollBack(opening);
+    await connection.rollBack(steps);
     throw error;
   }
 }
@@ -54,15 +54,15 @@ class OwnTransaction<Tx> implements OpenTransaction<Tx> {
   readonly tx: Tx;
   readonly ended: Promise<void>;
   readonly #connection: OwnConnection<Tx>;
-  readonly #opening: Opening;
+  readonly #steps: ClaimSteps;
   readonly #idleWaitMs: number;
   readonly #loan: Loan<Tx>;
   #hasEnded!: () => void;
   #ending: Promise<void> | undefined;
 
-  constructor(connection: OwnConnection<Tx>, opening: Opening, idleWaitMs: number) {
+  constructor(connection: OwnConnection<Tx>, steps: ClaimSteps, idleWaitMs: number) {
     this.#connection = connection;
-    this.#opening = opening;
+    this.#steps = steps;
     this.#idleWaitMs = idleWaitMs;
     this.#loan = connection.lend();
     this.tx = this.#loan.tx;
@@ -100,7 +100,7 @@ class OwnTransaction<Tx> implements OpenTransaction<Tx> {
 
   async #undo(cause: unknown): Promise<never> {
     this.#loan.end(false);
-    await this.#connection.rollBack(this.#opening);
+    await this.#connection.rollBack(this.#steps);
     this.#hasEnded();
     throw cause;
   }

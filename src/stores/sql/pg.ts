@@ -4,7 +4,7 @@ import { Deadline, graceMs, setBackgroundTimer, type Due } from '../../lib/deadl
 import { lend, type Loan } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import { beginOwn, rollbackMs, type OwnConnection } from './own-transaction.js';
-import { postgresMechanism } from './postgres.js';
+import { marks, postgresMechanism } from './postgres.js';
 import { makeStore, type SqlStore } from './store.js';
 import { patienceMs, type Send, type SqlEngine } from './transaction.js';
 
@@ -35,7 +35,8 @@ type PgClientOf<Pool extends PgPool> = Pool['connect'] extends {
 
 type Rows = readonly unknown[];
 
-const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED';
+const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED;\n';
+const commit = ';\nCOMMIT';
 
 /**
  * Keeps records in PostgreSQL, through a pool of `pg` or of Neon. Handlers get a client of the pool as `context.tx`. A
@@ -58,7 +59,7 @@ export function pgStore<Pool extends PgPool>(pool: Pool, options: SqlStoreOption
   // Without a listener, an idle connection that breaks would end the process.
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined);
   const engine = toEngine(pool);
-  const mechanism = postgresMechanism(engine, table, { idleTimeoutMs });
+  const mechanism = postgresMechanism(engine, table, { idleTimeoutMs, mark: marks.savepoint });
   return makeStore(engine.query, table, mechanism, { idleTimeoutMs }) as unknown as SqlStore<PgClientOf<Pool>>;
 }
 
@@ -66,17 +67,18 @@ function toEngine(pool: PgPool): SqlEngine<PgClient> {
   return {
     async query(sql) {
       const client = await takeClient(pool, patienceMs, patienceMs);
-      return client.use(async () => {
-        const rows = await client.sendWithin(patienceMs, sql);
-        client.giveBack();
-        return rows;
-      });
+      const rows = await client.use(() => client.sendWithin(patienceMs, sql));
+      client.giveBack();
+      return rows;
     },
-    async begin(opening, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
-      return beginOwn(await takeClient(pool, queueMs, timeoutMs), opening, timeoutMs);
+    async begin(steps, { timeoutMs = patienceMs, queueMs = timeoutMs }) {
+      return beginOwn(await takeClient(pool, queueMs, timeoutMs), steps, timeoutMs);
     },
   };
 }
+
+/** The clients that are out. A pool gives one out again if other code releases it in the middle of a handler. */
+const taken = new WeakSet<PgClient>();
 
 /** A client that was taken out of the pool. It goes back once; later calls do nothing. */
 class PooledClient implements OwnConnection<PgClient>, Due {
@@ -89,6 +91,7 @@ class PooledClient implements OwnConnection<PgClient>, Due {
   constructor(client: PgClient, timeoutMs: number) {
     this.#client = client;
     this.#timeoutMs = timeoutMs;
+    taken.add(client);
     client.on('error', this.#onError);
   }
 
@@ -112,16 +115,12 @@ class PooledClient implements OwnConnection<PgClient>, Due {
     }
   }
 
-  /**
-   * Sends a statement of a transaction, in one message with BEGIN or COMMIT where it stands at its beginning or end.
-   */
+  /** Sends a statement of a transaction, in one message with the BEGIN or COMMIT of its place. */
   readonly send: Send = async (sql, place) => {
-    if (place === 'first') {
-      this.#hasBegun = true;
-      return this.sendWithin(this.#timeoutMs, `${begin};\n${sql}`);
-    }
-    const rows = await this.sendWithin(this.#timeoutMs, `${sql};\nCOMMIT`);
-    this.#hasBegun = false;
+    const ends = place === 'look' || place === 'last';
+    this.#hasBegun = true;
+    const rows = await this.sendWithin(this.#timeoutMs, `${place === 'first' ? begin : ''}${sql}${ends ? commit : ''}`);
+    this.#hasBegun = !ends;
     return rows;
   };
 
@@ -163,6 +162,7 @@ class PooledClient implements OwnConnection<PgClient>, Due {
   #leave(destroy: boolean): void {
     if (!this.#isOut) return;
     this.#isOut = false;
+    taken.delete(this.#client);
     try {
       this.#client.release(destroy);
     } catch {
@@ -190,16 +190,18 @@ function takeClient(pool: PgPool, waitMs: number, timeoutMs: number): Promise<Po
       isWaiting = false;
       reject(new TransferCallbackError('STORE_TIMEOUT', `The pool had no client within ${Math.round(waitMs)} ms.`));
     }, waitMs);
-    const take = (taken: PgClient): void => {
+    const take = (given: PgClient): void => {
       clearTimeout(timer);
-      const client = new PooledClient(taken, timeoutMs);
+      const isTwiceOut = taken.has(given);
+      const client = new PooledClient(given, timeoutMs);
       if (!isWaiting) {
         // Later, because the pool would call its next caller within this call, and thousands would overflow the stack.
         queueMicrotask(() => {
           client.giveBack();
         });
-      } else if (client.isInTransaction) {
-        // What other code has begun on it would be committed with the claim.
+      } else if (isTwiceOut || client.isInTransaction) {
+        // What other code has begun on it would be committed with the claim. A claim that still has it would take the
+        // savepoint of this one for its own.
         client.destroy();
         reject(new TransferCallbackError('STORE_REPLY_UNEXPECTED', leftOpen));
       } else resolve(client);
@@ -220,4 +222,4 @@ function takeClient(pool: PgPool, waitMs: number, timeoutMs: number): Promise<Po
 }
 
 const leftOpen =
-  'A client of the pool was not usable: other code had begun a transaction on it and not ended it. It was rolled back.';
+  'A client of the pool was not usable: other code had left a transaction open on it, or released it in a handler. It was rolled back.';

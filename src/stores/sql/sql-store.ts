@@ -4,7 +4,7 @@ import { lend, type Loan } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import { makeStore, type SqlStore } from './store.js';
 import {
-  openTransaction,
+  turnTransaction,
   patienceMs,
   type SqlEngine,
   type StatementPlace,
@@ -126,14 +126,14 @@ function toEngine<Tx>(
   };
   return {
     query: send,
-    begin: (opening, { timeoutMs = patienceMs, queueMs = timeoutMs }) =>
-      openTransaction<Tx>(
+    begin: (steps, { timeoutMs = patienceMs, queueMs = timeoutMs }) =>
+      turnTransaction<Tx>(
         {
           run: (work) => database.transaction(work, { queueMs }),
           send,
           lend: lendTx,
         },
-        opening,
+        steps,
         timeoutMs,
       ),
   };

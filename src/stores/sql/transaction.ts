@@ -9,12 +9,20 @@ export interface SqlEngine<Tx> {
   /** Sends one statement outside of any transaction. */
   readonly query: (sql: string) => Promise<readonly unknown[]>;
   /** Begins a transaction, within the times of the request. */
-  begin(opening: Opening, request: ClaimRequest): Promise<OpenTransaction<Tx> | RefusedTransaction>;
+  begin(steps: ClaimSteps, request: ClaimRequest): Promise<OpenTransaction<Tx> | RefusedTransaction>;
 }
 
 /**
- * Where a statement of the store stands in a transaction, if that matters. PostgreSQL commits the last one in the same
- * message. After a look the claim is refused: nothing was written, and the transaction may end with it.
+ * Where a statement stands in a transaction of PostgreSQL, and what goes with it in one message:
+ *
+ * | place      | the statement                    | `pgStore`    | other libraries, by `postgresEnds` |
+ * | ---------- | -------------------------------- | ------------ | ---------------------------------- |
+ * | `first`    | inserts the record               | BEGIN before |                                    |
+ * | `look`     | reads what has refused the claim | COMMIT after |                                    |
+ * | `last`     | checks the proof                 | COMMIT after | COMMIT and BEGIN after             |
+ * | `rollback` | ROLLBACK                         | not sent     | BEGIN after                        |
+ *
+ * In MySQL no statement has a place: `autocommit` begins and commits.
  */
 export type StatementPlace = 'first' | 'look' | 'last' | 'rollback';
 
@@ -25,7 +33,7 @@ export type Send = (sql: string, place?: StatementPlace) => Promise<readonly unk
 export type InTheWay = Row | 'held';
 
 /** How a database claims a callback within a transaction. */
-export interface Opening {
+export interface ClaimSteps {
   /** Sends the first statements. Resolves with what is in the way, or with undefined if the claim is granted. */
   claim(send: Send): Promise<InTheWay | undefined>;
   /**
@@ -91,13 +99,13 @@ export interface TransactionRunner<Tx> {
  *
  * What the handler has left running is waited for, for at most half of `timeoutMs`: the other half is for the COMMIT.
  */
-export function openTransaction<Tx>(
+export function turnTransaction<Tx>(
   runner: TransactionRunner<Tx>,
-  opening: Opening,
+  steps: ClaimSteps,
   timeoutMs: number,
 ): Promise<OpenTransaction<Tx> | RefusedTransaction> {
   return new Promise((resolve, reject) => {
-    new TurnedTransaction(runner, opening, timeoutMs / 2, resolve, reject);
+    new TurnedTransaction(runner, steps, timeoutMs / 2, resolve, reject);
   });
 }
 
@@ -105,7 +113,7 @@ type RecordSuccess = (send: Send) => Promise<unknown>;
 
 class TurnedTransaction<Tx> {
   readonly #runner: TransactionRunner<Tx>;
-  readonly #opening: Opening;
+  readonly #steps: ClaimSteps;
   readonly #idleWaitMs: number;
   readonly #resolve: (opened: OpenTransaction<Tx> | RefusedTransaction) => void;
   readonly #done: Promise<void>;
@@ -121,13 +129,13 @@ class TurnedTransaction<Tx> {
 
   constructor(
     runner: TransactionRunner<Tx>,
-    opening: Opening,
+    steps: ClaimSteps,
     idleWaitMs: number,
     resolve: (opened: OpenTransaction<Tx> | RefusedTransaction) => void,
     reject: (error: unknown) => void,
   ) {
     this.#runner = runner;
-    this.#opening = opening;
+    this.#steps = steps;
     this.#idleWaitMs = idleWaitMs;
     this.#resolve = resolve;
     this.#failed = new Promise((_, fail) => {
@@ -159,7 +167,7 @@ class TurnedTransaction<Tx> {
 
   async #work(tx: Tx): Promise<void> {
     const send: Send = (sql, place) => this.#runner.send(sql, tx, place);
-    const inTheWay = await this.#opening.claim(send);
+    const inTheWay = await this.#steps.claim(send);
     if (inTheWay !== undefined) {
       this.#resolve({ inTheWay, ended: this.#ended });
       throw refused;
@@ -218,7 +226,7 @@ class TurnedTransaction<Tx> {
     for (let pauseMs = undoPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestUndoPauseMs)) {
       const sentAt = performance.now();
       try {
-        await this.#opening.undo((sql, place) => this.#runner.send(sql, tx, place));
+        await this.#steps.undo((sql, place) => this.#runner.send(sql, tx, place));
         return;
       } catch {
         // It is sent again.
