@@ -67,7 +67,7 @@ export const longTests = {
 export const weeklyTests = [
   'test/{hosts,mongo,sql}/**/*.test.ts',
   'sandbox/test/{cli/check/*,cli/trigger-service,demo/*,package/**/*}.test.ts',
-  'test/cli/{loading,reconcile-status,secrets}.test.ts',
+  'test/cli/{loading,secrets}.test.ts',
   'test/examples/{dynamodb-store,services-input}.test.ts',
   'test/faults/{reversal-race,soak}.test.ts',
   'test/package/{express-projects,release}.test.ts',
