@@ -51,7 +51,7 @@ export const longTests = {
   inOwnProcess: [
     'test/no-*.test.ts',
     'test/cli/{config,inspect*,reconcile*,usage}.test.ts',
-    'sandbox/test/cli/{trigger*,usage}.test.ts',
+    'sandbox/test/cli/trigger*.test.ts',
     'sandbox/test/console/**/*.test.ts',
     'test/{package,schedules,types}/**/*.test.ts',
     'test/docs/snippets.test.ts',
@@ -66,8 +66,8 @@ export const longTests = {
  */
 export const weeklyTests = [
   'test/{hosts,mongo,sql}/**/*.test.ts',
-  'sandbox/test/{cli/check/*,cli/trigger-service,demo/*,package/**/*}.test.ts',
-  'test/cli/{loading,reconcile-status,secrets}.test.ts',
+  'sandbox/test/{cli/check/*,cli/trigger-service,cli/usage,demo/*,package/**/*}.test.ts',
+  'test/cli/{loading,secrets}.test.ts',
   'test/examples/{dynamodb-store,services-input}.test.ts',
   'test/faults/{reversal-race,soak}.test.ts',
   'test/package/{express-projects,release}.test.ts',

@@ -149,7 +149,10 @@ function describe(report: ReconciliationReport, counts: Counts, notRead: number 
     .join('');
 }
 
-/** Returns a receiver that clears the progress line before a handler runs, which may log past the streams of Node. */
+/**
+ * Returns a receiver that clears the progress line before a handler runs, which may log past the streams of Node. A
+ * thread of pino may still write its line after the next progress line.
+ */
 function clearingProgress(receiver: ConnectedApp['receiver']): Pick<ConnectedApp['receiver'], 'receive' | 'options'> {
   return {
     options: receiver.options,
@@ -229,7 +232,7 @@ function inWords(counts: ReadonlyMap<string, number>, notRead: number): string {
 
 /**
  * Replaces the progress line on standard error, because standard output may be a file. The cursor returns to the
- * start of the line, so that a log line of the app begins there.
+ * start of the line, so that a log line that follows begins there.
  */
 function showProgress(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line === '' ? '' : `${fit(line, width() - 1)}\r`}`);

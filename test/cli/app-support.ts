@@ -68,10 +68,10 @@ export function reconcile(ids: readonly string[], { env, ...surroundings }: Surr
   return start(['reconcile', ...args], { stdin, ...surroundings, env: { NO_COLOR: '1', ...env } });
 }
 
-/** The configuration of an app on Redis. */
+/** The configuration of an app on Redis. It imports no Express, which each command would load. */
 export const toConfig = async (prefix: string, baseUrl: string, own = handlers): Promise<string> => `
   import { Redis } from 'ioredis';
-  import { redisStore, transferCallbackReceiver } from 'transfer-callbacks';
+  import { redisStore, transferCallbackReceiver } from 'transfer-callbacks/node';
   import { transferClient } from 'transfer-callbacks/client';
   const { SECRET: apiSecret = 'sandbox-secret' } = process.env;
   export const client = transferClient({ baseUrl: '${baseUrl}', apiKey: 'sandbox-key', apiSecret });

@@ -36,7 +36,7 @@ async function startApp(own = exported, handled: readonly [Status, string][] = [
   for (const [status, id] of handled) await receiver.receive(announced(status, id));
   const config = `
     import { Redis } from 'ioredis';
-    import { redisStore, transferCallbackReceiver } from 'transfer-callbacks';
+    import { redisStore, transferCallbackReceiver } from 'transfer-callbacks/node';
     import { defineService } from 'transfer-callbacks/client';
     const service = defineService({
       read: ({ event, data }) => ({ state: event, ...data }),

@@ -104,22 +104,27 @@ test('a second claim under a running handler has the next token, and its calls t
   const memory = memoryStore();
   const claim = vi.spyOn(memory, 'claim');
   const granted: Claim[] = [];
+  // On a busy machine the first lease may be over before the handler begins: then the delivery claims twice before it.
+  let before = 0;
   const receiver = receiverOf({
     storeTimeoutMs: 10,
     leaseMs: 31,
     logger,
     store: storeWith({ granted: (given) => (granted.push(given), {}) }, memory),
-    onSuccess: () => ends.promise,
+    onSuccess() {
+      before = claim.mock.calls.length;
+      return ends.promise;
+    },
   });
   const delivering = receiver.receive(transferSucceeded());
   const calls = (): unknown[] => events.filter(({ phase }) => phase === 'start').map(({ context }) => context.call);
   await vi.waitUntil(() => calls().includes('renew'));
   // As if the store had lost its memory of the claim that the handler runs under.
-  await granted[0]?.release();
+  await granted.at(-1)?.release();
   await vi.waitUntil(() => calls().lastIndexOf('renew') > calls().lastIndexOf('claim') && logger.lines.length > 0);
   ends.reject(new Error('no'));
   const { delivery } = await delivering;
-  expect(claim.mock.calls.slice(0, 2)).toMatchObject([
+  expect(claim.mock.calls.slice(before - 1, before + 1)).toMatchObject([
     [expect.any(String), { token: delivery }],
     [expect.any(String), { token: `${delivery}.2` }],
   ]);

@@ -92,9 +92,11 @@ describe('`get`', () => {
 
   test('gives up a request after timeoutMs, and everything when the signal aborts', async () => {
     const silent: Reply = () => undefined;
-    const { ask, received } = await startAsking([silent], { timeoutMs: 50 });
+    // On a busy machine a request may not reach the service in this time.
+    const fetch = vi.fn(globalThis.fetch);
+    const { ask } = await startAsking([silent], { timeoutMs: 50, fetch });
     expect(await ask()).toMatchObject({ error: { code: 'UNAVAILABLE', message: containing('within 50 ms') } });
-    expect(received).toHaveLength(3);
+    expect(fetch).toHaveBeenCalledTimes(3);
     const long = await startAsking([silent]);
     const controller = new AbortController();
     const asked = long.ask('a', controller.signal);

@@ -72,7 +72,8 @@ export function forkApp(file: string, options: object, output: 'inherit' | 'pipe
   );
 }
 
-function buildApp(file: string): string {
+/** Builds an app, once, and returns its file. */
+export function buildApp(file: string): string {
   const built = builds.get(file);
   if (built !== undefined) return built;
   const source = fileURLToPath(new URL(file, import.meta.url));
