@@ -48,8 +48,8 @@ export async function expectRefused(body: unknown, ...paths: string[]): Promise<
   expect(outcome.outcome).toBe('invalid');
   // One place may have several faults: an empty list is no text, and too short a one.
   expect([...new Set(issues.map(({ path }) => path.join('.')))]).toEqual(paths);
-  const where = paths[0] === '' ? '' : `: see ${paths[0] ?? ''}`;
-  expect([status, said]).toEqual([400, errorBody(400, `This is not the expected callback${where}.`)]);
+  const where = paths[0] === '' ? '' : ` See ${paths[0] ?? ''}.`;
+  expect([status, said]).toEqual([400, errorBody(400, `This is not the expected callback.${where}`)]);
   expect(handled).toEqual([]);
 }
 

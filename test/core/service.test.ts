@@ -95,7 +95,7 @@ test.each(['payout.lost', '', 'constructor', '__proto__', 'toString', undefined,
     });
     const [issue] = outcome.outcome === 'invalid' ? outcome.issues : [];
     expect(issue?.message).toMatch(/^Expected a key of `states`, got /);
-    expect(toResponse(outcome)).toMatchObject({ status: 400, body: expect.stringContaining('see state.') as string });
+    expect(toResponse(outcome)).toMatchObject({ status: 400, body: expect.stringContaining('See state.') as string });
     expect(handled).toEqual([]);
   },
 );
