@@ -1,6 +1,6 @@
 import type { Mechanism, MechanismSettings } from './claims.js';
 import { mysqlMechanism, mysqlSyntax } from './mysql.js';
-import { marks, postgresMechanism, postgresSyntax } from './postgres.js';
+import { postgresMechanism, postgresSyntax } from './postgres.js';
 import { sqliteMechanism, sqliteSyntax } from './sqlite.js';
 import type { Syntax, Table } from './table.js';
 import type { SqlEngine } from './transaction.js';
@@ -23,7 +23,7 @@ export const dialects: Readonly<Record<SqlDialect, Dialect>> = {
     syntax: postgresSyntax,
     schema: 'public',
     isTransactional: true,
-    keepRecords: (engine, table, settings) => postgresMechanism(engine, table, { ...settings, mark: marks.number }),
+    keepRecords: postgresMechanism,
   },
   mysql: {
     syntax: mysqlSyntax,

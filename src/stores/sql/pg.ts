@@ -4,7 +4,7 @@ import { Deadline, graceMs, setBackgroundTimer, type Due } from '../../lib/deadl
 import { lend, type Loan } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import { beginOwn, rollbackMs, type OwnConnection } from './own-transaction.js';
-import { marks, postgresMechanism } from './postgres.js';
+import { postgresMechanism } from './postgres.js';
 import { makeStore, type SqlStore } from './store.js';
 import { patienceMs, type Send, type SqlEngine } from './transaction.js';
 
@@ -59,7 +59,7 @@ export function pgStore<Pool extends PgPool>(pool: Pool, options: SqlStoreOption
   // Without a listener, an idle connection that breaks would end the process.
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined);
   const engine = toEngine(pool);
-  const mechanism = postgresMechanism(engine, table, { idleTimeoutMs, mark: marks.savepoint });
+  const mechanism = postgresMechanism(engine, table, { idleTimeoutMs });
   return makeStore(engine.query, table, mechanism, { idleTimeoutMs }) as unknown as SqlStore<PgClientOf<Pool>>;
 }
 
@@ -77,9 +77,6 @@ function toEngine(pool: PgPool): SqlEngine<PgClient> {
   };
 }
 
-/** The clients that are out. A pool gives one out again if other code releases it in the middle of a handler. */
-const taken = new WeakSet<PgClient>();
-
 /** A client that was taken out of the pool. It goes back once; later calls do nothing. */
 class PooledClient implements OwnConnection<PgClient>, Due {
   readonly #client: PgClient;
@@ -91,7 +88,6 @@ class PooledClient implements OwnConnection<PgClient>, Due {
   constructor(client: PgClient, timeoutMs: number) {
     this.#client = client;
     this.#timeoutMs = timeoutMs;
-    taken.add(client);
     client.on('error', this.#onError);
   }
 
@@ -162,7 +158,6 @@ class PooledClient implements OwnConnection<PgClient>, Due {
   #leave(destroy: boolean): void {
     if (!this.#isOut) return;
     this.#isOut = false;
-    taken.delete(this.#client);
     try {
       this.#client.release(destroy);
     } catch {
@@ -190,18 +185,16 @@ function takeClient(pool: PgPool, waitMs: number, timeoutMs: number): Promise<Po
       isWaiting = false;
       reject(new TransferCallbackError('STORE_TIMEOUT', `The pool had no client within ${Math.round(waitMs)} ms.`));
     }, waitMs);
-    const take = (given: PgClient): void => {
+    const take = (taken: PgClient): void => {
       clearTimeout(timer);
-      const isTwiceOut = taken.has(given);
-      const client = new PooledClient(given, timeoutMs);
+      const client = new PooledClient(taken, timeoutMs);
       if (!isWaiting) {
         // Later, because the pool would call its next caller within this call, and thousands would overflow the stack.
         queueMicrotask(() => {
           client.giveBack();
         });
-      } else if (isTwiceOut || client.isInTransaction) {
-        // What other code has begun on it would be committed with the claim. A claim that still has it would take the
-        // savepoint of this one for its own.
+      } else if (client.isInTransaction) {
+        // What other code has begun on it would be committed with the claim.
         client.destroy();
         reject(new TransferCallbackError('STORE_REPLY_UNEXPECTED', leftOpen));
       } else resolve(client);
@@ -222,4 +215,4 @@ function takeClient(pool: PgPool, waitMs: number, timeoutMs: number): Promise<Po
 }
 
 const leftOpen =
-  'A client of the pool was not usable: other code had left a transaction open on it, or released it in a handler. It was rolled back.';
+  'A client of the pool was not usable: other code had begun a transaction on it and not ended it. It was rolled back.';

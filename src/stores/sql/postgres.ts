@@ -12,7 +12,7 @@ import {
   type MechanismSettings,
 } from './claims.js';
 import { isLive, isSettled, toHex, type Row, type Syntax, type Table } from './table.js';
-import { defaultHeldMs, type ClaimSteps, type SqlEngine } from './transaction.js';
+import { defaultHeldMs, type ClaimSteps, type InTheWay, type Send, type SqlEngine } from './transaction.js';
 
 export const postgresSyntax: Syntax = {
   quote: '"',
@@ -37,32 +37,6 @@ function toDecoded(text: string): string {
   return `convert_from(decode('${toHex(text)}', 'hex'), 'UTF8')`;
 }
 
-/**
- * How the last message of a claim knows the transaction in which the first one has inserted the record. The check fails
- * in any other: a handler may have sent ROLLBACK and begun another one. It touches no table and no setting, because a
- * handler may change its role, make its transaction read-only, and reset all settings.
- */
-export const marks = {
-  /** For a library, which begins the transaction in an earlier message. */
-  number: {
-    // Nothing was written in it.
-    isNew: 'txid_current_if_assigned() IS NULL',
-    set: '',
-    check: (xid: string) =>
-      `SELECT (CASE WHEN txid_current_if_assigned() = ${BigInt(xid)} THEN '1' ELSE 'claim not held' END)::int AS settled`,
-  },
-  /** For `pgStore`, which sends BEGIN in the same message. The server plans nothing for it. */
-  savepoint: {
-    // The time of its BEGIN is that of this message.
-    isNew: 'now() = statement_timestamp()',
-    // No handler has this name by chance. If one has, its own savepoint is released, in the same transaction.
-    set: ';\nSAVEPOINT transfer_callbacks_claim',
-    check: () => 'RELEASE SAVEPOINT transfer_callbacks_claim',
-  },
-};
-
-type PostgresSettings = MechanismSettings & { readonly mark: (typeof marks)[keyof typeof marks] };
-
 /** The holder of the lock of a callback, and since when, if the role may see it. */
 interface Lock {
   readonly backend: number | string;
@@ -73,18 +47,22 @@ interface Lock {
  * Claims callbacks in PostgreSQL, by a lock. The record is inserted by the first statement of the handler's
  * transaction, and counts as soon as that is committed: with the handler's writes, even if the handler commits it.
  */
-export function postgresMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, settings: PostgresSettings): Mechanism<Tx> {
+export function postgresMechanism<Tx>(
+  engine: SqlEngine<Tx>,
+  table: Table,
+  { idleTimeoutMs }: MechanismSettings,
+): Mechanism<Tx> {
   const { query } = engine;
   const readCommitted = async (id: string): Promise<Row | undefined> =>
-    table.toRow(await query(`${table.look(id)} AND ${ifNew(settings, 'true')}`));
+    table.toRow(await query(`${table.look(id)} AND ${ifNothingIsWritten('true')}`));
 
   /** Begins the transaction of a handler, unless a row or another transaction is in the way. */
   const begin = async (id: string, request: ClaimRequest) => {
-    const insertion = toInsertion(table, id, insert(table, id, request, settings));
-    const open = await engine.begin(insertion, request);
+    const opening = new Insertion(table, id, insert(table, id, request, idleTimeoutMs));
+    const open = await engine.begin(opening, request);
     if ('inTheWay' in open) return open;
     return new TransactionClaim(open, request, {
-      record: (send) => send(settings.mark.check(insertion.xid), 'last'),
+      record: (send) => send(commitIfIn(opening.transaction), 'last'),
       look: () => readCommitted(id),
     });
   };
@@ -123,24 +101,30 @@ export function postgresMechanism<Tx>(engine: SqlEngine<Tx>, table: Table, setti
 }
 
 /** Begins the handler's transaction: it inserts the record. */
-interface Insertion extends ClaimSteps {
+class Insertion implements ClaimSteps {
   /** The number of the transaction that has inserted the record. */
-  xid: string;
-}
+  transaction = 0n;
+  readonly #table: Table;
+  readonly #id: string;
+  readonly #sql: string;
 
-function toInsertion(table: Table, id: string, sql: string): Insertion {
-  const insertion: Insertion = {
-    xid: '',
-    async claim(send) {
-      const [inserted] = (await send(sql, 'first')) as readonly { readonly xid: string }[];
-      if (inserted === undefined) return table.toRow(await send(table.look(id), 'look')) ?? 'held';
-      insertion.xid = inserted.xid;
-      return undefined;
-    },
-    // A library may not roll back if the handler has left a nested transaction running.
-    undo: (send) => send('ROLLBACK', 'rollback'),
-  };
-  return insertion;
+  constructor(table: Table, id: string, sql: string) {
+    this.#table = table;
+    this.#id = id;
+    this.#sql = sql;
+  }
+
+  async claim(send: Send): Promise<InTheWay | undefined> {
+    const [inserted] = (await send(this.#sql, 'first')) as readonly { readonly xid: string }[];
+    if (inserted === undefined) return this.#table.toRow(await send(this.#table.look(this.#id), 'look')) ?? 'held';
+    this.transaction = BigInt(inserted.xid);
+    return undefined;
+  }
+
+  /** A library may not roll back if the handler has left a nested transaction running. */
+  undo(send: Send): Promise<unknown> {
+    return send('ROLLBACK', 'rollback');
+  }
 }
 
 function toClaimedRecord({ backend, since }: Lock): StoreRecord {
@@ -162,9 +146,8 @@ function insert(
   table: Table,
   id: string,
   { token, event = '', externalId = '', fingerprint, retentionMs, maxHeldMs = defaultHeldMs }: ClaimRequest,
-  settings: PostgresSettings,
+  idleTimeoutMs: number | null,
 ): string {
-  const { idleTimeoutMs, mark } = settings;
   const { literal, now } = table.syntax;
   const idle =
     idleTimeoutMs === null
@@ -173,8 +156,17 @@ function insert(
   const texts = [id, token, event, externalId, fingerprint].map(literal).join(', ');
   return `INSERT INTO ${table.name} (id, token, event, external_id, fingerprint, claimed_at, settled_at, expires_at)
   SELECT ${texts}, now, now, now + ${maxHeldMs + retentionMs}
-  FROM (SELECT ${now} AS now WHERE ${ifNew(settings, `pg_try_advisory_xact_lock(${lockNumber(table, id)})`)}) AS clock
-  ON CONFLICT (id) DO NOTHING RETURNING txid_current()::text AS xid${idle}${mark.set}`;
+  FROM (SELECT ${now} AS now WHERE ${ifNothingIsWritten(`pg_try_advisory_xact_lock(${lockNumber(table, id)})`)}) AS clock
+  ON CONFLICT (id) DO NOTHING RETURNING txid_current()::text AS xid${idle}`;
+}
+
+/**
+ * The last statement of the handler's transaction. Fails in any other transaction: a handler may have sent ROLLBACK
+ * and begun another one. Touches no table and no setting, because a handler may change its role, make its transaction
+ * read-only, and reset all settings.
+ */
+function commitIfIn(transaction: bigint): string {
+  return `SELECT (CASE WHEN txid_current_if_assigned() = ${transaction} THEN '1' ELSE 'claim not held' END)::int AS settled`;
 }
 
 /** Reads the backend that holds the lock of the callback, and when its transaction began. */
@@ -192,8 +184,8 @@ function lockNumber(table: Table, id: string): string {
 
 /**
  * Renders a condition that fails with an error if the connection still has a transaction of another claim, or of the
- * app. A claim would commit its writes with its own, and a look would take its row for a record.
+ * app, that has written. A claim would commit these writes with its own, and a look would take their row for a record.
  */
-function ifNew({ mark }: PostgresSettings, condition: string): string {
-  return `(CASE WHEN ${mark.isNew} THEN ${condition}::text ELSE 'another transaction is open' END)::boolean`;
+function ifNothingIsWritten(condition: string): string {
+  return `(CASE WHEN txid_current_if_assigned() IS NULL THEN ${condition}::text ELSE 'another transaction is open' END)::boolean`;
 }
