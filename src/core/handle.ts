@@ -1,4 +1,4 @@
-import { Deadline, pause, type Due } from '../lib/deadline.js';
+import { pause, setDeadline } from '../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
 import { AfterCommit } from './after-commit.js';
 import type { CallbackFor, CallbackShape, OtherEvent } from './callback.js';
@@ -61,7 +61,7 @@ export function runHandler<C extends CallbackShape, Tx>(
   return new HandlerRun(delivery, claim, parts, onEnd).start();
 }
 
-class HandlerRun<C extends CallbackShape, Tx> implements Due {
+class HandlerRun<C extends CallbackShape, Tx> {
   readonly #delivery: Delivery<C | OtherEvent>;
   readonly #claim: HeldClaim<Tx>;
   readonly #parts: ReceiverParts<C, Tx>;
@@ -97,16 +97,6 @@ class HandlerRun<C extends CallbackShape, Tx> implements Due {
     });
   }
 
-  /** The handler is late. */
-  onDue(): void {
-    this.#isLate = true;
-    const message = `The handler did not finish within ${this.#parts.options.handlerTimeoutMs} ms.`;
-    const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
-    this.#resolve({ outcome: 'timed_out', error });
-    this.#claim.abort(error);
-    this.#warnOfUnusedTx();
-  }
-
   /** Runs the handler, and again while its store allows that, after pauses that grow. */
   async #run(): Promise<void> {
     let ending = await this.#handleAndSettle();
@@ -129,7 +119,9 @@ class HandlerRun<C extends CallbackShape, Tx> implements Due {
     const afterCommit = new AfterCommit();
     this.#watched = watched;
     this.#afterCommit = afterCommit;
-    const deadline = new Deadline(this, this.#endsAt - performance.now());
+    const cancelDeadline = setDeadline(this.#endsAt - performance.now(), () => {
+      this.#endLate();
+    });
     // A context of an earlier call must not add to a later one.
     const context = toContext(this.#delivery, claim, watched, (call) => {
       afterCommit.add(call);
@@ -143,7 +135,7 @@ class HandlerRun<C extends CallbackShape, Tx> implements Due {
       failure = toFailure(error);
     }
     afterCommit.close();
-    deadline.cancel();
+    cancelDeadline();
     if (failure !== undefined) return failure;
     this.#warnOfUnusedTx();
     return claim.settle(afterCommit);
@@ -158,6 +150,15 @@ class HandlerRun<C extends CallbackShape, Tx> implements Due {
     if (!(await claim.restart(error)) || performance.now() + pauseMs >= this.#endsAt) return false;
     await pause(pauseMs, { signal: claim.signal });
     return !claim.isAborted;
+  }
+
+  #endLate(): void {
+    this.#isLate = true;
+    const message = `The handler did not finish within ${this.#parts.options.handlerTimeoutMs} ms.`;
+    const error = new TransferCallbackError('HANDLER_TIMEOUT', message);
+    this.#resolve({ outcome: 'timed_out', error });
+    this.#claim.abort(error);
+    this.#warnOfUnusedTx();
   }
 
   /** Warns once for each receiver. */

@@ -58,6 +58,6 @@ async function callVerify<C>(verify: VerifySender<C>, callback: C | undefined, t
   const verdict: unknown = verify(callback);
   // A boolean verdict needs no deadline.
   if (typeof verdict === 'boolean') return verdict;
-  const lateError = (ms: number) => new TransferCallbackError('VERIFY_TIMEOUT', `No verdict within ${ms} ms.`);
-  return (await callWithin(() => verdict, { ms: timeoutMs, lateError })) === true;
+  const late = (ms: number) => new TransferCallbackError('VERIFY_TIMEOUT', `No verdict within ${ms} ms.`);
+  return (await callWithin(timeoutMs, () => verdict, late)) === true;
 }

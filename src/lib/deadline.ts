@@ -31,110 +31,67 @@ export function setTurn(onTurn: () => void): () => void {
   };
 }
 
-/** What a deadline belongs to. */
-export interface Due {
-  /** Called when the time is up. */
-  onDue(): void;
-}
-
 /**
  * Calls `onDue` after `ms`, and not before the event loop has read its sockets once more: after a long task, Node runs
  * timers first, and a reply that has arrived would count as late. With `moreMs` it then does the same once more for
- * that time. An object without closures, because each delivery has several.
+ * that time. Returns the function that cancels it.
  */
-export class Deadline {
-  readonly #owner: Due;
-  #moreMs: number;
-  #timer: Timer;
-  #cancelTurn: (() => void) | undefined;
-
-  constructor(owner: Due, ms: number, moreMs = 0) {
-    this.#owner = owner;
-    this.#moreMs = moreMs;
-    this.#timer = setTimeout(Deadline.#letRead, ms, this);
-  }
-
-  cancel(): void {
-    clearTimeout(this.#timer);
-    this.#cancelTurn?.();
-  }
-
-  static readonly #letRead = (deadline: Deadline): void => {
-    deadline.#cancelTurn = setTurn(() => {
-      deadline.#end();
-    });
+export function setDeadline(ms: number, onDue: () => void, moreMs = 0): () => void {
+  const extend = (): void => {
+    cancel = setDeadline(moreMs, onDue);
   };
-
-  #end(): void {
-    const moreMs = this.#moreMs;
-    this.#moreMs = 0;
-    if (moreMs > 0) this.#timer = setTimeout(Deadline.#letRead, moreMs, this);
-    else this.#owner.onDue();
-  }
-}
-
-/** How long a call may take, and what becomes of it after that. */
-interface Limits<T> {
-  readonly ms: number;
-  /** How much longer it may take, each time after the event loop has read its sockets. */
-  readonly moreMs?: number;
-  readonly lateError: (ms: number) => unknown;
-  /** Gets what a late call resolves with. */
-  readonly onLateValue?: ((value: T) => void) | undefined;
+  const timer = setTimeout(() => {
+    cancel = setTurn(moreMs > 0 ? extend : onDue);
+  }, ms);
+  let cancel = (): void => {
+    clearTimeout(timer);
+  };
+  return () => {
+    cancel();
+  };
 }
 
 /**
- * Resolves or rejects as `call` does. If that takes longer than its limits, it rejects with `lateError(ms)`, and the
- * call continues. `call` may also throw, or return a plain value.
+ * Resolves or rejects as `call` does. If that takes longer than `ms` and, after that, `moreMs`, it rejects with
+ * `lateError(ms)`. The call then continues, and `onLateValue` gets the value that it resolves with. `call` may also
+ * throw, or return a plain value.
  */
-export function callWithin<T>(call: () => T | PromiseLike<T>, limits: Limits<T>): Promise<T> {
+export function callWithin<T>(
+  ms: number,
+  call: () => T | PromiseLike<T>,
+  lateError: (ms: number) => unknown,
+  moreMs = 0,
+  onLateValue: (value: T) => void = () => undefined,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     const reply = Promise.resolve(call());
-    const limited = new LimitedCall(limits, resolve, reject);
+    let isLate = false;
+    const cancel = setDeadline(
+      ms,
+      () => {
+        isLate = true;
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason of an abort may be anything.
+        reject(lateError(ms));
+      },
+      moreMs,
+    );
     reply.then(
       (value) => {
-        limited.resolve(value);
+        cancel();
+        if (isLate) onLateValue(value);
+        else resolve(value);
       },
       (error: unknown) => {
-        limited.reject(error);
+        cancel();
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- passed on as it came.
+        reject(error);
       },
     );
   });
 }
 
-class LimitedCall<T> implements Due {
-  readonly #limits: Limits<T>;
-  readonly #resolve: (value: T) => void;
-  readonly #reject: (error: unknown) => void;
-  readonly #deadline: Deadline;
-  #isLate = false;
-
-  constructor(limits: Limits<T>, resolve: (value: T) => void, reject: (error: unknown) => void) {
-    this.#limits = limits;
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.#deadline = new Deadline(this, limits.ms, limits.moreMs);
-  }
-
-  onDue(): void {
-    this.#isLate = true;
-    this.#reject(this.#limits.lateError(this.#limits.ms));
-  }
-
-  resolve(value: T): void {
-    this.#deadline.cancel();
-    if (this.#isLate) this.#limits.onLateValue?.(value);
-    else this.#resolve(value);
-  }
-
-  reject(error: unknown): void {
-    this.#deadline.cancel();
-    this.#reject(error);
-  }
-}
-
 /** A signal that aborts at a deadline. */
-interface DeadlineSignal {
+interface Deadline {
   readonly signal: AbortSignal;
   /** Must be called when the signal is no longer needed. */
   readonly clear: () => void;
@@ -145,22 +102,21 @@ export function deadlineSignal(
   timeoutMs: number,
   outer: AbortSignal | undefined,
   timeoutError: () => Error = () => new DOMException(`No response within ${timeoutMs} ms.`, 'TimeoutError'),
-): DeadlineSignal {
+): Deadline {
   // Not AbortSignal.any: on Node 20 it leaks memory on a signal that outlives the task.
   const controller = new AbortController();
   const abort = (): void => {
     controller.abort(outer?.reason);
   };
-  const onDue = (): void => {
+  const cancel = setDeadline(timeoutMs, () => {
     controller.abort(timeoutError());
-  };
-  const deadline = new Deadline({ onDue }, timeoutMs);
+  });
   outer?.addEventListener('abort', abort);
   if (outer?.aborted) abort();
   return {
     signal: controller.signal,
     clear() {
-      deadline.cancel();
+      cancel();
       outer?.removeEventListener('abort', abort);
     },
   };
@@ -170,7 +126,7 @@ export function deadlineSignal(
  * Resolves or rejects as `task(signal)` does, or rejects with the signal's reason when it aborts. The task may go on.
  */
 export async function withDeadline<T>(
-  { signal, clear }: DeadlineSignal,
+  { signal, clear }: Deadline,
   task: (signal: AbortSignal) => T | PromiseLike<T>,
 ): Promise<T> {
   try {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { Deadline, pause } from '../../src/lib/deadline.js';
+import { pause, setDeadline } from '../../src/lib/deadline.js';
 import { blockEventLoop } from '../support/helpers/block.js';
 import { fakeClock, noteTimers } from '../core/support.js';
 
@@ -11,7 +11,7 @@ describe('on a clock that is moved by hand', () => {
     [950, 50],
   ])('a deadline after %i ms with %s ms more is due after 1 000 ms, once', async (ms, moreMs) => {
     const onDue = vi.fn();
-    new Deadline({ onDue }, ms, moreMs);
+    setDeadline(ms, onDue, moreMs);
     await vi.advanceTimersByTimeAsync(999);
     expect(onDue).not.toHaveBeenCalled();
     await vi.advanceTimersByTimeAsync(1);
@@ -21,13 +21,13 @@ describe('on a clock that is moved by hand', () => {
 
   test.each([0, 1_000, 1_049])('a deadline that is cancelled after %i of its 1 050 ms is not due', async (ms) => {
     const onDue = vi.fn();
-    const deadline = new Deadline({ onDue }, 1_000, 50);
+    const cancel = setDeadline(1_000, onDue, 50);
     await vi.advanceTimersByTimeAsync(ms);
-    deadline.cancel();
+    cancel();
     expect(vi.getTimerCount()).toBe(0);
     await vi.advanceTimersByTimeAsync(5_000);
     expect(onDue).not.toHaveBeenCalled();
-    deadline.cancel();
+    cancel();
   });
 
   test('a pause ends when its signal aborts', async () => {
@@ -47,13 +47,13 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate
 
 test('a deadline that has passed while the event loop was blocked leaves a turn to read what has arrived', async () => {
   const events: string[] = [];
-  new Deadline({ onDue: () => events.push('due') }, 1);
-  const deadline = new Deadline({ onDue: () => events.push('due in spite of the reply') }, 1);
+  setDeadline(1, () => events.push('due'));
+  const cancel = setDeadline(1, () => events.push('due in spite of the reply'));
   blockEventLoop(20);
   // Node calls what `setImmediate` was given after it has read its sockets.
   setImmediate(() => {
     events.push('reply');
-    deadline.cancel();
+    cancel();
   });
   await nextTurn();
   await nextTurn();
@@ -65,7 +65,7 @@ test('a deadline that has passed while the event loop was blocked leaves a turn 
 test('the time that a deadline has more begins when the event loop is free again', async () => {
   const onDue = vi.fn();
   const startedAt = performance.now();
-  new Deadline({ onDue }, 10, 50);
+  setDeadline(10, onDue, 50);
   blockEventLoop(200);
   await vi.waitUntil(() => onDue.mock.calls.length > 0, { interval: 1 });
   expect(performance.now() - startedAt).toBeGreaterThanOrEqual(249);
@@ -76,9 +76,9 @@ const liveTimers = (): number => process.getActiveResourcesInfo().filter((kind) 
 
 test('a deadline keeps the process alive until it is cancelled', () => {
   const others = liveTimers();
-  const deadline = new Deadline({ onDue: () => undefined }, 60_000);
+  const cancel = setDeadline(60_000, () => undefined);
   expect(liveTimers()).toBe(others + 1);
-  deadline.cancel();
+  cancel();
   expect(liveTimers()).toBe(others);
 });
 

@@ -91,17 +91,10 @@ export class VirtualClock {
     }
   }
 
-  readonly #setTimeout = <Args extends unknown[]>(
-    call: (...args: Args) => void,
-    ms: number,
-    ...args: Args
-  ): VirtualTimer => {
+  readonly #setTimeout = (call: () => void, ms: number): VirtualTimer => {
     if (this.#owner === undefined) throw new Error('A timer was set outside of every process.');
     // As Node: whole milliseconds, at least 1.
-    const onDue = (): void => {
-      call(...args);
-    };
-    const timer = new VirtualTimer(this.now + Math.max(1, Math.trunc(ms)), onDue, this.#owner);
+    const timer = new VirtualTimer(this.now + Math.max(1, Math.trunc(ms)), call, this.#owner);
     this.#timers.add(timer);
     return timer;
   };

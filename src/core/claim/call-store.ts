@@ -19,7 +19,7 @@ export function callStore<T>(
   onLateValue?: (value: T) => void,
 ): Promise<T> {
   const named = name === undefined ? call : () => traceStoreCall(name, call);
-  return callWithin(named, { ms: timeoutMs, moreMs: graceMs, lateError, onLateValue });
+  return callWithin(timeoutMs, named, lateError, graceMs, onLateValue);
 }
 
 /**

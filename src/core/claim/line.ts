@@ -1,4 +1,4 @@
-import { Deadline } from '../../lib/deadline.js';
+import { setDeadline } from '../../lib/deadline.js';
 import type { PassingEntries } from '../../lib/passing-entries.js';
 
 /** What ends the wait of all deliveries of a line. */
@@ -11,7 +11,7 @@ export type LineEnd =
 interface Waiter {
   /** Ends the wait. With `undefined` the delivery has the turn. */
   readonly resolve: (result: LineEnd | undefined) => void;
-  readonly deadline: Deadline;
+  readonly cancelDeadline: () => void;
   /** Whether its time is up. If the store is being asked, the delivery still waits for that reply. */
   expired: boolean;
 }
@@ -54,11 +54,11 @@ export class Line {
   wait(waitMs: number): Promise<LineEnd | undefined> {
     if (this.#known !== undefined) return Promise.resolve(this.#known);
     return new Promise((resolve) => {
-      const onDue = (): void => {
+      const cancelDeadline = setDeadline(waitMs, () => {
         waiter.expired = true;
         if (!this.#isAsking) this.#dismiss(waiter);
-      };
-      const waiter = { resolve, deadline: new Deadline({ onDue }, waitMs), expired: false };
+      });
+      const waiter = { resolve, cancelDeadline, expired: false };
       this.#waiters.push(waiter);
     });
   }
@@ -98,8 +98,8 @@ export class Line {
   /** Tells all deliveries that wait, and those that join the line. They do not ask the store. */
   tell(result: LineEnd): void {
     this.#known = result;
-    for (const { deadline, resolve } of this.#waiters.splice(0)) {
-      deadline.cancel();
+    for (const { cancelDeadline, resolve } of this.#waiters.splice(0)) {
+      cancelDeadline();
       resolve(result);
     }
     this.#wake?.();
@@ -111,7 +111,7 @@ export class Line {
     if (waiter === undefined) {
       this.#lines.delete(this.key);
     } else {
-      waiter.deadline.cancel();
+      waiter.cancelDeadline();
       waiter.resolve(undefined);
     }
   }

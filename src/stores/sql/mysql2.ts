@@ -114,12 +114,12 @@ class TakenConnection implements OwnConnection<MysqlConnection> {
 
   /** Resolves with the rows of a statement. Ends the connection if it takes longer than `timeoutMs`. */
   async #sendWithin(timeoutMs: number, sql: string): Promise<Rows> {
-    const lateError = (): Error => {
+    const giveUp = (): Error => {
       this.#connection.destroy();
       return new TransferCallbackError('STORE_TIMEOUT', `The database did not reply within ${timeoutMs} ms.`);
     };
     const query = (): PromiseLike<unknown> => this.#connection.query({ sql, ...plainRows });
-    const [rows] = (await callWithin(query, { ms: timeoutMs, moreMs: graceMs, lateError })) as readonly [unknown];
+    const [rows] = (await callWithin(timeoutMs, query, giveUp, graceMs)) as readonly [unknown];
     return Array.isArray(rows) ? (rows as Rows) : [];
   }
 
@@ -130,12 +130,13 @@ class TakenConnection implements OwnConnection<MysqlConnection> {
 
 /** Takes a connection out of the pool. Rejects with STORE_TIMEOUT if the pool has none within `waitMs`. */
 function takeConnection(pool: MysqlPool, waitMs: number): Promise<MysqlConnection> {
-  return callWithin(() => pool.getConnection(), {
-    ms: waitMs,
-    lateError: (ms) =>
-      new TransferCallbackError('STORE_TIMEOUT', `The pool had no connection within ${Math.round(ms)} ms.`),
-    onLateValue(connection) {
+  return callWithin(
+    waitMs,
+    () => pool.getConnection(),
+    (ms) => new TransferCallbackError('STORE_TIMEOUT', `The pool had no connection within ${Math.round(ms)} ms.`),
+    0,
+    (connection) => {
       connection.release();
     },
-  });
+  );
 }

@@ -1,6 +1,6 @@
 import { hasMethods, invalidSecret } from '../../lib/checks.js';
 import { TransferCallbackError } from '../../lib/errors.js';
-import { Deadline, graceMs, setBackgroundTimer, type Due } from '../../lib/deadline.js';
+import { graceMs, setBackgroundTimer, setDeadline } from '../../lib/deadline.js';
 import { lend, type Loan } from './lend.js';
 import { resolveOptions, type SqlStoreOptions } from './options.js';
 import { beginOwn, rollbackMs, type OwnConnection } from './own-transaction.js';
@@ -78,7 +78,7 @@ function toEngine(pool: PgPool): SqlEngine<PgClient> {
 }
 
 /** A client that was taken out of the pool. It goes back once; later calls do nothing. */
-class PooledClient implements OwnConnection<PgClient>, Due {
+class PooledClient implements OwnConnection<PgClient> {
   readonly #client: PgClient;
   readonly #timeoutMs: number;
   onEnd: (error: Error) => void = () => undefined;
@@ -101,13 +101,13 @@ class PooledClient implements OwnConnection<PgClient>, Due {
    * connection if they take longer than `timeoutMs`.
    */
   async sendWithin(timeoutMs: number, sql: string): Promise<Rows> {
-    const deadline = new Deadline(this, timeoutMs, graceMs);
+    const cancelDeadline = setDeadline(timeoutMs, this.destroy, graceMs);
     try {
       const results = (await this.#client.query(sql)) as { rows: Rows } | { rows: Rows }[];
       const result = Array.isArray(results) ? results.find(({ rows }) => rows.length > 0) : results;
       return result?.rows ?? [];
     } finally {
-      deadline.cancel();
+      cancelDeadline();
     }
   }
 
@@ -119,11 +119,6 @@ class PooledClient implements OwnConnection<PgClient>, Due {
     this.#hasBegun = !ends;
     return rows;
   };
-
-  /** A message is late. */
-  onDue(): void {
-    this.destroy();
-  }
 
   lend(): Loan<PgClient> {
     return lend(this.#client, { queries: ['query'], ignored: ['release', 'end'] });
@@ -151,9 +146,9 @@ class PooledClient implements OwnConnection<PgClient>, Due {
   }
 
   /** Ends the connection. PostgreSQL rolls back what is open on it. */
-  destroy(): void {
+  readonly destroy = (): void => {
     this.#leave(true);
-  }
+  };
 
   #leave(destroy: boolean): void {
     if (!this.#isOut) return;
