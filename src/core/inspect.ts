@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { invalidArgument, onlyKnownOptions } from '../lib/checks.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
-import { callStore, claimCallback } from './claim/call-store.js';
+import { callStore, claimCallback, releaseUnheld } from './claim/call-store.js';
 import { expectedId, isCallbackId, toId, toAnnouncementKey, toReversalKey, toTransferKey } from './callback.js';
 import { toDeliveryName } from './delivery.js';
 import { showFingerprint, type TransferCallbackFacts } from './facts.js';
@@ -86,10 +86,10 @@ async function claimAndRelease<Tx>(token: string, { options, rules }: ClaimParts
     // only write.
     requireGranted('the same claim, sent twice,', await claimKey());
   } catch (error) {
-    claim.release().catch(() => undefined); // If this fails, the lease expires.
+    releaseUnheld(claim, key, request);
     throw error;
   }
-  await claim.release();
+  await callStore(storeTimeoutMs, () => claim.release(), { method: 'release', token, id: key });
   const warning = store.check === undefined && rules.undoesWrites ? unchecked : await store.check?.(key, request);
   if (warning !== undefined) logger.warn({}, warning);
 }

@@ -132,3 +132,10 @@ test('a second claim under a running handler has the next token, and its calls t
   expect(new Set(events.map(({ context }) => context.delivery))).toEqual(new Set([delivery]));
   for (const { details } of logger.lines) expect(details).toMatchObject({ delivery });
 });
+
+test('each call of the store by `check` is traced', async () => {
+  const events = listenToTraces();
+  expect(await receiverOf({}).check()).toMatchObject({ ok: true });
+  const ended = events.filter(({ phase }) => phase === 'asyncEnd').map(({ context }) => context.call);
+  expect(ended).toEqual(['claim', 'claim', 'release']);
+});
