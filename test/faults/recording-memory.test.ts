@@ -58,7 +58,7 @@ test('a success that is still to be recorded while Redis is down keeps no callba
   await server.kill();
   isDown.resolve();
   for (const outcome of await outcomes)
-    expect(outcome).toMatchObject({ outcome: 'processed', error: expect.anything() });
+    expect(outcome).toMatchObject({ outcome: 'processed', error: expect.anything() as unknown });
   // What has just resolved is released a few turns later.
   await vi.waitFor(() => {
     expect(heapBytes() - before).toBeLessThan((deliveries / 4) * megabyte);
