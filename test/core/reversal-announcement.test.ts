@@ -3,7 +3,7 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore } from 'transfer-callbacks';
 import { toAnnouncementKey, toReversalKey } from '../../src/core/callback.js';
 import { announced, reversingReceiver, type Status } from '../support/helpers/reversing.js';
-import { fakeClock, turn } from './support.js';
+import { fakeClock, later, turn } from './support.js';
 
 const id = 'payout';
 
@@ -89,4 +89,37 @@ test('a reversal with another amount than the announced one is a conflict, even 
   await settle(store, await toAnnouncementKey(id), 'REVERSED');
   expect(await receiver.receive(announced('REVERSED', id, { amount: 99 }))).toMatchObject({ outcome: 'conflict' });
   expect(ran).toEqual([]);
+});
+
+test('a reversal that has waited, and records what it gave back, has waited until its handler began', async () => {
+  const works = { SUCCESS: later(), FAILED: later(), REVERSED: later() };
+  const { receiver } = reversingReceiver(
+    { ...memoryStore(), transactional: true },
+    { handle: (status) => works[status].promise },
+  );
+  const failing = receiver.receive(announced('FAILED', id));
+  await turn();
+  const reversing = receiver.receive(announced('REVERSED', id));
+  await vi.advanceTimersByTimeAsync(1_000);
+  works.FAILED.reject(new Error('no'));
+  expect(await failing).toMatchObject({ outcome: 'handler_failed' });
+  await vi.advanceTimersByTimeAsync(3_000);
+  works.REVERSED.resolve();
+  expect(await reversing).toMatchObject({ outcome: 'processed', waitedMs: 1_000, durationMs: 4_000 });
+});
+
+test('a reversal that waits to record what it gave back has not waited for its handler', async () => {
+  const store = memoryStore();
+  const works = { SUCCESS: later(), FAILED: later(), REVERSED: later() };
+  const { receiver } = reversingReceiver(
+    { ...store, transactional: true },
+    { handle: (status) => works[status].promise },
+  );
+  const reversing = receiver.receive(announced('REVERSED', id));
+  await vi.advanceTimersByTimeAsync(1_000);
+  const request = { token: 'another', fingerprint: '[]', leaseMs: 60_000, retentionMs: 100_000 };
+  await store.claim(await toReversalKey(id), request);
+  works.REVERSED.resolve();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await reversing).toMatchObject({ outcome: 'processed', waitedMs: 0, durationMs: 10_000 });
 });

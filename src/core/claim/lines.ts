@@ -58,6 +58,7 @@ export class Lines<Tx> {
   /** Asks the store, and again while another process holds the claim. */
   async #ask(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
     const { options, rules } = this.#parts;
+    let lost: Claim<Tx> | undefined;
     while (!this.#isClosed) {
       const request = this.#toRequest(delivery, waitEndsAt - performance.now());
       const askedAt = line.beginAsking();
@@ -65,9 +66,14 @@ export class Lines<Tx> {
       try {
         reply = await claimCallback(options.store, line, request, rules);
         if (reply.state === 'claimed' && this.#isLate(askedAt)) {
-          if (!(await this.#renewInTime(reply.claim, line.id, request))) continue;
+          if (!(await this.#renewInTime(reply.claim, line.id, request))) {
+            lost = reply.claim;
+            continue;
+          }
         }
       } catch (error) {
+        // The store may have granted the claim that has failed, which has the same token.
+        if (lost !== undefined) releaseUnheld(lost, line.id, request);
         return line.end({ state: 'unavailable', error: toReason(error) });
       }
       if (reply.state === 'settled') return line.end(reply);

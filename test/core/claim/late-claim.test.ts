@@ -84,3 +84,57 @@ test('a claim whose reply is read late is released if it cannot be renewed, and 
   });
   expect(release).toHaveBeenCalledTimes(1);
 });
+
+test('a lost claim is released if the claim that follows fails, because the store may have granted that', async () => {
+  const records = memoryStore();
+  let claims = 0;
+  const losesReply: CallbackStore['claim'] = async (key, request) => {
+    claims += 1;
+    const reply = await records.claim(key, request);
+    if (claims === 2) throw new Error('connection reset');
+    return reply;
+  };
+  const store = storeWith({ claim: losesReply, granted: () => ({ renew: () => Promise.resolve(false) }) });
+  const callback = transferSucceeded();
+  expect(await receiverOf({ store: heldUp(store, 5_001) }).receive(callback)).toMatchObject({
+    outcome: 'store_unavailable',
+    error: { message: 'connection reset' },
+  });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(claims).toBe(2);
+  expect(await records.read(callback.data.id)).toEqual({ state: 'free' });
+});
+
+test('a receiver that closes while a late grant turns out to be lost asks the store no more', async () => {
+  const records = memoryStore();
+  const claim = vi.spyOn(records, 'claim');
+  let close = (): unknown => undefined;
+  const renew = (): Promise<boolean> => (close(), Promise.resolve(false));
+  const receiver = receiverOf({ store: heldUp(storeWith({ granted: () => ({ renew }) }, records), 20_000) });
+  close = () => receiver.close({ timeoutMs: 0 });
+  expect(await receiver.receive(transferSucceeded())).toMatchObject({ outcome: 'closing' });
+  expect(claim).toHaveBeenCalledTimes(1);
+});
+
+test.each([
+  [
+    'throws',
+    vi.fn(() => {
+      throw new Error('down');
+    }),
+  ],
+  ['returns no promise', vi.fn(() => null)],
+])(
+  'a late claim of a JavaScript store whose `renew` throws is released by a `release` that %s',
+  async (_what, release) => {
+    const renew = () => {
+      throw new Error('down');
+    };
+    const store = heldUp(storeWith({ granted: () => ({ renew, release }) as never }), 20_000);
+    expect(await receiverOf({ store }).receive(transferSucceeded())).toMatchObject({
+      outcome: 'store_unavailable',
+      error: { message: 'down' },
+    });
+    expect(release).toHaveBeenCalledTimes(1);
+  },
+);

@@ -272,3 +272,17 @@ test('a slow store is not asked again once the time of the delivery is up', asyn
   await vi.advanceTimersByTimeAsync(1_000);
   expect(claim).toHaveBeenCalledTimes(1);
 });
+
+test('a delivery that has waited, and then runs its handler, has waited until that began', async () => {
+  const works = [later(), later()];
+  let runs = 0;
+  const onSuccess = (): Promise<void> | undefined => works[runs++]?.promise;
+  const receiver = receiverOf({ onSuccess, handlerTimeoutMs: 2_000 });
+  const callback = transferSucceeded();
+  const [first, second] = [receiver.receive(callback), receiver.receive(callback)];
+  await vi.advanceTimersByTimeAsync(1_000);
+  works[0]?.reject(new Error('no'));
+  expect(await first).toMatchObject({ outcome: 'handler_failed', waitedMs: 0, durationMs: 1_000 });
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(await second).toMatchObject({ outcome: 'timed_out', waitedMs: 1_000, durationMs: 3_000 });
+});
