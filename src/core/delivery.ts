@@ -74,7 +74,10 @@ export class Delivery<C extends EventShape = EventShape> {
     this.fingerprint = toFingerprint(fields);
   }
 
-  /** Notes that the delivery waits for another one that holds the claim. Only the first call counts. */
+  /**
+   * Notes that the delivery waits for another one that holds the claim. Only the first call counts, and none after the
+   * handler has begun: a reversal claims once more then.
+   */
   beginWait(): void {
     if (this.#waitEndedAt === undefined) this.#waitsSince ??= performance.now();
   }

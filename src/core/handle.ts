@@ -71,7 +71,7 @@ class HandlerRun<C extends CallbackShape, Tx> {
   #isLate = false;
   /** These two are of the last call of the handler. */
   #watched: WatchedTx<Tx> | undefined;
-  #afterCommit = new AfterCommit();
+  #afterCommit: AfterCommit | undefined;
 
   constructor(
     delivery: Delivery<C | OtherEvent>,
@@ -91,7 +91,7 @@ class HandlerRun<C extends CallbackShape, Tx> {
       this.#resolve = resolve;
       const ended = this.#run();
       if (this.#delivery.waitUntil === undefined) return;
-      // A recording in the background may take days: it must not keep the callback.
+      // A recording in the background may take days: what waits for it must not have this object, and its callback.
       const rest = ended.then(() => waitForRest(this.#claim, this.#afterCommit));
       keepProcess(this.#delivery, rest, this.#parts.options);
     });
@@ -199,10 +199,10 @@ function toFailure(error: unknown): Failure {
     : { outcome: 'handler_failed', error: toReason(error) };
 }
 
-async function waitForRest<Tx>(claim: HeldClaim<Tx>, afterCommit: AfterCommit): Promise<void> {
+async function waitForRest<Tx>(claim: HeldClaim<Tx>, afterCommit: AfterCommit | undefined): Promise<void> {
   // First: a recording in the background starts the functions of `afterCommit` at its end.
   await claim.recording;
-  await afterCommit.ended;
+  await afterCommit?.ended;
 }
 
 /** Asks the host to keep the process for the rest of the delivery. A host that refuses changes nothing else. */

@@ -64,10 +64,10 @@ export async function inspectCallback<Tx>(id: string, parts: Parts<Tx>): Promise
 /**
  * Claims a new key twice, as a client that resends does, releases it, and lets the store check itself. Never rejects.
  */
-export async function checkStore<Tx>(token: string, shared: ClaimParts<Tx>): Promise<StoreProbe> {
+export async function checkStore<Tx>(token: string, parts: ClaimParts<Tx>): Promise<StoreProbe> {
   const startedAt = performance.now();
   try {
-    await callStore(shared.options.storeTimeoutMs, () => claimAndRelease(token, shared));
+    await callStore(parts.options.storeTimeoutMs, () => claimAndRelease(token, parts));
     return { ok: true, storeMs: performance.now() - startedAt };
   } catch (error) {
     return { ok: false, error: toReason(error) };

@@ -110,10 +110,10 @@ export function transferCallbackReceiver<C extends EventShape = TransferCallback
   const { store, logger } = options;
   const inFlight = new InFlight();
   const nameDelivery = createDeliveryNamer();
-  const shared = { options, rules: rulesOf(store, options.leaseMs), inFlight };
+  const claimParts = { options, rules: rulesOf(store, options.leaseMs), inFlight };
   const parts: ReceiverParts<CallbackOf<C>, Tx> = {
-    ...shared,
-    lines: new Lines(shared),
+    ...claimParts,
+    lines: new Lines(claimParts),
     ignored: new IgnoredNames(),
     hasWarnedOfTx: false,
   };

@@ -43,7 +43,7 @@ async function promotedBytes(work: () => Promise<unknown>): Promise<number> {
   return promoted / count;
 }
 
-/** It handles eight thousand callbacks, which takes 1 s on an idle machine. */
+/** It handles 24 000 callbacks, which takes 3 s on an idle machine. */
 const countingTimeoutMs = 60_000;
 
 test('nothing of a delivery outlives it until a major collection', { timeout: countingTimeoutMs }, async () => {
@@ -55,6 +55,9 @@ test('nothing of a delivery outlives it until a major collection', { timeout: co
     await turn().then(turn).then(turn);
   };
   const bare = await promotedBytes(body);
-  // Over 4 000 were kept when each context had a getter of its own, and the lines of the callbacks were in a Map.
-  expect((await promotedBytes(deliver)) - bare).toBeLessThan(2_500);
+  // Over 2 150 are kept when each context has a getter of its own, and the lines of the callbacks are in a Map. Single
+  // measures differ by 500.
+  const kept: number[] = [];
+  while (kept.length < 5) kept.push((await promotedBytes(deliver)) - bare);
+  expect(kept.sort((a, b) => a - b)[2]).toBeLessThan(1_850);
 });

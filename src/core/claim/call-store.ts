@@ -5,12 +5,12 @@ import type { CallbackStore, Claim, ClaimReply, ClaimRequest } from '../store.js
 import { traceStoreCall, type StoreCall } from '../trace.js';
 import type { StoreRules } from './rules.js';
 
-/** A request of the receiver, which has all times that its calls need. */
+/** A request of the receiver. It always has the times that are optional for other callers. */
 export type TimedRequest = ClaimRequest & Required<Pick<ClaimRequest, 'timeoutMs' | 'queueMs'>>;
 
 /**
  * Calls the store. Resolves or rejects as `call` does, or rejects with STORE_TIMEOUT after `timeoutMs`. `onLateValue`
- * gets what the call resolves with after that. A call with a name is published.
+ * gets what the call resolves with after that. A call with a name is traced.
  */
 export function callStore<T>(
   timeoutMs: number,

@@ -27,8 +27,8 @@ export class Lines<Tx> {
   }
 
   /**
-   * Claims the callback of a delivery. It notes when it begins to wait for another one that holds the claim. A reversal
-   * may also claim a key of its own. Never rejects.
+   * Claims the callback of a delivery, and tells the delivery when it begins to wait for another one that holds the
+   * claim. A reversal may also claim a key of its own. Never rejects.
    */
   claim(
     delivery: Delivery,
@@ -58,7 +58,6 @@ export class Lines<Tx> {
   /** Asks the store, and again while another process holds the claim. */
   async #ask(delivery: Delivery, line: Line, waitEndsAt: number): Promise<HeldClaim<Tx> | LineEnd> {
     const { options, rules } = this.#parts;
-    let lost: Claim<Tx> | undefined;
     while (!this.#isClosed) {
       const request = this.#toRequest(delivery, waitEndsAt - performance.now());
       const askedAt = line.beginAsking();
@@ -66,14 +65,9 @@ export class Lines<Tx> {
       try {
         reply = await claimCallback(options.store, line, request, rules);
         if (reply.state === 'claimed' && this.#isLate(askedAt)) {
-          if (!(await this.#renewInTime(reply.claim, line.id, request))) {
-            lost = reply.claim;
-            continue;
-          }
+          reply = await this.#renewOrClaim(reply.claim, line, request);
         }
       } catch (error) {
-        // The store may have granted the claim that has failed, which has the same token.
-        if (lost !== undefined) releaseUnheld(lost, line.id, request);
         return line.end({ state: 'unavailable', error: toReason(error) });
       }
       if (reply.state === 'settled') return line.end(reply);
@@ -112,21 +106,27 @@ export class Lines<Tx> {
   }
 
   /**
-   * Renews a claim whose grant was read late, and again while the reply is read late. A process that was stopped or
-   * starved may read `claimed` after its lease has lapsed and another delivery has settled. Resolves with whether the
-   * store still had the claim. The claim that is made otherwise has the same token: no handler runs yet under the claim
-   * that a late release could free.
+   * Renews a claim whose grant was read late, and claims again if the store no longer has it. A process that was stopped
+   * or starved may read `claimed` after its lease has lapsed and another delivery has settled. A reply that is read late
+   * proves nothing either. The second claim has the same token: no handler runs yet under a claim that a late release
+   * could free.
    */
-  async #renewInTime(claim: Claim<Tx>, id: string, request: TimedRequest): Promise<boolean> {
+  async #renewOrClaim(claim: Claim<Tx>, line: Line, request: TimedRequest): Promise<ClaimReply<Tx>> {
+    const { options, rules } = this.#parts;
     const { token, timeoutMs } = request;
     try {
-      for (;;) {
-        const renewedAt = performance.now();
-        if (!(await callStore(timeoutMs, () => claim.renew(), { method: 'renew', token, id }))) return false;
-        if (!this.#isLate(renewedAt)) return true;
+      let askedAt = performance.now();
+      while (await callStore(timeoutMs, () => claim.renew(), { method: 'renew', token, id: line.id })) {
+        if (!this.#isLate(askedAt)) return { state: 'claimed', claim };
+        askedAt = performance.now();
       }
+      askedAt = performance.now();
+      const reply = await claimCallback(options.store, line, request, rules);
+      if (reply.state !== 'claimed' || !this.#isLate(askedAt)) return reply;
+      return await this.#renewOrClaim(reply.claim, line, request);
     } catch (error) {
-      releaseUnheld(claim, id, request);
+      // The store may have granted a claim whose reply was lost: this frees it, too.
+      releaseUnheld(claim, line.id, request);
       throw error;
     }
   }

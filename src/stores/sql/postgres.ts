@@ -58,11 +58,11 @@ export function postgresMechanism<Tx>(
 
   /** Begins the transaction of a handler, unless a row or another transaction is in the way. */
   const begin = async (id: string, request: ClaimRequest) => {
-    const opening = new Insertion(table, id, insert(table, id, request, idleTimeoutMs));
-    const open = await engine.begin(opening, request);
+    const insertion = new Insertion(table, id, insert(table, id, request, idleTimeoutMs));
+    const open = await engine.begin(insertion, request);
     if ('inTheWay' in open) return open;
     return new TransactionClaim(open, request, {
-      record: (send) => send(commitIfIn(opening.transaction), 'last'),
+      record: (send) => send(commitIfIn(insertion.transaction), 'last'),
       look: () => readCommitted(id),
     });
   };

@@ -19,8 +19,8 @@ export interface SqlEngine<Tx> {
  * | ---------- | -------------------------------- | ------------ | ---------------------------------- |
  * | `first`    | inserts the record               | BEGIN before |                                    |
  * | `look`     | reads what has refused the claim | COMMIT after |                                    |
- * | `last`     | checks the proof                 | COMMIT after | COMMIT and BEGIN after             |
- * | `rollback` | ROLLBACK                         | not sent     | BEGIN after                        |
+ * | `last`     | checks the proof                 | COMMIT after | COMMIT after, and BEGIN by some    |
+ * | `rollback` | ROLLBACK                         | not used     | BEGIN after by some                |
  *
  * In MySQL no statement has a place: `autocommit` begins and commits.
  */
