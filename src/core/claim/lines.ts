@@ -106,10 +106,10 @@ export class Lines<Tx> {
   }
 
   /**
-   * Renews a claim whose grant was read late, and claims again if the store no longer has it. A process that was stopped
-   * or starved may read `claimed` after its lease has lapsed and another delivery has settled. A reply that is read late
-   * proves nothing either. The second claim has the same token: no handler runs yet under a claim that a late release
-   * could free.
+   * Renews a claim whose grant was read late, and claims again if the store no longer has it. A process that was
+   * stopped or starved may read `claimed` after its lease has lapsed and another delivery has settled. A reply that is
+   * read late proves nothing either. The second claim has the same token: no handler runs yet under a claim that a late
+   * release could free.
    */
   async #renewOrClaim(claim: Claim<Tx>, line: Line, request: TimedRequest): Promise<ClaimReply<Tx>> {
     const { options, rules } = this.#parts;
