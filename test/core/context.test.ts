@@ -1,10 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, test, vi } from 'vitest';
 import { memoryStore, type HandlerContext, type TransferCallback } from 'transfer-callbacks';
 import { transferSucceeded } from 'transfer-callbacks/testing';
 import { later, receiverOf, storeWith } from './support.js';
+import { collectGarbage } from '../support/helpers/collect-garbage.js';
 
 const memory = memoryStore();
 const requests = new AsyncLocalStorage<string>();
@@ -112,8 +111,6 @@ test('a claim that is granted too late is released in the context of its deliver
 
 // A full garbage collection takes a busy machine a while.
 test('the context of a request does not outlive it, however many others follow', { timeout: 30_000 }, async () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
   const store = new AsyncLocalStorage<object>();
   const receiver = receiverOf({ ...quick, store: storeWith({}) });
   let first: WeakRef<object> | undefined;
@@ -127,7 +124,7 @@ test('the context of a request does not outlive it, however many others follow',
   await vi.waitUntil(
     async () => {
       await store.run({}, () => receiver.receive(transferSucceeded()));
-      collect();
+      collectGarbage();
       expect(performance.now()).toBeLessThan(giveUpAt);
       return first?.deref() === undefined;
     },

@@ -1,15 +1,11 @@
 import { connect, type Socket } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { httpServers } from '../support/servers/http-servers.js';
 import { head } from '../support/helpers/sockets.js';
 import { recordingOptions } from '../support/helpers/recording-options.js';
 import { json, start } from './support.js';
 import { listen } from '../support/helpers/listen.js';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
+import { collectGarbage } from '../support/helpers/collect-garbage.js';
 
 function usedBytes(): number {
   collectGarbage();

@@ -4,8 +4,6 @@
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import express from 'express';
 import { Redis } from 'ioredis';
 import {
@@ -17,11 +15,10 @@ import {
 } from 'transfer-callbacks';
 import { failuresIn, type SoakSize } from './soak-load.js';
 import { readAppOptions } from './app.js';
+import { collectGarbage } from '../helpers/collect-garbage.js';
 
 const { redisUrl } = readAppOptions() as { redisUrl: string };
 const redis = new Redis(redisUrl);
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
 let recording = 0;
 
 /** Fails as often as the callback asks for, then succeeds. */
