@@ -214,7 +214,7 @@ function makeQuery(
   };
 }
 
-/** A service may respond with 200 and nothing for a transfer that it does not know. A `query` may also lack a `return`. */
+/** A service may respond to an unknown transfer with 200 and nothing. But a `query` may also lack its `return`. */
 function notKnown({ hasResponse }: QueryRequests): TransferClientError {
   const message = hasResponse
     ? '`query` resolved with undefined after a 2xx: does it return? If so, the service does not know the transfer.'
