@@ -73,7 +73,7 @@ export interface MongoStoreOptions {
  *   await store.migrate();
  * }
  */
-export interface MongoStore<Tx> extends Required<Omit<CallbackStore<Tx>, 'processLocal'>> {
+export interface MongoStore<Tx> extends Required<Omit<CallbackStore<Tx>, 'processLocal' | 'check'>> {
   /** Creates the collections, each with an index by which MongoDB deletes what has ended. May be repeated. */
   migrate(): Promise<void>;
 }
@@ -130,12 +130,6 @@ export function mongoStore<Client extends MongoClient>(
     },
     read: (key) => read(records, leases, key),
     forget: async (_id, fingerprint) => (await records.deleteOne({ _id, fingerprint })).deletedCount === 1,
-    async check(key, request) {
-      const claiming = await claim({ key, request, session: client.startSession(), database, records, leases });
-      if (claiming.state === 'claimed') await claiming.claim.settle();
-      await records.deleteOne({ _id: key });
-      return undefined;
-    },
     async migrate() {
       // An hour later: a lapsed lease has the session of a dead process, for the claim that takes over.
       for (const each of [records, leases]) await each.createIndex({ expiresAt: 1 }, { expireAfterSeconds: 3_600 });
