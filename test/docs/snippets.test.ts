@@ -127,6 +127,7 @@ declare const store: import('transfer-callbacks').CallbackStore;
 declare const options: import('transfer-callbacks').ReceiverOptions;
 declare const onSuccess: () => void;
 declare const onFailed: () => void;
+declare const router: ReturnType<typeof import('transfer-callbacks').transferCallbackRouter>;
 declare const receiver: import('transfer-callbacks').TransferCallbackReceiver;
 declare const client: import('transfer-callbacks/client').TransferClient;
 declare const pending: import('transfer-callbacks/client').PendingTransfer[];
