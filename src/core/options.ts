@@ -80,7 +80,7 @@ interface OnReversed<C extends EventShape, Tx> {
   /**
    * Called for a transfer whose money has come back, after `onSuccess` or in its place, and awaited. Only one
    * of `onFailed` and `onReversed` is called for a transfer, once. Required if a state of the `service` is `REVERSED`,
-   * and left out otherwise. With it, `retentionMs` has no default.
+   * and left out otherwise. With it, `retentionMs` has no default, and is at least a day.
    * @default none
    */
   onReversed: (

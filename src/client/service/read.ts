@@ -28,8 +28,8 @@ export interface ReadTransfer {
 }
 
 /**
- * The result of `read` for an event that is none of your transfers. The payload must be an object with a member, and the
- * result must have no `state`.
+ * The result of `read` for an event that is none of your transfers. The payload must be an object with a member, and
+ * the result must have no `state`.
  */
 export interface IgnoredEvent {
   /** Names it in the log: the first event of each name is a warning. */
