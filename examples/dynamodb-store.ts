@@ -182,6 +182,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await createTable(client, 'paid');
 
   const store = dynamoStore(client, 'transfer_callbacks');
+  // A failure adds nothing. Your own handler refunds it.
   const receiver = transferCallbackReceiver({ store, onSuccess: addUp, onFailed: () => undefined });
   const callback = transferSucceeded();
   for (const delivery of ['first', 'second']) {

@@ -18,14 +18,18 @@ export class Unreadable {
 }
 
 /**
- * What a host hands to a receiver if it has refused the sender before it read the body: the delivery is `unauthorized`.
+ * What a host hands to a receiver if it has refused the sender before it read the body, and what its `verify` resolves
+ * with if it refuses later: the delivery is `unauthorized`.
  */
 export class Refused {
   readonly [kind] = 'refused';
-  /** Set if a verifier failed. */
+  /** Names the verifier that has refused. */
+  readonly by: string | undefined;
+  /** Set if the verifier failed. */
   readonly error: unknown;
 
-  constructor(error?: unknown) {
+  constructor(by?: string, error?: unknown) {
+    this.by = by;
     this.error = error;
   }
 }

@@ -274,6 +274,8 @@ export interface Ignored {
 /** The case of a sender that a verifier refused. */
 export interface Unauthorized {
   outcome: 'unauthorized';
+  /** The verifier that refused, such as `verifier 2 of 2, urlToken`. Not set by the `verify` of `receive`. */
+  refusedBy?: string;
   /** Set if the payload was invalid, too, or was not read. */
   issues?: readonly Issue[];
   id?: undefined;

@@ -28,6 +28,7 @@ const logged: Record<Exclude<Field, 'error' | 'timestamp'>, true> = {
   overlapped: true,
   late: true,
   verified: true,
+  refusedBy: true,
   issues: true,
 };
 export const logFields: readonly string[] = Object.keys(logged);

@@ -1,13 +1,17 @@
 import { invalidSecret } from '../lib/checks.js';
 import { callWithin } from '../lib/deadline.js';
 import { TransferCallbackError, toReason } from '../lib/errors.js';
+import { toPrintable } from '../lib/text.js';
 import type { CallbackShape, OtherEvent } from './callback.js';
-import type { Refused } from './input.js';
+import { isRefused, type Refused } from './input.js';
 import type { Unauthorized } from './outcomes.js';
 import type { Reading } from './payout-service.js';
 
 /** Decides whether the sender of a callback is trusted. Gets `undefined` for all but a valid callback. */
 export type VerifySender<C> = (callback: C | undefined) => boolean | Promise<boolean>;
+
+/** The same of a host, which tells which of its verifiers has refused. */
+export type HostVerify<C> = (callback: C | undefined) => Promise<true | Refused>;
 
 export const verifyExample = 'verify: urlToken(process.env.CALLBACK_SECRET)';
 
@@ -23,9 +27,17 @@ const refusedEarly = Object.freeze([
   Object.freeze({ path: Object.freeze([]), message: 'The sender was refused before the body was read.' }),
 ]);
 
-/** Returns the outcome of a sender that the host has refused. */
-export function refuseEarly({ error }: Refused): Unauthorized {
-  return { outcome: 'unauthorized', issues: refusedEarly, ...(error !== undefined && { error }) };
+/** Returns the outcome of a sender that the host has refused before it read the body. */
+export function refuseEarly(refused: Refused): Unauthorized {
+  return { ...refuse(refused), issues: refusedEarly };
+}
+
+function refuse({ by, error }: Refused): Unauthorized {
+  return {
+    outcome: 'unauthorized',
+    ...(by !== undefined && { refusedBy: toPrintable(by) }),
+    ...(error !== undefined && { error }),
+  };
 }
 
 /**
@@ -46,18 +58,19 @@ export async function verifySender<C extends CallbackShape>(
     ...(error !== undefined && { error }),
   };
   try {
-    const isTrusted = await callVerify(verify, isCallback ? (reading.callback as C) : undefined, timeoutMs);
-    return isTrusted ? undefined : unauthorized;
+    const verdict = await callVerify(verify, isCallback ? (reading.callback as C) : undefined, timeoutMs);
+    if (verdict === true) return undefined;
+    return isRefused(verdict) ? { ...unauthorized, ...refuse(verdict) } : unauthorized;
   } catch (cause) {
     return { ...unauthorized, error: toReason(cause) };
   }
 }
 
-async function callVerify<C>(verify: VerifySender<C>, callback: C | undefined, timeoutMs: number): Promise<boolean> {
+async function callVerify<C>(verify: VerifySender<C>, callback: C | undefined, timeoutMs: number): Promise<unknown> {
   // Callers from JavaScript may return anything.
   const verdict: unknown = verify(callback);
   // A boolean verdict needs no deadline.
   if (typeof verdict === 'boolean') return verdict;
   const late = (ms: number) => new TransferCallbackError('VERIFY_TIMEOUT', `No verdict within ${ms} ms.`);
-  return (await callWithin(timeoutMs, () => verdict, late)) === true;
+  return callWithin(timeoutMs, () => verdict, late);
 }

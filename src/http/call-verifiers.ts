@@ -40,19 +40,39 @@ const bytesAreGone =
   'A verifier needs the bytes of the body, and your app has parsed it without leaving them as a Buffer in ' +
   'request.rawBody: mount the router before that middleware.';
 
-/** Calls the verifiers in order, and resolves with whether all of them accept. */
-export async function acceptsAll<C, HostRequest>(
+/** A verifier, and how a log line names it: by its place among all verifiers, and by its name. */
+export interface NamedVerifier<C, HostRequest> {
+  readonly verify: Verifier<C, HostRequest>;
+  readonly by: string;
+}
+
+/** Names each verifier, such as `verifier 2 of 2, urlToken`: those of this package are called as what makes them. */
+export function nameVerifiers<C, HostRequest>(
   verifiers: readonly Verifier<C, HostRequest>[],
+): readonly NamedVerifier<C, HostRequest>[] {
+  return verifiers.map((verify, index) => {
+    const place = `verifier ${index + 1} of ${verifiers.length}`;
+    return { verify, by: verify.name === '' ? place : `${place}, ${verify.name}` };
+  });
+}
+
+/** Calls the verifiers in order. Resolves with `true` if all of them accept. */
+export async function acceptsAll<C, HostRequest>(
+  verifiers: readonly NamedVerifier<C, HostRequest>[],
   request: HostRequest,
   callback: C | undefined,
   bytes: ReadBody['bytes'],
-): Promise<boolean> {
-  for (const verify of verifiers) {
-    // It is known by the number of its parameters, as Express knows an error handler.
-    if (bytes === 'gone' && verify.length > 2) throw new TransferCallbackError('BODY_CONSUMED', bytesAreGone);
-    const verdict: unknown = await verify(request, callback, bytes === 'gone' ? undefined : bytes);
-    // Only `true` counts: a verifier that forgets to return, or returns an object, has not approved.
-    if (verdict !== true) return false;
+): Promise<true | Refused> {
+  for (const { verify, by } of verifiers) {
+    try {
+      // It is known by the number of its parameters, as Express knows an error handler.
+      if (bytes === 'gone' && verify.length > 2) throw new TransferCallbackError('BODY_CONSUMED', bytesAreGone);
+      const verdict: unknown = await verify(request, callback, bytes === 'gone' ? undefined : bytes);
+      // Only `true` counts: a verifier that forgets to return, or returns an object, has not approved.
+      if (verdict !== true) return new Refused(by);
+    } catch (error) {
+      return new Refused(by, toReason(error));
+    }
   }
   return true;
 }
@@ -61,16 +81,16 @@ const promiseInPlaceOfBoolean = 'Expected a verifier with `readsCallback: false`
 
 /** Calls the verifiers that need no callback. Returns `undefined` if all of them accept. Never throws. */
 export function findRefused<C, HostRequest>(
-  verifiers: readonly Verifier<C, HostRequest>[],
+  verifiers: readonly NamedVerifier<C, HostRequest>[],
   request: HostRequest,
 ): Refused | undefined {
-  for (const verify of verifiers) {
+  for (const { verify, by } of verifiers) {
     try {
       const verdict: unknown = verify(request, undefined, undefined);
       if (verdict instanceof Promise) throw notSynchronous(verdict, promiseInPlaceOfBoolean);
-      if (verdict !== true) return new Refused();
+      if (verdict !== true) return new Refused(by);
     } catch (error) {
-      return new Refused(toReason(error));
+      return new Refused(by, toReason(error));
     }
   }
   return undefined;

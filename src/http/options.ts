@@ -11,9 +11,9 @@ export interface HttpOptions<C = TransferCallback, HostRequest = IncomingMessage
   /**
    * Decides whether the sender is trusted: `urlToken`, `transferToken`, `headerToken`, `basicAuth`, `ipAllowList`,
    * `hmacSignature`, `publicKeySignature`, `messageSignature` or your own function. In a list, all must accept.
-   * Callbacks carry no documented signature (service §6.7). Unlike the other options it may not be `undefined`: every
-   * sender would be trusted. It replaces the `verify` of a `service`, unless that reads a part of the body.
-   * @default that of the receiver's `service`
+   * Callbacks carry no documented signature (service §6.7). The `verify` of the `service` must accept, too, and is
+   * called first. Unlike the other options it may not be `undefined`: every sender would be trusted.
+   * @default none: the `verify` of the `service` decides
    */
   verify?: NoInfer<Verifier<C, HostRequest> | readonly Verifier<C, HostRequest>[]>;
   /**
@@ -36,6 +36,12 @@ export type TransferCallbackOptions<
 > = HttpOptions<CallbackOf<C>, HostRequest> &
   ((ReceiverOptions<C, Tx> & { receiver?: never }) | { receiver: TransferCallbackReceiver<CallbackOf<C>, Tx> });
 
+/** What the router, the listener and the handler have beside their function. */
+export interface WithReceiver<C extends EventShape, Tx> {
+  /** The receiver that was given, or that was made of the options. */
+  readonly receiver: TransferCallbackReceiver<CallbackOf<C>, Tx>;
+}
+
 /** The validated options with defaults applied. */
 export interface ResolvedHttpOptions<C extends CallbackShape, Tx, HostRequest> {
   readonly receiver: TransferCallbackReceiver<C, Tx>;
@@ -57,10 +63,9 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   const madeBefore = (options as { receiver?: unknown } | null | undefined)?.receiver !== undefined;
   const known = ['verify', 'bodyLimitBytes', ...(madeBefore ? ['receiver'] : receiverOptionNames)];
   onlyKnownOptions(options, known, { findPlace: findReceiverOption });
-  const isNamed = 'verify' in options;
   const { verify, bodyLimitBytes = defaultBodyLimitBytes, ...rest } = options;
   // A `verify` without a value, such as the verifier of an unknown tenant, must not mean that every sender is trusted.
-  if (isNamed) requireVerifiers(verify);
+  if ('verify' in options) requireVerifiers(verify);
   wholeNumber('bodyLimitBytes', bodyLimitBytes, {
     min: 1,
     max: Number.MAX_SAFE_INTEGER,
@@ -71,8 +76,11 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   const { confirm, onOther, logger } = receiver.options;
   // A receiver made by hand may have none.
   const { service } = receiver.options as Partial<typeof receiver.options>;
-  const verifiers = [(isNamed ? verify : service?.verify) ?? []].flat() as Verifier<CallbackOf<C>, HostRequest>[];
-  if (isNamed && service?.meanings !== undefined) requireWholeBody(verify, verifiers, service.part);
+  // Each once, because a verifier that refuses replays would refuse its second call.
+  const given = new Set([service?.verify ?? [], verify ?? []].flat());
+  const verifiers = [...given] as Verifier<CallbackOf<C>, HostRequest>[];
+  requireOneToken(verifiers);
+  if (service?.meanings !== undefined) requireSamePart(verifiers, service.part);
   if (verifiers.length === 0 && confirm !== undefined && onOther !== undefined) {
     // `confirm` queries transfers. What a stranger sends to `onOther` would make the real event a duplicate.
     const expected = 'given beside `onOther`, whose events `confirm` cannot vouch for';
@@ -84,15 +92,19 @@ export function resolveHttpOptions<C extends EventShape, Tx, HostRequest>(
   return { receiver, verifiers, bodyLimitBytes };
 }
 
+/** Two tokens would never both be the last segment of one path. */
+function requireOneToken(verifiers: readonly { readonly readsPath?: boolean | undefined }[]): void {
+  if (verifiers.filter(({ readsPath }) => readsPath === true).length < 2) return;
+  const expected =
+    'verifiers of which at most one reads the path, that of the `service` included: one URL has one token';
+  throw invalidSecret('verify', expected, verifiers);
+}
+
 /** What is signed is what is read: a service reads the part of its own verifiers, or the whole body. */
-function requireWholeBody(verify: unknown, verifiers: readonly { part?: string | undefined }[], part?: string): void {
-  if (part !== undefined) {
-    const expected = `left out, because the service signs \`${part}\` alone, and its definition verifies that`;
-    throw invalidSecret('verify', expected, verify);
-  }
-  if (verifiers.every((each) => each.part === undefined)) return;
-  const expected = 'of the whole body, because the service reads that';
-  throw invalidSecret('verify', expected, verify, 'defineService({ read, states, verify })');
+function requireSamePart(verifiers: readonly { readonly part?: string | undefined }[], read?: string): void {
+  if (verifiers.every(({ part }) => part === undefined || part === read)) return;
+  const expected = read === undefined ? 'of the whole body' : `of \`${read}\` or of the whole body`;
+  throw invalidSecret('verify', `${expected}, because the service reads that`, verifiers);
 }
 
 function findReceiverOption(name: string): string | undefined {

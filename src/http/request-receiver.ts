@@ -1,11 +1,12 @@
 import type { CallbackShape } from '../core/callback.js';
 import type { WaitUntil } from '../core/delivery.js';
 import type { ReceiveOptions } from '../core/receiver.js';
+import type { HostVerify, VerifySender } from '../core/verify.js';
 import { consumed, RequestFault, type ReadBody } from './content.js';
 import type { ResolvedHttpOptions } from './options.js';
 import type { SenderRequest } from './request.js';
 import { toResponse, type CallbackResponse } from './responses.js';
-import { acceptsAll, findRefused } from './call-verifiers.js';
+import { acceptsAll, findRefused, nameVerifiers } from './call-verifiers.js';
 
 /** The response to a request, and the name of its delivery in the logs. */
 export interface ReceivedRequest {
@@ -28,8 +29,9 @@ export function requestReceiver<
   { receiver, verifiers, bodyLimitBytes }: ResolvedHttpOptions<C, Tx, HostRequest>,
   readBody: (request: HostRequest, limitBytes: number) => ReadBody | Promise<ReadBody | undefined>,
 ): (request: HostRequest, waitUntil?: WaitUntil) => Promise<ReceivedRequest | undefined> {
-  const early = verifiers.filter(({ readsCallback }) => readsCallback === false);
-  const late = verifiers.filter(({ readsCallback }) => readsCallback !== false);
+  const named = nameVerifiers(verifiers);
+  const early = named.filter(({ verify }) => verify.readsCallback === false);
+  const late = named.filter(({ verify }) => verify.readsCallback !== false);
 
   async function read(request: HostRequest): Promise<ReadBody | undefined> {
     const refused = findRefused(early, request);
@@ -45,7 +47,10 @@ export function requestReceiver<
   /** With a `verify` the receiver counts the sender as verified. The early verifiers have accepted by then. */
   function toVerify(request: HostRequest, bytes: ReadBody['bytes']): Pick<ReceiveOptions<C>, 'verify'> {
     if (verifiers.length === 0) return {};
-    return { verify: late.length === 0 ? () => true : (callback) => acceptsAll(late, request, callback, bytes) };
+    if (late.length === 0) return { verify: () => true };
+    const verify: HostVerify<C> = (callback) => acceptsAll(late, request, callback, bytes);
+    // For a caller of `receive` a verdict is a boolean.
+    return { verify: verify as VerifySender<C> };
   }
 
   return async function receiveRequest(request, waitUntil) {

@@ -1,6 +1,11 @@
+import { parse as parseForm } from 'node:querystring';
+import { Readable } from 'node:stream';
+import { runInNewContext } from 'node:vm';
 import { expect, test, vi } from 'vitest';
 import { memoryStore } from 'transfer-callbacks';
+import { z } from 'zod';
 import { toResponse } from '../../src/http/responses.js';
+import { containing } from '../support/helpers/containing.js';
 import { announced, read, serve } from './service-support.js';
 
 // The two exceptions to «a 2xx only after a handler has succeeded», which the definition of a service declares.
@@ -66,9 +71,11 @@ test('however many names a stranger sends, the first event of another one is a w
   expect(await receive(announced('customer.created'))).toMatchObject({ count: 1 });
 });
 
+const inStates = 'Expected a name that is no key of `states`, without regard to case and blanks';
+
 test.each<[string, unknown, message: string]>([
-  ['a key of states', 'payout.paid', 'Expected a name that is no key of `states`'],
-  ['a state that is pending', 'payout.waiting', 'Expected a name that is no key of `states`'],
+  ['a key of states', 'payout.paid', inStates],
+  ['a state that is pending', 'payout.waiting', inStates],
   ['empty', '', 'Expected a name, got ""'],
   ['a number', 7, 'Expected a name, got 7'],
   ['null', null, 'Expected a name, got null'],
@@ -79,6 +86,67 @@ test.each<[string, unknown, message: string]>([
   expect(outcome).toMatchObject({ outcome: 'invalid', issues: [{ path: ['ignored'], message }] });
   expect(toResponse(outcome).status).toBe(400);
   expect(handled).toEqual([]);
+});
+
+test.each(['Payout.Paid', ' payout.paid', 'PAYOUT.WAITING\n', 'payout. bounced'])(
+  'the name of a state in another spelling is not ignored: %o',
+  async (event) => {
+    const { receive } = setUp({ read: () => ({ ignored: event }) });
+    expect(await receive(announced(event))).toMatchObject({ outcome: 'invalid', issues: [{ message: inStates }] });
+  },
+);
+
+class Sent {
+  readonly type = 'customer.created';
+}
+
+test.each<[string, make: () => unknown]>([
+  ['a list of payouts', () => [announced('payout.paid'), announced('payout.bounced')]],
+  ['an empty list', () => []],
+  ['an object without members', () => ({})],
+  ['a string', () => 'customer.created'],
+  ['a number', () => 7],
+  ['null', () => null],
+  ['a Buffer', () => Buffer.from('{"event":"customer.created"}')],
+  ['a promise', () => Promise.resolve(announced('customer.created'))],
+  ['a request', () => new Request('https://app.example/callbacks')],
+  ['a stream', () => Readable.from('{}')],
+  ['a Map', () => new Map([['event', 'customer.created']])],
+  ['an instance of a class', () => new Sent()],
+])('only an object of JSON may be ignored, so %s gets 400, whatever the schema makes of it', async (_what, make) => {
+  const payload = z.any().transform(() => announced('customer.created'));
+  for (const definition of [{}, { payload }]) {
+    const { receive, handled } = setUp({ ...definition, read: () => ({ ignored: 'other' }) });
+    const outcome = await receive(make());
+    const message = 'Expected an object with a member to ignore';
+    expect(outcome).toMatchObject({ outcome: 'invalid', issues: [{ path: [], message: containing(message) }] });
+    expect(toResponse(outcome).status).toBe(400);
+    expect(handled).toEqual([]);
+  }
+});
+
+test('the object of a form, and one of another realm, may be ignored', async () => {
+  const { receive } = setUp({ read: () => ({ ignored: 'other' }) });
+  for (const made of [parseForm('event=customer.created'), runInNewContext('({ event: "customer.created" })')]) {
+    expect(await receive(made)).toMatchObject({ outcome: 'ignored' });
+  }
+});
+
+test('what has both a state and an ignored name is refused', async () => {
+  const both = (payload: ReturnType<typeof announced>) => ({ ...read(payload), ignored: 'not a payout' });
+  const { receive, handled } = setUp({ read: both });
+  for (const event of ['payout.paid', 'payout.strange']) {
+    expect(await receive(announced(event))).toMatchObject({
+      outcome: 'invalid',
+      issues: [{ path: ['ignored'], message: 'Expected `state` or `ignored`, got both' }],
+    });
+  }
+  expect(handled).toEqual([]);
+  // Without a value it is not there.
+  const one = setUp({ read: (payload: ReturnType<typeof announced>) => ({ ...both(payload), ignored: undefined }) });
+  expect(await one.receive(announced('payout.paid'))).toMatchObject({ outcome: 'processed' });
+  const other = setUp({ read: () => ({ state: undefined, ignored: 'customer.created' }) });
+  expect(await other.receive(announced('customer.created'))).toMatchObject({ outcome: 'ignored' });
 });
 
 test('an ignored name that every object has is a name as another', async () => {

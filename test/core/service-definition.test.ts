@@ -94,6 +94,7 @@ describe('a receiver', () => {
   const withOthers = { states: { ...states, back: 'REVERSED', charge: 'OTHER' } };
   const both = { onReversed: handler, onOther: handler, retentionMs: 60 * 86_400_000 };
   const leftOut = (meaning: string) => `left out, because no state of the service is ${meaning}`;
+  const aDay = 'at least 86400000 beside `onReversed`, which is a day in milliseconds';
   const query = handler;
 
   test.each<[definition: object, options: object, option: string, expected: string]>([
@@ -106,6 +107,9 @@ describe('a receiver', () => {
     [withOthers, { ...both, onReversed: 'refund' }, 'onReversed', 'a function'],
     [withOthers, { ...both, onOther: undefined }, 'onOther', 'a function'],
     [withOthers, { ...both, retentionMs: undefined }, 'retentionMs', 'given beside `onReversed`'],
+    // Sixty days in seconds: a copy an hour later would run `onSuccess` again.
+    [withOthers, { ...both, retentionMs: 60 * 86_400 }, 'retentionMs', aDay],
+    [withOthers, { ...both, retentionMs: 86_399_999 }, 'retentionMs', aDay],
     [withOthers, { ...both, store: { claim: handler } }, 'store', 'a store with `read` beside `onReversed`'],
     [{}, { onReversed: handler, retentionMs: 1e9 }, 'onReversed', leftOut('REVERSED')],
     [{}, { onOther: handler }, 'onOther', leftOut('OTHER')],
@@ -121,5 +125,6 @@ describe('a receiver', () => {
     const { receiver } = serve({ ...withOthers, query }, { ...both, confirm: true, store: memoryStore() });
     expect(receiver.options).toMatchObject({ retentionMs: both.retentionMs, confirm: expect.any(Function) as object });
     expect(serve({ query }, { confirm: true }).receiver.options.retentionMs).toBe(604_800_000);
+    expect(serve(withOthers, { ...both, retentionMs: 86_400_000 }).receiver.options.retentionMs).toBe(86_400_000);
   });
 });

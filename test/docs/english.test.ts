@@ -9,12 +9,9 @@ interface Piece {
   readonly text: string;
 }
 
-/**
- * Returns the paragraphs, the items of lists and the rows of tables of a page, without headings and titles of tests.
- */
+/** Returns the paragraphs, the items of lists and the rows of tables of a page, without headings. */
 function findPieces(page: Page): Piece[] {
   return withoutBlocks(page)
-    .replaceAll(/^ *- \[.+\]\(\S+\.test\.ts\)$/gm, '')
     .replaceAll(/<!--.*?-->|^#.*$/gm, '')
     .split(/\n\s*\n|\n(?=\s*(?:- |\d+\. |\|))/)
     .map((text) => ({ path: page.path, text: text.trim().replaceAll(/\s+/g, ' ') }))

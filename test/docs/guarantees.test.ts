@@ -27,7 +27,7 @@ function findTitles(path: string): string[] {
   return found;
 }
 
-/** What a test fills in is `…` in the document. */
+/** What a test fills in is `…` in the list of promises. */
 function toPattern(title: string): string {
   return title.replaceAll(/%[sdijo]|\$[\w.]+/g, '…').replaceAll('’', "'");
 }
@@ -37,25 +37,39 @@ interface Named {
   readonly path: string;
 }
 
-const named = [...guarantees.text.matchAll(/^- \[(.+)\]\((\S+\.ts)\)$/gm)].map(([, title = '', link = '']): Named => ({
-  title: toPattern(title),
-  path: posix.join('docs', link),
-}));
+/** The tests of each promise, by its heading. */
+const promises = new Map(
+  readText('test/promises.md')
+    .split('\n## ')
+    .slice(1)
+    .map((section): [string, Named[]] => [section.slice(0, section.indexOf('\n')), findNamed(section)]),
+);
 
-test('every test that docs/guarantees.md names exists, with its title', () => {
+function findNamed(section: string): Named[] {
+  return [...section.matchAll(/^- \[(.+)\]\((\S+\.test\.ts)\)$/gm)].map(([, title = '', link = '']) => ({
+    title: toPattern(title),
+    path: posix.join('test', link),
+  }));
+}
+
+test('each promise of docs/guarantees.md has its tests, and nothing else has', () => {
+  const section = guarantees.text.split('\n## ').find((text) => text.startsWith('Promises\n')) ?? '';
+  expect([...promises.keys()]).toEqual([...section.matchAll(/^### (.+)$/gm)].map(([, heading]) => heading));
+});
+
+test('every test of a promise exists, with its title', () => {
+  const named = [...promises.values()].flat();
   expect(named.length).toBeGreaterThan(35);
   expect(named.filter(({ title, path }) => titles.get(path)?.includes(title) !== true)).toEqual([]);
 });
 
 test('`npm test` runs a test of every promise', () => {
-  const promises = guarantees.text.split('\n## ')[1]?.split('\n### ').slice(1) ?? [];
-  expect(promises.length).toBeGreaterThanOrEqual(12);
+  expect(promises.size).toBeGreaterThanOrEqual(12);
   const isLong = [...Object.values(longTests).flat(), ...weeklyTests].map(toRegExp);
-  const untested = promises.filter((promise) => {
-    const paths = [...promise.matchAll(/\]\(\.\.\/(\S+\.test\.ts)\)/g)].map(([, path = '']) => path);
-    return paths.every((path) => isLong.some((pattern) => pattern.test(path)));
-  });
-  expect(untested.map((promise) => promise.split('\n')[0])).toEqual([]);
+  const untested = [...promises].filter(([, named]) =>
+    named.every(({ path }) => isLong.some((pattern) => pattern.test(path))),
+  );
+  expect(untested.map(([promise]) => promise)).toEqual([]);
 });
 
 /** Returns the pattern of a glob with `*`, `**` and alternatives. */

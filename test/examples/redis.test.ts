@@ -6,7 +6,7 @@ import { post } from '../support/helpers/post.js';
 import { startLossyProxy } from '../support/servers/lossy-proxy.js';
 import { startRedis } from '../support/servers/redis.js';
 import { head } from '../support/helpers/sockets.js';
-import { duplicate, processed, run, serve, urlOf } from './support.js';
+import { duplicate, processed, serve, urlOf } from './support.js';
 
 const redisUrl = (): Promise<string> => urlOf(startRedis);
 
@@ -59,18 +59,5 @@ describe('graceful-shutdown.ts', () => {
     await said(/Booked payout-1/);
     const next = await serve('graceful-shutdown.ts', { REDIS_URL });
     expect(await post(next.url, callback)).toMatchObject(duplicate);
-  });
-});
-
-describe('queue-hand-off.ts', () => {
-  it('acknowledges a queued callback, works on it once, and exits', async () => {
-    const REDIS_URL = await redisUrl();
-
-    const { exitCode, output } = run('queue-hand-off.ts', { REDIS_URL });
-
-    expect(await exitCode).toBe(0);
-    expect(output()).toContain(`first delivery got 200: ${processed.body}`);
-    expect(output()).toContain(`second delivery got 200: ${duplicate.body}`);
-    expect(output().match(/Worked on payout-\w+: SUCCESS/g)).toHaveLength(1);
   });
 });

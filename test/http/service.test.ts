@@ -8,6 +8,7 @@ import {
   transferCallbackListener,
   transferCallbackReceiver,
   transferCallbackRouter,
+  transferToken,
   urlToken,
   type ReceiverOptions,
   type Verifier,
@@ -22,6 +23,8 @@ import { start, unauthorized } from './support.js';
 const secret = 'a-secret-long-enough';
 const sign = (text: string): string => createHmac('sha256', secret).update(text).digest('hex');
 const signed = hmacSignature({ header: 'x-signature', secrets: secret });
+const tokenSecret = 'a-token-long-enough';
+const token = urlToken(tokenSecret);
 
 interface Payload {
   event: string;
@@ -97,11 +100,57 @@ describe.each(httpServers)('on $name', (server) => {
     expect(shown(await post(`${url}/${secret}`, callback))).toEqual(processed);
   });
 
-  test('an explicit verifier at the mount replaces that of the service', async () => {
-    const verify = headerToken('X-Token', 'another-secret-of-16');
-    const { send } = await startService(server, define({ verify: signed }), { verify });
-    expect(await send(callback, { 'X-Signature': sign(JSON.stringify(callback)) })).toEqual(refused);
-    expect(await send(callback, { 'X-Token': 'another-secret-of-16' })).toEqual(processed);
+  test('a verifier at the mount must accept as well, after that of the service', async () => {
+    const { url, handled, logged } = await startService(server, define({ verify: signed }), { verify: token });
+    const body = JSON.stringify(callback);
+    const send = async (path: string, headers = {}): Promise<unknown[]> =>
+      shown(await post(`${url}${path}`, callback, { headers }));
+    expect(await send(`/${tokenSecret}`)).toEqual(refused);
+    expect(await send('', { 'X-Signature': sign(body) })).toEqual(refused);
+    expect(await send('')).toEqual(refused);
+    expect(handled).toEqual([]);
+    expect(await send(`/${tokenSecret}`, { 'X-Signature': sign(body) })).toEqual(processed);
+    // The token is compared before the body is read, which the signature needs.
+    expect(logged.map(({ details }) => (details as { refusedBy?: string }).refusedBy)).toEqual([
+      'verifier 1 of 2, hmacSignature',
+      'verifier 2 of 2, urlToken',
+      'verifier 2 of 2, urlToken',
+    ]);
+  });
+
+  test('a verifier that is given twice is called once', async () => {
+    const seen = new Set<unknown>();
+    const refuseReplays: Verifier<unknown> = (_request, _callback, body) => {
+      const text = String(body);
+      return !seen.has(text) && Boolean(seen.add(text));
+    };
+    const service = define({ verify: refuseReplays });
+    const verify = [service.verify, headerToken('X-Token', 'another-secret-of-16')];
+    const { send, sendSigned } = await startService(server, service, { verify });
+    expect(await send(callback)).toEqual(refused);
+    expect(await sendSigned(callback)).toEqual(processed);
+    expect(await sendSigned(callback)).toEqual(refused);
+  });
+
+  test('a copy of the service with another verifier replaces that of the service', async () => {
+    const service = define({ verify: signed });
+    const rotated = hmacSignature({ header: 'x-signature', secrets: 'the-next-secret-of-32-characters' });
+    const body = JSON.stringify(callback);
+    const replaced = await startService(server, { ...service, verify: rotated });
+    expect(await replaced.sendSigned(callback)).toEqual(refused);
+    expect(await replaced.send(callback, rotated.sign(body))).toEqual(processed);
+    const stubbed = await startService(server, { ...service, verify: () => true });
+    expect(await stubbed.send(callback)).toEqual(processed);
+  });
+
+  test('the log line of a verifier that throws has its name', async () => {
+    const comesFromTunnel = (): boolean => {
+      throw new Error('No tunnel.');
+    };
+    const { send, logged } = await startService(server, define({ verify: comesFromTunnel }));
+    expect(await send(callback)).toEqual(refused);
+    const details = { refusedBy: 'verifier 1 of 1, comesFromTunnel', err: { message: 'No tunnel.' } };
+    expect(logged.at(-1)).toMatchObject({ level: 'warn', details });
   });
 
   test('receive runs no verifier: what the app hands over is trusted', async () => {
@@ -148,23 +197,29 @@ test.each<[string, object, unknown, message: string]>([
   ],
   ['no verifier in the list', { verify: signed }, [], 'Expected `verify` to be a function or a list of at least one'],
   [
-    'a verifier in place of one that reads a part',
-    { verify: Object.assign(() => true, { part: 'data' }) },
-    signed,
-    'Expected `verify` to be left out, because the service signs `data` alone, and its definition verifies that, got a function.',
+    'a token, although the path has that of the service',
+    { verify: urlToken(secret) },
+    token,
+    'Expected `verify` to be verifiers of which at most one reads the path, that of the `service` included: one URL has ' +
+      'one token, got an array.',
+  ],
+  [
+    'two tokens of one path',
+    {},
+    [token, transferToken(secret)],
+    'Expected `verify` to be verifiers of which at most one',
   ],
   [
     'a verifier of a part, beside which a stranger could change what is read',
     {},
     hmacSignature({ header: 'x-signature', secrets: secret, part: 'data' }),
-    'Expected `verify` to be of the whole body, because the service reads that, got a function. ' +
-      'Write `defineService({ read, states, verify })`.',
+    'Expected `verify` to be of the whole body, because the service reads that, got an array.',
   ],
   [
-    'a list with a verifier of a part',
-    { verify: signed },
-    [signed, hmacSignature({ header: 'x-signature', secrets: secret, part: 'data' })],
-    'Expected `verify` to be of the whole body, because the service reads that, got an array.',
+    'a verifier of another part than the service reads',
+    { verify: Object.assign(() => true, { part: 'data' }) },
+    hmacSignature({ header: 'x-signature', secrets: secret, part: 'meta' }),
+    'Expected `verify` to be of `data` or of the whole body, because the service reads that, got an array.',
   ],
 ])('a mount is refused for %s', (_what, definition, verify, message) => {
   const service = define(definition);

@@ -17,6 +17,7 @@ import {
   transferToken,
   urlToken,
   type TransferCallback,
+  type TransferCallbackReceiver,
   type TransferFailed,
   type Verifier,
 } from 'transfer-callbacks';
@@ -27,7 +28,10 @@ const secret = 'at least 16 characters';
 
 // The router is Express's own, and mounts like any other.
 const router = transferCallbackRouter(options);
-expectTypeOf(router).toEqualTypeOf<Router>();
+expectTypeOf(router).toExtend<Router>();
+expectTypeOf(router.receiver).toEqualTypeOf<TransferCallbackReceiver>();
+expectTypeOf(transferCallbackListener(options).receiver).toEqualTypeOf<TransferCallbackReceiver>();
+expectTypeOf(transferCallbackHandler(options).receiver).toEqualTypeOf<TransferCallbackReceiver>();
 const app = express();
 app.use(router);
 app.use('/callbacks/transfers', express.json(), router);

@@ -204,16 +204,22 @@ function makeQuery(
     toPathSegment(id); // Throws for an id that would lead to another path.
     signal.throwIfAborted();
     // A `query` that uses its own `fetch` has no signal, and may never finish.
-    const payload = await withDeadline(deadlineSignal(maxTimerMs, signal), (deadline) => {
+    const payload = await withDeadline(deadlineSignal(maxTimerMs, signal), async (deadline) => {
       const requests = new QueryRequests({ timeoutMs, fetch }, origin, deadline);
-      return callQuery(() => query(id, requests.get), requests);
+      const found = await callQuery(() => query(id, requests.get), requests);
+      if (found === undefined) throw notKnown(requests);
+      return found;
     });
-    if (payload === undefined) {
-      const details = { status: 404, authenticationFaults: [] };
-      throw new TransferClientError('REFUSED', 'The service does not know the transfer.', details);
-    }
     return part === undefined ? payload : { [part]: payload };
   };
+}
+
+/** A service may respond with 200 and nothing for a transfer that it does not know. A `query` may also lack a `return`. */
+function notKnown({ hasResponse }: QueryRequests): TransferClientError {
+  const message = hasResponse
+    ? '`query` resolved with undefined after a 2xx: does it return? If so, the service does not know the transfer.'
+    : 'The service does not know the transfer.';
+  return new TransferClientError('REFUSED', message, { status: 404, authenticationFaults: [] });
 }
 
 /**

@@ -27,7 +27,10 @@ export interface ReadTransfer {
   currency?: string | null | undefined;
 }
 
-/** The result of `read` for an event that is none of your transfers. */
+/**
+ * The result of `read` for an event that is none of your transfers. The payload must be an object with a member, and
+ * the result must have no `state`.
+ */
 export interface IgnoredEvent {
   /** Names it in the log: the first event of each name is a warning. */
   ignored: string;
@@ -46,12 +49,26 @@ export function readPayload(given: unknown, { payload: schema, read, states, par
   try {
     const own = part === undefined ? given : findPart(given, part);
     if (own === undefined) return invalid([{ path: [String(part)], message: 'Expected the part that is signed' }]);
+    // Looked at first, because a schema or `read` may change what it gets.
+    const mayIgnore = isEvent(own);
     const parsed = schema === undefined ? { value: own } : parsePayload(schema, own);
     if ('issues' in parsed) return { ...invalid(parsed.issues), error: parsed.error };
-    return interpret(read(parsed.value), states);
+    const reading = interpret(read(parsed.value), states);
+    if (reading.kind !== 'ignored' || mayIgnore) return reading;
+    return invalid([{ path: [], message: `Expected an object with a member to ignore, got ${describeGiven(own)}` }]);
   } catch (error) {
     return invalid([{ path: [], message: describeThrown(error) }]);
   }
+}
+
+/**
+ * Returns whether this is an object as a parser of JSON or of forms makes it, with a member. A list may have payouts in
+ * it, and a Buffer or a promise was never read. An object of another realm has another `Object.prototype`.
+ */
+function isEvent(payload: unknown): boolean {
+  if (typeof payload !== 'object' || payload === null || Object.keys(payload).length === 0) return false;
+  const prototype: unknown = Object.getPrototypeOf(payload);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function findPart(payload: unknown, part: string): unknown {
@@ -85,17 +102,25 @@ function interpret(read: unknown, states: Definition['states']): Reading {
     const message = `Expected \`read\` to return a transfer or \`{ ignored: name }\`, got ${describeGiven(read)}`;
     return invalid([{ path: [], message }]);
   }
-  const { ignored } = read as Partial<IgnoredEvent>;
-  return ignored === undefined ? interpretTransfer(read as ReadTransfer, states) : ignore(ignored, states);
+  const { ignored, state } = read as Partial<IgnoredEvent & ReadTransfer>;
+  if (ignored === undefined) return interpretTransfer(read as ReadTransfer, states);
+  // A payload that `read` spreads may have a field of either name.
+  if (state !== undefined) return invalid([{ path: ['ignored'], message: 'Expected `state` or `ignored`, got both' }]);
+  return ignore(ignored, states);
 }
 
 function ignore(name: unknown, states: Definition['states']): Reading {
   if (typeof name !== 'string' || name === '') {
     return invalid([{ path: ['ignored'], message: `Expected a name, got ${describeGiven(name)}` }]);
   }
-  if (!Object.hasOwn(states, name)) return { kind: 'ignored', name };
-  return invalid([{ path: ['ignored'], message: 'Expected a name that is no key of `states`' }]);
+  const spelling = toSpelling(name);
+  if (!Object.keys(states).some((state) => toSpelling(state) === spelling)) return { kind: 'ignored', name };
+  const message = 'Expected a name that is no key of `states`, without regard to case and blanks';
+  return invalid([{ path: ['ignored'], message }]);
 }
+
+/** The service may change how it writes an event, which must not lose its payouts. */
+const toSpelling = (name: string): string => name.replace(/\s/g, '').toLowerCase();
 
 function interpretTransfer(read: ReadTransfer, states: Definition['states']): Reading {
   const { id: givenId, externalId: givenExternalId, amount, currency, state: givenState, ...rest } = read;

@@ -82,18 +82,18 @@ export function hmacSignature(
   const scheme = resolveOptions(options);
   const { secrets } = options;
   if (typeof secrets === 'function') {
-    const verifyByRequest = async (request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) => {
+    const hmacSignature = async (request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) => {
       const signed = readSigned(scheme, request, body);
       return signed !== undefined && isSigned(scheme, signed, await findKeys(scheme, secrets(request)));
     };
-    return Object.assign(verifyByRequest, { part: scheme.part, sign: signer(scheme, undefined) });
+    return Object.assign(hmacSignature, { part: scheme.part, sign: signer(scheme, undefined) });
   }
   const keys = toKeys('secrets', secrets, scheme.secretEncoding);
-  function verifyHmacSignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
+  function hmacSignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
     const signed = readSigned(scheme, request, body);
     return signed !== undefined && isSigned(scheme, signed, keys);
   }
-  return Object.assign(verifyHmacSignature, { part: scheme.part, sign: signer(scheme, keys[0]) });
+  return Object.assign(hmacSignature, { part: scheme.part, sign: signer(scheme, keys[0]) });
 }
 
 function digest({ algorithm }: Scheme, texts: Signed['texts'], key: Buffer): Buffer {

@@ -26,7 +26,7 @@ export function ipAllowList(addresses: readonly string[]): SenderVerifier {
   const list = new BlockList();
   for (const [index, entry] of addresses.entries()) allow(list, `addresses[${index}]`, entry);
 
-  function verifyIpAddress(request: AppRequest): boolean {
+  function ipAllowList(request: AppRequest): boolean {
     if (trustsEverybody(request.app?.get('trust proxy fn'))) {
       throw new TransferCallbackError(
         'INVALID_ARGUMENT',
@@ -44,7 +44,7 @@ export function ipAllowList(addresses: readonly string[]): SenderVerifier {
     // `BlockList` applies IPv4 rules to `::ffff:203.0.113.7` (dual-stack sockets) only if told it is IPv6.
     return isIP(address) !== 0 && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
   }
-  return Object.assign(verifyIpAddress, { readsCallback: false as const });
+  return Object.assign(ipAllowList, { readsCallback: false as const });
 }
 
 function allow(list: BlockList, option: string, entry: unknown): void {

@@ -43,7 +43,7 @@ export function messageSignature(options: MessageSignatureOptions): SignatureVer
   const required = ['content-digest', ...toComponentNames(covered, ['@method', ...derived.keys()])];
   const toleranceMs = wholeNumber('toleranceMs', options.toleranceMs ?? 300_000, { min: 1, example: 300_000 });
 
-  function verifyMessageSignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
+  function messageSignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
     const signed = parseSignature(readHeader(request, 'signature-input'), readHeader(request, 'signature'));
     if (signed === undefined || body === undefined || !isTimely(signed, toleranceMs)) return false;
     if (!coversAll(signed.components, required)) return false;
@@ -68,7 +68,7 @@ export function messageSignature(options: MessageSignatureOptions): SignatureVer
     const signature = signer.sign(toSignatureBase(components, signed, params)).toString('base64');
     return { ...Object.fromEntries(headers), 'signature-input': `sig=${params}`, signature: `sig=:${signature}:` };
   }
-  return Object.assign(verifyMessageSignature, { sign });
+  return Object.assign(messageSignature, { sign });
 }
 
 /** Returns the input of a signature that is made now, and valid for a minute. */

@@ -65,7 +65,7 @@ export function publicKeySignature(options: PublicKeySignatureOptions): Signatur
   onlyKnownOptions(options, [...signedContentOptionNames, 'publicKeys', 'encoding']);
   const content = resolveSignedContent(options, options.encoding ?? 'base64', { bytes: 64, orMore: true });
   const keys = toPublicKeys(options.publicKeys);
-  function verifyPublicKeySignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
+  function publicKeySignature(request: SenderRequest, _callback: unknown, body: Uint8Array | undefined) {
     const signed = readSigned(content, request, body);
     if (signed === undefined || signed.candidates.length > maxSignatures) return false;
     const bytes = toBytes(signed.texts);
@@ -75,7 +75,7 @@ export function publicKeySignature(options: PublicKeySignatureOptions): Signatur
     const signer = toSigner(secret, dsaEncoding, keys);
     return (texts) => signer.sign(toBytes(texts));
   });
-  return Object.assign(verifyPublicKeySignature, { part: content.part, sign });
+  return Object.assign(publicKeySignature, { part: content.part, sign });
 }
 
 function toBytes(texts: Signed['texts']): Buffer {
