@@ -66,15 +66,12 @@ export function mongoStore(client: MongoClient, name = 'transfer_callbacks'): Mo
   const open = (collection: string): Collection<Stored> =>
     client.db().collection<Stored>(collection, { ...concerns, readConcern: { level: 'majority' } });
   const [records, leases] = [open(name), open(`${name}_leases`)];
-  const toParts = (key: string, request: ClaimRequest): Parts => {
-    return { key, request, session: client.startSession(), client, records, leases };
-  };
   return {
     transactional: true,
     async claim(key, request) {
       const { fingerprint } = (await records.findOne({ _id: key, ...isSettled })) ?? {};
       if (fingerprint !== undefined) return { state: 'settled', fingerprint };
-      return claim(toParts(key, request));
+      return claim({ key, request, session: client.startSession(), client, records, leases });
     },
     async read(key) {
       // The lease first: it is deleted after the record is settled, so a claim that is being settled is never free.
@@ -82,12 +79,6 @@ export function mongoStore(client: MongoClient, name = 'transfer_callbacks'): Mo
       return toRecord(lease, await records.findOne({ _id: key, ...isSettled }));
     },
     forget: async (key, fingerprint) => (await records.deleteOne({ _id: key, fingerprint })).deletedCount === 1,
-    async check(key, request) {
-      const claiming = await claim(toParts(key, request));
-      if (claiming.state === 'claimed') await claiming.claim.settle();
-      await records.deleteOne({ _id: key });
-      return undefined;
-    },
     async migrate() {
       // An hour later: a lapsed lease has the session of a dead process, for the claim that takes over.
       for (const each of [records, leases]) await each.createIndex({ expiresAt: 1 }, { expireAfterSeconds: 3_600 }, {});

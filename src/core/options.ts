@@ -217,7 +217,7 @@ export const renewalsPerLease = 3;
 export const maxHandlerTimeouts = 6;
 
 /** A shorter retention would forget a callback before the service's last attempt, and run the handler again. */
-const leastRetentionMs = lastAttemptMs + 1;
+export const leastRetentionMs = lastAttemptMs + 1;
 
 /** Returns the age above which `prune` deletes records, or throws INVALID_ARGUMENT: younger ones are still needed. */
 export function requirePruneAge(olderThanMs: number): number {
