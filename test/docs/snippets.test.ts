@@ -140,8 +140,6 @@ declare const createServer: typeof import('node:http').createServer;
 declare const createPool: typeof import('mysql2/promise').createPool;
 declare const Redis: typeof import('ioredis').Redis;
 declare const Pool: typeof import('pg').Pool, pool: import('pg').Pool;
-declare const mongoClient: import('mongodb').MongoClient;
-declare const ledger: import('mongodb').Collection<{ _id: string; paid: boolean }>;
 declare type PoolClient = import('pg').PoolClient;
 declare const metrics: typeof import('@opentelemetry/api').metrics;
 declare const Counter: typeof import('prom-client').Counter, register: typeof import('prom-client').register;
