@@ -14,7 +14,12 @@ import { parseWith, type Issue, type StandardSchema } from '../../lib/standard-s
 
 type Id = string | number | bigint | null | undefined;
 
-/** A transfer as `read` returns it. Its other fields are for the handlers. */
+/**
+ * A transfer as `read` returns it. Its other fields are for the handlers.
+ *
+ * @example
+ * const read = ({ id, word }: { id: number; word: string }): ReadTransfer => ({ state: word, id, externalId: id });
+ */
 export interface ReadTransfer {
   /** The name of the event, or the status: a key of `states`. */
   state: string | number;
